@@ -1,0 +1,46 @@
+# Two commands are all a newcomer needs: `make run` and `make test`. Both set everything up.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.PHONY: run test check bench soak conformance format clean help
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Horae needs Python 3.11 or later; say which with: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all,dev,bench]'
+	touch $(READY)
+
+run: $(READY) ## see the time engine at work: a living table of next fire times
+	$(BIN)/python examples/living_table.py
+
+test: $(READY) ## run all tests
+	$(BIN)/python -m pytest --numprocesses auto
+
+check: $(READY) ## lint, format, types, import directions
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(READY) ## measure beside peers, as ratios; writes docs/explanation/speed.md
+	$(BIN)/python -m bench --write docs/explanation/speed.md
+
+soak: $(READY) ## the oracle properties with 10,000 examples each (HORAE_EXAMPLES=N for another number)
+	HORAE_EXAMPLES=$${HORAE_EXAMPLES:-10000} $(BIN)/python -m pytest --numprocesses auto tests/spec
+
+conformance: $(READY) ## contract line → the tests that prove it
+	$(BIN)/python tools/conformance.py
+
+format: $(READY) ## let ruff write the code its way
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove what make built
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

@@ -1,0 +1,5 @@
+"""``python -m horae`` is the command ``horae``."""
+
+from horae.face.cli import main
+
+main()

@@ -1,0 +1,150 @@
+"""Every error Horae raises, in one tree.
+
+::
+
+    HoraeError
+    ├── SpecError                       what was asked for cannot be a schedule
+    │   ├── InvalidSpecError            a spec document is wrong; names the element and the character
+    │   ├── InvalidCronExpressionError  a cron expression is wrong; names the field and the reason
+    │   ├── FieldParseError             one field of a cron expression or calendar is wrong
+    │   ├── UnknownTimezoneError        no such time zone in the installed database
+    │   └── UnknownCalendarError        a spec excludes a shared calendar that nobody defined
+    ├── NaiveTimeError                  a time without a zone was given where an instant is needed
+    ├── CronExpressionInvalidError      a registration's cron expression was refused
+    └── CronCalculationError            a cron expression has no next (or previous) occurrence
+
+Each carries a ``message`` for people, ``details`` for programs, and where one is known a ``hint``:
+what would have been right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class HoraeError(Exception):
+    """The base of every error that Horae raises on purpose."""
+
+    def __init__(
+        self, message: str, details: Mapping[str, Any] | None = None, *, hint: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details: dict[str, Any] = dict(details or {})
+        self.hint = hint
+
+
+class SpecError(HoraeError):
+    """What was asked for cannot be a schedule; nothing was stored."""
+
+
+class FieldParseError(SpecError):
+    """One field of a cron expression or calendar is wrong.
+
+    ``start`` and ``length`` locate the offending characters within the field's own text.
+    """
+
+    def __init__(
+        self,
+        field: str,
+        value: object,
+        reason: str,
+        *,
+        start: int = 0,
+        length: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(f"{field} field {reason}", {"fieldValue": value, "fieldName": field}, hint=hint)
+        self.field = field
+        self.value = value
+        self.reason = reason
+        self.start = start
+        self.length = len(str(value)) if length is None else length
+
+
+class InvalidCronExpressionError(SpecError):
+    """A cron expression is wrong. ``position`` and ``length`` locate the fault in the expression."""
+
+    def __init__(
+        self,
+        expression: object,
+        field: str,
+        reason: str,
+        *,
+        position: int = 0,
+        length: int = 0,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(
+            f'Invalid cron expression "{expression}": {field} field {reason}',
+            {"expression": expression, "field": field, "reason": reason},
+            hint=hint,
+        )
+        self.position = position
+        self.length = length
+
+
+class InvalidSpecError(SpecError):
+    """A spec document is wrong.
+
+    ``details`` name the element by its path (``calendars[0].hour``), its text, the reason, and the
+    position of the offending character in that text (from 0; absent when the fault is not in a text).
+    """
+
+    def __init__(
+        self,
+        element: str,
+        reason: str,
+        *,
+        text: object = None,
+        position: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        where = "" if position is None else f" (character {position + 1})"
+        details: dict[str, Any] = {"element": element, "text": text, "reason": reason}
+        if position is not None:
+            details["position"] = position
+        super().__init__(f"{element}: {reason}{where}", details, hint=hint)
+
+
+class UnknownTimezoneError(SpecError):
+    """The zone is not in the installed time-zone database, or not among the allowed ones."""
+
+    def __init__(self, timezone: object, *, hint: str | None = None) -> None:
+        super().__init__(f'Unknown time zone "{timezone}"', {"timezone": timezone}, hint=hint)
+
+
+class UnknownCalendarError(SpecError):
+    """A spec excludes a shared calendar that was not defined."""
+
+    def __init__(self, calendar: str, *, hint: str | None = None) -> None:
+        super().__init__(f'Unknown calendar "{calendar}"', {"calendar": calendar}, hint=hint)
+
+
+class NaiveTimeError(HoraeError, ValueError):
+    """A datetime without a zone was given where an instant is needed."""
+
+    def __init__(self, moment: object) -> None:
+        super().__init__(
+            f"{moment} has no time zone",
+            {"time": str(moment)},
+            hint="give an aware datetime, such as datetime(2026, 3, 8, tzinfo=UTC)",
+        )
+
+
+class CronExpressionInvalidError(HoraeError):
+    """A registration's cron expression was refused; the parser's own error is its cause."""
+
+    def __init__(self, cause: InvalidCronExpressionError) -> None:
+        super().__init__(cause.message, cause.details, hint=cause.hint)
+
+
+class CronCalculationError(HoraeError):
+    """A cron expression has no further (or no earlier) occurrence that Horae can tell."""
+
+    def __init__(self, expression: str, current_time: str, cause: Exception) -> None:
+        super().__init__(
+            f"Failed to calculate next occurrence: {cause}",
+            {"expression": expression, "currentTime": current_time, "cause": cause},
+        )

@@ -1,0 +1,1 @@
+"""Show: the ways in. Thin: parse, ask, render."""

@@ -1,0 +1,76 @@
+"""Civil time as plain numbers, and the limits of what Horae computes.
+
+An *instant* is a number of seconds since 1970-01-01T00:00:00Z. A *label* is what a wall clock
+shows, as the number of seconds since 1970-01-01T00:00:00 on that clock: the label of an instant is
+the instant plus the offset in force. Dates before :data:`FIRST_YEAR` and after :data:`LAST_YEAR`
+are never searched, which is one of the things that make every search end.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from datetime import date
+
+DAY = 86400
+FIRST_YEAR = 1900
+LAST_YEAR = 2199
+EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+
+
+def day_number(day: date) -> int:
+    """Days since 1970-01-01 (negative before)."""
+    return day.toordinal() - EPOCH_ORDINAL
+
+
+START = day_number(date(FIRST_YEAR, 1, 1)) * DAY
+"""The first instant, and the first label, that is ever considered."""
+
+END = day_number(date(LAST_YEAR + 1, 1, 1)) * DAY
+"""All instants and labels that are considered lie before this one."""
+
+
+class CivilRule(ABC):
+    """Something that happens at labels."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def next(self, label: int) -> int | None:
+        """The first label at or after one."""
+
+    @abstractmethod
+    def previous(self, label: int) -> int | None:
+        """The last label at or before one."""
+
+    @abstractmethod
+    def span(self, first: int, end: int, limit: int) -> list[int]:
+        """The labels from ``first`` up to but not including ``end``; at most ``limit``."""
+
+    def excludes(self, label: int) -> bool:  # noqa: ARG002 - most rules exclude nothing
+        """Whether nothing may happen at a label, even what a clock change moved there."""
+        return False
+
+
+def lowest(bits: int) -> int:
+    """The position of the lowest set bit."""
+    return (bits & -bits).bit_length() - 1
+
+
+def members(bits: int) -> list[int]:
+    """The positions of all set bits, ascending."""
+    found = []
+    while bits:
+        low = bits & -bits
+        found.append(low.bit_length() - 1)
+        bits ^= low
+    return found
+
+
+def bit_range(first: int, last: int, step: int = 1) -> int:
+    """The bit set {first, first + step, …} up to and including last."""
+    if step == 1:
+        return (2 << last) - (1 << first)
+    bits = 0
+    for value in range(first, last + 1, step):
+        bits |= 1 << value
+    return bits

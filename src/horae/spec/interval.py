@@ -1,0 +1,112 @@
+"""Every so many seconds: an arithmetic progression of instants, whatever clocks do."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from math import gcd
+
+from horae.spec.civil import DAY, END, START
+from horae.spec.civilset import CivilSet
+from horae.spec.zone import Zone
+
+
+class Interval:
+    """The instants that leave ``phase`` when divided by ``every``."""
+
+    __slots__ = ("every", "phase")
+
+    def __init__(self, every: int, phase: int) -> None:
+        self.every = every
+        self.phase = phase % every
+
+    def next_after(self, instant: int) -> int | None:
+        found = instant + self.every - (instant - self.phase) % self.every
+        return found if found < END else None
+
+    def previous(self, instant: int) -> int | None:
+        found = instant - (instant - self.phase) % self.every
+        return found if found >= START else None
+
+    def span(self, after: int, until: int, limit: int) -> list[int]:
+        first = self.next_after(after)
+        if first is None:
+            return []
+        until = min(until, END - 1, first + (limit - 1) * self.every)
+        return list(range(first, until + 1, self.every))
+
+
+class ThinnedInterval:
+    """An interval without the instants whose labels are excluded.
+
+    An instant of the interval has, on a day with a given offset, only certain seconds of the day:
+    those of one remainder modulo the greatest common divisor of interval and day. What the
+    exclusions leave of these is a civil set, which can be searched; so that even an interval whose
+    every instant is excluded is answered at once.
+    """
+
+    __slots__ = ("_allowed", "_divisor", "_interval", "_sets", "_zone")
+
+    def __init__(self, interval: Interval, zone: Zone, allowed: Callable[[int], CivilSet]) -> None:
+        self._interval = interval
+        self._zone = zone
+        self._allowed = allowed
+        self._divisor = gcd(interval.every, DAY)
+        self._sets: dict[int, CivilSet] = {}
+
+    def next_after(self, instant: int) -> int | None:
+        found = self._interval.next_after(instant)
+        starts, offsets = self._zone.starts, self._zone.offsets
+        while found is not None:
+            k = bisect_right(starts, found) - 1
+            label = self._set(offsets[k]).next(found + offsets[k])
+            end = starts[k + 1] if k + 1 < len(starts) else END
+            if label is None or label - offsets[k] >= end:
+                candidate = end
+            elif label - offsets[k] == found:
+                return found
+            else:
+                candidate = label - offsets[k]
+            found = self._interval.next_after(candidate - 1)
+        return None
+
+    def previous(self, instant: int) -> int | None:
+        found = self._interval.previous(instant)
+        starts, offsets = self._zone.starts, self._zone.offsets
+        while found is not None:
+            k = bisect_right(starts, found) - 1
+            label = self._set(offsets[k]).previous(found + offsets[k])
+            if label is None or label - offsets[k] < starts[k]:
+                candidate = starts[k] - 1
+            elif label - offsets[k] == found:
+                return found
+            else:
+                candidate = label - offsets[k]
+            found = self._interval.previous(candidate)
+        return None
+
+    def span(self, after: int, until: int, limit: int) -> list[int]:
+        found: list[int] = []
+        instant = self.next_after(after)
+        while instant is not None and instant <= until and len(found) < limit:
+            found.append(instant)
+            instant = self.next_after(instant)
+        return found
+
+    def _set(self, offset: int) -> CivilSet:
+        """What is left of the seconds of the day that the interval can hit under an offset."""
+        remainder = (self._interval.phase + offset) % self._divisor
+        found = self._sets.get(remainder)
+        if found is None:
+            seconds = _every_nth_bit(self._divisor) << remainder & ((1 << DAY) - 1)
+            found = self._sets[remainder] = self._allowed(seconds)
+        return found
+
+
+def _every_nth_bit(step: int) -> int:
+    """The bits 0, step, 2 · step, … below a day's length, by doubling."""
+    bits, width = 1, step
+    while width < DAY:
+        bits |= bits << width
+        width *= 2
+    return bits & ((1 << DAY) - 1)

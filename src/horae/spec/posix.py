@@ -1,0 +1,51 @@
+"""The calculator behind declarative tasks: strict POSIX cron, minute by minute, in one zone."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from horae.errors import CronCalculationError, CronExpressionInvalidError, InvalidCronExpressionError
+from horae.spec.spec import Spec
+
+
+class PosixCron:
+    """A POSIX cron expression in a zone: which minutes match, which is next, which was before.
+
+    Where no minute is next or before, :class:`~horae.errors.CronCalculationError` says so; with the
+    years that Horae computes that takes a clock near the year 2199, or 1900.
+    """
+
+    __slots__ = ("_spec", "expression")
+
+    def __init__(self, expression: str, timezone: str = "UTC") -> None:
+        self._spec = Spec.cron(expression, dialect="posix", timezone=timezone)
+        self.expression = expression
+
+    @classmethod
+    def registered(cls, expression: str, timezone: str = "UTC") -> PosixCron:
+        """The same for a registration, whose error names it as such."""
+        try:
+            return cls(expression, timezone)
+        except InvalidCronExpressionError as error:
+            raise CronExpressionInvalidError(error) from error
+
+    def matches(self, moment: datetime) -> bool:
+        """Whether the minute that holds a moment matches."""
+        return self._spec.previous(moment) == moment.replace(second=0, microsecond=0)
+
+    def next(self, moment: datetime) -> datetime:
+        """The first matching minute after the one that holds a moment."""
+        found = self._spec.next_after(moment)
+        if found is None:
+            raise self._failed(moment, "there is no later occurrence")
+        return found
+
+    def previous(self, moment: datetime) -> datetime:
+        """The last matching minute at or before a moment."""
+        found = self._spec.previous(moment)
+        if found is None:
+            raise self._failed(moment, "there is no earlier occurrence")
+        return found
+
+    def _failed(self, moment: datetime, cause: str) -> CronCalculationError:
+        return CronCalculationError(self.expression, moment.isoformat(), LookupError(cause))

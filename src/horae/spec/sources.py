@@ -1,0 +1,168 @@
+"""What a spec is made of when it is asked: sources of instants, with the exclusions worked in."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Protocol
+
+from horae.spec.calendar import ALWAYS, Calendar
+from horae.spec.civil import DAY, START, CivilRule
+from horae.spec.civilset import CivilSet
+from horae.spec.elements import Elements, Every
+from horae.spec.interval import Interval, ThinnedInterval
+from horae.spec.oneshot import Instants, Labels
+from horae.spec.recurrence import SUB_DAILY, Recurrence, Stamp, read_rrule
+from horae.spec.timeline import DEBIAN_LIMIT, Timeline, timeline
+from horae.spec.zone import load_zone
+
+MOST_CANDIDATES = 20_000
+"""How many times of a recurrence are tried against the exclusions before giving up."""
+
+
+class Source(Protocol):
+    """Something that happens at instants."""
+
+    def next_after(self, instant: int) -> int | None:
+        """The first instant strictly after one."""
+
+    def previous(self, instant: int) -> int | None:
+        """The last instant at or before one."""
+
+    def span(self, after: int, until: int, limit: int) -> list[int]:
+        """The instants later than ``after``, up to and including ``until``; at most ``limit``."""
+
+
+class CivilSource:
+    """A rule in civil time, on the timeline of a zone."""
+
+    __slots__ = ("_rule", "_timeline")
+
+    def __init__(self, rule: CivilRule, line: Timeline) -> None:
+        self._rule = rule
+        self._timeline = line
+
+    def next_after(self, instant: int) -> int | None:
+        return self._timeline.next_after(self._rule, instant)
+
+    def previous(self, instant: int) -> int | None:
+        return self._timeline.previous(self._rule, instant)
+
+    def span(self, after: int, until: int, limit: int) -> list[int]:
+        return self._timeline.span(self._rule, after, until, limit)
+
+
+class Narrowed(CivilRule):
+    """A civil rule without the labels that are not allowed."""
+
+    __slots__ = ("_allowed", "_rule")
+
+    def __init__(self, rule: CivilRule, allowed: CivilSet) -> None:
+        self._rule = rule
+        self._allowed = allowed
+
+    def next(self, label: int) -> int | None:
+        for _ in range(MOST_CANDIDATES):
+            found = self._rule.next(label)
+            allowed = None if found is None else self._allowed.next(found)
+            if allowed is None or allowed == found:
+                return allowed
+            label = allowed
+        return None
+
+    def previous(self, label: int) -> int | None:
+        for _ in range(MOST_CANDIDATES):
+            found = self._rule.previous(label)
+            allowed = None if found is None else self._allowed.previous(found)
+            if allowed is None or allowed == found:
+                return allowed
+            label = allowed
+        return None
+
+    def span(self, first: int, end: int, limit: int) -> list[int]:
+        found: list[int] = []
+        label = self.next(first)
+        while label is not None and label < end and len(found) < limit:
+            found.append(label)
+            label = self.next(label + 1)
+        return found
+
+    def excludes(self, label: int) -> bool:
+        return self._allowed.excludes(label)
+
+
+Closed = tuple[tuple[tuple[int, int], int], ...]
+"""Days on which nothing happens: ((year, month), bits of days), …"""
+
+
+def sources_of(elements: Elements, excluded: tuple[Calendar, ...], closed: Closed) -> tuple[Source, ...]:
+    """The sources of a spec's instants, without what the given calendars and days exclude."""
+    sources: list[Source] = []
+    fixed, running = _lines(elements)
+    calendars = elements.crons + elements.calendars
+    for line in dict.fromkeys((fixed, running)):
+        own = tuple(c for c in calendars if (running if c.follows_real_time else fixed) is line)
+        if own:
+            sources.append(CivilSource(_civil_set(own, excluded, closed), line))
+    allowed = CivilSet((ALWAYS,), excluded, dict(closed)) if excluded or closed else None
+    for text in elements.rrules:
+        rule, frequency = _recurrence(text, elements)
+        line = running if frequency in SUB_DAILY else fixed
+        sources.append(CivilSource(rule if allowed is None else Narrowed(rule, allowed), line))
+    if elements.labels:
+        labels = Labels(elements.labels)
+        sources.append(CivilSource(labels if allowed is None else Narrowed(labels, allowed), fixed))
+    zone = load_zone(elements.timezone)
+    for every in elements.intervals:
+        interval = Interval(every.every, _phase(every, elements.start_at))
+        if allowed is None:
+            sources.append(interval)
+        else:
+            sources.append(
+                ThinnedInterval(
+                    interval, zone, lambda only: CivilSet((ALWAYS,), excluded, dict(closed), only)
+                )
+            )
+    if elements.instants:
+        kept = elements.instants
+        if allowed is not None:
+            kept = tuple(i for i in kept if not allowed.excludes(i + zone.offset_at(i)))
+        sources.append(Instants(kept))
+    return tuple(sources)
+
+
+@lru_cache(maxsize=16384)
+def _civil_set(own: tuple[Calendar, ...], excluded: tuple[Calendar, ...], closed: Closed) -> CivilSet:
+    """Specs that differ only in their zone share the work on days and times."""
+    return CivilSet(own, excluded, dict(closed))
+
+
+def _lines(elements: Elements) -> tuple[Timeline, Timeline]:
+    """The timelines for fixed times and for those that follow real time (wildcards)."""
+    if elements.clock_change == "debian":
+        fixed = timeline(elements.timezone, "shift", "first", DEBIAN_LIMIT)
+        return fixed, timeline(elements.timezone)
+    line = timeline(elements.timezone, elements.gap, elements.fold)
+    return line, line
+
+
+def _phase(every: Every, start_at: int | None) -> int:
+    return every.phase + (start_at or 0 if every.anchor == "start" else 0)
+
+
+def _recurrence(text: str, elements: Elements) -> tuple[Recurrence, str]:
+    """A recurrence, and its frequency. It starts where its text says, else with the window."""
+    rule = read_rrule(text, "rrules")
+    zone = load_zone(elements.timezone)
+
+    def civil(stamp: Stamp) -> int:
+        return stamp.label + zone.offset_at(stamp.label) if stamp.utc else stamp.label
+
+    if rule.start is not None:
+        start = civil(rule.start)
+    elif elements.start_at is not None:
+        start = elements.start_at + zone.offset_at(elements.start_at)
+    else:
+        start = START - START % DAY
+    until = rule.until
+    end = None if until is None else civil(until) + (DAY - 1 if until.whole_day else 0)
+    return Recurrence(rule.parts, start, end), dict(rule.parts)["FREQ"]

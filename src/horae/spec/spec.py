@@ -1,0 +1,272 @@
+"""A spec: when a schedule fires. An immutable value with one question, asked in three ways.
+
+``next_after`` (exclusive), ``previous`` (inclusive) and ``between`` (after the first, up to and
+including the second) agree with each other. The same questions in plain seconds since the epoch,
+for the engine, are ``next_instant``, ``previous_instant`` and ``instants``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any, cast
+
+import msgspec
+
+from horae.errors import NaiveTimeError, UnknownCalendarError
+from horae.spec.calendar import Calendar
+from horae.spec.canonical import document_of, render_instant
+from horae.spec.civil import DAY, END, START
+from horae.spec.cron import Dialect, parse_cron
+from horae.spec.document import (
+    ClockChange,
+    SharedCalendar,
+    SpecDocument,
+    read_document,
+    read_shared,
+)
+from horae.spec.elements import Elements, closed_days, elements_of, read_calendar
+from horae.spec.english import sentence_of
+from horae.spec.jitter import offset_after, offset_around, slot_key
+from horae.spec.sources import Closed, Source, sources_of
+from horae.spec.timeline import Fold, Gap
+from horae.spec.zone import Zone, load_zone
+
+MOST_AT_ONCE = 100_000
+"""How many times one question may be answered with."""
+
+SPECS_KEPT = 16_384
+"""How many distinct specs are kept compiled."""
+
+Shared = tuple[tuple[str, SharedCalendar], ...]
+_FIRST, _LAST = START + DAY, END - DAY - 1
+
+
+class Spec:
+    """When a schedule fires. Made by :meth:`parse` or :meth:`cron`; equal ones are one object.
+
+    >>> spec = Spec.cron("30 2 * * *", timezone="America/New_York")
+    >>> spec.next_after(datetime(2026, 3, 7, 12, tzinfo=UTC)).isoformat()
+    '2026-03-09T06:30:00+00:00'
+    """
+
+    __slots__ = ("_raw_sources", "_shared", "_sources", "elements")
+
+    def __init__(self, elements: Elements, shared: Shared = ()) -> None:
+        self.elements = elements
+        self._shared = shared
+        self._sources: tuple[Source, ...] | None = None
+        self._raw_sources: tuple[Source, ...] | None = None
+
+    @classmethod
+    def parse(
+        cls,
+        document: str | bytes | Mapping[str, Any] | SpecDocument,
+        *,
+        calendars: Mapping[str, SharedCalendar | Mapping[str, Any]] | None = None,
+        zones: Collection[str] | None = None,
+    ) -> Spec:
+        """The spec of a JSON document (text or decoded).
+
+        ``calendars`` are the shared calendars it may exclude by name; ``zones`` the time zones it may
+        use, all installed ones by default.
+        """
+        elements = elements_of(read_document(document), zones)
+        shared = tuple((name, _shared(name, calendars)) for name in elements.exclude_shared)
+        return _interned(elements, shared)
+
+    @classmethod
+    def cron(
+        cls,
+        expression: str,
+        *,
+        dialect: Dialect = "unix",
+        timezone: str = "UTC",
+        gap: Gap = "skip",
+        fold: Fold = "both",
+        clock_change: ClockChange = "literal",
+    ) -> Spec:
+        """The spec of one cron expression."""
+        if dialect == "temporal" or clock_change != "literal":
+            document = SpecDocument(
+                (expression,), dialect, timezone=timezone, gap=gap, fold=fold, clock_change=clock_change
+            )
+            return cls.parse(document)
+        calendar = parse_cron(expression, dialect)
+        name = "UTC" if timezone == "UTC" else load_zone(timezone).name
+        return _interned(Elements((calendar,), timezone=name, gap=gap, fold=fold), ())
+
+    @property
+    def zone(self) -> Zone:
+        """The time zone in which civil times are meant."""
+        return load_zone(self.elements.timezone)
+
+    @property
+    def document(self) -> SpecDocument:
+        """The canonical document: parsing it gives this spec again."""
+        return document_of(self.elements)
+
+    def canonical(self) -> dict[str, Any]:
+        """The canonical document as JSON values."""
+        return cast("dict[str, Any]", msgspec.json.decode(msgspec.json.encode(self.document)))
+
+    def sentence(self) -> str:
+        """What the spec says, in English."""
+        return sentence_of(self.elements)
+
+    def __repr__(self) -> str:
+        return f"Spec({msgspec.json.encode(self.document).decode()})"
+
+    def next_after(self, moment: datetime) -> datetime | None:
+        """The first nominal time strictly after a moment; ``None`` if there is none."""
+        found = self.next_instant(_second(moment))
+        return None if found is None else datetime.fromtimestamp(found, UTC)
+
+    def previous(self, moment: datetime) -> datetime | None:
+        """The last nominal time at or before a moment; ``None`` if there is none."""
+        found = self.previous_instant(_second(moment))
+        return None if found is None else datetime.fromtimestamp(found, UTC)
+
+    def between(self, after: datetime, until: datetime, limit: int = 1000) -> list[datetime]:
+        """The nominal times later than ``after``, up to and including ``until``; at most ``limit``."""
+        found = self.instants(_second(after), _second(until), limit)
+        make = datetime.fromtimestamp
+        return [make(instant, UTC) for instant in found]
+
+    def next_instant(self, instant: int) -> int | None:
+        """The first nominal second strictly after one."""
+        elements = self.elements
+        if elements.start_at is not None and instant < elements.start_at:
+            instant = elements.start_at - 1
+        found = _earliest(self._sources or self._compile(), max(instant, _FIRST))
+        if found is None or (elements.end_at is not None and found > elements.end_at):
+            return None
+        return found
+
+    def previous_instant(self, instant: int) -> int | None:
+        """The last nominal second at or before one."""
+        elements = self.elements
+        if elements.end_at is not None and instant > elements.end_at:
+            instant = elements.end_at
+        found = _latest(self._sources or self._compile(), min(instant, _LAST))
+        if found is None or (elements.start_at is not None and found < elements.start_at):
+            return None
+        return found
+
+    def instants(self, after: int, until: int, limit: int = 1000) -> list[int]:
+        """The nominal seconds later than ``after``, up to and including ``until``; at most ``limit``."""
+        elements = self.elements
+        if elements.start_at is not None:
+            after = max(after, elements.start_at - 1)
+        if elements.end_at is not None:
+            until = min(until, elements.end_at)
+        limit = min(limit, MOST_AT_ONCE)
+        after, until = max(after, _FIRST), min(until, _LAST)
+        if limit < 1 or until <= after:
+            return []
+        sources = self._sources or self._compile()
+        if len(sources) == 1:
+            return sources[0].span(after, until, limit)
+        found: set[int] = set()
+        for source in sources:
+            found.update(source.span(after, until, limit))
+        return sorted(found)[:limit]
+
+    def fire_time(self, nominal: datetime, schedule_id: str) -> datetime:
+        """When the slot of a nominal time fires: the nominal time, moved by the spec's jitter."""
+        jitter = self.elements.jitter
+        if jitter is None:
+            return nominal
+        second = _second(nominal)
+        key = slot_key(schedule_id, second)
+        span = jitter.span * 1000
+        sources = self._raw()
+        after = _earliest(sources, second)
+        gap_after = None if after is None else (after - second) * 1000
+        if not jitter.centred:
+            return nominal + timedelta(milliseconds=offset_after(key, span, gap_after))
+        before = _latest(sources, second - 1)
+        gap_before = None if before is None else (second - before) * 1000
+        start = self.elements.start_at
+        earliest = None if start is None else min(start - second, 0) * 1000
+        offset = offset_around(key, span, gap_before, gap_after, earliest)
+        return nominal + timedelta(milliseconds=offset)
+
+    def why_never(self, moment: datetime) -> str | None:
+        """Why there is no time after a moment; ``None`` if there is one."""
+        second = _second(moment)
+        if self.next_instant(second) is not None:
+            return None
+        elements = self.elements
+        if not self._raw():
+            return "the spec is empty: it has no crons, calendars, intervals, rrules or times"
+        if elements.end_at is not None and elements.end_at <= second:
+            return f"its end_at, {render_instant(elements.end_at)}, has passed"
+        start = second if elements.start_at is None else max(second, elements.start_at - 1)
+        raw = _earliest(self._raw(), max(start, _FIRST))
+        if raw is None:
+            return "no such date comes any more"
+        if elements.end_at is not None and raw > elements.end_at:
+            return f"its next time, {render_instant(raw)}, is after its end_at"
+        return f"all its times are excluded, the first of them {render_instant(raw)}"
+
+    def _compile(self) -> tuple[Source, ...]:
+        excluded, closed = _exclusions(self.elements.exclude, self._shared)
+        self._sources = sources_of(self.elements, excluded, closed)
+        return self._sources
+
+    def _raw(self) -> tuple[Source, ...]:
+        """The sources without exclusions: what jitter keeps clear of."""
+        if self._raw_sources is None:
+            own = self.elements.exclude or self._shared
+            compiled = self._sources or self._compile()
+            self._raw_sources = sources_of(self.elements, (), ()) if own else compiled
+        return self._raw_sources
+
+
+@lru_cache(maxsize=SPECS_KEPT)
+def _interned(elements: Elements, shared: Shared) -> Spec:
+    """One object for all specs that mean the same: what is compiled for one serves all."""
+    return Spec(elements, shared)
+
+
+def _second(moment: datetime) -> int:
+    if moment.tzinfo is None:
+        raise NaiveTimeError(moment)
+    return math.floor(moment.timestamp())
+
+
+def _earliest(sources: tuple[Source, ...], instant: int) -> int | None:
+    if len(sources) == 1:
+        return sources[0].next_after(instant)
+    found = [at for source in sources if (at := source.next_after(instant)) is not None]
+    return min(found, default=None)
+
+
+def _latest(sources: tuple[Source, ...], instant: int) -> int | None:
+    found = [at for source in sources if (at := source.previous(instant)) is not None]
+    return max(found, default=None)
+
+
+def _shared(name: str, calendars: Mapping[str, SharedCalendar | Mapping[str, Any]] | None) -> SharedCalendar:
+    if not calendars or name not in calendars:
+        known = ", ".join(sorted(calendars or ())) or "none"
+        raise UnknownCalendarError(name, hint=f"defined calendars: {known}")
+    shared = read_shared(calendars[name])
+    for n, calendar in enumerate(shared.calendars):
+        read_calendar(calendar, f"{name}.calendars[{n}]")
+    closed_days(shared, name)
+    return shared
+
+
+def _exclusions(own: tuple[Calendar, ...], shared: Shared) -> tuple[tuple[Calendar, ...], Closed]:
+    """All excluded calendars, and the days on which nothing happens at all."""
+    excluded = list(own)
+    closed: dict[tuple[int, int], int] = {}
+    for name, calendar in shared:
+        excluded += [read_calendar(each, name) for each in calendar.calendars]
+        for month, days in closed_days(calendar, name).items():
+            closed[month] = closed.get(month, 0) | days
+    return tuple(excluded), tuple(sorted(closed.items()))
