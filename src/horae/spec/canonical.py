@@ -22,7 +22,6 @@ from horae.spec.calendar import (
     Special,
 )
 from horae.spec.civil import FIRST_YEAR, bit_range, members
-from horae.spec.cron import CALENDAR_YEARS
 from horae.spec.document import (
     CalendarDocument,
     ExcludeDocument,
@@ -160,9 +159,9 @@ def _calendar_fields(calendar: Calendar) -> dict[str, FieldDocument | str]:
     """A calendar's fields as ranges; those with special days as text."""
     written: dict[str, FieldDocument | str] = {}
     sets = (calendar.seconds, calendar.minutes, calendar.hours, calendar.days, calendar.months,
-            calendar.weekdays, calendar.years or 0)  # fmt: skip
+            calendar.weekdays, calendar.years)  # fmt: skip
     for (name, field), bits in zip(CALENDAR_FIELDS, sets, strict=True):
-        if field is fields.YEAR and bits == CALENDAR_YEARS:
+        if bits is None:
             continue
         if special := special_items(calendar.special, field):
             plain = [_item(item, field, star=False) for item in ranges_of(bits, field, star=False)]

@@ -20,12 +20,15 @@ from horae.spec.calendar import (
     matching_days,
     times_of_day,
 )
-from horae.spec.civil import DAY, EPOCH_ORDINAL, FIRST_YEAR, LAST_YEAR, CivilRule, lowest
+from horae.spec.civil import DAY, END, EPOCH_ORDINAL, FIRST_YEAR, LAST_YEAR, START, CivilRule, lowest
 
 Month = tuple[int, tuple[tuple[int, int], ...]]
 """The days that match (bit 0 is the 1st), and groups of days with the times that match on them."""
 
 _NOTHING: Month = (0, ())
+
+_CHUNK = 3600
+"""How many bits of a day are decoded at once: an hour of seconds, or a whole day of minutes."""
 
 
 class CivilSet(CivilRule):
@@ -35,7 +38,17 @@ class CivilSet(CivilRule):
     ``only``, a bit set of the seconds of a day, narrows every day further.
     """
 
-    __slots__ = ("_closed", "_excluded", "_included", "_months", "_only", "_shapes", "_unit", "_years")
+    __slots__ = (
+        "_barren",
+        "_closed",
+        "_excluded",
+        "_included",
+        "_months",
+        "_only",
+        "_shapes",
+        "_unit",
+        "_years",
+    )
 
     def __init__(
         self,
@@ -50,6 +63,7 @@ class CivilSet(CivilRule):
         self._only = only
         by_minutes = only is None and all(calendar.seconds == 1 for calendar in included)
         self._unit = 60 if by_minutes else 1
+        self._barren = END  # from this label on nothing matches, as far as searches have shown
         self._months = 0
         for calendar in included:
             self._months |= calendar.months
@@ -58,11 +72,9 @@ class CivilSet(CivilRule):
 
     def next(self, label: int) -> int | None:
         """The first matching label at or after one."""
-        day, second = divmod(label, DAY)
-        if day < _FIRST_DAY:
-            day, second = _FIRST_DAY, 0
-        elif day > _LAST_DAY:
+        if label >= self._barren:
             return None
+        day, second = divmod(max(label, START), DAY)
         civil = date.fromordinal(day + EPOCH_ORDINAL)
         year, month, place = civil.year, civil.month, civil.day - 1
         days, groups = self._month(year, month)
@@ -77,7 +89,10 @@ class CivilSet(CivilRule):
         if days:
             ahead = lowest(days) + 1
             return (day + ahead) * DAY + lowest(_times(groups, place + ahead)) * self._unit
-        return self._first_after(year, month)
+        found = self._first_after(year, month)
+        if found is None:
+            self._barren = min(self._barren, label)
+        return found
 
     def _first_after(self, year: int, month: int) -> int | None:
         """The first matching label after a month."""
@@ -98,11 +113,9 @@ class CivilSet(CivilRule):
 
     def previous(self, label: int) -> int | None:
         """The last matching label at or before one."""
-        day, second = divmod(label, DAY)
-        if day > _LAST_DAY:
-            day, second = _LAST_DAY, DAY - 1
-        elif day < _FIRST_DAY:
+        if label < START:
             return None
+        day, second = divmod(min(label, END - 1), DAY)
         civil = date.fromordinal(day + EPOCH_ORDINAL)
         year, month, place = civil.year, civil.month, civil.day - 1
         days, groups = self._month(year, month)
@@ -132,14 +145,17 @@ class CivilSet(CivilRule):
             if start is None or start >= end:
                 break
             midnight = start - start % DAY
-            civil = date.fromordinal(midnight // DAY + EPOCH_ORDINAL)
-            times = _times(self._month(civil.year, civil.month)[1], civil.day - 1)
-            skipped = (start - midnight) // unit
-            if end < midnight + DAY:
-                times &= (1 << -(-(end - midnight) // unit)) - 1
-            found += [start + place * unit for place in decoded(times >> skipped)]
-            first = midnight + DAY
+            times = self.times_on(midnight // DAY)
+            first = min(midnight + DAY, start + _CHUNK * unit)
+            wanted = (1 << -(-(min(first, end) - start) // unit)) - 1
+            places = decoded(times >> ((start - midnight) // unit) & wanted)
+            found += [start + place * unit for place in places]
         return found[:limit]
+
+    def times_on(self, day: int) -> int:
+        """The matching times of a day, a bit per second or minute."""
+        civil = date.fromordinal(day + EPOCH_ORDINAL)
+        return _times(self._month(civil.year, civil.month)[1], civil.day - 1)
 
     def excludes(self, label: int) -> bool:
         """Whether a label is excluded, whatever matches it otherwise."""
@@ -199,10 +215,6 @@ class CivilSet(CivilRule):
 
     def _bits(self, calendar: Calendar) -> int:
         return times_of_day(calendar.seconds, calendar.minutes, calendar.hours, self._unit)
-
-
-_FIRST_DAY = date(FIRST_YEAR, 1, 1).toordinal() - EPOCH_ORDINAL
-_LAST_DAY = date(LAST_YEAR, 12, 31).toordinal() - EPOCH_ORDINAL
 
 
 def _times(groups: tuple[tuple[int, int], ...], place: int) -> int:

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple, NoReturn
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -29,7 +29,7 @@ from horae.spec.calendar import (
     Special,
     matching_days,
 )
-from horae.spec.civil import FIRST_YEAR, LAST_YEAR, members
+from horae.spec.civil import members
 from horae.spec.duration import parse_duration
 from horae.spec.fields import Field, Grammar, Parsed, parse_field
 
@@ -52,10 +52,8 @@ MACROS = {
     "@hourly": "0 * * * *",
 }
 
-CALENDAR_YEARS = fields.YEAR.every.bits if fields.YEAR.every else 0
-"""The years 2000 to 2100, to which calendars and temporal expressions are limited."""
-
 _ONE_SECOND = Parsed(1)
+_TZ = re.compile(r"(?:CRON_)?TZ=")
 
 
 class TemporalCron(NamedTuple):
@@ -70,7 +68,7 @@ class TemporalCron(NamedTuple):
 def parse_cron(expression: str, dialect: Dialect = "unix") -> Calendar:
     """The meaning of a cron expression of the dialect ``posix`` or ``unix``."""
     if not isinstance(expression, str):
-        _refuse(expression, f"must be a string, not {type(expression).__name__}")
+        raise _refusal(expression, f"must be a string, not {type(expression).__name__}")
     if dialect == "posix":
         return _parse_posix(expression)
     words = _words(expression, None)
@@ -78,25 +76,24 @@ def parse_cron(expression: str, dialect: Dialect = "unix") -> Calendar:
         words = _macro(expression, words)
     if len(words) == 5:
         return _compiled(expression, words, FIVE, fields.UNIX)
-    if len(words) != 6:
-        _refuse_count(expression, words, "5 (minute hour day month weekday), or 6 with seconds first")
+    if len(words) != 6 or _TZ.match(words[0]):
+        raise _wrong_count(expression, words, "5 (minute hour day month weekday), or 6 with seconds first")
     return _compiled(expression, words, SIX_SECONDS_FIRST, fields.UNIX)
 
 
 def parse_temporal(expression: str) -> TemporalCron:
     """The meaning of a cron expression of the dialect ``temporal``."""
     if not isinstance(expression, str):
-        _refuse(expression, f"must be a string, not {type(expression).__name__}")
+        raise _refusal(expression, f"must be a string, not {type(expression).__name__}")
     if len(expression) > LONGEST_EXPRESSION:
-        _refuse(expression[:60] + "…", f"is longer than {LONGEST_EXPRESSION} characters")
+        raise _refusal(expression[:60] + "…", f"is longer than {LONGEST_EXPRESSION} characters")
     body, _, comment = expression.partition("#")
     timezone = None
-    if prefix := re.match(r"\s*(?:CRON_)?TZ=(\S*)\s*", body):
-        timezone = prefix[1]
-        body = body[prefix.end() :]
-        if not timezone:
-            _refuse(expression, "has TZ= without a zone", "write TZ=Europe/Berlin, say")
     words = body.split()
+    if words and (prefix := _TZ.match(words[0])):
+        timezone = words.pop(0)[prefix.end() :]
+        if not timezone:
+            raise _refusal(expression, "has TZ= without a zone", "write TZ=Europe/Berlin, say")
     if words and words[0].lower() == "@every":
         every, phase = _every(expression, " ".join(words[1:]))
         return TemporalCron(None, every, phase, timezone)
@@ -105,35 +102,31 @@ def parse_temporal(expression: str) -> TemporalCron:
     layout = {5: FIVE, 6: SIX_YEAR_LAST, 7: SEVEN}.get(len(words))
     if layout is None:
         wanted = "5 (minute hour day month weekday), 6 with the year last, or 7 with seconds first too"
-        _refuse_count(expression, words, wanted)
+        raise _wrong_count(expression, words, wanted)
     calendar = _compiled(expression, words, layout, fields.TEMPORAL, both=True)
-    return TemporalCron(_commented(calendar, comment.strip()), timezone=timezone)
-
-
-def _commented(calendar: Calendar, comment: str) -> Calendar:
-    years = CALENDAR_YEARS if calendar.years is None else calendar.years
-    return msgspec.structs.replace(calendar, years=years, comment=comment)
+    calendar = msgspec.structs.replace(calendar, comment=comment.strip())
+    return TemporalCron(calendar, timezone=timezone)
 
 
 def _parse_posix(expression: str) -> Calendar:
     # Split at single blanks only: other white space is not a separator but a fault of its field.
     words = [word for word in _words(expression.replace("\t", " "), " ") if word]
     if expression.lstrip(" \t").startswith("@"):
-        _refuse(expression, "is a macro, which is not POSIX", "write the five fields: @daily is 0 0 * * *")
+        raise _refusal(
+            expression, "is a macro, which is not POSIX", "write the five fields: @daily is 0 0 * * *"
+        )
     if len(words) != 5:
-        _refuse_count(expression, words, "5 (minute hour day month weekday)")
+        raise _wrong_count(expression, words, "5 (minute hour day month weekday)")
     calendar = _compiled(expression, words, FIVE, fields.POSIX)
     if not ever_matches(calendar):
         day = words[2]
         cause = FieldParseError("day", day, f'never comes: no chosen month has a day "{day}"')
-        _fail(expression, cause, _position(expression, words, 2))
+        raise _failure(expression, cause, _position(expression, words, 2))
     return calendar
 
 
 def ever_matches(calendar: Calendar) -> bool:
     """Whether there is any day at all on which a calendar matches."""
-    if calendar.years is not None and not calendar.years & ((1 << (LAST_YEAR - FIRST_YEAR + 1)) - 1):
-        return False
     lengths = {2: (28, 29), 4: (30,), 6: (30,), 9: (30,), 11: (30,)}
     return any(
         matching_days(calendar, first_weekday, length)
@@ -145,7 +138,7 @@ def ever_matches(calendar: Calendar) -> bool:
 
 def _words(text: str, separator: str | None) -> list[str]:
     if len(text) > LONGEST_EXPRESSION:
-        _refuse(text[:60] + "…", f"is longer than {LONGEST_EXPRESSION} characters")
+        raise _refusal(text[:60] + "…", f"is longer than {LONGEST_EXPRESSION} characters")
     return text.split(separator)
 
 
@@ -164,19 +157,22 @@ def _compiled(
             parsed.append(parse_field(word, field, grammar))
     except FieldParseError as cause:
         cause.hint = _sixth_field_hint(words, layout, len(parsed)) or cause.hint
-        _fail(expression, cause, _position(expression, words, len(parsed)))
+        raise _failure(expression, cause, _position(expression, words, len(parsed))) from cause
     second = parsed.pop(0) if layout[0] is fields.SECOND else _ONE_SECOND
     minute, hour, day, month, weekday = parsed[:5]
-    years = parsed[5].bits if len(parsed) == 6 else None
+    years = parsed[5].bits if len(parsed) == 6 and parsed[5].bits != fields.YEAR.every.bits else None
     # Special days stand beside the plain values of their field, so a field of only special days
     # has no bits, and an unrestricted one has them all.
     special = both_specials(day.special, weekday.special)
-    stars = (
-        (STAR_MINUTE if minute.star else 0)
-        | (STAR_HOUR if hour.star else 0)
-        | (STAR_DAY if day.star else 0)
-        | (STAR_WEEKDAY if weekday.star else 0)
-    )
+    if both:  # becomes a calendar, in which a star is whatever covers its field
+        stars = minute.spans * STAR_MINUTE | hour.spans * STAR_HOUR
+    else:
+        stars = (
+            minute.star * STAR_MINUTE
+            | hour.star * STAR_HOUR
+            | day.star * STAR_DAY
+            | weekday.star * STAR_WEEKDAY
+        )
     either = not (both or day.star or weekday.star)
     return Calendar(
         second.bits, minute.bits, hour.bits, day.bits, month.bits, weekday.bits,
@@ -218,9 +214,11 @@ def _every(expression: str, rest: str) -> tuple[int, int]:
         every = parse_duration(every_text, "@every")
         phase = parse_duration(phase_text, "@every") if slash else 0
     except InvalidSpecError as error:
-        _refuse(expression, f"has an @every with a bad duration: {error.details['reason']}", error.hint)
+        raise _refusal(
+            expression, f"has an @every with a bad duration: {error.details['reason']}", error.hint
+        ) from error
     if every < 1 or phase >= every:
-        _refuse(expression, "has an @every whose phase is not below its interval of at least 1s")
+        raise _refusal(expression, "has an @every whose phase is not below its interval of at least 1s")
     return every, phase
 
 
@@ -230,18 +228,20 @@ def _macro(expression: str, words: list[str]) -> list[str]:
     if name in MACROS and len(words) == 1:
         return MACROS[name].split()
     if name == "@reboot":
-        _refuse(expression, "is @reboot, which is no time", "start the work when your program starts")
+        raise _refusal(expression, "is @reboot, which is no time", "start the work when your program starts")
     if name == "@every":
         hint = 'use an interval ({"every": "5m"}), or the dialect temporal'
-        _refuse(expression, "is @every, which the dialect temporal has", hint)
-    _refuse(expression, f'is not one of the macros: "{expression[:40]}"', f"known are {', '.join(MACROS)}")
+        raise _refusal(expression, "is @every, which the dialect temporal has", hint)
+    raise _refusal(
+        expression, f'is not one of the macros: "{expression[:40]}"', f"known are {', '.join(MACROS)}"
+    )
 
 
-def _refuse_count(expression: str, words: list[str], wanted: str) -> NoReturn:
+def _wrong_count(expression: str, words: list[str], wanted: str) -> InvalidCronExpressionError:
     count = len(words)
     reason = "is empty" if count == 0 else f"has {count} field{'s' * (count != 1)}"
     hint = None
-    if words and re.match(r"(CRON_)?TZ=", words[0]):
+    if words and _TZ.match(words[0]):
         hint = "a TZ= prefix is of the dialect temporal; elsewhere give the zone as timezone"
     elif count in {6, 7} and _is_year(words[-1]):
         hint = "a year as last field is of the dialect temporal"
@@ -249,20 +249,23 @@ def _refuse_count(expression: str, words: list[str], wanted: str) -> NoReturn:
         hint = "six fields, seconds first, are of the dialect unix"
     elif count == 7:
         hint = "seven fields (seconds first, year last) are of the dialect temporal"
-    _refuse(expression, f"{reason}; it needs {wanted}", hint)
+    return _refusal(expression, f"{reason}; it needs {wanted}", hint)
 
 
 def _is_year(word: str) -> bool:
     return word == "*" or bool(re.match(r"(19|20|21)\d\d", word))
 
 
-def _refuse(expression: object, reason: str, hint: str | None = None) -> NoReturn:
-    """Refuse a whole expression."""
-    _fail(expression, FieldParseError("expression", expression, reason, hint=hint), 0)
+def _refusal(expression: object, reason: str, hint: str | None = None) -> InvalidCronExpressionError:
+    """The error for an expression that is wrong as a whole."""
+    return _failure(expression, FieldParseError("expression", expression, reason, hint=hint), 0)
 
 
-def _fail(expression: object, cause: FieldParseError, position: int) -> NoReturn:
-    raise InvalidCronExpressionError(
+def _failure(expression: object, cause: FieldParseError, position: int) -> InvalidCronExpressionError:
+    """The error for an expression one of whose fields, beginning at a position, is wrong."""
+    error = InvalidCronExpressionError(
         expression, cause.field, cause.reason,
         position=position + cause.start, length=cause.length, hint=cause.hint,
-    ) from cause  # fmt: skip
+    )  # fmt: skip
+    error.__cause__ = cause
+    return error

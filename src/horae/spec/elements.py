@@ -161,8 +161,7 @@ def read_calendar(document: CalendarDocument, element: str) -> Calendar:
     for name, field in CALENDAR_FIELDS:
         value: FieldDocument = getattr(document, name)
         if value is None:
-            default = _ZERO if field.name in {"second", "minute", "hour"} else field.every
-            parsed[name] = default or _ZERO
+            parsed[name] = _ZERO if name in {"second", "minute", "hour"} else field.every
         else:
             parsed[name] = _read_field(value, field, f"{element}.{name}")
     stars = (STAR_MINUTE if parsed["minute"].spans else 0) | (STAR_HOUR if parsed["hour"].spans else 0)
@@ -173,7 +172,7 @@ def read_calendar(document: CalendarDocument, element: str) -> Calendar:
         parsed["day_of_month"].bits,
         parsed["month"].bits,
         parsed["day_of_week"].bits,
-        parsed["year"].bits,
+        None if parsed["year"].bits == fields.YEAR.every.bits else parsed["year"].bits,
         special=both_specials(parsed["day_of_month"].special, parsed["day_of_week"].special),
         stars=stars,
         comment=document.comment,

@@ -14,7 +14,6 @@ from horae.spec.calendar import (
 )
 from horae.spec.canonical import ranges_of, render_instant
 from horae.spec.civil import members
-from horae.spec.cron import CALENDAR_YEARS
 from horae.spec.duration import render_duration
 from horae.spec.elements import Elements, Every
 from horae.spec.fields import WEEKDAY_NAMES, Field
@@ -83,7 +82,7 @@ def describe(calendar: Calendar) -> str:
     parts = [_time_of_day(calendar), _days(calendar)]
     if calendar.months != EVERY_MONTH:
         parts.append(f"in {_values(calendar.months, fields.MONTH)}")
-    if calendar.years is not None and calendar.years != CALENDAR_YEARS:
+    if calendar.years is not None:
         parts.append(f"in the year {_values(calendar.years, fields.YEAR)}")
     if calendar.comment:
         parts.append(f"({calendar.comment})")

@@ -33,15 +33,26 @@ MONTH_NAMES = (
 WEEKDAY_NAMES = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 
 
+class Parsed(NamedTuple):
+    """A field's meaning: its values as bits, whether it began with ``*``, and special days."""
+
+    bits: int
+    star: bool = False
+    special: Special | None = None
+    spans: bool = False
+    """Whether some item runs over the whole range: ``*``, ``*/5`` or ``0-59``."""
+
+
 class Field(msgspec.Struct, frozen=True):
     """What a field may hold. A name may be cut to ``shortest`` letters."""
 
     name: str
     low: int
     high: int
+    every: Parsed
+    """What ``*`` means."""
     names: tuple[str, ...] = ()
     shortest: int = 3
-    every: Parsed | None = None
 
     @property
     def numbers(self) -> str:
@@ -53,16 +64,6 @@ class Field(msgspec.Struct, frozen=True):
         """Numbers and names that are allowed, in words."""
         names = f" or {self.names[0][:3]}-{self.names[-1][:3]}" if self.names else ""
         return self.numbers + names
-
-
-class Parsed(NamedTuple):
-    """A field's meaning: its values as bits, whether it began with ``*``, and special days."""
-
-    bits: int
-    star: bool = False
-    special: Special | None = None
-    spans: bool = False
-    """Whether some item runs over the whole range: ``*``, ``*/5`` or ``0-59``."""
 
 
 class Grammar(NamedTuple):
@@ -83,7 +84,7 @@ TEMPORAL = Grammar(special=False)
 def _field(name: str, low: int, high: int, names: tuple[str, ...] = (), shortest: int = 3) -> Field:
     base = FIRST_YEAR if name == "year" else 0
     bits = bit_range(low - base, min(high, 6 if name == "weekday" else high) - base)
-    return Field(name, low, high, names, shortest, Parsed(bits, star=True, spans=True))
+    return Field(name, low, high, Parsed(bits, star=True, spans=True), names, shortest)
 
 
 SECOND = _field("second", 0, 59)
@@ -97,7 +98,7 @@ YEAR = _field("year", 2000, 2100)
 
 def parse_field(text: str, field: Field, grammar: Grammar) -> Parsed:
     """The meaning of a field's text, or a :class:`FieldParseError` that says what is wrong where."""
-    if text == "*" and field.every is not None:
+    if text == "*":
         return field.every
     reader = _Reader(text, field, grammar)
     bits, special, spans, start = 0, None, False, 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 
 from horae.spec.civil import CivilRule
+from horae.spec.civilset import CivilSet
 
 
 class Instants:
@@ -30,12 +31,16 @@ class Instants:
 
 
 class Labels(CivilRule):
-    """A sorted list of labels: times of a clock on a wall, in whatever zone the spec has."""
+    """A sorted list of labels: times of a clock on a wall, without those that are not allowed."""
 
-    __slots__ = ("_labels",)
+    __slots__ = ("_allowed", "_labels")
 
-    def __init__(self, labels: tuple[int, ...]) -> None:
-        self._labels = labels
+    def __init__(self, labels: tuple[int, ...], allowed: CivilSet | None = None) -> None:
+        self._allowed = allowed
+        self._labels = tuple(label for label in labels if not self.excludes(label))
+
+    def excludes(self, label: int) -> bool:
+        return self._allowed is not None and self._allowed.excludes(label)
 
     def next(self, label: int) -> int | None:
         at = bisect_left(self._labels, label)

@@ -21,6 +21,7 @@ from dateutil.rrule import rrulestr
 
 from horae.errors import InvalidSpecError
 from horae.spec.civil import DAY, END, EPOCH_ORDINAL, FIRST_YEAR, LAST_YEAR, CivilRule, day_number
+from horae.spec.civilset import CivilSet
 from horae.spec.oneshot import Labels
 
 FURTHEST = 50
@@ -81,7 +82,8 @@ def read_rrule(text: str, element: str) -> RecurrenceText:
     until = _stamp(parts.get("UNTIL", ""))
     if "UNTIL" in parts and (until is None or "COUNT" in parts):
         raise wrong("UNTIL is a date or time, without COUNT", "UNTIL", hint="UNTIL=20261231T235959Z")
-    checked = ";".join(f"{key}={value}" for key, value in parts.items() if key != "UNTIL")
+    # The interval and the end are checked below; whether they leave anything depends on the start.
+    checked = ";".join(f"{key}={parts[key]}" for key in parts if key not in {"UNTIL", "INTERVAL"})
     try:
         rrulestr(checked, dtstart=datetime(2000, 1, 1))  # noqa: DTZ001 - a label, not an instant
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
@@ -138,7 +140,7 @@ def _check(parts: dict[str, str], wrong: _Wrong) -> None:
             if not low <= number <= high or (number == 0 and low < 0):
                 raise wrong(f"{key} has {number}", hint=f"allowed are {low} to {high}")
     for key in ("INTERVAL", "COUNT"):
-        if key in parts and not 1 <= int(parts[key]) <= MOST_COUNTED:
+        if key in parts and not (parts[key].isdecimal() and 1 <= int(parts[key][:9]) <= MOST_COUNTED):
             raise wrong(f"{key} is {parts[key]}", hint=f"allowed are 1 to {MOST_COUNTED}")
     if "BYSETPOS" in parts and frequency in SUB_DAILY:
         raise wrong(f"BYSETPOS does not go with {frequency}", hint="use DAILY or a longer frequency")
@@ -174,23 +176,24 @@ def _weekdays(parts: dict[str, str]) -> list[tuple[int, int]]:
 
 
 class Recurrence(CivilRule):
-    """A rule as labels. ``start`` is its first label at the earliest, ``until`` its last at the latest."""
+    """A rule as labels, without those that are not allowed.
+
+    ``start`` is its first label at the earliest, ``until`` its last at the latest. As with the exceptions
+    of iCalendar, what is not allowed counts towards COUNT and BYSETPOS all the same.
+    """
 
     __slots__ = (
-        "_by",
-        "_count",
-        "_counted",
-        "_frequency",
-        "_interval",
-        "_occurrences",
-        "_start",
-        "_times",
-        "_until",
-        "_week_start",
-        "_weekdays",
+        "_allowed", "_barren", "_by", "_count", "_counted", "_frequency", "_interval", "_kept",
+        "_occurrences", "_start", "_times", "_until", "_week_start", "_weekdays",
     )  # fmt: skip
 
-    def __init__(self, parts: tuple[tuple[str, str], ...], start: int, until: int | None) -> None:
+    def __init__(
+        self,
+        parts: tuple[tuple[str, str], ...],
+        start: int,
+        until: int | None = None,
+        allowed: CivilSet | None = None,
+    ) -> None:
         given = dict(parts)
         self._frequency = given["FREQ"]
         self._interval = int(given.get("INTERVAL", "1"))
@@ -201,8 +204,11 @@ class Recurrence(CivilRule):
         self._by = {key: frozenset(_numbers(given, key)) for key in _RANGES}
         self._weekdays = _weekdays(given)
         self._fill_in(_civil(start // DAY))
+        self._allowed = allowed
+        self._barren = END  # from this label on there is nothing, as far as searches have shown
         self._counted: Labels | None = None
         self._times = lru_cache(maxsize=4096)(self._times_of_day)
+        self._kept = lru_cache(maxsize=64)(self._allowed_times)
         self._occurrences = lru_cache(maxsize=64)(self._in_period)
 
     def _fill_in(self, first: date) -> None:
@@ -221,9 +227,13 @@ class Recurrence(CivilRule):
         if self._count is not None:
             return self._all_counted().next(label)
         label = max(label, self._start)
-        for found in self._from(label):
-            return found if found <= self._until else None
-        return None
+        if label >= self._barren:
+            return None
+        found = next(self._from(label), None)
+        if found is None or found > self._until:
+            self._barren = label
+            return None
+        return found
 
     def previous(self, label: int) -> int | None:
         """The last label at or before one."""
@@ -249,7 +259,7 @@ class Recurrence(CivilRule):
 
     def _all_counted(self) -> Labels:
         if self._counted is None:
-            self._counted = Labels(tuple(islice(self._from(self._start), self._count)))
+            self._counted = Labels(tuple(islice(self._from(self._start), self._count)), self._allowed)
         return self._counted
 
     def _from(self, label: int) -> Iterator[int]:
@@ -304,25 +314,39 @@ class Recurrence(CivilRule):
         return range(period, period + 1)
 
     def _in_period(self, period: int) -> list[int]:
-        """All labels of a period, also those before the rule's start."""
+        """All labels of a period that are allowed, also those before the rule's start."""
         days = [day for day in self._days(period) if self._matches(_civil(day))]
+        allowed = None if self._count is not None else self._allowed
+        if allowed is not None and not self._by["BYSETPOS"]:
+            return [
+                day * DAY + time
+                for day in days
+                for time in self._kept(self._remainder(day), allowed.times_on(day))
+            ]
         labels = [day * DAY + time for day in days for time in self._times(self._remainder(day))]
         if chosen := self._by["BYSETPOS"]:
             places = {place - 1 if place > 0 else len(labels) + place for place in chosen}
             labels = [label for place, label in enumerate(labels) if place in places]
-        return labels
+        return labels if allowed is None else [label for label in labels if not allowed.excludes(label)]
+
+    def _allowed_times(self, remainder: int, allowed: int) -> list[int]:
+        """The times of a day that are allowed; computed once for all days that are alike."""
+        return [time for time in self._times(remainder) if allowed >> time & 1]
+
+    def excludes(self, label: int) -> bool:
+        return self._allowed is not None and self._allowed.excludes(label)
 
     def _matches(self, day: date) -> bool:
         by, weekdays = self._by, self._weekdays
-        length, year_length = monthrange(day.year, day.month)[1], 365 + isleap(day.year)
-        number = day.timetuple().tm_yday
-        return (
-            (not by["BYMONTH"] or day.month in by["BYMONTH"])
-            and _either_end(by["BYMONTHDAY"], day.day, length)
-            and _either_end(by["BYYEARDAY"], number, year_length)
-            and (not by["BYWEEKNO"] or _either_end(by["BYWEEKNO"], *_week(day, self._week_start)))
-            and (not weekdays or any(self._on(nth, weekday, day) for nth, weekday in weekdays))
-        )
+        if by["BYMONTH"] and day.month not in by["BYMONTH"]:
+            return False
+        if by["BYMONTHDAY"] and not _chosen(by["BYMONTHDAY"], day.day, monthrange(day.year, day.month)[1]):
+            return False
+        if weekdays and not any(self._on(nth, weekday, day) for nth, weekday in weekdays):
+            return False
+        if by["BYWEEKNO"] and not _chosen(by["BYWEEKNO"], *_week(day, self._week_start)):
+            return False
+        return not by["BYYEARDAY"] or _chosen(by["BYYEARDAY"], *_day_of_year(day))
 
     def _on(self, nth: int, weekday: int, day: date) -> bool:
         """Whether a day is the n-th of its weekday, counted in the month or else in the year."""
@@ -331,7 +355,7 @@ class Recurrence(CivilRule):
         if self._frequency == "MONTHLY" or self._by["BYMONTH"]:
             place, length = day.day, monthrange(day.year, day.month)[1]
         else:
-            place, length = day.timetuple().tm_yday, 365 + isleap(day.year)
+            place, length = _day_of_year(day)
         return nth == (place - 1) // 7 + 1 or nth == -((length - place) // 7 + 1)
 
     def _remainder(self, day: int) -> int:
@@ -370,9 +394,14 @@ def _civil(day: int) -> date:
     return date.fromordinal(day + EPOCH_ORDINAL)
 
 
-def _either_end(chosen: frozenset[int], place: int, length: int) -> bool:
+def _chosen(places: frozenset[int], place: int, length: int) -> bool:
     """Whether a place is chosen, counted from the front or, negative, from the back."""
-    return not chosen or place in chosen or place - length - 1 in chosen
+    return place in places or place - length - 1 in places
+
+
+def _day_of_year(day: date) -> tuple[int, int]:
+    """The number of a day in its year, and how many days that year has."""
+    return day.timetuple().tm_yday, 365 + isleap(day.year)
 
 
 def _week(day: date, week_start: int) -> tuple[int, int]:

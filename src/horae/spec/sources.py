@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Protocol
 
+import msgspec
+
+from horae.spec import fields
 from horae.spec.calendar import ALWAYS, Calendar
 from horae.spec.civil import DAY, START, CivilRule
 from horae.spec.civilset import CivilSet
@@ -14,9 +17,6 @@ from horae.spec.oneshot import Instants, Labels
 from horae.spec.recurrence import SUB_DAILY, Recurrence, Stamp, read_rrule
 from horae.spec.timeline import DEBIAN_LIMIT, Timeline, timeline
 from horae.spec.zone import load_zone
-
-MOST_CANDIDATES = 20_000
-"""How many times of a recurrence are tried against the exclusions before giving up."""
 
 
 class Source(Protocol):
@@ -51,45 +51,6 @@ class CivilSource:
         return self._timeline.span(self._rule, after, until, limit)
 
 
-class Narrowed(CivilRule):
-    """A civil rule without the labels that are not allowed."""
-
-    __slots__ = ("_allowed", "_rule")
-
-    def __init__(self, rule: CivilRule, allowed: CivilSet) -> None:
-        self._rule = rule
-        self._allowed = allowed
-
-    def next(self, label: int) -> int | None:
-        for _ in range(MOST_CANDIDATES):
-            found = self._rule.next(label)
-            allowed = None if found is None else self._allowed.next(found)
-            if allowed is None or allowed == found:
-                return allowed
-            label = allowed
-        return None
-
-    def previous(self, label: int) -> int | None:
-        for _ in range(MOST_CANDIDATES):
-            found = self._rule.previous(label)
-            allowed = None if found is None else self._allowed.previous(found)
-            if allowed is None or allowed == found:
-                return allowed
-            label = allowed
-        return None
-
-    def span(self, first: int, end: int, limit: int) -> list[int]:
-        found: list[int] = []
-        label = self.next(first)
-        while label is not None and label < end and len(found) < limit:
-            found.append(label)
-            label = self.next(label + 1)
-        return found
-
-    def excludes(self, label: int) -> bool:
-        return self._allowed.excludes(label)
-
-
 Closed = tuple[tuple[tuple[int, int], int], ...]
 """Days on which nothing happens: ((year, month), bits of days), …"""
 
@@ -98,19 +59,17 @@ def sources_of(elements: Elements, excluded: tuple[Calendar, ...], closed: Close
     """The sources of a spec's instants, without what the given calendars and days exclude."""
     sources: list[Source] = []
     fixed, running = _lines(elements)
-    calendars = elements.crons + elements.calendars
+    calendars = elements.crons + tuple(_limited(calendar) for calendar in elements.calendars)
     for line in dict.fromkeys((fixed, running)):
         own = tuple(c for c in calendars if (running if c.follows_real_time else fixed) is line)
         if own:
             sources.append(CivilSource(_civil_set(own, excluded, closed), line))
     allowed = CivilSet((ALWAYS,), excluded, dict(closed)) if excluded or closed else None
     for text in elements.rrules:
-        rule, frequency = _recurrence(text, elements)
-        line = running if frequency in SUB_DAILY else fixed
-        sources.append(CivilSource(rule if allowed is None else Narrowed(rule, allowed), line))
+        rule, frequency = _recurrence(text, elements, allowed)
+        sources.append(CivilSource(rule, running if frequency in SUB_DAILY else fixed))
     if elements.labels:
-        labels = Labels(elements.labels)
-        sources.append(CivilSource(labels if allowed is None else Narrowed(labels, allowed), fixed))
+        sources.append(CivilSource(Labels(elements.labels, allowed), fixed))
     zone = load_zone(elements.timezone)
     for every in elements.intervals:
         interval = Interval(every.every, _phase(every, elements.start_at))
@@ -128,6 +87,13 @@ def sources_of(elements: Elements, excluded: tuple[Calendar, ...], closed: Close
             kept = tuple(i for i in kept if not allowed.excludes(i + zone.offset_at(i)))
         sources.append(Instants(kept))
     return tuple(sources)
+
+
+def _limited(calendar: Calendar) -> Calendar:
+    """Calendars know the years 2000 to 2100, crons any."""
+    if calendar.years is not None:
+        return calendar
+    return msgspec.structs.replace(calendar, years=fields.YEAR.every.bits)
 
 
 @lru_cache(maxsize=16384)
@@ -149,7 +115,7 @@ def _phase(every: Every, start_at: int | None) -> int:
     return every.phase + (start_at or 0 if every.anchor == "start" else 0)
 
 
-def _recurrence(text: str, elements: Elements) -> tuple[Recurrence, str]:
+def _recurrence(text: str, elements: Elements, allowed: CivilSet | None) -> tuple[Recurrence, str]:
     """A recurrence, and its frequency. It starts where its text says, else with the window."""
     rule = read_rrule(text, "rrules")
     zone = load_zone(elements.timezone)
@@ -165,4 +131,4 @@ def _recurrence(text: str, elements: Elements) -> tuple[Recurrence, str]:
         start = START - START % DAY
     until = rule.until
     end = None if until is None else civil(until) + (DAY - 1 if until.whole_day else 0)
-    return Recurrence(rule.parts, start, end), dict(rule.parts)["FREQ"]
+    return Recurrence(rule.parts, start, end, allowed), dict(rule.parts)["FREQ"]

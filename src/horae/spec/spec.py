@@ -73,6 +73,8 @@ class Spec:
         ``calendars`` are the shared calendars it may exclude by name; ``zones`` the time zones it may
         use, all installed ones by default.
         """
+        if isinstance(document, str | bytes) and not calendars and zones is None:
+            return _parsed_text(document)
         elements = elements_of(read_document(document), zones)
         shared = tuple((name, _shared(name, calendars)) for name in elements.exclude_shared)
         return _interned(elements, shared)
@@ -140,7 +142,8 @@ class Spec:
         elements = self.elements
         if elements.start_at is not None and instant < elements.start_at:
             instant = elements.start_at - 1
-        found = _earliest(self._sources or self._compile(), max(instant, _FIRST))
+        instant = max(instant, _FIRST)
+        found = _earliest(self._sources or self._compile(), instant)
         if found is None or (elements.end_at is not None and found > elements.end_at):
             return None
         return found
@@ -224,6 +227,14 @@ class Spec:
             compiled = self._sources or self._compile()
             self._raw_sources = sources_of(self.elements, (), ()) if own else compiled
         return self._raw_sources
+
+
+@lru_cache(maxsize=SPECS_KEPT)
+def _parsed_text(document: str | bytes) -> Spec:
+    """A stored spec, met again and again as the same text."""
+    elements = elements_of(read_document(document))
+    shared = tuple((name, _shared(name, None)) for name in elements.exclude_shared)
+    return _interned(elements, shared)
 
 
 @lru_cache(maxsize=SPECS_KEPT)

@@ -119,10 +119,11 @@ def _transitions(data: bytes) -> list[tuple[int, int]]:
     rule = data[at:].strip(b"\n").decode("ascii")
 
     changes = [(START, offsets[0])]
-    changes += [(instant, offsets[i]) for instant, i in zip(instants, indexes, strict=True)]
-    changes = [change for change in changes if change[0] < END]
-    # A file may open with an instant before all time, standing for "since ever".
-    changes = [(max(instant, START), offset) for instant, offset in changes]
+    for instant, index in zip(instants, indexes, strict=True):
+        if instant <= START:  # nothing earlier is ever asked for: only the offset at the start counts
+            changes = [(START, offsets[index])]
+        elif instant < END:
+            changes.append((instant, offsets[index]))
     return changes + _from_rule(rule, changes[-1][0])
 
 

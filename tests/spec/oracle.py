@@ -1,0 +1,121 @@
+"""A brute-force oracle: it walks civil time and asks "does it match?".
+
+It shares nothing with the code it judges. Expressions are made together with the plain sets that
+they mean, so no parser is trusted; offsets come from ``zoneinfo``, reading the same database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from importlib import resources
+from zoneinfo import ZoneInfo
+
+
+@cache
+def zoneinfo(name: str) -> ZoneInfo:
+    """A zone from the installed tzdata package, whatever database the system has."""
+    with resources.files("tzdata.zoneinfo").joinpath(*name.split("/")).open("rb") as file:
+        return ZoneInfo.from_file(file, key=name)
+
+
+DayTest = Callable[[date], bool]
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What an expression means, as plain sets and tests of days."""
+
+    seconds: frozenset[int]
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    months: frozenset[int]
+    day: DayTest = field(repr=False)
+    """Whether a day matches by its day of month, its weekday, and how these combine."""
+    years: frozenset[int] | None = None
+    wildcard: bool = False
+    """Whether minute or hour was written with a star: Debian's cron lets clock changes pass by."""
+
+    def matches(self, label: datetime) -> bool:
+        return (
+            label.second in self.seconds
+            and label.minute in self.minutes
+            and label.hour in self.hours
+            and label.month in self.months
+            and (self.years is None or label.year in self.years)
+            and self.day(label.date())
+        )
+
+
+def walk(
+    meaning: Meaning,
+    zone: str,
+    after: int,
+    until: int,
+    step: int = 60,
+    gap: str = "skip",
+    fold: str = "both",
+    limit: timedelta = timedelta(days=3),
+) -> list[int]:
+    """The instants in (after, until] at which the clock of a zone shows a matching time.
+
+    The policies hold for changes shorter than the limit.
+    """
+    found: list[int] = []
+    previous = None
+    for instant, label, overlap, copy in _clock(zone, after, until, step):
+        if gap == "shift" and previous is not None:
+            expected = previous + timedelta(seconds=step)
+            skipped = _labels(expected, label, step) if label - expected < limit else []
+            if any(meaning.matches(each) for each in skipped):
+                found.append(instant)
+        wanted = not timedelta(0) < overlap < limit or fold == "both" or copy == {"first": 0, "last": 1}[fold]
+        if wanted and meaning.matches(label) and (not found or found[-1] != instant):
+            found.append(instant)
+        previous = label
+    return [instant for instant in found if after < instant <= until]
+
+
+def _clock(zone: str, after: int, until: int, step: int) -> Iterator[tuple[int, datetime, timedelta, int]]:
+    """Each instant with its label, how far apart the instants of that label are, and which one it is."""
+    tz = zoneinfo(zone)
+    for instant in range(after - after % step, until + 1, step):
+        local = datetime.fromtimestamp(instant, tz)
+        first, second = local.replace(fold=0).utcoffset(), local.replace(fold=1).utcoffset()
+        assert first is not None
+        assert second is not None
+        yield instant, local.replace(tzinfo=None, fold=0), first - second, local.fold
+
+
+def _labels(first: datetime, end: datetime, step: int) -> Iterator[datetime]:
+    while first < end:
+        yield first
+        first += timedelta(seconds=step)
+
+
+def instant(text: str) -> int:
+    """Seconds since the epoch of an ISO time; naive is UTC."""
+    moment = datetime.fromisoformat(text)
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+
+
+def days_in_month(day: date) -> int:
+    following = (day.replace(day=28) + timedelta(days=4)).replace(day=1)
+    return (following - timedelta(days=1)).day
+
+
+def weekday(day: date) -> int:
+    """Sunday is 0."""
+    return (day.weekday() + 1) % 7
+
+
+def nearest_workday(day: date, wanted: int) -> bool:
+    """Whether a day is the Monday to Friday nearest to the wanted day of its month."""
+    if wanted > days_in_month(day):
+        return False
+    target = day.replace(day=wanted)
+    candidates = [target + timedelta(days=ahead) for ahead in range(-2, 3)]
+    candidates = [c for c in candidates if c.month == day.month and c.weekday() < 5]
+    return day == min(candidates, key=lambda c: (abs((c - target).days), c))
