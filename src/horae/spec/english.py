@@ -33,7 +33,7 @@ def sentence_of(elements: Elements) -> str:
     sentence = "; and ".join(parts)
     if elements.exclude or elements.exclude_shared:
         excluded = [describe(calendar) for calendar in elements.exclude]
-        excluded += [f'on the days of the calendar "{name}"' for name in elements.exclude_shared]
+        excluded += [f'what the calendar "{name}" names' for name in elements.exclude_shared]
         sentence += f"; except {'; and except '.join(excluded)}"
     sentence += "".join(_frame(elements))
     return sentence[0].upper() + sentence[1:]
@@ -136,8 +136,8 @@ def _days(calendar: Calendar) -> str:
         by_weekday = [_values(calendar.weekdays, fields.WEEKDAY)]
     if special is not None:
         by_day += [_from_last(back) for back in members(special.from_last)]
-        by_day += [f"the weekday nearest day {day}" for day in members(special.nearest)]
-        by_day += ["the last weekday of the month"] * special.last_workday
+        by_day += [f"the working day nearest day {day}" for day in members(special.nearest)]
+        by_day += ["the last working day of the month"] * special.last_workday
         by_weekday += [
             f"the {ORDINALS[place // 7]} {_name(WEEKDAY_NAMES[place % 7])} of the month"
             for place in members(special.nth)

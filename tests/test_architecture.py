@@ -1,0 +1,114 @@
+"""The shape of the project, kept by tests: folders, imports, lengths, names, the error tree."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import horae
+import horae.errors
+import horae.spec
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "horae"
+LONGEST_FUNCTION = 70
+
+
+def functions() -> Iterator[tuple[str, int]]:
+    for file in [*SOURCE.rglob("*.py"), *(ROOT / "bench").rglob("*.py"), *(ROOT / "tools").rglob("*.py")]:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield f"{file.relative_to(ROOT)}::{node.name}", (node.end_lineno or 0) - node.lineno + 1
+
+
+def test_the_folder_list_is_the_architecture():
+    page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    named = set(re.findall(r"^\| `(\w+)/` \|", page, re.MULTILINE))
+    folders = {entry.name for entry in SOURCE.iterdir() if entry.is_dir() and entry.name != "__pycache__"}
+    assert named == folders
+    for module in SOURCE.glob("*.py"):
+        if not module.name.startswith("__"):
+            assert f"`{module.name}`" in page
+    for module in (SOURCE / "spec").glob("*.py"):
+        if module.name != "__init__.py":
+            assert f"`{module.name}`" in page
+
+
+def test_functions_fit_on_a_screen():
+    # A command's options are its signature: typer makes functions of many lines and little code.
+    long = {name: length for name, length in functions() if length > LONGEST_FUNCTION}
+    assert set(long) <= {"src/horae/face/cli.py::next_times"}
+
+
+def test_public_names_are_pinned():
+    assert sorted(horae.__all__) == ["HoraeError", "Spec", "__version__"]
+    assert sorted(horae.spec.__all__) == [
+        "CalendarDocument", "ClockChange", "DIALECTS", "Dialect", "ExcludeDocument", "Fold", "Gap",
+        "IntervalDocument", "JitterDocument", "PosixCron", "RangeDocument", "SharedCalendar", "Spec",
+        "SpecDocument", "TZDATA_VERSION", "Zone", "installed_zones", "load_zone", "slot_key",
+    ]  # fmt: skip
+    page = (ROOT / "docs" / "reference" / "python.md").read_text("utf-8")
+    for name in horae.spec.__all__:
+        assert re.search(rf"\b{name}\b", page), name
+
+
+def error_classes() -> dict[str, type[Exception]]:
+    return {
+        name: value
+        for name, value in vars(horae.errors).items()
+        if isinstance(value, type) and issubclass(value, horae.errors.HoraeError)
+    }
+
+
+def test_the_error_tree_is_drawn_and_documented():
+    drawn = (horae.errors.__doc__ or "").splitlines()
+    page = (ROOT / "docs" / "reference" / "errors.md").read_text("utf-8")
+    parents: list[str] = []
+    found = {}
+    for line in drawn:
+        if match := re.match(r"    ((?:│   |    )*(?:[├└]── )?)(\w+Error)", line):
+            depth = len(match[1]) // 4
+            parents[depth:] = [match[2]]
+            found[match[2]] = parents[depth - 1] if depth else "Exception"
+    assert found == {name: error.__mro__[1].__name__ for name, error in error_classes().items()}
+    for name in found:
+        assert f"| `{name}` |" in page
+
+
+def test_public_things_say_what_they_are():
+    for name in ("horae", "horae.spec", "horae.errors", "horae.clock"):
+        module = importlib.import_module(name)
+        assert module.__doc__
+        for exported in getattr(module, "__all__", []):
+            value = getattr(module, exported)
+            if callable(value) and getattr(value, "__module__", "").startswith("horae"):
+                assert value.__doc__, exported
+
+
+def test_importing_horae_loads_no_face():
+    """An embedding program pays for what it uses: no command line, no tables, no server."""
+    code = (
+        "import sys, horae; print([m for m in ('typer', 'rich', 'click', 'horae.face') if m in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("target", ["run", "test", "check", "bench", "soak", "conformance"])
+def test_the_makefile_has_the_promised_targets(target: str):
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert re.search(rf"^{target}:.*## \w", makefile, re.MULTILINE)
+    assert target in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_conformance_lists_what_proves_a_line():
+    tool = [sys.executable, str(ROOT / "tools" / "conformance.py"), "DECL-24"]
+    ran = subprocess.run(tool, capture_output=True, text=True, check=True, timeout=60)
+    assert ran.stdout.startswith("DECL-24\n    tests/spec/test_cron_dialects.py::test_posix_")
