@@ -63,30 +63,30 @@ def walk(
 
     The policies hold for changes shorter than the limit.
     """
-    found: list[int] = []
-    previous = None
-    for instant, label, overlap, copy in _clock(zone, after, until, step):
-        if gap == "shift" and previous is not None:
-            expected = previous + timedelta(seconds=step)
-            skipped = _labels(expected, label, step) if label - expected < limit else []
-            if any(meaning.matches(each) for each in skipped):
-                found.append(instant)
-        wanted = not timedelta(0) < overlap < limit or fold == "both" or copy == {"first": 0, "last": 1}[fold]
-        if wanted and meaning.matches(label) and (not found or found[-1] != instant):
-            found.append(instant)
-        previous = label
-    return [instant for instant in found if after < instant <= until]
-
-
-def _clock(zone: str, after: int, until: int, step: int) -> Iterator[tuple[int, datetime, timedelta, int]]:
-    """Each instant with its label, how far apart the instants of that label are, and which one it is."""
     tz = zoneinfo(zone)
-    for instant in range(after - after % step, until + 1, step):
-        local = datetime.fromtimestamp(instant, tz)
-        first, second = local.replace(fold=0).utcoffset(), local.replace(fold=1).utcoffset()
-        assert first is not None
-        assert second is not None
-        yield instant, local.replace(tzinfo=None, fold=0), first - second, local.fold
+    found: list[int] = []
+    expected = None  # what the clock would show next if nobody touched it
+    for at in range(after - after % step, until + 1, step):
+        local = datetime.fromtimestamp(at, tz)
+        label = local.replace(tzinfo=None, fold=0)
+        if gap == "shift" and expected is not None and timedelta(0) < label - expected < limit:
+            skipped = _labels(expected, label, step)
+            if any(meaning.matches(each) for each in skipped):
+                found.append(at)
+        if meaning.matches(label) and _is_wanted(local, fold, limit) and (not found or found[-1] != at):
+            found.append(at)
+        expected = label + timedelta(seconds=step)
+    return [at for at in found if after < at <= until]
+
+
+def _is_wanted(local: datetime, fold: str, limit: timedelta) -> bool:
+    """Whether a policy wants this one of two instants with the same label."""
+    first, second = local.replace(fold=0).utcoffset(), local.replace(fold=1).utcoffset()
+    assert first is not None
+    assert second is not None
+    if fold == "both" or not timedelta(0) < first - second < limit:
+        return True
+    return local.fold == {"first": 0, "last": 1}[fold]
 
 
 def _labels(first: datetime, end: datetime, step: int) -> Iterator[datetime]:

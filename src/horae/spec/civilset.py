@@ -74,17 +74,19 @@ class CivilSet(CivilRule):
         """The first matching label at or after one."""
         if label >= self._barren:
             return None
-        day, second = divmod(max(label, START), DAY)
+        label = max(label, START)
+        day, second = divmod(label, DAY)
         civil = date.fromordinal(day + EPOCH_ORDINAL)
         year, month, place = civil.year, civil.month, civil.day - 1
-        days, groups = self._month(year, month)
+        months = self._years.get(year)  # written out, not called: this is the hot path
+        days, groups = (months and months[month - 1]) or self._month(year, month)
         days >>= place
         if days & 1:
             unit = self._unit
             first = -(-second // unit)
-            times = _times(groups, place) >> first
+            times = (groups[0][1] if len(groups) == 1 else _times(groups, place)) >> first
             if times:
-                return day * DAY + (first + lowest(times)) * unit
+                return day * DAY + (first + (times & -times).bit_length() - 1) * unit
         days >>= 1
         if days:
             ahead = lowest(days) + 1

@@ -59,7 +59,8 @@ class Timeline:
         k = bisect_right(self.closes, instant)
         if k == len(self.closes):
             return None
-        searched = max(instant + 1, self.begins[k]) + self.offsets[k]
+        begin = self.begins[k]
+        searched = (begin if begin > instant else instant + 1) + self.offsets[k]
         label = rule.next(searched)
         while label is not None:
             if label < self.ends[k]:
