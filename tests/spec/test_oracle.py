@@ -29,6 +29,7 @@ DAYS = 86400
 def agrees(spec: Spec, expected: list[int], after: int, until: int, asked: int) -> None:
     """All three questions give what the oracle found."""
     assert spec.instants(after, until, 100_000) == expected
+    assert spec.count(after, until) == len(expected)
     forward: list[int] = []
     at = after
     while (found := spec.next_instant(at)) is not None and found <= until and len(forward) < 200:

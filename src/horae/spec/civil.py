@@ -46,6 +46,10 @@ class CivilRule(ABC):
     def span(self, first: int, end: int, limit: int) -> list[int]:
         """The labels from ``first`` up to but not including ``end``; at most ``limit``."""
 
+    def count(self, first: int, end: int) -> int:
+        """How many labels there are from ``first`` up to but not including ``end``."""
+        return len(self.span(first, end, end - first)) if first < end else 0
+
     def excludes(self, label: int) -> bool:  # noqa: ARG002 - most rules exclude nothing
         """Whether nothing may happen at a label, even what a clock change moved there."""
         return False

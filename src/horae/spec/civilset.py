@@ -11,7 +11,7 @@ months are passed over in a millisecond.
 from __future__ import annotations
 
 from calendar import isleap, monthrange
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 
 from horae.spec.calendar import (
@@ -154,6 +154,23 @@ class CivilSet(CivilRule):
             found += [start + place * unit for place in places]
         return found[:limit]
 
+    def count(self, first: int, end: int) -> int:
+        """How many labels match from ``first`` up to but not including ``end``; days are not walked."""
+        first, end = max(first, START), min(end, END)
+        if first >= end:
+            return 0
+        first_day, first_second = divmod(first, DAY)
+        last_day, last_second = divmod(end - 1, DAY)
+        before = self.times_on(first_day) & ((1 << -(-first_second // self._unit)) - 1)
+        after = self.times_on(last_day) >> (last_second // self._unit + 1)
+        whole = sum(self._count_days(*span) for span in _months(first_day, last_day))
+        return whole - before.bit_count() - after.bit_count()
+
+    def _count_days(self, year: int, month: int, days: int) -> int:
+        """How many labels match on some days of a month, bit 0 for the 1st."""
+        _, groups = self._month(year, month)
+        return sum((group & days).bit_count() * times.bit_count() for group, times in groups)
+
     def times_on(self, day: int) -> int:
         """The matching times of a day, a bit per second or minute."""
         civil = date.fromordinal(day + EPOCH_ORDINAL)
@@ -217,6 +234,16 @@ class CivilSet(CivilRule):
 
     def _bits(self, calendar: Calendar) -> int:
         return times_of_day(calendar.seconds, calendar.minutes, calendar.hours, self._unit)
+
+
+def _months(first_day: int, last_day: int) -> Iterator[tuple[int, int, int]]:
+    """The months that some days lie in, each with those of its days: (year, month, bits)."""
+    while first_day <= last_day:
+        civil = date.fromordinal(first_day + EPOCH_ORDINAL)
+        left = monthrange(civil.year, civil.month)[1] - civil.day + 1
+        count = min(left, last_day - first_day + 1)
+        yield civil.year, civil.month, ((1 << count) - 1) << (civil.day - 1)
+        first_day += left
 
 
 def _times(groups: tuple[tuple[int, int], ...], place: int) -> int:

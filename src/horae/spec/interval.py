@@ -28,6 +28,10 @@ class Interval:
         found = instant - (instant - self.phase) % self.every
         return found if found >= START else None
 
+    def count(self, after: int, until: int) -> int:
+        until = min(until, END - 1)
+        return max((until - self.phase) // self.every - (after - self.phase) // self.every, 0)
+
     def span(self, after: int, until: int, limit: int) -> list[int]:
         first = self.next_after(after)
         if first is None:
@@ -84,6 +88,9 @@ class ThinnedInterval:
                 candidate = label - offsets[k]
             found = self._interval.previous(candidate)
         return None
+
+    def count(self, after: int, until: int) -> int:
+        return len(self.span(after, until, until - after)) if after < until else 0
 
     def span(self, after: int, until: int, limit: int) -> list[int]:
         found: list[int] = []

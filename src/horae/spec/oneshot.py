@@ -24,6 +24,9 @@ class Instants:
         at = bisect_right(self._instants, instant)
         return self._instants[at - 1] if at else None
 
+    def count(self, after: int, until: int) -> int:
+        return max(bisect_right(self._instants, until) - bisect_right(self._instants, after), 0)
+
     def span(self, after: int, until: int, limit: int) -> list[int]:
         first = bisect_right(self._instants, after)
         last = bisect_right(self._instants, until)

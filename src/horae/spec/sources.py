@@ -28,6 +28,9 @@ class Source(Protocol):
     def previous(self, instant: int) -> int | None:
         """The last instant at or before one."""
 
+    def count(self, after: int, until: int) -> int:
+        """How many instants there are later than ``after``, up to and including ``until``."""
+
     def span(self, after: int, until: int, limit: int) -> list[int]:
         """The instants later than ``after``, up to and including ``until``; at most ``limit``."""
 
@@ -46,6 +49,9 @@ class CivilSource:
 
     def previous(self, instant: int) -> int | None:
         return self._timeline.previous(self._rule, instant)
+
+    def count(self, after: int, until: int) -> int:
+        return self._timeline.count(self._rule, after, until)
 
     def span(self, after: int, until: int, limit: int) -> list[int]:
         return self._timeline.span(self._rule, after, until, limit)

@@ -160,13 +160,8 @@ class Spec:
 
     def instants(self, after: int, until: int, limit: int = 1000) -> list[int]:
         """The nominal seconds later than ``after``, up to and including ``until``; at most ``limit``."""
-        elements = self.elements
-        if elements.start_at is not None:
-            after = max(after, elements.start_at - 1)
-        if elements.end_at is not None:
-            until = min(until, elements.end_at)
+        after, until = self._within(after, until)
         limit = min(limit, MOST_AT_ONCE)
-        after, until = max(after, _FIRST), min(until, _LAST)
         if limit < 1 or until <= after:
             return []
         sources = self._sources or self._compile()
@@ -176,6 +171,32 @@ class Spec:
         for source in sources:
             found.update(source.span(after, until, limit))
         return sorted(found)[:limit]
+
+    def count(self, after: int, until: int) -> int:
+        """How many nominal seconds there are later than ``after``, up to and including ``until``.
+
+        By arithmetic where the spec has one source; several must be walked, since they may coincide.
+        """
+        after, until = self._within(after, until)
+        sources = self._sources or self._compile()
+        if until <= after or not sources:
+            return 0
+        if len(sources) == 1:
+            return sources[0].count(after, until)
+        total = 0
+        while found := self.instants(after, until, MOST_AT_ONCE):
+            total += len(found)
+            after = found[-1]
+        return total
+
+    def _within(self, after: int, until: int) -> tuple[int, int]:
+        """A range, cut to the spec's window and to the years that are computed."""
+        elements = self.elements
+        if elements.start_at is not None:
+            after = max(after, elements.start_at - 1)
+        if elements.end_at is not None:
+            until = min(until, elements.end_at)
+        return max(after, _FIRST), min(until, _LAST)
 
     def fire_time(self, nominal: datetime, schedule_id: str) -> datetime:
         """When the slot of a nominal time fires: the nominal time, moved by the spec's jitter."""

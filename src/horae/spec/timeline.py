@@ -126,6 +126,18 @@ class Timeline:
             k += 1
         return found[:limit]
 
+    def count(self, rule: CivilRule, after: int, until: int) -> int:
+        """How many instants there are later than ``after``, up to and including ``until``."""
+        total = 0
+        k = bisect_right(self.closes, after + 1)
+        while k < len(self.closes) and self.begins[k] <= until:
+            offset, first = self.offsets[k], max(after + 1, self.begins[k])
+            total += rule.count(first + offset, min(until + 1, self.closes[k]) + offset)
+            if self._moved_here(rule, k, after) and rule.next(self.firsts[k]) != self.firsts[k]:
+                total += 1
+            k += 1
+        return total
+
     def _moved_here(self, rule: CivilRule, k: int, after: int) -> bool:
         """Whether the hole before a stretch moved something to its first instant."""
         if not self.moved[k] or self.begins[k] <= after or rule.excludes(self.firsts[k]):
