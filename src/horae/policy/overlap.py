@@ -1,0 +1,102 @@
+"""Overlap: one first-in-first-out pass over the starts that wait, given what is running."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from horae.model import Overlap
+
+Id = str | int
+
+
+class Start(NamedTuple):
+    """A start that waits: its identity, and the policy it came with."""
+
+    id: Id
+    overlap: Overlap
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What becomes of each start: it is in exactly one of the first four lists."""
+
+    start: tuple[Id, ...]
+    keep: tuple[Id, ...]
+    skip: tuple[Id, ...]
+    replace: tuple[Id, ...]
+    cancel: bool = False
+    terminate: bool = False
+
+
+def judge_overlap(waiting: Sequence[Start], running: int, max_concurrent: int = 1) -> Verdict:
+    """Judge the starts in order.
+
+    ``running`` counts the runs that go on, also those still being launched. A start of ``allow_all`` runs at once and
+    blocks nobody (up to ``max_concurrent``, where that is more than one); of the others as many run as there is room for.
+    """
+    judge = _Pass(running, max_concurrent)
+    for start in waiting:
+        judge.look_at(start)
+    return Verdict(
+        tuple(judge.chosen), tuple(judge.kept), tuple(judge.skipped), tuple(judge.replaced),
+        judge.cancel, judge.terminate,
+    )  # fmt: skip
+
+
+class _Pass:
+    """One pass; the order of the starts is all the state there is."""
+
+    def __init__(self, running: int, max_concurrent: int) -> None:
+        self.chosen: list[Id] = []
+        self.kept: list[Id] = []
+        self.skipped: list[Id] = []
+        self.replaced: list[Id] = []
+        self.cancel = self.terminate = False
+        self._running = running
+        self._blocking = running
+        self._most = max_concurrent
+        self._replaceable: Id | None = None
+        """The start chosen in this pass whose place a later cancel_other or terminate_other takes."""
+        self._next: Id | None = None
+        """The start that waits for the running one to stop; only the newest such one does."""
+
+    def look_at(self, start: Start) -> None:
+        if start.overlap is Overlap.ALLOW_ALL:
+            self._allow(start.id)
+        elif self._blocking < self._most:
+            self._blocking += 1
+            self._replaceable = start.id
+            self.chosen.append(start.id)
+        elif start.overlap is Overlap.SKIP:
+            self.skipped.append(start.id)
+        elif start.overlap is Overlap.BUFFER_ALL:
+            self.kept.append(start.id)
+        elif start.overlap is Overlap.BUFFER_ONE:
+            (self.skipped if self.kept else self.kept).append(start.id)
+        else:
+            self._replace(start)
+
+    def _allow(self, start: Id) -> None:
+        """With a limit above one, allow_all waits its turn; without, it blocks nobody."""
+        if self._most > 1 and self._blocking >= self._most:
+            self.kept.append(start)
+            return
+        self._blocking += self._most > 1
+        self.chosen.append(start)
+
+    def _replace(self, start: Start) -> None:
+        """Ask the running one to stop and wait for it, or take the place of what was chosen just now."""
+        if self._running:
+            self.cancel = self.cancel or start.overlap is Overlap.CANCEL_OTHER
+            self.terminate = self.terminate or start.overlap is Overlap.TERMINATE_OTHER
+            if self._next is not None:
+                self.kept.remove(self._next)
+                self.replaced.append(self._next)
+            self._next = start.id
+            self.kept.append(start.id)
+        elif self._replaceable is not None:
+            self.chosen[self.chosen.index(self._replaceable)] = start.id
+            self.replaced.append(self._replaceable)
+            self._replaceable = start.id

@@ -1,0 +1,162 @@
+"""Catch-up: what is due, what is made up, what is missed; and that it all adds up."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from horae.model import CatchUp, CatchUpPolicy, Reason
+from horae.policy.due import Due, find_due, fire_instant, pass_over
+from horae.spec import Spec
+
+MINUTELY = Spec.cron("* * * * *")
+T = 1_772_366_400  # a Sunday noon
+HOUR = 3600
+
+
+def found(due: Due) -> int:
+    return len(due.slots) + sum(passed.count for passed in due.passed)
+
+
+SPECS = st.sampled_from(
+    [
+        {"crons": ["* * * * *"]},
+        {"crons": ["*/7 * * * *"], "jitter": "5m"},
+        {"intervals": [{"every": "90s"}], "jitter": {"span": "10m", "centred": True}},
+        {"crons": ["0 9 * * *"], "timezone": "America/New_York"},
+        {"times": ["2026-03-01T12:05:00Z", "2026-03-01T12:50:00Z"]},
+        {"crons": ["*/10 * * * *"], "exclude": [{"hour": "13", "minute": "*"}]},
+    ]
+)
+POLICIES = st.builds(
+    CatchUpPolicy,
+    mode=st.sampled_from(list(CatchUp)),
+    window=st.one_of(st.none(), st.integers(0, 3 * HOUR * 1000)),
+    grace=st.sampled_from([0, 10_000, 60_000]),
+)
+
+
+@pytest.mark.contract("SCHD-12", "CRON-08")
+@given(SPECS, POLICIES, st.lists(st.integers(1, 4 * HOUR * 1000), min_size=1, max_size=6))
+def test_every_nominal_time_is_accounted_for_once(
+    document: dict[str, Any], policy: CatchUpPolicy, steps: list[int]
+):
+    """Whenever and however often one looks, selected and passed over add up to what was there."""
+    spec, cursor, now = Spec.parse(document), T, T * 1000
+    total = 0
+    for step in steps:
+        now += step
+        while True:
+            due = find_due(spec, "a", cursor, now, policy)
+            total += found(due)
+            assert due.cursor >= cursor
+            assert spec.count(cursor, due.cursor) == found(due)
+            assert all(slot.fire_at <= now for slot in due.slots)
+            assert list(due.slots) == sorted(due.slots, key=lambda slot: slot.nominal)
+            cursor = due.cursor
+            if due.next_fire is None or due.next_fire > now:
+                break
+            assert len(due.slots) == 100
+    assert total == spec.count(T, cursor)
+
+
+@pytest.mark.contract("SCHD-12", "CRON-08")
+@given(SPECS, st.integers(1, 8 * HOUR * 1000), st.lists(st.integers(0, 1000), max_size=5))
+def test_how_often_one_looks_changes_nothing_while_all_is_on_time(
+    document: dict[str, Any], ahead: int, looks: list[int]
+):
+    spec, policy = Spec.parse(document), CatchUpPolicy()
+    at_once: list[int] = []
+    cursor = T
+    while (due := find_due(spec, "a", cursor, T * 1000 + ahead, policy)).slots:
+        at_once += [slot.nominal for slot in due.slots]
+        cursor = due.cursor
+    bit_by_bit: list[int] = []
+    cursor = T
+    for now in [*sorted(T * 1000 + ahead * look // 1000 for look in looks), T * 1000 + ahead]:
+        while (due := find_due(spec, "a", cursor, now, policy)).slots:
+            bit_by_bit += [slot.nominal for slot in due.slots]
+            cursor = due.cursor
+    assert bit_by_bit == at_once
+
+
+@pytest.mark.contract("SCHD-12")
+@pytest.mark.parametrize(
+    ("mode", "window", "started", "missed"),
+    [
+        ("all", None, 60, 0),
+        ("all", 0, 1, 59),
+        ("all", 5_000, 1, 59),  # on time still means within ten seconds
+        ("all", 600_000, 11, 49),  # ten minutes late is within the window; strictly more is not
+        ("all", 599_999, 10, 50),
+        ("latest", None, 1, 59),
+        ("latest", 600_000, 1, 59),
+        ("none", None, 1, 59),
+        ("spread", None, 60, 0),
+    ],
+)
+def test_an_hour_of_downtime(mode: str, window: int | None, started: int, missed: int):
+    policy = CatchUpPolicy(mode=CatchUp(mode), window=window)
+    due = find_due(MINUTELY, "a", T, (T + HOUR) * 1000, policy)
+    assert (len(due.slots), sum(passed.count for passed in due.passed)) == (started, missed)
+    assert due.cursor == T + HOUR
+    assert due.next_fire == (T + HOUR + 60) * 1000
+
+
+@pytest.mark.contract("SCHD-12")
+def test_a_year_of_downtime_is_one_range():
+    due = find_due(MINUTELY, "a", T, (T + 366 * 24 * HOUR) * 1000, CatchUpPolicy(mode=CatchUp.LATEST))
+    assert [passed.count for passed in due.passed] == [366 * 1440 - 1]
+    assert due.passed[0].reason is Reason.SUPERSEDED
+    assert (due.passed[0].first, due.passed[0].last) == (T + 60, T + 366 * 24 * HOUR - 60)
+
+
+@pytest.mark.contract("SCHD-12", "CRON-08")
+def test_a_long_outage_ends_in_no_storm():
+    due = find_due(MINUTELY, "a", T, (T + 10 * HOUR) * 1000, CatchUpPolicy())
+    assert len(due.slots) == 100
+    assert due.next_fire == (T + 101 * 60) * 1000  # already past: the next pass goes on from there
+
+
+@pytest.mark.contract("CRON-08")
+def test_spread_moves_starts_and_never_nominal_times():
+    policy = CatchUpPolicy(mode=CatchUp.SPREAD, grace=60_000, spread=60_000)
+    now = (T + HOUR) * 1000
+    due = find_due(MINUTELY, "a", T, now, policy)
+    late, on_time = due.slots[:-2], due.slots[-2:]
+    starts = [slot.start_at - now for slot in late]
+    assert [slot.nominal for slot in due.slots] == [T + 60 * n for n in range(1, 61)]
+    assert starts == sorted(starts)
+    assert starts[0] == 0
+    assert starts[-1] < 60_000
+    assert {later - earlier for earlier, later in pairwise(starts)} <= {1034, 1035}
+    assert all(slot.start_at == slot.fire_at for slot in on_time)
+
+
+@pytest.mark.contract("SCHD-12")
+def test_lateness_is_measured_from_the_fire_time():
+    """A slot that jitter moved by five minutes is not late before its fire time has passed."""
+    spec = Spec.parse({"crons": ["0 * * * *"], "jitter": "30m"})
+    fire = fire_instant(spec, T + HOUR, "a")
+    policy = CatchUpPolicy(window=0)
+    assert find_due(spec, "a", T, fire - 1, policy) == Due((), (), T, fire)
+    assert len(find_due(spec, "a", T, fire + 10_000, policy).slots) == 1
+    assert len(find_due(spec, "a", T, fire + 10_001, policy).passed) == 1
+
+
+@pytest.mark.contract("SCHD-13", "SCHD-15")
+def test_passing_over_takes_everything_up_to_now():
+    due = pass_over(MINUTELY, "a", T, (T + HOUR) * 1000, Reason.PAUSED)
+    assert due.slots == ()
+    assert due.passed[0].count == 60
+    assert due.next_fire == (T + HOUR + 60) * 1000
+    assert pass_over(MINUTELY, "a", T, T * 1000 + 59_999, Reason.PAUSED).passed == ()
+
+
+def test_a_clock_that_went_back_finds_nothing():
+    assert find_due(MINUTELY, "a", T, (T - HOUR) * 1000, CatchUpPolicy()) == Due((), (), T, (T + 60) * 1000)
+    assert pass_over(MINUTELY, "a", T, (T - HOUR) * 1000, Reason.PAUSED).cursor == T
