@@ -9,6 +9,11 @@
     │   ├── FieldParseError             one field of a cron expression or calendar is wrong
     │   ├── UnknownTimezoneError        no such time zone in the installed database
     │   └── UnknownCalendarError        a spec excludes a shared calendar that nobody defined
+    ├── ScheduleNotFoundError           no schedule has this id
+    ├── ScheduleExistsError             the id of a new schedule is taken
+    ├── UnknownActionError              no action of this name was registered in this program
+    ├── DatabaseVersionError            the database was written by a newer Horae
+    ├── DatabaseUrlError                the address of the database cannot be read
     ├── NaiveTimeError                  a time without a zone was given where an instant is needed
     ├── CronExpressionInvalidError      a registration's cron expression was refused
     └── CronCalculationError            a cron expression has no next (or previous) occurrence
@@ -120,6 +125,57 @@ class UnknownCalendarError(SpecError):
 
     def __init__(self, calendar: str, *, hint: str | None = None) -> None:
         super().__init__(f'Unknown calendar "{calendar}"', {"calendar": calendar}, hint=hint)
+
+
+class ScheduleNotFoundError(HoraeError):
+    """No schedule has this id."""
+
+    def __init__(self, schedule_id: str) -> None:
+        super().__init__(f'There is no schedule "{schedule_id}"', {"scheduleId": schedule_id})
+
+
+class ScheduleExistsError(HoraeError):
+    """The id of a new schedule is taken."""
+
+    def __init__(self, schedule_id: str) -> None:
+        super().__init__(
+            f'There is a schedule "{schedule_id}" already',
+            {"scheduleId": schedule_id},
+            hint="choose another id, or delete that one first",
+        )
+
+
+class UnknownActionError(HoraeError):
+    """No action of this name was registered in this program."""
+
+    def __init__(self, action: str, known: list[str]) -> None:
+        super().__init__(
+            f'There is no action "{action}"',
+            {"action": action},
+            hint=f"registered are: {', '.join(sorted(known)) or 'none; register one with @app.action(name)'}",
+        )
+
+
+class DatabaseVersionError(HoraeError):
+    """The database was written by a newer Horae."""
+
+    def __init__(self, database: str, version: int, known: int) -> None:
+        super().__init__(
+            f"The database is of version {version}, and this Horae knows up to {known}",
+            {"database": database, "version": version, "known": known},
+            hint="use the Horae that wrote it, or a newer one",
+        )
+
+
+class DatabaseUrlError(HoraeError):
+    """The address of the database cannot be read."""
+
+    def __init__(self, database: str) -> None:
+        super().__init__(
+            f'Cannot read the database address "{database}"',
+            {"database": database},
+            hint="sqlite:///horae.db for a file, :memory: for a test",
+        )
 
 
 class NaiveTimeError(HoraeError, ValueError):

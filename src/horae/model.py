@@ -78,12 +78,11 @@ class Reason(StrEnum):
     SUPERSEDED = "superseded"
     PAUSED = "paused"
     LIMIT_REACHED = "limit_reached"
-    SKIP_NEXT = "skip_next"
     BUFFER_FULL = "buffer_full"
     DELETED = "deleted"
     CRASHED = "crashed"
     UNKNOWN_ACTION = "unknown_action"
-    TIMEOUT = "timeout"
+    FAILED = "failed"
 
 
 class CatchUpPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,8 +103,6 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     first_delay: int = 1000
     factor: float = 2.0
     longest_delay: int = 60_000
-    preempt: bool = False
-    """Whether a new slot takes the place of a waiting retry."""
 
 
 class Policies(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,8 +114,9 @@ class Policies(msgspec.Struct, frozen=True, kw_only=True):
     on_resume: OnResume = OnResume.CATCH_UP
     retry: RetryPolicy = RetryPolicy()
     pause_on_failure: bool = False
-    run_timeout: int | None = None
     max_pending: int = 1000
+    at_most_once: bool = False
+    """Whether a run whose process died has failed, instead of being attempted again."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,7 +125,6 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     paused: bool = False
     note: str = ""
     paused_until: int | None = None
-    skip_next: int = 0
     remaining: int | None = None
     """How many automatic starts are left; ``None`` is unlimited."""
 
@@ -137,3 +134,64 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     input: Any = None
+
+
+class Schedule(msgspec.Struct, frozen=True, kw_only=True):
+    """When, what, and how; with the state and the place that the engine has come to."""
+
+    id: str
+    incarnation: int
+    """A schedule that was deleted and created again under its id is another one."""
+    spec: str
+    """The canonical document, as JSON."""
+    action: Action
+    policies: Policies
+    state: State
+    token: int
+    cursor: int
+    """The last nominal second that was decided."""
+    created_at: int
+    updated_at: int
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a slot, or of a trigger."""
+
+    id: str
+    schedule_id: str
+    incarnation: int
+    nominal: int
+    origin: str
+    overlap: Overlap
+    status: Status
+    fire_at: int
+    start_at: int
+    """When it may start at the earliest."""
+    reason: str = ""
+    attempt: int = 0
+    epoch: int = 0
+    """The claim: only the node of this epoch may write the outcome of this attempt."""
+    started_at: int | None = None
+    ended_at: int | None = None
+    input: Any = None
+    result: Any = None
+    failure: str | None = None
+
+
+class PassedOver(msgspec.Struct, frozen=True, kw_only=True):
+    """Consecutive slots that did not run, for one reason: both ends, and how many."""
+
+    schedule_id: str
+    incarnation: int
+    first: int
+    last: int
+    count: int
+    status: Status
+    reason: Reason
+    decided_at: int
+    before: int | None = None
+    """The nominal time right before the first: a range that ends there is continued, not followed."""
+
+
+OPEN = (Status.PENDING, Status.STARTING, Status.RUNNING)
+"""The statuses of runs that have not ended."""

@@ -1,0 +1,1 @@
+"""Drive: small steps that read, decide, write, and only then start anything."""

@@ -1,0 +1,32 @@
+"""The life of a run: one table, from which everything else is derived."""
+
+from __future__ import annotations
+
+from horae.model import Status
+
+S = Status
+TRANSITIONS: dict[Status, frozenset[Status]] = {
+    S.PENDING: frozenset({S.STARTING, S.RUNNING, S.SKIPPED, S.MISSED, S.DROPPED, S.CANCELLED}),
+    S.STARTING: frozenset({S.RUNNING, S.PENDING, S.SUCCEEDED, S.FAILED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT, S.DROPPED}),
+    S.RUNNING: frozenset({S.PENDING, S.SUCCEEDED, S.FAILED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT}),
+    S.SUCCEEDED: frozenset(),
+    S.FAILED: frozenset(),
+    S.CANCELLED: frozenset(),
+    S.TERMINATED: frozenset(),
+    S.TIMED_OUT: frozenset(),
+    S.SKIPPED: frozenset(),
+    S.MISSED: frozenset(),
+    S.DROPPED: frozenset(),
+}  # fmt: skip
+"""Running goes back to pending when an attempt failed and another follows."""
+
+ENDED = frozenset(status for status, following in TRANSITIONS.items() if not following)
+
+
+def diagram() -> str:
+    """The life of a run as a Mermaid diagram."""
+    lines = ["stateDiagram-v2", "    [*] --> pending", "    [*] --> running"]
+    for status, following in TRANSITIONS.items():
+        lines += [f"    {status} --> {after}" for after in Status if after in following]
+        lines += [f"    {status} --> [*]"] if not following else []
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Memory: one port that speaks in the engine's steps, and its implementations. No decisions."""
