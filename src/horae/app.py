@@ -22,13 +22,13 @@ from horae.model import Action, OnResume, Overlap, PassedOver, Policies, Reason,
 from horae.policy.decide import run_id
 from horae.policy.due import pass_over
 from horae.spec import Spec
-from horae.store.port import Store
+from horae.store.port import Store, StoreUnavailableError
 
 TICK = 1.0
 """Seconds. The longest that a change made by another process goes unnoticed."""
 
-RESCUE_EVERY = 5.0
-"""Seconds between looks for runs that dead processes left."""
+HOUSEKEEPING = 3.0
+"""Seconds between renewals of the node's life, and looks for runs that dead nodes left."""
 
 F = TypeVar("F", bound=ActionFunction)
 
@@ -36,13 +36,14 @@ F = TypeVar("F", bound=ActionFunction)
 class App:
     """A scheduler in a program: register actions, create schedules, run.
 
-    ``database`` is ``sqlite:///path`` or ``:memory:``. Use it as an async context manager.
+    ``database`` is ``sqlite:///path``, ``postgresql://…`` or ``:memory:``. Use it as an async context manager.
     """
 
     def __init__(self, database: str = "sqlite:///horae.db", *, clock: Clock | None = None) -> None:
         self.clock: Clock = clock or SystemClock()
         self._actions: dict[str, ActionFunction] = {}
         self._woken = asyncio.Event()
+        self._offset = 0  # what the store's own clock is ahead of ours
         self._store = _store(database)
         self.executor = FunctionExecutor(self._actions, self.wake)
         self.engine = Engine(self._store, self.executor)
@@ -50,8 +51,8 @@ class App:
         self.runs = Runs(self._store)
 
     def now(self) -> int:
-        """The present, in milliseconds."""
-        return int(self.clock.now().timestamp() * 1000)
+        """The present, in milliseconds, by the clock that all nodes share."""
+        return int(self.clock.now().timestamp() * 1000) + self._offset
 
     def wake(self) -> None:
         """Something changed: do not sleep on."""
@@ -67,9 +68,14 @@ class App:
         return register
 
     async def __aenter__(self) -> Self:
-        await self._store.open()
+        await self._store.open(self.wake)
+        await self._set_clock()
         await self.engine.join(self.now())
         return self
+
+    async def _set_clock(self) -> None:
+        if (shared := await self._store.time()) is not None:
+            self._offset += shared - self.now()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -83,14 +89,18 @@ class App:
 
     async def run(self) -> None:
         """Keep time until cancelled; what is running then is waited for when the context ends."""
-        rescued = self.now()
+        kept = self.now()
         while True:
             self._woken.clear()
-            now = self.now()
-            if now - rescued >= RESCUE_EVERY * 1000:
-                rescued = now
-                await self.engine.rescue(now)
-            wake = await self.engine.step(now)
+            try:
+                if self.now() - kept >= HOUSEKEEPING * 1000:
+                    await self._set_clock()
+                    kept = self.now()
+                    await self.engine.keep_house(kept)
+                wake = await self.engine.step(self.now())
+            except StoreUnavailableError:
+                # Nothing is decided while the store is away, and nothing is forgotten: try again.
+                wake = None
             pause = TICK if wake is None else min(max(wake - self.now(), 0) / 1000, TICK)
             try:
                 await asyncio.wait_for(self._woken.wait(), pause)
@@ -99,7 +109,12 @@ class App:
 
 
 def _store(database: str) -> Store:
-    from horae.store.sqlite import SqliteStore  # noqa: PLC0415 - a driver loads when it is asked for
+    """The store of an address; its driver loads when it is asked for."""
+    if database.startswith(("postgresql://", "postgres://")):
+        from horae.store.postgres import PostgresStore  # noqa: PLC0415
+
+        return PostgresStore(database)
+    from horae.store.sqlite import SqliteStore  # noqa: PLC0415
 
     if database == ":memory:":
         return SqliteStore(":memory:", inline=True)
@@ -154,6 +169,7 @@ class Schedules:
                 updated_at=now,
             )
             await transaction.put_schedule(schedule, now)
+            await transaction.notify()
         self._wake()
         return schedule
 
@@ -210,6 +226,7 @@ class Schedules:
                 schedule, state=state, cursor=cursor, token=schedule.token + 1, updated_at=now
             )
             await transaction.put_schedule(changed, now)
+            await transaction.notify()
         self._wake()
         return changed
 
@@ -239,6 +256,7 @@ class Schedules:
             )
             await transaction.insert_runs([run])
             await transaction.look_now([schedule_id], now)
+            await transaction.notify()
         self._wake()
         return run.id
 
@@ -260,6 +278,7 @@ class Schedules:
             schedule = change(_one(await transaction.schedules([schedule_id]), schedule_id))
             changed = msgspec.structs.replace(schedule, token=schedule.token + 1, updated_at=now)
             await transaction.put_schedule(changed, now)
+            await transaction.notify()
         self._wake()
         return changed
 

@@ -92,7 +92,7 @@ class TimeMachine:
             # Let actions run until each has ended or waits for the clock.
             for _ in range(3):
                 await asyncio.sleep(0)
-            if (wake is None or wake > now) and not self.app.executor.has_finished:
+            if (wake is None or wake > now) and not self.app.executor.finished():
                 break
         if wake is None:
             return None

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import sqlite3
 from collections.abc import AsyncIterator
+from importlib import resources
 from pathlib import Path
 
+import asyncpg
 import msgspec
 import pytest
 
 from horae.errors import DatabaseVersionError
 from horae.model import Action, Overlap, PassedOver, Policies, Reason, Run, Schedule, State, Status
 from horae.store.port import Advance, Outcome, Store
+from horae.store.postgres import PostgresStore
 from horae.store.sqlite import SqliteStore
 
 
-@pytest.fixture(params=["memory", "file"])
+@pytest.fixture(params=["memory", "file", "postgres"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    path = ":memory:" if request.param == "memory" else str(tmp_path / "horae.db")
-    store = SqliteStore(path, inline=request.param == "memory")
-    await store.open()
+    store: Store
+    if request.param == "postgres":
+        store = PostgresStore(request.getfixturevalue("postgres"))
+    else:
+        path = ":memory:" if request.param == "memory" else str(tmp_path / "horae.db")
+        store = SqliteStore(path, inline=request.param == "memory")
+    await store.open(lambda: None)
     yield store
     await store.close()
 
@@ -78,7 +86,7 @@ async def test_a_transaction_is_all_or_nothing(store: Store):
 async def test_a_slot_is_unique(store: Store):
     async with store.transaction() as transaction:
         await transaction.insert_runs([run(1)])
-    with pytest.raises(sqlite3.IntegrityError):
+    with pytest.raises((sqlite3.IntegrityError, asyncpg.UniqueViolationError)):
         async with store.transaction() as transaction:
             await transaction.insert_runs([run(2), msgspec.structs.replace(run(1), id="another")])
     async with store.transaction() as transaction:
@@ -148,19 +156,19 @@ async def test_numbers_are_never_given_twice(store: Store):
 async def test_a_file_of_a_newer_version_is_refused(tmp_path: Path):
     path = str(tmp_path / "horae.db")
     first = SqliteStore(path)
-    await first.open()
+    await first.open(lambda: None)
     await first.close()
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE horae SET version = 99")
     second = SqliteStore(path)
     with pytest.raises(DatabaseVersionError, match="99"):
-        await second.open()
+        await second.open(lambda: None)
     await second.close()
 
 
 async def test_the_due_query_stays_on_its_index(tmp_path: Path):
     store = SqliteStore(str(tmp_path / "horae.db"))
-    await store.open()
+    await store.open(lambda: None)
     from horae.store.sqlite import query  # noqa: PLC0415 - only this test looks inside
 
     plan = await store.work(
@@ -176,11 +184,70 @@ async def test_the_due_query_stays_on_its_index(tmp_path: Path):
 async def test_the_life_of_a_node_is_known_by_a_lock(tmp_path: Path):
     path = str(tmp_path / "horae.db")
     one, other = SqliteStore(path), SqliteStore(path)
-    await one.open()
-    await other.open()
-    one.announce(4)
-    assert other.is_alive(4)
-    assert not other.is_alive(5)
+    await one.open(lambda: None)
+    await other.open(lambda: None)
+    await one.announce(4)
+    assert await other.living([4, 5]) == {4}
     await one.close()
-    assert not other.is_alive(4)
+    assert await other.living([4, 5]) == set()
     await other.close()
+
+
+async def test_the_life_of_a_node_is_known_by_its_lease(postgres: str, monkeypatch: pytest.MonkeyPatch):
+    one, other = PostgresStore(postgres), PostgresStore(postgres)
+    await one.open(lambda: None)
+    await other.open(lambda: None)
+    await one.announce(4)
+    assert await one.renew(4)
+    assert await other.living([4, 5]) == {4}
+    monkeypatch.setattr("horae.store.postgres.LEASE", -1.0)
+    assert await one.renew(4)  # now its deadline has passed
+    assert await other.living([4, 5]) == set()
+    assert not await one.renew(4)  # too late: others may have taken its runs
+    await one.close()
+    await other.close()
+
+
+async def test_a_schedule_that_one_node_decides_is_passed_by_by_another(postgres: str):
+    one, other = PostgresStore(postgres), PostgresStore(postgres)
+    await one.open(lambda: None)
+    await other.open(lambda: None)
+    async with one.transaction() as setup:
+        for name in "abc":
+            await setup.put_schedule(schedule(name), 1)
+    async with one.transaction() as first:
+        assert [s.id for s in await first.due(5, 2)] == ["a", "b"]
+        async with other.transaction() as second:
+            assert [s.id for s in await second.due(5, 9)] == ["c"]
+    await one.close()
+    await other.close()
+
+
+async def test_one_node_wakes_another(postgres: str):
+    woken = asyncio.Event()
+    one, other = PostgresStore(postgres), PostgresStore(postgres)
+    await one.open(lambda: None)
+    await other.open(woken.set)
+    for _ in range(100):  # until the other one listens
+        async with one.transaction() as transaction:
+            await transaction.notify()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(woken.wait(), 0.1)
+            break
+    assert woken.is_set()
+    await one.close()
+    await other.close()
+
+
+def test_both_dialects_have_the_same_queries():
+    names = {
+        folder: {
+            file.name
+            for file in (resources.files("horae.store") / folder).iterdir()
+            if file.name.endswith(".sql")
+        }
+        for folder in ("sqlite", "postgres")
+    }
+    # PostgreSQL has leases, notifications and a clock of its own; a file has locks of the operating system.
+    extra = {"announce.sql", "renew.sql", "living.sql", "notify.sql", "time.sql"}
+    assert names["postgres"] - extra == names["sqlite"]

@@ -31,15 +31,35 @@ class Engine:
         """Become a node: take an epoch, and take over what dead nodes left."""
         async with self._store.transaction() as transaction:
             self._epoch = await transaction.next_epoch()
-        self._store.announce(self._epoch)
+        await self._store.announce(self._epoch)
         await self.rescue(now)
 
+    async def keep_house(self, now: int) -> None:
+        """Go on living, or begin anew if this node was late; and take over what dead nodes left."""
+        if await self._store.renew(self._epoch):
+            await self.rescue(now)
+            return
+        # Others may have taken our runs, so what we still do of them must not go on.
+        for task in self._executor.tasks:
+            task.cancel()
+        await self.join(now)
+
     async def rescue(self, now: int) -> int:
-        """Give the runs of dead nodes another attempt, or record that they failed; how many there were."""
+        """Give the runs that nobody works on another attempt, or record that they failed; how many there were.
+
+        These are the runs of dead nodes, and those of our own that were claimed and never launched, because the connection
+        was lost in the middle of a commit that went through.
+        """
         async with self._store.transaction() as transaction:
-            claimed = [run for run in await transaction.claimed() if run.epoch != self._epoch]
-            dead = {epoch for epoch in {run.epoch for run in claimed} if not self._store.is_alive(epoch)}
-            lost = [run for run in claimed if run.epoch in dead]
+            claimed = await transaction.claimed()
+            living = await self._store.living({run.epoch for run in claimed})
+            ours = self._executor.known
+            lost = [
+                run
+                for run in claimed
+                if (run.epoch not in living and run.epoch != self._epoch)
+                or (run.epoch == self._epoch and (run.id, run.attempt) not in ours)
+            ]
             if lost:
                 schedules = {
                     s.id: s for s in await transaction.schedules(sorted({r.schedule_id for r in lost}))
@@ -52,13 +72,14 @@ class Engine:
 
     async def step(self, now: int) -> int | None:
         """Decide everything that can be decided now. Returns when to step again, if nothing happens before."""
-        finished = self._executor.take_finished()
+        finished = self._executor.finished()
         async with self._store.transaction() as transaction:
             if finished:
                 await self._record(transaction, finished, now)
             schedules = await transaction.due(now, BATCH)
             decisions = await self._decide(transaction, schedules, now) if schedules else {}
             wake = now if len(schedules) == BATCH else await transaction.wake_at()
+        self._executor.forget(finished)
         for schedule in schedules:
             self._carry_out(schedule, decisions[schedule.id])
         return wake
@@ -113,10 +134,10 @@ class Engine:
         """Wait for what is running, and record how it ended; nothing new is started."""
         while tasks := self._executor.tasks:
             await asyncio.wait(tasks)
-        finished = self._executor.take_finished()
-        if finished:
+        if finished := self._executor.finished():
             async with self._store.transaction() as transaction:
                 await self._record(transaction, finished, now)
+            self._executor.forget(finished)
 
 
 def _outcome(finished: Finished, schedule: Schedule | None, now: int) -> Outcome:

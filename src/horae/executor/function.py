@@ -56,9 +56,9 @@ class FunctionExecutor:
         return list(self._tasks.values())
 
     @property
-    def has_finished(self) -> bool:
-        """Whether something ended since the last look."""
-        return bool(self._finished)
+    def known(self) -> set[tuple[str, int]]:
+        """The attempts that are going on, or have ended and are not recorded yet."""
+        return set(self._tasks) | {(each.run.id, each.run.attempt) for each in self._finished}
 
     def launch(self, run: Run, action: str, key: str) -> None:
         """Begin an attempt whose claim is durable."""
@@ -97,8 +97,11 @@ class FunctionExecutor:
         if task := self._tasks.get((run.id, run.attempt)):
             task.cancel()
 
-    def take_finished(self) -> list[Finished]:
-        """What has ended since the last look."""
-        taken = list(self._finished)
-        self._finished.clear()
-        return taken
+    def finished(self) -> list[Finished]:
+        """What has ended and is not recorded yet."""
+        return list(self._finished)
+
+    def forget(self, recorded: list[Finished]) -> None:
+        """These were recorded: the first ones that had ended."""
+        for _ in recorded:
+            self._finished.popleft()

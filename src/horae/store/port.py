@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple
 
@@ -33,6 +33,10 @@ class Outcome(NamedTuple):
     reason: str = ""
     start_at: int | None = None
     """When the next attempt may start, if one follows (the status is then pending)."""
+
+
+class StoreUnavailableError(ConnectionError):
+    """The store cannot be reached now. What was under way may or may not have been written."""
 
 
 class Transaction(ABC):
@@ -99,6 +103,10 @@ class Transaction(ABC):
         """Something happened to these schedules: make them due."""
 
     @abstractmethod
+    async def notify(self) -> None:
+        """Wake the other nodes when this transaction commits."""
+
+    @abstractmethod
     async def wake_at(self) -> int | None:
         """The earliest time at which a schedule must be looked at."""
 
@@ -115,8 +123,8 @@ class Store(ABC):
     """A database. It is opened once, and closed."""
 
     @abstractmethod
-    async def open(self) -> None:
-        """Connect, and bring the schema up to date."""
+    async def open(self, wake: Callable[[], None]) -> None:
+        """Connect, and bring the schema up to date; ``wake`` is called when another node changed something."""
 
     @abstractmethod
     async def close(self) -> None:
@@ -127,9 +135,17 @@ class Store(ABC):
         """Begin a transaction that writes; it commits at the end, or is undone by an exception."""
 
     @abstractmethod
-    def is_alive(self, epoch: int) -> bool:
-        """Whether the node of an epoch lives, as far as the store can tell."""
+    async def announce(self, epoch: int) -> None:
+        """Begin to live as the node of an epoch."""
 
     @abstractmethod
-    def announce(self, epoch: int) -> None:
-        """Make the life of this process's node known to others, until the process ends."""
+    async def renew(self, epoch: int) -> bool:
+        """Go on living; ``False`` if others may think this node dead, and have taken its runs."""
+
+    @abstractmethod
+    async def living(self, epochs: Collection[int]) -> set[int]:
+        """Which of some nodes live."""
+
+    @abstractmethod
+    async def time(self) -> int | None:
+        """The store's own time, in milliseconds, which all nodes share; ``None`` if it has none."""

@@ -6,19 +6,18 @@ import asyncio
 import fcntl
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from functools import cache, lru_cache
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
-
 from horae.errors import DatabaseVersionError
-from horae.model import Action, PassedOver, Policies, Reason, Run, Schedule, State, Status
+from horae.model import PassedOver, Run, Schedule
 from horae.store.port import Advance, Outcome, Store, Transaction
+from horae.store.rows import passed_of, run_of, run_row, schedule_of, to_json
 
 VERSION = 1
 T = TypeVar("T")
@@ -45,7 +44,7 @@ class SqliteStore(Store):
         self._lock = asyncio.Lock()
         self._announced: list[int] = []
 
-    async def open(self) -> None:
+    async def open(self, wake: Callable[[], None]) -> None:  # noqa: ARG002 - a file tells nobody
         await self.work(lambda _: None)
 
     async def close(self) -> None:
@@ -87,7 +86,7 @@ class SqliteStore(Store):
                 raise
             await self.work(lambda connection: connection.execute("COMMIT"))
 
-    def announce(self, epoch: int) -> None:
+    async def announce(self, epoch: int) -> None:
         """Hold an operating-system lock on a file of the node's own: it ends with the process, at once."""
         if self._path == ":memory:":
             return
@@ -95,9 +94,13 @@ class SqliteStore(Store):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._announced.append(descriptor)
 
-    def is_alive(self, epoch: int) -> bool:
-        if self._path == ":memory:":
-            return False
+    async def renew(self, epoch: int) -> bool:  # noqa: ARG002 - the lock holds by itself
+        return True
+
+    async def living(self, epochs: Collection[int]) -> set[int]:
+        return {epoch for epoch in epochs if self._path != ":memory:" and self._is_alive(epoch)}
+
+    def _is_alive(self, epoch: int) -> bool:
         try:
             descriptor = os.open(self._lock_file(epoch), os.O_RDWR)
         except FileNotFoundError:
@@ -110,6 +113,9 @@ class SqliteStore(Store):
             os.close(descriptor)
         Path(self._lock_file(epoch)).unlink(missing_ok=True)
         return False
+
+    async def time(self) -> int | None:
+        return None
 
     def _lock_file(self, epoch: int) -> str:
         return f"{self._path}.node-{epoch}"
@@ -132,54 +138,6 @@ def _migrate(connection: sqlite3.Connection, path: str) -> None:
         raise DatabaseVersionError(path, version, VERSION)
 
 
-def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
-
-
-def _schedule(row: tuple[Any, ...]) -> Schedule:
-    return Schedule(
-        id=row[0], incarnation=row[1], spec=row[2],
-        action=msgspec.json.decode(row[3], type=Action),
-        policies=_policies(row[4]),
-        state=_state(row[5]),
-        token=row[6], cursor=row[7], created_at=row[8], updated_at=row[9],
-    )  # fmt: skip
-
-
-@lru_cache(maxsize=4096)
-def _policies(text: str) -> Policies:
-    return msgspec.json.decode(text, type=Policies)
-
-
-@lru_cache(maxsize=4096)
-def _state(text: str) -> State:
-    return msgspec.json.decode(text, type=State)
-
-
-def _run(row: tuple[Any, ...]) -> Run:
-    return msgspec.convert(
-        {
-            "id": row[0], "schedule_id": row[1], "incarnation": row[2], "nominal": row[3], "origin": row[4],
-            "overlap": row[5], "status": row[6], "fire_at": row[7], "start_at": row[8], "reason": row[9],
-            "attempt": row[10], "epoch": row[11], "started_at": row[12], "ended_at": row[13],
-            "input": msgspec.json.decode(row[14]),
-            "result": None if row[15] is None else msgspec.json.decode(row[15]),
-            "failure": row[16],
-        },
-        type=Run,
-    )  # fmt: skip
-
-
-def _run_row(run: Run) -> dict[str, Any]:
-    return {
-        "id": run.id, "schedule_id": run.schedule_id, "incarnation": run.incarnation, "nominal": run.nominal,
-        "origin": run.origin, "overlap": run.overlap, "status": run.status, "fire_at": run.fire_at,
-        "start_at": run.start_at, "reason": run.reason, "attempt": run.attempt, "epoch": run.epoch,
-        "started_at": run.started_at, "ended_at": run.ended_at, "input": _json(run.input),
-        "result": None if run.result is None else _json(run.result), "failure": run.failure,
-    }  # fmt: skip
-
-
 class SqliteTransaction(Transaction):
     """A transaction of the one connection."""
 
@@ -195,13 +153,13 @@ class SqliteTransaction(Transaction):
             await self._store.work(lambda c: c.executemany(query(name), prepared))
 
     async def due(self, now: int, limit: int) -> list[Schedule]:
-        return [_schedule(row) for row in await self._rows("due", now=now, limit=limit)]
+        return [schedule_of(row) for row in await self._rows("due", now=now, limit=limit)]
 
     async def schedules(self, ids: Sequence[str]) -> list[Schedule]:
-        return [_schedule(row) for row in await self._rows("schedules", ids=_json(ids))]
+        return [schedule_of(row) for row in await self._rows("schedules", ids=to_json(ids))]
 
     async def all_schedules(self, after: str, limit: int) -> list[Schedule]:
-        return [_schedule(row) for row in await self._rows("all_schedules", after=after, limit=limit)]
+        return [schedule_of(row) for row in await self._rows("all_schedules", after=after, limit=limit)]
 
     async def put_schedule(self, schedule: Schedule, next_at: int | None) -> None:
         await self._write(
@@ -209,8 +167,8 @@ class SqliteTransaction(Transaction):
             [
                 {
                     "id": schedule.id, "incarnation": schedule.incarnation, "spec": schedule.spec,
-                    "action": _json(schedule.action), "policies": _json(schedule.policies),
-                    "state": _json(schedule.state), "token": schedule.token,
+                    "action": to_json(schedule.action), "policies": to_json(schedule.policies),
+                    "state": to_json(schedule.state), "token": schedule.token,
                     "created_at": schedule.created_at, "updated_at": schedule.updated_at,
                 }
             ],
@@ -225,25 +183,19 @@ class SqliteTransaction(Transaction):
         return int((await self._rows("next_incarnation", id=schedule_id))[0][0])
 
     async def open_runs(self, schedule_ids: Sequence[str]) -> list[Run]:
-        return [_run(row) for row in await self._rows("open_runs", ids=_json(schedule_ids))]
+        return [run_of(row) for row in await self._rows("open_runs", ids=to_json(schedule_ids))]
 
     async def runs(self, schedule_id: str, limit: int) -> list[Run]:
-        return [_run(row) for row in await self._rows("runs", id=schedule_id, limit=limit)]
+        return [run_of(row) for row in await self._rows("runs", id=schedule_id, limit=limit)]
 
     async def passed_over(self, schedule_id: str, limit: int) -> list[PassedOver]:
-        return [
-            PassedOver(
-                schedule_id=row[0], incarnation=row[1], first=row[2], last=row[3], count=row[4],
-                status=Status(row[5]), reason=Reason(row[6]), decided_at=row[7],
-            )
-            for row in await self._rows("passed_over", id=schedule_id, limit=limit)
-        ]  # fmt: skip
+        return [passed_of(row) for row in await self._rows("passed_over", id=schedule_id, limit=limit)]
 
     async def insert_runs(self, runs: Iterable[Run]) -> None:
-        await self._write("insert_run", (_run_row(run) for run in runs))
+        await self._write("insert_run", (run_row(run) for run in runs))
 
     async def update_runs(self, runs: Iterable[Run]) -> None:
-        await self._write("update_run", (_run_row(run) for run in runs))
+        await self._write("update_run", (run_row(run) for run in runs))
 
     async def insert_passed(self, ranges: Iterable[PassedOver]) -> None:
         rows = [{f: getattr(each, f) for f in each.__struct_fields__} for each in ranges]
@@ -261,7 +213,7 @@ class SqliteTransaction(Transaction):
         await self._write("advance", (step._asdict() for step in prepared))
         changed = [step for step in prepared if step.state is not None]
         await self._write(
-            "put_state", ({"schedule_id": s.schedule_id, "state": _json(s.state)} for s in changed)
+            "put_state", ({"schedule_id": s.schedule_id, "state": to_json(s.state)} for s in changed)
         )
 
     async def finish(self, outcomes: Iterable[Outcome]) -> list[str]:
@@ -276,14 +228,17 @@ class SqliteTransaction(Transaction):
         return await self._store.work(write)
 
     async def look_now(self, schedule_ids: Sequence[str], now: int) -> None:
-        await self._rows("look_now", ids=_json(schedule_ids), now=now)
+        await self._rows("look_now", ids=to_json(schedule_ids), now=now)
+
+    async def notify(self) -> None:
+        """Other processes look at the file once each tick."""
 
     async def wake_at(self) -> int | None:
         found: int | None = (await self._rows("wake_at"))[0][0]
         return found
 
     async def claimed(self) -> list[Run]:
-        return [_run(row) for row in await self._rows("claimed")]
+        return [run_of(row) for row in await self._rows("claimed")]
 
     async def next_epoch(self) -> int:
         return int((await self._rows("next_epoch"))[0][0])

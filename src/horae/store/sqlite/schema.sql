@@ -45,6 +45,7 @@ CREATE TABLE run (
     UNIQUE (schedule_id, incarnation, nominal, origin)
 );
 CREATE INDEX run_open ON run (schedule_id, number) WHERE status IN ('pending', 'starting', 'running');
+CREATE INDEX run_claimed ON run (epoch) WHERE status IN ('starting', 'running');
 CREATE INDEX run_latest ON run (schedule_id, number);
 
 CREATE TABLE passed (

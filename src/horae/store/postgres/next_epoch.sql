@@ -1,0 +1,2 @@
+-- A number that no node had before.
+UPDATE horae SET epoch = epoch + 1 RETURNING epoch

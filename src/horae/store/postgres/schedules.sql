@@ -1,0 +1,6 @@
+-- Some schedules, by id, locked in the order of their ids.
+SELECT s.id, s.incarnation, s.spec, s.action, s.policies, s.state, s.token, d.cursor, s.created_at, s.updated_at
+FROM schedule AS s JOIN due AS d ON d.schedule_id = s.id
+WHERE s.id = ANY ($1::text[])
+ORDER BY s.id
+FOR UPDATE OF d
