@@ -27,6 +27,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+LONGEST_SHOWN = 1000
+
 
 class HoraeError(Exception):
     """The base of every error that Horae raises on purpose."""
@@ -38,6 +40,26 @@ class HoraeError(Exception):
         self.message = message
         self.details: dict[str, Any] = dict(details or {})
         self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors travel between processes whatever their constructors take."""
+        return _restored, (type(self), self.__dict__)
+
+
+def _restored(kind: type[HoraeError], attributes: dict[str, Any]) -> HoraeError:
+    error = kind.__new__(kind)
+    Exception.__init__(error, attributes["message"])
+    error.__dict__.update(attributes)
+    return error
+
+
+def _shown(value: object) -> str:
+    """A value in a message: never longer than a line or two, and never a failure of its own."""
+    try:
+        text = str(value)
+    except ValueError:  # an integer of thousands of digits
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
 class SpecError(HoraeError):
@@ -65,7 +87,7 @@ class FieldParseError(SpecError):
         self.value = value
         self.reason = reason
         self.start = start
-        self.length = len(str(value)) if length is None else length
+        self.length = len(_shown(value)) if length is None else length
 
 
 class InvalidCronExpressionError(SpecError):
@@ -82,7 +104,7 @@ class InvalidCronExpressionError(SpecError):
         hint: str | None = None,
     ) -> None:
         super().__init__(
-            f'Invalid cron expression "{expression}": {field} field {reason}',
+            f'Invalid cron expression "{_shown(expression)}": {field} field {reason}',
             {"expression": expression, "field": field, "reason": reason},
             hint=hint,
         )
@@ -117,7 +139,7 @@ class UnknownTimezoneError(SpecError):
     """The zone is not in the installed time-zone database, or not among the allowed ones."""
 
     def __init__(self, timezone: object, *, hint: str | None = None) -> None:
-        super().__init__(f'Unknown time zone "{timezone}"', {"timezone": timezone}, hint=hint)
+        super().__init__(f'Unknown time zone "{_shown(timezone)[:100]}"', {"timezone": timezone}, hint=hint)
 
 
 class UnknownCalendarError(SpecError):

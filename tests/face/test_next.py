@@ -126,10 +126,15 @@ def test_an_error_is_json_too():
     ("arguments", "stdin", "said"),
     [
         ([], "", "give a cron expression"),
-        (["0 9 * * *", "--spec", "-"], "{}", "not both"),
-        (["--spec", "/nowhere/spec.json"], "", "cannot read"),
+        (["0 9 * * *", "--spec", "-"], "{}", "one or the other"),
+        (["--spec", "/nowhere/spec.json"], "", "cannot be read"),
         (["--spec", "-"], "{", "no JSON"),
+        (["--spec", "-"], '"\\ud800"', "no JSON"),
         (["--spec", "-"], "[1]", "JSON object"),
+        (["--spec", "-", "--calendars", "/nowhere"], "{}", "cannot be read"),
+        (["0 9 * * *", "--tz", "+24:00"], "", "Unknown time zone"),
+        (["0 9 * * *", "--tz", ""], "", "Unknown time zone"),
+        (["--spec", "-"], '{"calendars": [{"hours": "9"}]}', "known are second, minute, hour"),
         (["--spec", "-"], '{"calendars": [{"hour": 24}]}', "calendars[0].hour"),
         (["--spec", "-"], '{"exclude": [{"calendar": "x"}]}', 'Unknown calendar "x"'),
         (["0 9 * * *", "--tz", "Berlin"], "", "Europe/Berlin"),
@@ -187,3 +192,38 @@ def test_the_living_table_prints_once_without_a_terminal():
         [sys.executable, str(example)], capture_output=True, text=True, timeout=60, check=True
     )
     assert "At 02:30 every day, Europe/Berlin time" in ran.stdout
+
+
+def test_bytes_that_are_no_text_are_refused_with_a_sentence():
+    for arguments, stdin in ((["--spec", "-"], b"\xff"), ([b"\xff * * * *", "--json"], b"")):
+        command = [sys.executable, "-m", "horae", "next", *arguments]
+        ran = subprocess.run(command, input=stdin, capture_output=True, timeout=60, check=False)
+        assert ran.returncode == 2
+        assert b"Traceback" not in ran.stderr
+    closed = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m horae next --spec - <&-"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert closed.returncode == 2
+    assert b"Traceback" not in closed.stderr
+
+
+def test_errors_are_json_whatever_is_wrong():
+    for arguments in (["--spec", "/nowhere"], [], ["0 9 * * *", "--from", "x"]):
+        ran = horae("next", *arguments, "--json")
+        assert ran.returncode == 2
+        assert json.loads(ran.stderr)["error"] == "InvalidSpecError"
+
+
+def test_from_a_time_that_clocks_skip_or_that_has_an_offset():
+    gap = ["0 3 * * *", "--tz", "America/New_York", "--from", "2026-03-08T02:30", "-n", "1"]
+    assert instants(*gap) == ["2026-03-08T07:00:00Z"]
+    ran = horae("next", "0 9 * * *", "--from", "2026-03-07T12:00:00+05:00", "-n", "1")
+    assert "after 2026-03-07 07:00:00Z" in ran.stdout
+
+
+def test_a_terminal_gets_no_control_characters():
+    ran = horae("next", "\x1b[31m9 * * * *")
+    assert "\x1b" not in ran.stderr

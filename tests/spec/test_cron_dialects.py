@@ -228,7 +228,7 @@ def test_unix(expression: str, expected: str):
     ("expression", "dialect", "character", "hint"),
     [
         ("0 9 * * 1 2027", "unix", 11, "year last is of temporal"),
-        ("0 9 * * 1 *", "posix", 1, "dialect temporal"),
+        ("0 9 * * 1 *", "posix", 1, "unix (seconds first) or temporal (year last)"),
         ("30 0 9 * * 1", "posix", 1, "dialect unix"),
         ("30 0 9 * * 1", "temporal", 12, "seconds first is of unix"),
         ("0 0 9 * * 1 2027", "unix", 1, "dialect temporal"),

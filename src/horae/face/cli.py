@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,8 +19,10 @@ from horae.errors import HoraeError, InvalidCronExpressionError, InvalidSpecErro
 from horae.face.table import fire_table
 from horae.spec import TZDATA_VERSION, ClockChange, Dialect, Fold, Gap, Spec
 from horae.spec.elements import label_of, parse_time, resolve
+from horae.spec.timeline import timeline
 
 MOST_SHOWN = 1000
+LONGEST_POINTED_AT = 200
 
 cli = typer.Typer(
     name="horae",
@@ -61,7 +64,7 @@ def next_times(
         typer.Option(metavar="FILE|-", help="A spec as JSON; - reads it from standard input."),
     ] = None,
     calendars: Annotated[
-        Path | None,
+        str | None,
         typer.Option(metavar="FILE", help="Shared calendars as JSON, by name, for the spec to exclude."),
     ] = None,
     timezone: Annotated[
@@ -108,12 +111,13 @@ def next_times(
     }  # fmt: skip
     document = _document(expressions or [], spec)
     document |= {key: value for key, value in overrides.items() if value is not None}
-    shared = {} if calendars is None else _decoded(_contents(str(calendars), "--calendars"), "--calendars")
+    example = '{"us-holidays": {"dates": ["2026-12-25"]}}'
+    shared = _decoded(_contents(calendars, "--calendars"), "--calendars", example) if calendars else {}
     try:
         asked = Spec.parse(document, calendars=shared)
     except InvalidSpecError as error:
         # One expression and nothing else: say what is wrong with it, not where in a document it is.
-        if isinstance(error.__cause__, InvalidCronExpressionError) and len(expressions or []) == 1:
+        if isinstance(error.__cause__, InvalidCronExpressionError) and len(document.get("crons", [])) == 1:
             raise error.__cause__ from None
         raise
     since = _since(start, asked)
@@ -133,30 +137,34 @@ def next_times(
 def _document(expressions: list[str], spec: str | None) -> dict[str, Any]:
     if spec is not None:
         if expressions:
-            raise typer.BadParameter("give expressions or --spec, not both")
-        return _decoded(_contents(spec, "--spec"), "--spec")
+            raise InvalidSpecError("--spec", "goes without expressions", hint="give one or the other")
+        return _decoded(_contents(spec, "--spec"), "--spec", '{"crons": ["0 9 * * 1-5"]}')
     if not expressions:
-        raise typer.BadParameter('give a cron expression, such as "0 9 * * 1-5", or --spec FILE')
+        raise InvalidSpecError(
+            "EXPR", "is missing", hint='give a cron expression, such as "0 9 * * 1-5", or --spec FILE'
+        )
     # Five to seven bare words are one expression whose quotes were forgotten.
     if 5 <= len(expressions) <= 7 and not any(set(word) & set(" \t@") for word in expressions):
         expressions = [" ".join(expressions)]
     return {"crons": expressions}
 
 
-def _contents(name: str, option: str) -> str:
+def _contents(name: str, option: str) -> bytes:
     try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"{option}: cannot read {name}: {error}") from None
+        if name != "-":
+            return Path(name).read_bytes()
+        return sys.stdin.buffer.read() if sys.stdin else b""
+    except OSError as error:
+        raise InvalidSpecError(option, f"cannot be read: {error}", text=name) from None
 
 
-def _decoded(text: str, option: str) -> dict[str, Any]:
+def _decoded(text: bytes, option: str, example: str) -> dict[str, Any]:
     try:
         value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise typer.BadParameter(f"{option}: this is no JSON: {error}") from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise InvalidSpecError(option, f"is no JSON: {error}", hint=f"such as {example}") from None
     if not isinstance(value, dict):
-        raise typer.BadParameter(f'{option}: a JSON object is needed, such as {{"crons": ["0 9 * * 1-5"]}}')
+        raise InvalidSpecError(option, "is no JSON object", hint=f"such as {example}")
     return value
 
 
@@ -164,10 +172,12 @@ def _since(text: str | None, spec: Spec) -> datetime:
     if text is None:
         return SystemClock().now()
     moment = parse_time(text, "--from")
-    if moment.tzinfo is not None:
-        return moment
-    instant = resolve(label_of(moment), spec.elements.timezone, last=False)
-    return datetime.fromtimestamp(instant, SystemClock().now().tzinfo)
+    if moment.tzinfo is None:
+        zone, label = spec.elements.timezone, label_of(moment)
+        # Twice there, it is the first; skipped, it is the last instant before.
+        found = timeline(zone).instants(label) or [resolve(label, zone, last=True)]
+        return datetime.fromtimestamp(found[0], UTC)
+    return moment.astimezone(UTC)
 
 
 def _console(*, stderr: bool = False) -> Console:
@@ -194,12 +204,19 @@ def _report(error: HoraeError) -> None:
         problem = {
             "error": type(error).__name__, "message": error.message, "details": error.details, "hint": error.hint,
         }  # fmt: skip
-        typer.echo(msgspec.json.encode(problem, enc_hook=str).decode(), err=True)
+        typer.echo(json.dumps(problem, default=str), err=True)
         return
     console = _console(stderr=True)
-    console.print(Text.assemble(("error: ", "bold red"), error.message), soft_wrap=True)
-    if isinstance(error, InvalidCronExpressionError) and error.length:
-        console.print(f"  {error.details['expression']}", markup=False, soft_wrap=True)
+    console.print(Text.assemble(("error: ", "bold red"), _printable(error.message)), soft_wrap=True)
+    if isinstance(error, InvalidCronExpressionError) and 0 < error.length <= LONGEST_POINTED_AT:
+        console.print(Text(f"  {_printable(str(error.details['expression']))}"), soft_wrap=True)
         console.print("  " + " " * error.position + "^" * error.length, style="red", soft_wrap=True)
     if error.hint:
         console.print(Text.assemble(("hint: ", "bold"), error.hint), soft_wrap=True)
+
+
+def _printable(text: str) -> str:
+    """Text that a terminal can show: what would move the cursor or cannot be encoded becomes a mark."""
+    return "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
+    )

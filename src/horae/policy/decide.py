@@ -46,7 +46,9 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_id(schedule_id: str, incarnation: int, nominal: int, origin: str) -> str:
     """The identity of a slot's run: computed, so that nobody can make two."""
-    digest = sha256(f"{schedule_id}:{incarnation}:{nominal}:{origin}".encode()).digest()
+    digest = sha256(
+        f"{schedule_id}:{incarnation}:{nominal}:{origin}".encode("utf-8", "surrogatepass")
+    ).digest()
     return str(UUID(bytes=digest[:16], version=5))
 
 

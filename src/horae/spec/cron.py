@@ -35,7 +35,7 @@ from horae.spec.fields import Field, Grammar, Parsed, parse_field
 
 Dialect = Literal["posix", "unix", "temporal"]
 DIALECTS: tuple[Dialect, ...] = ("posix", "unix", "temporal")
-LONGEST_EXPRESSION = 1000
+LONGEST_EXPRESSION = 10_000
 
 FIVE = (fields.MINUTE, fields.HOUR, fields.DAY_OF_MONTH, fields.MONTH, fields.WEEKDAY)
 SIX_SECONDS_FIRST = (fields.SECOND, *FIVE)
@@ -54,6 +54,7 @@ MACROS = {
 
 _ONE_SECOND = Parsed(1)
 _TZ = re.compile(r"(?:CRON_)?TZ=")
+_TZ_WORD = re.compile(r"^\s*(?:(?:CRON_)?TZ=\S*)?")
 
 
 class TemporalCron(NamedTuple):
@@ -86,7 +87,7 @@ def parse_temporal(expression: str) -> TemporalCron:
     if not isinstance(expression, str):
         raise _refusal(expression, f"must be a string, not {type(expression).__name__}")
     if len(expression) > LONGEST_EXPRESSION:
-        raise _refusal(expression[:60] + "…", f"is longer than {LONGEST_EXPRESSION} characters")
+        raise _refusal(expression, f"is longer than {LONGEST_EXPRESSION} characters")
     body, _, comment = expression.partition("#")
     timezone = None
     words = body.split()
@@ -138,7 +139,7 @@ def ever_matches(calendar: Calendar) -> bool:
 
 def _words(text: str, separator: str | None) -> list[str]:
     if len(text) > LONGEST_EXPRESSION:
-        raise _refusal(text[:60] + "…", f"is longer than {LONGEST_EXPRESSION} characters")
+        raise _refusal(text, f"is longer than {LONGEST_EXPRESSION} characters")
     return text.split(separator)
 
 
@@ -198,7 +199,7 @@ def both_specials(day: Special | None, weekday: Special | None) -> Special | Non
 
 def _position(expression: str, words: list[str], index: int) -> int:
     """Where the word of an index begins; expressions are short, so walk."""
-    position = 0
+    position = len(expression) - len(_TZ_WORD.sub("", expression))
     for number, word in enumerate(words):
         position = expression.find(word, position)
         if number == index:
@@ -243,6 +244,8 @@ def _wrong_count(expression: str, words: list[str], wanted: str) -> InvalidCronE
     hint = None
     if words and _TZ.match(words[0]):
         hint = "a TZ= prefix is of the dialect temporal; elsewhere give the zone as timezone"
+    elif count == 6 and words[-1] == "*":
+        hint = "six fields are of the dialect unix (seconds first) or temporal (year last)"
     elif count in {6, 7} and _is_year(words[-1]):
         hint = "a year as last field is of the dialect temporal"
     elif count == 6:
@@ -253,7 +256,7 @@ def _wrong_count(expression: str, words: list[str], wanted: str) -> InvalidCronE
 
 
 def _is_year(word: str) -> bool:
-    return word == "*" or bool(re.match(r"(19|20|21)\d\d", word))
+    return bool(re.match(r"(19|20|21)\d\d", word))
 
 
 def _refusal(expression: object, reason: str, hint: str | None = None) -> InvalidCronExpressionError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
@@ -13,19 +13,20 @@ from horae.spec.timeline import Fold, Gap
 
 ClockChange = Literal["literal", "debian"]
 Anchor = Literal["epoch", "start"]
+Int = Annotated[int, msgspec.Meta(ge=-(10**12), le=10**12)]
 T = TypeVar("T")
 
 
 class RangeDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """``{"start": 9, "end": 17, "step": 2}``; without an end it is one value."""
 
-    start: int | msgspec.UnsetType = msgspec.UNSET
+    start: Int | msgspec.UnsetType = msgspec.UNSET
     """Without one it is 0, as in the protocol this form comes from; canonically it is written out."""
-    end: int | None = None
-    step: int = 1
+    end: Int | None = None
+    step: Int = 1
 
 
-FieldDocument = int | str | tuple[RangeDocument, ...] | None
+FieldDocument = Int | str | tuple[RangeDocument, ...] | None
 
 
 class CalendarDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -50,15 +51,15 @@ class ExcludeDocument(CalendarDocument, frozen=True, forbid_unknown_fields=True,
 class IntervalDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """``{"every": "90m", "phase": "15m", "anchor": "epoch"}``."""
 
-    every: str | int
-    phase: str | int = "0s"
+    every: str | Int
+    phase: str | Int = "0s"
     anchor: Anchor = "epoch"
 
 
 class JitterDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """``{"span": "30s", "centred": true}``: around the nominal time instead of after it."""
 
-    span: str | int
+    span: str | Int
     centred: bool = False
 
 
@@ -75,7 +76,7 @@ class SpecDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     start_at: str | None = None
     end_at: str | None = None
     timezone: str | None = None
-    jitter: str | int | JitterDocument | None = None
+    jitter: str | Int | JitterDocument | None = None
     gap: Gap = "skip"
     fold: Fold = "both"
     clock_change: ClockChange = "literal"
@@ -90,32 +91,40 @@ class SharedCalendar(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
 
 def read_document(source: str | bytes | Mapping[str, Any] | SpecDocument) -> SpecDocument:
     """A spec's JSON, text or already decoded, checked for shape."""
-    if isinstance(source, SpecDocument):
-        return source
-    return _read(source, SpecDocument)
+    return _read(source, SpecDocument, "spec")
 
 
-def read_shared(source: Mapping[str, Any] | SharedCalendar) -> SharedCalendar:
+def read_shared(source: Mapping[str, Any] | SharedCalendar, name: str) -> SharedCalendar:
     """A shared calendar's JSON, checked for shape."""
-    if isinstance(source, SharedCalendar):
-        return source
-    return _read(source, SharedCalendar)
+    return _read(source, SharedCalendar, name)
 
 
-def _read(source: object, kind: type[T]) -> T:
+def _read(source: object, kind: type[T], name: str) -> T:
     try:
         if isinstance(source, str | bytes):
             return msgspec.json.decode(source, type=kind)
+        if isinstance(source, kind):  # made by hand, and so not checked yet
+            source = msgspec.to_builtins(source)
         return msgspec.convert(source, type=kind)
     except msgspec.ValidationError as error:
         reason, _, path = str(error).partition(" - at `$")
-        element = path.rstrip("`").lstrip(".") or "spec"
-        raise InvalidSpecError(element, reason, hint=_shape_hint(reason)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidSpecError("spec", f"is no JSON: {error}", hint='{"crons": ["0 9 * * 1-5"]}') from None
+        element = path.rstrip("`").lstrip(".") or name
+        if name not in {"spec", element}:
+            element = f"{name}.{element}"
+        raise InvalidSpecError(element, reason, hint=_shape_hint(reason, element)) from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise InvalidSpecError(name, f"is no JSON: {error}", hint='{"crons": ["0 9 * * 1-5"]}') from None
 
 
-def _shape_hint(reason: str) -> str | None:
-    if "unknown field" in reason:
-        return f"known are {', '.join(SpecDocument.__struct_fields__)}"
-    return None
+def _shape_hint(reason: str, element: str) -> str | None:
+    """The keys that are known where an unknown one stands."""
+    if "unknown field" not in reason:
+        return None
+    shapes = {
+        "calendars": CalendarDocument, "exclude": ExcludeDocument, "intervals": IntervalDocument,
+        "jitter": JitterDocument, "spec": SpecDocument,
+    }  # fmt: skip
+    depth = element.count("[")
+    shape = shapes.get(element.partition("[")[0], SharedCalendar)
+    known = RangeDocument if depth > 1 else shape
+    return f"known are {', '.join(known.__struct_fields__)}"

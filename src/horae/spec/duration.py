@@ -8,6 +8,7 @@ from horae.errors import InvalidSpecError
 
 _UNITS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
 _SHAPE = re.compile(r"(?:(\d{1,10})w)?(?:(\d{1,10})d)?(?:(\d{1,10})h)?(?:(\d{1,10})m)?(?:(\d{1,10})s?)?")
+_START = re.compile(r"^\s*(?:\d{1,10}[wdhms])*")
 LONGEST = 100 * 366 * 86400
 
 
@@ -20,9 +21,9 @@ def parse_duration(text: str | int, element: str) -> int:
         if match is None or not text.strip():
             raise InvalidSpecError(
                 element,
-                f'"{text}" is not a duration',
+                f'"{text[:60]}" is not a duration',
                 text=text,
-                position=0,
+                position=len(text) - len(_START.sub("", text)),
                 hint='whole weeks, days, hours, minutes and seconds, such as "90m", "1h30m" or "5d"',
             )
         parts = zip(match.groups(), _UNITS.values(), strict=True)

@@ -11,7 +11,7 @@ import msgspec
 from horae.errors import FieldParseError, InvalidCronExpressionError, InvalidSpecError, UnknownTimezoneError
 from horae.spec import fields
 from horae.spec.calendar import STAR_HOUR, STAR_MINUTE, Calendar
-from horae.spec.civil import DAY, EPOCH_ORDINAL, FIRST_YEAR, LAST_YEAR, bit_range
+from horae.spec.civil import DAY, END, EPOCH_ORDINAL, FIRST_YEAR, LAST_YEAR, START, bit_range
 from horae.spec.cron import both_specials, parse_cron, parse_temporal
 from horae.spec.document import (
     Anchor,
@@ -31,8 +31,9 @@ from horae.spec.recurrence import read_rrule
 from horae.spec.timeline import Fold, Gap, timeline
 from horae.spec.zone import load_zone
 
-MOST_ELEMENTS = 100
-MOST_TIMES = 10_000
+MOST = {"crons": 100, "calendars": 100, "intervals": 20, "rrules": 20, "exclude": 100, "times": 10_000}
+"""How many elements of a kind a spec may have."""
+
 LONGEST_COMMENT = 200
 LONGEST_JITTER = 86400
 """Seconds; a day."""
@@ -77,7 +78,8 @@ def elements_of(document: SpecDocument, zones: Collection[str] | None = None) ->
     """Check a document and compile it. With ``zones``, only these time zones are allowed."""
     _check_sizes(document)
     crons, calendars, intervals, timezone = _read_crons(document)
-    zone = _zone(document.timezone or timezone or "UTC", zones)
+    named = timezone if document.timezone is None else document.timezone
+    zone = _zone("UTC" if named is None else named, zones)
     calendars += [read_calendar(calendar, f"calendars[{n}]") for n, calendar in enumerate(document.calendars)]
     start_at = _moment(document.start_at, "start_at", zone, last=False)
     end_at = _moment(document.end_at, "end_at", zone, last=True)
@@ -85,28 +87,28 @@ def elements_of(document: SpecDocument, zones: Collection[str] | None = None) ->
         raise InvalidSpecError("end_at", "is before start_at", text=document.end_at)
     for n, interval in enumerate(document.intervals):
         intervals.append(_read_interval(interval, f"intervals[{n}]", start_at))
-    for n, rrule in enumerate(document.rrules):
-        _check_rrule(rrule, f"rrules[{n}]", zone, anchored=start_at is not None)
+    rrules = tuple(
+        _read_rrule(rrule, f"rrules[{n}]", zone, anchored=start_at is not None)
+        for n, rrule in enumerate(document.rrules)
+    )
     instants, labels = _read_times(document.times)
     if document.clock_change == "debian" and (document.gap, document.fold) != ("skip", "both"):
         raise InvalidSpecError(
             "clock_change", "debian settles gap and fold itself", hint="leave gap and fold out"
         )
-    own = [exclude for exclude in document.exclude if exclude.calendar is None]
+    own, shared = _read_exclude(document.exclude)
     return Elements(
         tuple(crons), tuple(calendars), tuple(intervals),
-        tuple(" ".join(rrule.split()) for rrule in document.rrules),
+        rrules,
         instants, labels,
-        tuple(read_calendar(c, f"exclude[{document.exclude.index(c)}]") for c in own),
-        tuple(_shared_name(c, n) for n, c in enumerate(document.exclude) if c.calendar is not None),
+        own, shared,
         start_at, end_at, zone, _read_jitter(document.jitter),
         document.gap, document.fold, document.clock_change,
     )  # fmt: skip
 
 
 def _check_sizes(document: SpecDocument) -> None:
-    for name in ("crons", "calendars", "intervals", "rrules", "exclude", "times"):
-        most = MOST_TIMES if name == "times" else MOST_ELEMENTS
+    for name, most in MOST.items():
         if len(getattr(document, name)) > most:
             raise InvalidSpecError(name, f"has more than {most} elements", hint="use several schedules")
 
@@ -133,8 +135,8 @@ def _read_crons(
         else:
             _check_comment(found.calendar.comment, f"crons[{n}]")
             calendars.append(found.calendar)
-        expected = document.timezone or zones[0]
-        if (found.timezone or document.timezone) != expected:
+        expected = zones[0] if document.timezone is None else document.timezone
+        if (document.timezone if found.timezone is None else found.timezone) != expected:
             raise InvalidSpecError(
                 f"crons[{n}]", f"conflicting time zones: {found.timezone or 'none'} and {expected or 'none'}",
                 text=expression, position=0, hint="a spec has one time zone: give it as timezone",
@@ -182,11 +184,16 @@ def read_calendar(document: CalendarDocument, element: str) -> Calendar:
 def _check_comment(comment: str, element: str) -> None:
     if len(comment) > LONGEST_COMMENT:
         raise InvalidSpecError(element, f"has a comment of more than {LONGEST_COMMENT} characters")
+    if not comment.isprintable():
+        raise InvalidSpecError(element, "has a comment with control characters", hint="use plain text")
 
 
 def _read_field(value: FieldDocument, field: Field, element: str) -> Parsed:
     if isinstance(value, tuple):
         return _read_ranges(value, field, element)
+    if isinstance(value, int) and not field.low <= value <= field.high:
+        reason = f"has {value}, which is not in the range {field.numbers}"
+        raise InvalidSpecError(element, reason, text=value, hint=f"allowed are {field.valid}")
     try:
         return parse_field(str(value), field, fields.UNIX)
     except FieldParseError as error:
@@ -233,7 +240,8 @@ def _read_interval(document: IntervalDocument, element: str, start_at: int | Non
     return Every(every, phase, document.anchor)
 
 
-def _check_rrule(text: str, element: str, zone: str, *, anchored: bool) -> None:
+def _read_rrule(text: str, element: str, zone: str, *, anchored: bool) -> str:
+    """A recurrence rule, checked, in its canonical writing."""
     rule = read_rrule(text, element)
     if rule.timezone is not None and rule.timezone != zone:
         raise InvalidSpecError(
@@ -246,17 +254,20 @@ def _check_rrule(text: str, element: str, zone: str, *, anchored: bool) -> None:
             element, "COUNT and INTERVAL need a beginning to count from", text=text, position=0,
             hint="begin the rule with DTSTART:20260131T090000, or give the spec a start_at",
         )  # fmt: skip
+    return rule.canonical
 
 
 def parse_time(text: str, element: str) -> datetime:
     """An ISO-8601 time, naive if it names no offset."""
     try:
         moment = datetime.fromisoformat(text)
-        if FIRST_YEAR < moment.year < LAST_YEAR:
+        seconds = label_of(moment) if moment.tzinfo is None else math.floor(moment.timestamp())
+        margin = 2 * DAY if moment.tzinfo is None else DAY  # for whatever the zone makes of it
+        if START + margin <= seconds < END - margin:
             return moment
-        reason = f"the year is not between {FIRST_YEAR} and {LAST_YEAR}"
-    except ValueError:
-        reason = f'"{text}" is not a time'
+        reason = f"the time is not between {FIRST_YEAR}-01-03 and {LAST_YEAR}-12-29"
+    except (ValueError, OverflowError):
+        reason = f'"{text[:60]}" is not a time'
     raise InvalidSpecError(
         element, reason, text=text, position=0,
         hint="ISO 8601, such as 2026-03-08T09:00:00Z, or 2026-03-08T09:00:00 in the spec's zone",
@@ -304,13 +315,20 @@ def _read_times(texts: tuple[str, ...]) -> tuple[tuple[int, ...], tuple[int, ...
     return tuple(sorted(instants)), tuple(sorted(labels))
 
 
-def _shared_name(exclude: ExcludeDocument, n: int) -> str:
-    if msgspec.structs.replace(exclude, calendar=None) != ExcludeDocument() or not exclude.calendar:
-        raise InvalidSpecError(
-            f"exclude[{n}]", "names a shared calendar and has other fields too",
-            hint='{"calendar": "us-holidays"} stands alone',
-        )  # fmt: skip
-    return exclude.calendar
+def _read_exclude(
+    documents: tuple[ExcludeDocument, ...],
+) -> tuple[tuple[Calendar, ...], tuple[str, ...]]:
+    """The calendars to exclude, and the names of the shared ones."""
+    own, shared = [], []
+    for n, exclude in enumerate(documents):
+        if exclude.calendar is None:
+            own.append(read_calendar(exclude, f"exclude[{n}]"))
+        elif not exclude.calendar or msgspec.structs.replace(exclude, calendar=None) != ExcludeDocument():
+            reason = "must name a shared calendar and nothing else"
+            raise InvalidSpecError(f"exclude[{n}]", reason, hint='{"calendar": "us-holidays"} stands alone')
+        else:
+            shared.append(exclude.calendar)
+    return tuple(own), tuple(shared)
 
 
 def _read_jitter(jitter: str | int | JitterDocument | None) -> Jitter | None:

@@ -116,6 +116,8 @@ def parse_field(text: str, field: Field, grammar: Grammar) -> Parsed:
         bits = (bits | bits >> 7) & 0b1111111
     elif field is YEAR:
         bits >>= FIRST_YEAR
+    if bits == field.every.bits:  # special days add nothing to every day
+        special = None
     return Parsed(bits, star=text.startswith("*"), special=special, spans=spans)
 
 
@@ -131,6 +133,8 @@ class _Reader:
 
     def range(self, item: str, start: int) -> tuple[int, int, int]:
         """``*``, ``a-b`` or a name, each perhaps with a step, as (first, last, step)."""
+        if self._text == "":
+            raise self._error(0, 1, "is empty", f"allowed are {self._field.valid}")
         if item == "":
             raise self._error(start, 1, "has an empty list item", "remove the extra comma")
         values, slash, step_text = item.partition("/")

@@ -11,7 +11,7 @@ from hashlib import sha256
 
 def slot_key(schedule_id: str, nominal: int) -> str:
     """The key of an automatic slot: a hash of the schedule's id and the nominal UTC second."""
-    return sha256(f"{schedule_id}:{nominal}".encode()).hexdigest()
+    return sha256(f"{schedule_id}:{nominal}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def offset_after(key: str, span: int, gap: int | None) -> int:

@@ -43,7 +43,7 @@ class Labels(CivilRule):
         self._labels = tuple(label for label in labels if not self.excludes(label))
 
     def excludes(self, label: int) -> bool:
-        return self._allowed is not None and self._allowed.excludes(label)
+        return self._allowed is not None and not self._allowed.allows(label)
 
     def next(self, label: int) -> int | None:
         at = bisect_left(self._labels, label)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 
 from horae.errors import CronCalculationError, CronExpressionInvalidError, InvalidCronExpressionError
 from horae.spec.spec import Spec
+
+MINUTE = 60
 
 
 class PosixCron:
@@ -31,7 +34,9 @@ class PosixCron:
 
     def matches(self, moment: datetime) -> bool:
         """Whether the minute that holds a moment matches."""
-        return self._spec.previous(moment) == moment.replace(second=0, microsecond=0)
+        second = math.floor(moment.timestamp())
+        found = self._spec.previous_instant(second)
+        return found is not None and second - found < MINUTE
 
     def next(self, moment: datetime) -> datetime:
         """The first matching minute after the one that holds a moment."""
@@ -48,4 +53,6 @@ class PosixCron:
         return found
 
     def _failed(self, moment: datetime, cause: str) -> CronCalculationError:
-        return CronCalculationError(self.expression, moment.isoformat(), LookupError(cause))
+        error = CronCalculationError(self.expression, moment.isoformat(), LookupError(cause))
+        error.__cause__ = error.details["cause"]
+        return error

@@ -1,58 +1,54 @@
 """RRULE, the recurrence rules of calendars (RFC 5545).
 
-``python-dateutil`` reads and checks the text. Its iterator is not used: it walks from the rule's first
-day, and a rule that never matches keeps it walking for ever. Here a rule is asked period by
-period (year, month, week or day), starting with the one that holds the time in question, and the
-search ends after :data:`FURTHEST` years.
+``python-dateutil`` reads and checks the text. Its iterator is not used: it walks from the rule's first day each time it is
+asked, and a rule that never matches keeps it walking. Here a rule is, like a calendar, the days of a month as bits and the
+times of a day as bits; so that a question about any time costs about the same, and "never" is an answer.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
 from calendar import isleap, monthrange
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime, timedelta
 from functools import lru_cache
-from itertools import islice, product, takewhile
+from itertools import takewhile
 from typing import NamedTuple
 
 from dateutil.rrule import rrulestr
 
 from horae.errors import InvalidSpecError
-from horae.spec.civil import DAY, END, EPOCH_ORDINAL, FIRST_YEAR, LAST_YEAR, CivilRule, day_number
+from horae.spec.calendar import EVERY_HOUR, EVERY_MINUTE, EVERY_SECOND, decoded, times_of_day
+from horae.spec.civil import (
+    DAY,
+    END,
+    EPOCH_ORDINAL,
+    FIRST_YEAR,
+    LAST_YEAR,
+    START,
+    CivilRule,
+    day_number,
+    lowest,
+    members,
+)
 from horae.spec.civilset import CivilSet
-from horae.spec.oneshot import Labels
 
-FURTHEST = 50
 LONGEST_RULE = 1000
 MOST_COUNTED = 100_000
+MOST_KEPT = 512
 WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 SUB_DAILY = {"HOURLY": 3600, "MINUTELY": 60, "SECONDLY": 1}
-_PARTS = frozenset(
-    [
-        "FREQ",
-        "INTERVAL",
-        "COUNT",
-        "UNTIL",
-        "WKST",
-        "BYSETPOS",
-        "BYMONTH",
-        "BYMONTHDAY",
-        "BYYEARDAY",
-        "BYWEEKNO",
-        "BYDAY",
-        "BYHOUR",
-        "BYMINUTE",
-        "BYSECOND",
-    ]
-)
+_PARTS = (
+    "FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYMONTH", "BYWEEKNO", "BYYEARDAY", "BYMONTHDAY", "BYDAY",
+    "BYHOUR", "BYMINUTE", "BYSECOND", "BYSETPOS",
+)  # fmt: skip
 _STAMP = re.compile(r"(\d{8})(?:T(\d{6})(Z?))?", re.ASCII)
 
 
 class Stamp(NamedTuple):
     """A date or time of iCalendar: its label, and whether it is UTC or a mere date."""
 
+    text: str
     label: int
     utc: bool
     whole_day: bool
@@ -66,6 +62,12 @@ class RecurrenceText(NamedTuple):
     timezone: str | None
     parts: tuple[tuple[str, str], ...]
 
+    @property
+    def canonical(self) -> str:
+        """The rule in one way of writing; the zone is the spec's."""
+        rule = ";".join(f"{key}={value}" for key, value in self.parts)
+        return rule if self.start is None else f"DTSTART:{self.start.text} RRULE:{rule}"
+
 
 def read_rrule(text: str, element: str) -> RecurrenceText:
     """Take a rule's text apart, checked by the library as well."""
@@ -77,19 +79,22 @@ def read_rrule(text: str, element: str) -> RecurrenceText:
     for part in rule.split(";"):
         key, equals, value = part.partition("=")
         if not equals or not value or key not in _PARTS or key in parts:
-            raise wrong(f'cannot have "{part}"', part)
+            raise wrong(f'cannot have "{part[:60]}"', part)
         parts[key] = value
     until = _stamp(parts.get("UNTIL", ""))
     if "UNTIL" in parts and (until is None or "COUNT" in parts):
         raise wrong("UNTIL is a date or time, without COUNT", "UNTIL", hint="UNTIL=20261231T235959Z")
-    # The interval and the end are checked below; whether they leave anything depends on the start.
-    checked = ";".join(f"{key}={parts[key]}" for key in parts if key not in {"UNTIL", "INTERVAL"})
+    _check_shape(parts, wrong)
+    # The library would write all times of a day out, and judge an interval by a start that is not ours.
+    own = {"UNTIL", "INTERVAL", "BYHOUR", "BYMINUTE", "BYSECOND"}
+    checked = ";".join(f"{key}={value}" for key, value in parts.items() if key not in own)
     try:
         rrulestr(checked, dtstart=datetime(2000, 1, 1))  # noqa: DTZ001 - a label, not an instant
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
         raise wrong(f"is no valid rule: {error}") from error
     _check(parts, wrong)
-    return RecurrenceText(start, until, timezone, tuple(parts.items()))
+    ordered = sorted(parts.items(), key=lambda part: _PARTS.index(part[0]))
+    return RecurrenceText(start, until, timezone, tuple(ordered))
 
 
 class _Wrong:
@@ -102,7 +107,7 @@ class _Wrong:
     def __call__(
         self, reason: str, part: str = "", hint: str = "for example FREQ=WEEKLY;BYDAY=MO,WE;BYHOUR=9"
     ) -> InvalidSpecError:
-        position = max(self._text.upper().find(part.upper()), 0)
+        position = max(self._text.upper().rfind(part.upper()), 0) if part else 0
         return InvalidSpecError(self._element, reason, text=self._text, position=position, hint=hint)
 
 
@@ -132,23 +137,39 @@ _RANGES = {
 }  # fmt: skip
 
 
+_LISTS = {key: re.compile(r"[+-]?\d{1,3}(,[+-]?\d{1,3})*" if low < 0 else r"\d{1,2}(,\d{1,2})*", re.ASCII)
+          for key, (low, _) in _RANGES.items()}  # fmt: skip
+_LISTS["BYDAY"] = re.compile(r"([+-]?\d{0,2}(MO|TU|WE|TH|FR|SA|SU)(,|$))+", re.ASCII)
+
+
+def _check_shape(parts: dict[str, str], wrong: _Wrong) -> None:
+    """What the library reads more generously than the standard."""
+    for key, value in parts.items():
+        if key in _LISTS and not _LISTS[key].fullmatch(value):
+            raise wrong(f'{key} has "{value}"', key)
+    for key in ("INTERVAL", "COUNT"):
+        digits = parts.get(key, "1").lstrip("0")
+        if not digits.isdecimal() or len(digits) > 6 or not 1 <= int(digits) <= MOST_COUNTED:
+            raise wrong(f"{key} is {parts[key][:20]}", key, hint=f"allowed are 1 to {MOST_COUNTED}")
+
+
 def _check(parts: dict[str, str], wrong: _Wrong) -> None:
     """What the library lets pass and the evaluation here cannot mean."""
     frequency = parts.get("FREQ", "")
     for key, (low, high) in _RANGES.items():
         for number in _numbers(parts, key):
             if not low <= number <= high or (number == 0 and low < 0):
-                raise wrong(f"{key} has {number}", hint=f"allowed are {low} to {high}")
-    for key in ("INTERVAL", "COUNT"):
-        if key in parts and not (parts[key].isdecimal() and 1 <= int(parts[key][:9]) <= MOST_COUNTED):
-            raise wrong(f"{key} is {parts[key]}", hint=f"allowed are 1 to {MOST_COUNTED}")
+                raise wrong(f"{key} has {number}", key, hint=f"allowed are {low} to {high}")
     if "BYSETPOS" in parts and frequency in SUB_DAILY:
-        raise wrong(f"BYSETPOS does not go with {frequency}", hint="use DAILY or a longer frequency")
+        raise wrong(
+            f"BYSETPOS does not go with {frequency}", "BYSETPOS", hint="use DAILY or a longer frequency"
+        )
     if "BYWEEKNO" in parts and frequency != "YEARLY":
-        raise wrong(f"BYWEEKNO does not go with {frequency}", hint="use YEARLY")
+        raise wrong(f"BYWEEKNO does not go with {frequency}", "BYWEEKNO", hint="use YEARLY")
     for nth, _ in _weekdays(parts):
         if nth and (frequency not in {"YEARLY", "MONTHLY"} or "BYWEEKNO" in parts or abs(nth) > 53):
-            raise wrong("BYDAY with a number goes with MONTHLY or YEARLY", hint="FREQ=MONTHLY;BYDAY=-1FR")
+            hint = "FREQ=MONTHLY;BYDAY=-1FR"
+            raise wrong("BYDAY with a number goes with MONTHLY or YEARLY", "BYDAY", hint=hint)
 
 
 def _stamp(text: str) -> Stamp | None:
@@ -162,10 +183,10 @@ def _stamp(text: str) -> Stamp | None:
     if not FIRST_YEAR <= civil.year <= LAST_YEAR:
         return None
     label = day_number(civil.date()) * DAY + civil.hour * 3600 + civil.minute * 60 + civil.second
-    return Stamp(label, match[3] == "Z", match[2] is None)
+    return Stamp(text, label, match[3] == "Z", match[2] is None)
 
 
-def _numbers(parts: dict[str, str], key: str) -> list[int]:
+def _numbers(parts: Mapping[str, str], key: str) -> list[int]:
     return [int(number) for number in parts[key].split(",")] if key in parts else []
 
 
@@ -183,8 +204,8 @@ class Recurrence(CivilRule):
     """
 
     __slots__ = (
-        "_allowed", "_barren", "_by", "_count", "_counted", "_frequency", "_interval", "_kept",
-        "_occurrences", "_start", "_times", "_until", "_week_start", "_weekdays",
+        "_allowed", "_barren", "_by", "_chosen", "_count", "_days", "_frequency", "_interval", "_kept", "_start",
+        "_times", "_until", "_week_start", "_weekdays",
     )  # fmt: skip
 
     def __init__(
@@ -197,19 +218,20 @@ class Recurrence(CivilRule):
         given = dict(parts)
         self._frequency = given["FREQ"]
         self._interval = int(given.get("INTERVAL", "1"))
-        self._count = int(given["COUNT"]) if "COUNT" in given else None
         self._week_start = WEEKDAYS.index(given.get("WKST", "MO"))
         self._start = start
-        self._until = until if until is not None else END
         self._by = {key: frozenset(_numbers(given, key)) for key in _RANGES}
         self._weekdays = _weekdays(given)
         self._fill_in(_civil(start // DAY))
+        self._barren = END  # from this label on there is nothing, as searches have shown
+        self._times = lru_cache(maxsize=64)(self._times_of_day)
+        self._days = lru_cache(maxsize=4096)(self._days_of_month)
+        self._chosen = lru_cache(maxsize=64)(self._chosen_in)
+        self._kept: dict[tuple[int, int], int] = {}
+        self._allowed: CivilSet | None = None  # what is not allowed counts, so count before it is set
+        self._until = END if until is None else until
+        self._count = int(given["COUNT"]) if "COUNT" in given else None
         self._allowed = allowed
-        self._barren = END  # from this label on there is nothing, as far as searches have shown
-        self._counted: Labels | None = None
-        self._times = lru_cache(maxsize=4096)(self._times_of_day)
-        self._kept = lru_cache(maxsize=64)(self._allowed_times)
-        self._occurrences = lru_cache(maxsize=64)(self._in_period)
 
     def _fill_in(self, first: date) -> None:
         """What the rule leaves open, its start decides (RFC 5545, 3.3.10)."""
@@ -224,69 +246,119 @@ class Recurrence(CivilRule):
 
     def next(self, label: int) -> int | None:
         """The first label at or after one."""
-        if self._count is not None:
-            return self._all_counted().next(label)
         label = max(label, self._start)
         if label >= self._barren:
             return None
-        found = next(self._from(label), None)
-        if found is None or found > self._until:
-            self._barren = label
-            return None
-        return found
+        until = self._last()
+        for day in self._from(label // DAY):
+            if day * DAY > until:
+                break
+            bits = self._bits(day)
+            if day == label // DAY:
+                bits &= -1 << (label % DAY)
+            if bits:
+                found = day * DAY + lowest(bits)
+                if found <= until:
+                    return found
+                break
+        self._barren = label
+        return None
 
     def previous(self, label: int) -> int | None:
         """The last label at or before one."""
-        if self._count is not None:
-            return self._all_counted().previous(label)
-        label = min(label, self._until)
-        period = self._aligned(self._period(label // DAY))
-        first = max(self._period(self._start // DAY), period - self._reach())
-        for number in range(period, first - 1, -self._interval if self._by_periods else -1):
-            labels = self._occurrences(number)
-            at = bisect_right(labels, label)
-            if at and labels[at - 1] >= self._start:
-                return labels[at - 1]
+        label = min(label, self._last())
+        for day in self._back_from(label // DAY):
+            if day < self._start // DAY:
+                break
+            bits = self._bits(day)
+            if day == label // DAY:
+                bits &= (2 << (label % DAY)) - 1
+            if bits:
+                found = day * DAY + bits.bit_length() - 1
+                return found if found >= self._start else None
         return None
 
     def span(self, first: int, end: int, limit: int) -> list[int]:
         """The labels from ``first`` up to but not including ``end``; at most ``limit``."""
+        found: list[int] = []
+        first, end = max(first, self._start), min(end, self._last() + 1)
+        for day in self._from(first // DAY):
+            if day * DAY >= end or len(found) >= limit:
+                break
+            found += [day * DAY + time for time in decoded(self._bits_within(day, first, end))]
+        return found[:limit]
+
+    def count(self, first: int, end: int) -> int:
+        """How many labels there are from ``first`` up to but not including ``end``."""
+        first, end = max(first, self._start), min(end, self._last() + 1)
+        days = takewhile(lambda day: day * DAY < end, self._from(first // DAY))
+        return sum(self._bits_within(day, first, end).bit_count() for day in days)
+
+    def excludes(self, label: int) -> bool:
+        return self._allowed is not None and not self._allowed.allows(label)
+
+    def _last(self) -> int:
+        """The last label at the latest: of a rule with a count, the one that fulfils it."""
         if self._count is not None:
-            return self._all_counted().span(first, end, limit)
-        end = min(end, self._until + 1)
-        found = takewhile(lambda label: label < end, self._from(max(first, self._start)))
-        return list(islice(found, limit))
+            wanted, self._count = self._count, None
+            self._until = min(self._until, self._counted(wanted))
+        return self._until
 
-    def _all_counted(self) -> Labels:
-        if self._counted is None:
-            self._counted = Labels(tuple(islice(self._from(self._start), self._count)), self._allowed)
-        return self._counted
+    def _counted(self, wanted: int) -> int:
+        for day in self._from(self._start // DAY):
+            bits = self._bits(day, only_allowed=False)
+            if day == self._start // DAY:
+                bits &= -1 << (self._start % DAY)
+            if bits.bit_count() >= wanted:
+                return day * DAY + decoded(bits)[wanted - 1]
+            wanted -= bits.bit_count()
+        return END
 
-    def _from(self, label: int) -> Iterator[int]:
-        """All labels at or after one, until a long time passes without any."""
-        period = self._aligned(self._period(label // DAY))
-        step = self._interval if self._by_periods else 1
-        last = self._period(day_number(date(LAST_YEAR, 12, 31)))
-        barren = 0
-        while period <= last and barren <= self._reach():
-            labels = self._occurrences(period)
-            fresh = labels[bisect_left(labels, label) :]
-            yield from fresh
-            barren = 0 if fresh else barren + step
-            period += step
+    def _from(self, day: int) -> Iterator[int]:
+        """The days at or after one on which something may happen."""
+        civil = _civil(max(day, START // DAY))
+        year, month, days = civil.year, civil.month, -1 << (civil.day - 1)
+        while year <= LAST_YEAR:
+            days &= self._days(year, month)
+            if days:
+                first = day_number(date(year, month, 1))
+                yield from (first + place for place in members(days))
+            year, month, days = (year, month + 1, -1) if month < 12 else (year + 1, 1, -1)
 
-    @property
-    def _by_periods(self) -> bool:
-        """Whether the interval counts periods; below a day it counts hours, minutes or seconds."""
-        return self._frequency not in SUB_DAILY
+    def _back_from(self, day: int) -> Iterator[int]:
+        """The days at or before one on which something may happen, latest first."""
+        civil = _civil(min(day, END // DAY - 1))
+        year, month, days = civil.year, civil.month, (1 << civil.day) - 1
+        first = _civil(self._start // DAY)
+        while (year, month) >= (first.year, first.month):
+            days &= self._days(year, month)
+            if days:
+                start = day_number(date(year, month, 1))
+                yield from (start + place for place in reversed(members(days)))
+            year, month, days = (year, month - 1, -1) if month > 1 else (year - 1, 12, -1)
 
-    def _reach(self) -> int:
-        """How many periods a search goes on without finding anything."""
-        years = {"YEARLY": 1, "MONTHLY": 12, "WEEKLY": 53}.get(self._frequency, 366)
-        return max(FURTHEST * years, 10 * self._interval if self._by_periods else 0)
+    def _days_of_month(self, year: int, month: int) -> int:
+        """The days of a month that match and that the interval does not pass over, bit 0 for the 1st."""
+        if self._by["BYMONTH"] and month not in self._by["BYMONTH"]:
+            return 0
+        first = date(year, month, 1)
+        if self._frequency in {"YEARLY", "MONTHLY"} and not self._is_aligned(day_number(first)):
+            return 0
+        bits = 0
+        for place in range(monthrange(year, month)[1]):
+            day = day_number(first) + place
+            if self._is_aligned(day) and self._matches(_civil(day)):
+                bits |= 1 << place
+        return bits
+
+    def _is_aligned(self, day: int) -> bool:
+        """Whether the interval does not pass over the period of a day; below a day it counts otherwise."""
+        if self._interval == 1 or self._frequency in SUB_DAILY:
+            return True
+        return (self._period(day) - self._period(self._start // DAY)) % self._interval == 0
 
     def _period(self, day: int) -> int:
-        """The number of the period that holds a day."""
+        """The number of the year, month, week or day that a day lies in."""
         if self._frequency == "WEEKLY":
             return (day + 3 - self._week_start) // 7  # 1970-01-01 was a Thursday
         if self._frequency in {"YEARLY", "MONTHLY"}:
@@ -294,59 +366,67 @@ class Recurrence(CivilRule):
             return civil.year if self._frequency == "YEARLY" else civil.year * 12 + civil.month - 1
         return day
 
-    def _aligned(self, period: int) -> int:
-        """The last period at or before one that the interval does not pass over."""
-        if not self._by_periods:
-            return period
-        return period - (period - self._period(self._start // DAY)) % self._interval
+    def _bits_within(self, day: int, first: int, end: int) -> int:
+        """The times of a day, cut to a range of labels."""
+        bits = self._bits(day)
+        if first > day * DAY:
+            bits &= -1 << (first - day * DAY)
+        return bits & ((1 << (end - day * DAY)) - 1) if end < (day + 1) * DAY else bits
 
-    def _days(self, period: int) -> range:
-        if self._frequency == "YEARLY":
-            first = day_number(date(period, 1, 1))
-            return range(first, first + 365 + isleap(period))
-        if self._frequency == "MONTHLY":
-            year, month = divmod(period, 12)
-            first = day_number(date(year, month + 1, 1))
-            return range(first, first + monthrange(year, month + 1)[1])
+    def _bits(self, day: int, *, only_allowed: bool = True) -> int:
+        """The times of a day that matches, a bit per second."""
+        allowed = self._allowed.times_on(day) if only_allowed and self._allowed is not None else -1
+        if self._by["BYSETPOS"]:
+            return self._chosen(self._period(day)).get(day, 0) & allowed
+        remainder = self._remainder(day)
+        if allowed == -1:
+            return self._times(remainder)
+        # Days that are alike share their allowed times as one object, which the set keeps alive.
+        key = (remainder, id(allowed))
+        if key not in self._kept:
+            if len(self._kept) == MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = self._times(remainder) & allowed
+        return self._kept[key]
+
+    def _chosen_in(self, period: int) -> dict[int, int]:
+        """What BYSETPOS chooses of a period: its places among all times of the period, by day."""
+        days = self._days_in(period)
+        times = decoded(self._times(0))
+        total = len(days) * len(times)
+        chosen: dict[int, int] = {}
+        for place in self._by["BYSETPOS"]:
+            at = place - 1 if place > 0 else total + place
+            if 0 <= at < total:
+                day, time = days[at // len(times)], times[at % len(times)]
+                chosen[day] = chosen.get(day, 0) | 1 << time
+        return chosen
+
+    def _days_in(self, period: int) -> list[int]:
+        """The matching days of a period."""
         if self._frequency == "WEEKLY":
             first = period * 7 - 3 + self._week_start
-            return range(first, first + 7)
-        return range(period, period + 1)
-
-    def _in_period(self, period: int) -> list[int]:
-        """All labels of a period that are allowed, also those before the rule's start."""
-        days = [day for day in self._days(period) if self._matches(_civil(day))]
-        allowed = None if self._count is not None else self._allowed
-        if allowed is not None and not self._by["BYSETPOS"]:
-            return [
-                day * DAY + time
-                for day in days
-                for time in self._kept(self._remainder(day), allowed.times_on(day))
-            ]
-        labels = [day * DAY + time for day in days for time in self._times(self._remainder(day))]
-        if chosen := self._by["BYSETPOS"]:
-            places = {place - 1 if place > 0 else len(labels) + place for place in chosen}
-            labels = [label for place, label in enumerate(labels) if place in places]
-        return labels if allowed is None else [label for label in labels if not allowed.excludes(label)]
-
-    def _allowed_times(self, remainder: int, allowed: int) -> list[int]:
-        """The times of a day that are allowed; computed once for all days that are alike."""
-        return [time for time in self._times(remainder) if allowed >> time & 1]
-
-    def excludes(self, label: int) -> bool:
-        return self._allowed is not None and self._allowed.excludes(label)
+            return [day for day in range(first, first + 7) if self._matches(_civil(day))]
+        if self._frequency == "DAILY":
+            return [period]
+        months = [divmod(period, 12)] if self._frequency == "MONTHLY" else [(period, m) for m in range(12)]
+        return [
+            day_number(date(year, month + 1, 1)) + place
+            for year, month in months
+            for place in members(self._days(year, month + 1))
+        ]
 
     def _matches(self, day: date) -> bool:
         by, weekdays = self._by, self._weekdays
         if by["BYMONTH"] and day.month not in by["BYMONTH"]:
             return False
-        if by["BYMONTHDAY"] and not _chosen(by["BYMONTHDAY"], day.day, monthrange(day.year, day.month)[1]):
+        if by["BYMONTHDAY"] and not _placed(by["BYMONTHDAY"], day.day, monthrange(day.year, day.month)[1]):
             return False
         if weekdays and not any(self._on(nth, weekday, day) for nth, weekday in weekdays):
             return False
-        if by["BYWEEKNO"] and not _chosen(by["BYWEEKNO"], *_week(day, self._week_start)):
+        if by["BYWEEKNO"] and not _placed(by["BYWEEKNO"], *_week(day, self._week_start)):
             return False
-        return not by["BYYEARDAY"] or _chosen(by["BYYEARDAY"], *_day_of_year(day))
+        return not by["BYYEARDAY"] or _placed(by["BYYEARDAY"], *_day_of_year(day))
 
     def _on(self, nth: int, weekday: int, day: date) -> bool:
         """Whether a day is the n-th of its weekday, counted in the month or else in the year."""
@@ -356,45 +436,49 @@ class Recurrence(CivilRule):
             place, length = day.day, monthrange(day.year, day.month)[1]
         else:
             place, length = _day_of_year(day)
-        return nth == (place - 1) // 7 + 1 or nth == -((length - place) // 7 + 1)
+        return nth in {(place - 1) // 7 + 1, -((length - place) // 7 + 1)}
 
     def _remainder(self, day: int) -> int:
         """What tells one day's times from another's: where the interval stands at midnight."""
-        if self._by_periods:
+        if self._frequency not in SUB_DAILY:
             return 0
         unit = SUB_DAILY[self._frequency]
         return (self._start // unit - day * (DAY // unit)) % self._interval
 
-    def _times_of_day(self, remainder: int) -> list[int]:
-        """The times of a day, as seconds, ascending."""
+    def _times_of_day(self, remainder: int) -> int:
+        """The times of a day, a bit per second."""
         hours, minutes, seconds = (self._by[key] for key in ("BYHOUR", "BYMINUTE", "BYSECOND"))
         start = self._start % DAY
-        if self._by_periods:
+        unit = SUB_DAILY.get(self._frequency, DAY)
+        if unit > 3600:
             hours = hours or frozenset([start // 3600])
-        if self._frequency not in {"MINUTELY", "SECONDLY"}:
+        if unit > 60:
             minutes = minutes or frozenset([start // 60 % 60])
-        if self._frequency != "SECONDLY":
+        if unit > 1:
             seconds = seconds or frozenset([start % 60])
-        if self._by_periods:
-            return sorted(h * 3600 + m * 60 + s for h, m, s in product(hours, minutes, seconds))
-        unit = SUB_DAILY[self._frequency]
-        within = {3600: product(minutes, seconds), 60: product([0], seconds), 1: product([0], [0])}
-        inner = sorted(minute * 60 + second for minute, second in within[unit])
-        return [
-            step * unit + time
-            for step in range(remainder, DAY // unit, self._interval)
-            if (not hours or step * unit // 3600 in hours)
-            and (unit == 3600 or not minutes or step * unit // 60 % 60 in minutes)
-            and (unit > 1 or not seconds or step % 60 in seconds)
-            for time in inner
-        ]
+        every = times_of_day(
+            _bit_set(seconds) or EVERY_SECOND,
+            _bit_set(minutes) or EVERY_MINUTE,
+            _bit_set(hours) or EVERY_HOUR,
+            1,
+        )
+        if unit == DAY or self._interval == 1:
+            return every
+        steps = 0
+        for step in range(remainder, DAY // unit, self._interval):
+            steps |= ((1 << unit) - 1) << (step * unit)
+        return every & steps
 
 
 def _civil(day: int) -> date:
     return date.fromordinal(day + EPOCH_ORDINAL)
 
 
-def _chosen(places: frozenset[int], place: int, length: int) -> bool:
+def _bit_set(values: frozenset[int]) -> int:
+    return sum(1 << value for value in values)
+
+
+def _placed(places: frozenset[int], place: int, length: int) -> bool:
     """Whether a place is chosen, counted from the front or, negative, from the back."""
     return place in places or place - length - 1 in places
 

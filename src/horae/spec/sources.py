@@ -9,12 +9,12 @@ import msgspec
 
 from horae.spec import fields
 from horae.spec.calendar import ALWAYS, Calendar
-from horae.spec.civil import DAY, START, CivilRule
+from horae.spec.civil import DAY, END, START, CivilRule
 from horae.spec.civilset import CivilSet
 from horae.spec.elements import Elements, Every
 from horae.spec.interval import Interval, ThinnedInterval
 from horae.spec.oneshot import Instants, Labels
-from horae.spec.recurrence import SUB_DAILY, Recurrence, Stamp, read_rrule
+from horae.spec.recurrence import SUB_DAILY, Recurrence, read_rrule
 from horae.spec.timeline import DEBIAN_LIMIT, Timeline, timeline
 from horae.spec.zone import load_zone
 
@@ -36,25 +36,31 @@ class Source(Protocol):
 
 
 class CivilSource:
-    """A rule in civil time, on the timeline of a zone."""
+    """A rule in civil time, on the timeline of a zone, from one instant to another (both included)."""
 
-    __slots__ = ("_rule", "_timeline")
+    __slots__ = ("_first", "_last", "_rule", "_timeline")
 
-    def __init__(self, rule: CivilRule, line: Timeline) -> None:
+    def __init__(self, rule: CivilRule, line: Timeline, first: int = START, last: int = END) -> None:
         self._rule = rule
         self._timeline = line
+        self._first = first
+        self._last = last
 
     def next_after(self, instant: int) -> int | None:
-        return self._timeline.next_after(self._rule, instant)
+        if instant < self._first:
+            instant = self._first - 1
+        found = self._timeline.next_after(self._rule, instant)
+        return None if found is None or found > self._last else found
 
     def previous(self, instant: int) -> int | None:
-        return self._timeline.previous(self._rule, instant)
+        found = self._timeline.previous(self._rule, min(instant, self._last))
+        return None if found is None or found < self._first else found
 
     def count(self, after: int, until: int) -> int:
-        return self._timeline.count(self._rule, after, until)
+        return self._timeline.count(self._rule, max(after, self._first - 1), min(until, self._last))
 
     def span(self, after: int, until: int, limit: int) -> list[int]:
-        return self._timeline.span(self._rule, after, until, limit)
+        return self._timeline.span(self._rule, max(after, self._first - 1), min(until, self._last), limit)
 
 
 Closed = tuple[tuple[tuple[int, int], int], ...]
@@ -71,9 +77,7 @@ def sources_of(elements: Elements, excluded: tuple[Calendar, ...], closed: Close
         if own:
             sources.append(CivilSource(_civil_set(own, excluded, closed), line))
     allowed = CivilSet((ALWAYS,), excluded, dict(closed)) if excluded or closed else None
-    for text in elements.rrules:
-        rule, frequency = _recurrence(text, elements, allowed)
-        sources.append(CivilSource(rule, running if frequency in SUB_DAILY else fixed))
+    sources += [_recurrence(text, elements, allowed, fixed, running) for text in elements.rrules]
     if elements.labels:
         sources.append(CivilSource(Labels(elements.labels, allowed), fixed))
     zone = load_zone(elements.timezone)
@@ -90,7 +94,7 @@ def sources_of(elements: Elements, excluded: tuple[Calendar, ...], closed: Close
     if elements.instants:
         kept = elements.instants
         if allowed is not None:
-            kept = tuple(i for i in kept if not allowed.excludes(i + zone.offset_at(i)))
+            kept = tuple(i for i in kept if allowed.allows(i + zone.offset_at(i)))
         sources.append(Instants(kept))
     return tuple(sources)
 
@@ -121,20 +125,25 @@ def _phase(every: Every, start_at: int | None) -> int:
     return every.phase + (start_at or 0 if every.anchor == "start" else 0)
 
 
-def _recurrence(text: str, elements: Elements, allowed: CivilSet | None) -> tuple[Recurrence, str]:
-    """A recurrence, and its frequency. It starts where its text says, else with the window."""
+def _recurrence(
+    text: str, elements: Elements, allowed: CivilSet | None, fixed: Timeline, running: Timeline
+) -> CivilSource:
+    """A recurrence. It starts where its text says, else with the window; UTC stamps are instants."""
     rule = read_rrule(text, "rrules")
     zone = load_zone(elements.timezone)
 
-    def civil(stamp: Stamp) -> int:
-        return stamp.label + zone.offset_at(stamp.label) if stamp.utc else stamp.label
+    def civil(instant: int) -> int:
+        return instant + zone.offset_at(instant)
 
+    start, first, until, last = START - START % DAY, START, None, END
     if rule.start is not None:
-        start = civil(rule.start)
+        start = civil(rule.start.label) if rule.start.utc else rule.start.label
+        first = rule.start.label if rule.start.utc else START
     elif elements.start_at is not None:
-        start = elements.start_at + zone.offset_at(elements.start_at)
-    else:
-        start = START - START % DAY
-    until = rule.until
-    end = None if until is None else civil(until) + (DAY - 1 if until.whole_day else 0)
-    return Recurrence(rule.parts, start, end, allowed), dict(rule.parts)["FREQ"]
+        start = civil(elements.start_at)
+    if rule.until is not None and rule.until.utc:
+        last = rule.until.label
+    elif rule.until is not None:
+        until = rule.until.label + (DAY - 1 if rule.until.whole_day else 0)
+    line = running if dict(rule.parts)["FREQ"] in SUB_DAILY else fixed
+    return CivilSource(Recurrence(rule.parts, start, until, allowed), line, first, last)

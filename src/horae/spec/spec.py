@@ -15,7 +15,13 @@ from typing import Any, cast
 
 import msgspec
 
-from horae.errors import NaiveTimeError, UnknownCalendarError
+from horae.errors import (
+    InvalidCronExpressionError,
+    InvalidSpecError,
+    NaiveTimeError,
+    UnknownCalendarError,
+    UnknownTimezoneError,
+)
 from horae.spec.calendar import Calendar
 from horae.spec.canonical import document_of, render_instant
 from horae.spec.civil import DAY, END, START
@@ -40,12 +46,16 @@ MOST_AT_ONCE = 100_000
 SPECS_KEPT = 16_384
 """How many distinct specs are kept compiled."""
 
+LONGEST_KEPT = 4096
+"""Stored texts up to this many characters are recognized when they are met again."""
+
 Shared = tuple[tuple[str, SharedCalendar], ...]
+_PLAIN = ("unix", "skip", "both", "literal")
 _FIRST, _LAST = START + DAY, END - DAY - 1
 
 
 class Spec:
-    """When a schedule fires. Made by :meth:`parse` or :meth:`cron`; equal ones are one object.
+    """When a schedule fires. Made by :meth:`parse` or :meth:`cron`, which share what equal ones compiled.
 
     >>> spec = Spec.cron("30 2 * * *", timezone="America/New_York")
     >>> spec.next_after(datetime(2026, 3, 7, 12, tzinfo=UTC)).isoformat()
@@ -73,7 +83,12 @@ class Spec:
         ``calendars`` are the shared calendars it may exclude by name; ``zones`` the time zones it may
         use, all installed ones by default.
         """
-        if isinstance(document, str | bytes) and not calendars and zones is None:
+        if (
+            isinstance(document, str | bytes)
+            and len(document) <= LONGEST_KEPT
+            and not calendars
+            and zones is None
+        ):
             return _parsed_text(document)
         elements = elements_of(read_document(document), zones)
         shared = tuple((name, _shared(name, calendars)) for name in elements.exclude_shared)
@@ -85,20 +100,39 @@ class Spec:
         expression: str,
         *,
         dialect: Dialect = "unix",
-        timezone: str = "UTC",
+        timezone: str | None = None,
         gap: Gap = "skip",
         fold: Fold = "both",
         clock_change: ClockChange = "literal",
     ) -> Spec:
-        """The spec of one cron expression."""
-        if dialect == "temporal" or clock_change != "literal":
-            document = SpecDocument(
-                (expression,), dialect, timezone=timezone, gap=gap, fold=fold, clock_change=clock_change
-            )
+        """The spec of one cron expression; in UTC if neither it nor ``timezone`` says otherwise."""
+        if (dialect, gap, fold, clock_change) == _PLAIN or dialect == "posix":
+            calendar = parse_cron(expression, dialect)
+            name = "UTC" if timezone is None else load_zone(timezone).name
+            if (gap, fold, clock_change) == _PLAIN[1:]:
+                return _interned(Elements((calendar,), timezone=name), ())
+        document = {"crons": [expression], "dialect": dialect, "timezone": timezone} | {
+            "gap": gap, "fold": fold, "clock_change": clock_change
+        }  # fmt: skip
+        try:
             return cls.parse(document)
-        calendar = parse_cron(expression, dialect)
-        name = "UTC" if timezone == "UTC" else load_zone(timezone).name
-        return _interned(Elements((calendar,), timezone=name, gap=gap, fold=fold), ())
+        except InvalidSpecError as error:
+            if isinstance(error.__cause__, InvalidCronExpressionError | UnknownTimezoneError):
+                raise error.__cause__ from error.__cause__.__cause__
+            raise
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Spec):
+            return NotImplemented
+        return (self.elements, self._shared) == (other.elements, other._shared)
+
+    def __hash__(self) -> int:
+        return hash((self.elements, self._shared))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _interned, (self.elements, self._shared)
 
     @property
     def zone(self) -> Zone:
@@ -144,7 +178,7 @@ class Spec:
             instant = elements.start_at - 1
         instant = max(instant, _FIRST)
         found = _earliest(self._sources or self._compile(), instant)
-        if found is None or (elements.end_at is not None and found > elements.end_at):
+        if found is None or found > (_LAST if elements.end_at is None else elements.end_at):
             return None
         return found
 
@@ -154,7 +188,7 @@ class Spec:
         if elements.end_at is not None and instant > elements.end_at:
             instant = elements.end_at
         found = _latest(self._sources or self._compile(), min(instant, _LAST))
-        if found is None or (elements.start_at is not None and found < elements.start_at):
+        if found is None or found <= _FIRST or (elements.start_at is not None and found < elements.start_at):
             return None
         return found
 
@@ -169,7 +203,10 @@ class Spec:
             return sources[0].span(after, until, limit)
         found: set[int] = set()
         for source in sources:
-            found.update(source.span(after, until, limit))
+            times = source.span(after, until, limit)
+            found.update(times)
+            if len(times) == limit:  # what comes after these cannot be among the first
+                until = times[-1]
         return sorted(found)[:limit]
 
     def count(self, after: int, until: int) -> int:
@@ -201,9 +238,10 @@ class Spec:
     def fire_time(self, nominal: datetime, schedule_id: str) -> datetime:
         """When the slot of a nominal time fires: the nominal time, moved by the spec's jitter."""
         jitter = self.elements.jitter
+        second = _second(nominal)
+        nominal = nominal.astimezone(UTC)  # adding to a local time would add to what its clock shows
         if jitter is None:
             return nominal
-        second = _second(nominal)
         key = slot_key(schedule_id, second)
         span = jitter.span * 1000
         sources = self._raw()
@@ -265,9 +303,12 @@ def _interned(elements: Elements, shared: Shared) -> Spec:
 
 
 def _second(moment: datetime) -> int:
-    if moment.tzinfo is None:
-        raise NaiveTimeError(moment)
-    return math.floor(moment.timestamp())
+    try:
+        if moment.tzinfo is not None:
+            return math.floor(moment.timestamp())
+    except AttributeError:  # no datetime at all
+        pass
+    raise NaiveTimeError(moment)
 
 
 def _earliest(sources: tuple[Source, ...], instant: int) -> int | None:
@@ -286,7 +327,7 @@ def _shared(name: str, calendars: Mapping[str, SharedCalendar | Mapping[str, Any
     if not calendars or name not in calendars:
         known = ", ".join(sorted(calendars or ())) or "none"
         raise UnknownCalendarError(name, hint=f"defined calendars: {known}")
-    shared = read_shared(calendars[name])
+    shared = read_shared(calendars[name], name)
     for n, calendar in enumerate(shared.calendars):
         read_calendar(calendar, f"{name}.calendars[{n}]")
     closed_days(shared, name)

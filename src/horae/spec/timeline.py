@@ -62,8 +62,8 @@ class Timeline:
         begin = self.begins[k]
         searched = (begin if begin > instant else instant + 1) + self.offsets[k]
         label = rule.next(searched)
-        while label is not None:
-            if label < self.ends[k]:
+        while True:
+            if label is not None and label < self.ends[k]:
                 return label - self.offsets[k]
             k += 1
             if k == len(self.ends):
@@ -73,6 +73,8 @@ class Timeline:
                 searched = self.firsts[k]
                 label = rule.next(searched)
                 continue
+            if label is None:
+                return None
             # Nothing happens between the labels searched and found, so go to the stretch that
             # holds the label found, or to the one after the hole that holds it.
             k = bisect_right(self.ends, label, k)
@@ -83,7 +85,6 @@ class Timeline:
                     return self.begins[k]
                 searched = self.firsts[k]
                 label = rule.next(searched)
-        return None
 
     def previous(self, rule: CivilRule, instant: int) -> int | None:
         """The last instant at or before one at which a rule happens."""
@@ -92,14 +93,16 @@ class Timeline:
             return None
         searched = min(instant, self.closes[k] - 1) + self.offsets[k]
         label = rule.previous(searched)
-        while label is not None:
-            if label >= self.firsts[k]:
+        while True:
+            if label is not None and label >= self.firsts[k]:
                 return label - self.offsets[k]
             if k > 0 and self.ends[k - 1] - 1 > searched:
                 k -= 1
                 searched = self.ends[k] - 1
                 label = rule.previous(searched)
                 continue
+            if label is None:
+                return None
             k = bisect_right(self.firsts, label, 0, k) - 1
             if k < 0:
                 return None
@@ -109,7 +112,6 @@ class Timeline:
                     return self.begins[after]
                 searched = self.ends[k] - 1
                 label = rule.previous(searched)
-        return None
 
     def span(self, rule: CivilRule, after: int, until: int, limit: int) -> list[int]:
         """The instants later than ``after``, up to and including ``until``; at most ``limit``."""

@@ -55,6 +55,8 @@ def load_zone(name: str, allowed: Collection[str] | None = None) -> Zone:
 
     With ``allowed``, only the zones named there.
     """
+    if not isinstance(name, str):
+        raise UnknownTimezoneError(name, hint="a zone is named by a string, such as Europe/Berlin")
     if allowed is not None and name not in allowed:
         raise UnknownTimezoneError(name, hint=_suggestion(name, allowed))
     return _load(name)
@@ -70,7 +72,7 @@ def _load(name: str) -> Zone:
     if fixed := re.fullmatch(r"([+-])(\d\d):([0-5]\d)", name, re.ASCII):
         sign, hours, minutes = fixed.groups()
         offset = int(hours) * 3600 + int(minutes) * 60
-        if offset <= DAY:
+        if offset < DAY:
             return Zone(name, (START,), (offset if sign == "+" else -offset,))
     raise UnknownTimezoneError(name, hint=_suggestion(name, installed_zones()))
 
