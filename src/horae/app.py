@@ -15,6 +15,7 @@ from horae.errors import (
     DatabaseUrlError,
     ScheduleExistsError,
     ScheduleNotFoundError,
+    StoreUnavailableError,
     UnknownActionError,
 )
 from horae.executor.function import ActionFunction, FunctionExecutor
@@ -22,7 +23,7 @@ from horae.model import Action, OnResume, Overlap, PassedOver, Policies, Reason,
 from horae.policy.decide import run_id
 from horae.policy.due import pass_over
 from horae.spec import Spec
-from horae.store.port import Store, StoreUnavailableError
+from horae.store.port import Store
 
 TICK = 1.0
 """Seconds. The longest that a change made by another process goes unnoticed."""
@@ -241,7 +242,7 @@ class Schedules:
         now = self._now()
         async with self._store.transaction() as transaction:
             schedule = _one(await transaction.schedules([schedule_id]), schedule_id)
-            origin = f"trigger:{await transaction.next_epoch()}"
+            origin = f"trigger:{await transaction.next_number()}"
             run = Run(
                 id=run_id(schedule.id, schedule.incarnation, now // 1000, origin),
                 schedule_id=schedule.id,

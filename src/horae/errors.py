@@ -12,6 +12,7 @@
     ├── ScheduleNotFoundError           no schedule has this id
     ├── ScheduleExistsError             the id of a new schedule is taken
     ├── UnknownActionError              no action of this name was registered in this program
+    ├── StoreUnavailableError           the database cannot be reached now
     ├── DatabaseVersionError            the database was written by a newer Horae
     ├── DatabaseUrlError                the address of the database cannot be read
     ├── NaiveTimeError                  a time without a zone was given where an instant is needed
@@ -175,6 +176,17 @@ class UnknownActionError(HoraeError):
             f'There is no action "{action}"',
             {"action": action},
             hint=f"registered are: {', '.join(sorted(known)) or 'none; register one with @app.action(name)'}",
+        )
+
+
+class StoreUnavailableError(HoraeError):
+    """The database cannot be reached now; what was under way may or may not have been written."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"The database cannot be reached: {reason}",
+            {"reason": reason},
+            hint="a running scheduler tries again by itself; nothing is decided meanwhile, and nothing lost",
         )
 
 

@@ -15,6 +15,7 @@ import pytest
 from horae.errors import ScheduleExistsError, ScheduleNotFoundError, UnknownActionError
 from horae.executor.function import Context
 from horae.model import CatchUp, CatchUpPolicy, OnResume, Overlap, Policies, RetryPolicy, Status
+from horae.store.sqlite import SqliteStore
 from horae.testing import TimeMachine
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -339,3 +340,20 @@ async def test_deleting_stops_it_and_keeps_the_ledger(machine: TimeMachine):
     assert again.incarnation == 2
     await machine.advance(minutes=1)
     assert len(await machine.app.runs.list("s")) == 3
+
+
+async def test_a_schedule_that_cannot_be_decided_stops_no_other(machine: TimeMachine):
+    """A spec that was fine when it was stored and cannot be read now: a zone that is gone, say."""
+    hello = Recorder(machine)
+    machine.app.action("hello")(hello)
+    await machine.app.schedules.create("bad", "* * * * *", "hello")
+    await machine.app.schedules.create("good", "* * * * *", "hello")
+    broken = '{"crons": ["* * * * *"], "timezone": "Atlantis/Capital"}'
+    store = machine.app._store
+    assert isinstance(store, SqliteStore)
+    await store.work(lambda c: c.execute("UPDATE schedule SET spec = ? WHERE id = 'bad'", (broken,)))
+    await machine.advance(minutes=3)
+    assert len(hello.called) == 3
+    bad = await machine.app.schedules.describe("bad")
+    assert bad.state.paused
+    assert 'Unknown time zone "Atlantis/Capital"' in bad.state.note

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from importlib import resources
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import asyncpg
 import msgspec
 import pytest
 
-from horae.errors import DatabaseVersionError
+from horae.errors import DatabaseVersionError, StoreUnavailableError
 from horae.model import Action, Overlap, PassedOver, Policies, Reason, Run, Schedule, State, Status
 from horae.store.port import Advance, Outcome, Store
 from horae.store.postgres import PostgresStore
@@ -145,7 +145,7 @@ async def test_cursors_and_states_advance(store: Store):
 
 async def test_numbers_are_never_given_twice(store: Store):
     async with store.transaction() as transaction:
-        assert [await transaction.next_epoch() for _ in range(3)] == [1, 2, 3]
+        assert [await transaction.next_number() for _ in range(3)] == [1, 2, 3]
         assert [await transaction.next_incarnation(name) for name in "aab"] == [1, 2, 1]
         await transaction.put_schedule(schedule("a"), 1)
         await transaction.delete_schedule("a")
@@ -251,3 +251,20 @@ def test_both_dialects_have_the_same_queries():
     # PostgreSQL has leases, notifications and a clock of its own; a file has locks of the operating system.
     extra = {"announce.sql", "renew.sql", "living.sql", "notify.sql", "time.sql"}
     assert names["postgres"] - extra == names["sqlite"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda folder: SqliteStore(str(folder / "nowhere" / "horae.db")),
+        lambda folder: SqliteStore(str(folder)),
+        lambda _: PostgresStore("postgresql://nobody@127.0.0.1:1/none"),
+    ],
+)
+async def test_a_database_that_cannot_be_had_is_said_to_be_away(
+    make: Callable[[Path], Store], tmp_path: Path
+):
+    store = make(tmp_path)
+    with pytest.raises(StoreUnavailableError, match="cannot be reached"):
+        await store.open(lambda: None)
+    await store.close()

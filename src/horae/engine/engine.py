@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 
+import msgspec
+
 from horae.executor.function import Finished, FunctionExecutor
 from horae.model import Reason, Run, Schedule, State, Status
 from horae.policy.decide import Decision, decide
@@ -30,7 +32,7 @@ class Engine:
     async def join(self, now: int) -> None:
         """Become a node: take an epoch, and take over what dead nodes left."""
         async with self._store.transaction() as transaction:
-            self._epoch = await transaction.next_epoch()
+            self._epoch = await transaction.next_number()
         await self._store.announce(self._epoch)
         await self.rescue(now)
 
@@ -106,8 +108,7 @@ class Engine:
         for run in await transaction.open_runs([schedule.id for schedule in schedules]):
             runs[run.schedule_id].append(run)
         decisions = {
-            schedule.id: decide(schedule, Spec.parse(schedule.spec), runs[schedule.id], now, self._epoch)
-            for schedule in schedules
+            schedule.id: _decision(schedule, runs[schedule.id], now, self._epoch) for schedule in schedules
         }
         made = list(decisions.values())
         await transaction.insert_runs(run for decision in made for run in decision.new)
@@ -138,6 +139,16 @@ class Engine:
             async with self._store.transaction() as transaction:
                 await self._record(transaction, finished, now)
             self._executor.forget(finished)
+
+
+def _decision(schedule: Schedule, runs: list[Run], now: int, epoch: int) -> Decision:
+    """A schedule's decision. One that cannot be decided is put aside and says so; it stops no other."""
+    try:
+        return decide(schedule, Spec.parse(schedule.spec), runs, now, epoch)
+    except Exception as error:
+        note = f"needs attention: {type(error).__name__}: {error}"
+        state = msgspec.structs.replace(schedule.state, paused=True, note=note)
+        return Decision(state=state, cursor=schedule.cursor, next_at=None)
 
 
 def _outcome(finished: Finished, schedule: Schedule | None, now: int) -> Outcome:

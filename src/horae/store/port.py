@@ -35,10 +35,6 @@ class Outcome(NamedTuple):
     """When the next attempt may start, if one follows (the status is then pending)."""
 
 
-class StoreUnavailableError(ConnectionError):
-    """The store cannot be reached now. What was under way may or may not have been written."""
-
-
 class Transaction(ABC):
     """One transaction: all of it is written, or nothing."""
 
@@ -115,8 +111,8 @@ class Transaction(ABC):
         """All runs that some node has claimed and not finished."""
 
     @abstractmethod
-    async def next_epoch(self) -> int:
-        """A number that no node had before."""
+    async def next_number(self) -> int:
+        """A number that was never given before: for nodes and triggers."""
 
 
 class Store(ABC):

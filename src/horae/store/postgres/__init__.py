@@ -12,9 +12,9 @@ from typing import Any
 
 import asyncpg
 
-from horae.errors import DatabaseVersionError
+from horae.errors import DatabaseVersionError, StoreUnavailableError
 from horae.model import PassedOver, Run, Schedule
-from horae.store.port import Advance, Outcome, Store, StoreUnavailableError, Transaction
+from horae.store.port import Advance, Outcome, Store, Transaction
 from horae.store.rows import passed_of, run_of, run_row, schedule_of, to_json
 
 VERSION = 1
@@ -208,5 +208,5 @@ class PostgresTransaction(Transaction):
     async def claimed(self) -> list[Run]:
         return [run_of(row) for row in await self._rows("claimed")]
 
-    async def next_epoch(self) -> int:
-        return int((await self._rows("next_epoch"))[0][0])
+    async def next_number(self) -> int:
+        return int((await self._rows("next_number"))[0][0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import os
 import sqlite3
@@ -14,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from horae.errors import DatabaseVersionError
+from horae.errors import DatabaseVersionError, StoreUnavailableError
 from horae.model import PassedOver, Run, Schedule
 from horae.store.port import Advance, Outcome, Store, Transaction
 from horae.store.rows import passed_of, run_of, run_row, schedule_of, to_json
@@ -59,10 +60,13 @@ class SqliteStore(Store):
 
     async def work(self, work: Work[T]) -> T:
         """Do something with the connection, in the store's thread."""
-        if self._thread is None:
-            return work(self._connected())
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, lambda: work(self._connected()))
+        try:
+            if self._thread is None:
+                return work(self._connected())
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._thread, lambda: work(self._connected()))
+        except sqlite3.OperationalError as error:  # locked too long, a full disk, a folder that is gone
+            raise StoreUnavailableError(f"{self._path}: {error}") from error
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -82,7 +86,8 @@ class SqliteStore(Store):
             try:
                 yield SqliteTransaction(self)
             except BaseException:
-                await self.work(lambda connection: connection.execute("ROLLBACK"))
+                with contextlib.suppress(StoreUnavailableError):  # the database has undone it by itself
+                    await self.work(lambda connection: connection.execute("ROLLBACK"))
                 raise
             await self.work(lambda connection: connection.execute("COMMIT"))
 
@@ -240,5 +245,5 @@ class SqliteTransaction(Transaction):
     async def claimed(self) -> list[Run]:
         return [run_of(row) for row in await self._rows("claimed")]
 
-    async def next_epoch(self) -> int:
-        return int((await self._rows("next_epoch"))[0][0])
+    async def next_number(self) -> int:
+        return int((await self._rows("next_number"))[0][0])

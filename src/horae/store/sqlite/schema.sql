@@ -1,5 +1,5 @@
-CREATE TABLE horae (version INTEGER NOT NULL, epoch INTEGER NOT NULL);
-INSERT INTO horae (version, epoch) VALUES (1, 0);
+CREATE TABLE horae (version INTEGER NOT NULL, number INTEGER NOT NULL);
+INSERT INTO horae (version, number) VALUES (1, 0);
 
 CREATE TABLE schedule (
     id TEXT PRIMARY KEY,

@@ -1,2 +1,0 @@
--- A number that no node had before.
-UPDATE horae SET epoch = epoch + 1 RETURNING epoch
