@@ -38,17 +38,22 @@ class PostgresStore(Store):
         self._url = url
         self._pool: asyncpg.Pool | None = None
         self._listening: asyncio.Task[None] | None = None
+        self._stirred = asyncio.Event()  # the listening connection was lost, or the store is closing
+        self._closing = False
 
     async def open(self, wake: Callable[[], None]) -> None:
         with _as_unavailable():
             self._pool = await asyncpg.create_pool(self._url, min_size=1, max_size=4, command_timeout=60)
             async with self._pool.acquire() as connection:
                 await _migrate(connection, self._url)
+        self._closing = False
+        self._stirred.clear()
         self._listening = asyncio.create_task(self._listen(wake), name="horae:listen")
 
     async def close(self) -> None:
         if self._listening is not None:
-            self._listening.cancel()
+            self._closing = True
+            self._stirred.set()
             await asyncio.wait([self._listening])
             self._listening = None
         if self._pool is not None:
@@ -58,18 +63,21 @@ class PostgresStore(Store):
 
     async def _listen(self, wake: Callable[[], None]) -> None:
         """Hear what other nodes change; while the connection is lost, the engine's tick is the net."""
-        while True:
+        while not self._closing:
             try:
-                connection = await asyncpg.connect(self._url)
-                lost = asyncio.Event()
-                connection.add_termination_listener(lambda *_, lost=lost: lost.set())
-                await connection.add_listener("horae", lambda *_: wake())
+                connection = await asyncpg.connect(self._url, timeout=5)
+            except (*_LOST, TimeoutError):
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stirred.wait(), 1)
+                continue
+            with contextlib.suppress(*_LOST, TimeoutError):
                 try:
-                    await lost.wait()
+                    connection.add_termination_listener(lambda _: self._stirred.set())
+                    await connection.add_listener("horae", lambda *_: wake())
+                    await self._stirred.wait()
+                    self._stirred.clear()
                 finally:
                     await connection.close(timeout=1)
-            except (*_LOST, TimeoutError):
-                await asyncio.sleep(1)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:

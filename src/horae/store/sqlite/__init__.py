@@ -73,9 +73,13 @@ class SqliteStore(Store):
             connection = sqlite3.connect(
                 self._path, timeout=30, isolation_level=None, check_same_thread=False
             )
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            _migrate(connection, self._path)
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+                _migrate(connection, self._path)
+            except BaseException:
+                connection.close()
+                raise
             self._connection = connection
         return self._connection
 
