@@ -357,3 +357,18 @@ async def test_a_schedule_that_cannot_be_decided_stops_no_other(machine: TimeMac
     bad = await machine.app.schedules.describe("bad")
     assert bad.state.paused
     assert 'Unknown time zone "Atlantis/Capital"' in bad.state.note
+
+
+@pytest.mark.contract("SCHD-15")
+async def test_no_more_are_started_at_once_than_are_left(machine: TimeMachine):
+    hello = Recorder(machine)
+    machine.app.action("hello")(hello)
+    policies = Policies(overlap=Overlap.ALLOW_ALL)
+    await machine.app.schedules.create(
+        "s", "* * * * *", "hello", policies=policies, limited_actions=2, paused=True
+    )
+    await machine.advance(minutes=5)
+    await machine.app.schedules.resume("s")
+    await machine.advance(minutes=5)
+    assert hello.nominal == [at(1), at(2)]
+    assert (await machine.app.schedules.describe("s")).state.remaining == 0

@@ -56,36 +56,75 @@ def decide(schedule: Schedule, spec: Spec, runs: Sequence[Run], now: int, epoch:
     """Decide for a schedule at a time. ``runs`` are its open ones, oldest first."""
     state = _resumed(schedule.state, now)
     due = _due(schedule, state, spec, now)
-    fresh = [_pending(schedule, slot) for slot in due.slots]
-    fresh, refused = _without_overflow(schedule, runs, fresh)
-    waiting = [run for run in [*runs, *fresh] if run.status is Status.PENDING and run.start_at <= now]
-    expired = [run for run in waiting if _is_expired(schedule, run, now)]
-    waiting = [run for run in waiting if run not in expired and _may_start(state, run)]
-    running = [run for run in runs if run.status is not Status.PENDING]
+    found = [_pending(schedule, slot) for slot in due.slots]
+    fresh, refused = _without_overflow(schedule, runs, found)
+    candidates = [run for run in [*runs, *fresh] if _is_waiting(run) and run.start_at <= now]
+    expired = [run for run in candidates if _is_expired(schedule, run, now)]
+    waiting = _startable(state, [run for run in candidates if run not in expired])
+    going_on = [run for run in runs if not _is_waiting(run)]
     verdict = judge_overlap(
-        [Start(run.id, run.overlap) for run in waiting], len(running), schedule.policies.max_concurrent
+        [Start(run.id, run.overlap) for run in waiting], len(going_on), schedule.policies.max_concurrent
     )
-    outcome = _Outcome(schedule, spec, now, epoch, {run.id for run in fresh})
+    outcome = _Outcome(schedule, spec, now, epoch, {run.id for run in found})
     outcome.apply(verdict, waiting)
     outcome.end(expired, Status.MISSED, Reason.LATE)
     outcome.end(refused, Status.DROPPED, Reason.BUFFER_FULL)
-    released = [run for run in outcome.released if run.origin == AUTOMATIC]
-    if state.remaining is not None:
-        state = msgspec.structs.replace(state, remaining=max(state.remaining - len(released), 0))
-    left = [run for run in [*runs, *outcome.new] if run.status is Status.PENDING and run.start_at > now]
-    wakes = [
-        at for at in (due.next_fire, state.paused_until, *(run.start_at for run in left)) if at is not None
-    ]
+    outcome.keep([run for run in fresh if run not in waiting and run not in expired])
+    stopping = verdict.cancel or verdict.terminate
+    retries = [run for run in going_on if run.status is Status.PENDING]
+    if stopping:
+        outcome.end(retries, Status.CANCELLED, Reason.REPLACED)
+    else:
+        outcome.release([run for run in retries if run.start_at <= now])
+    state = _counted(state, outcome.released)
     return Decision(
         new=tuple(outcome.new),
         changed=tuple(outcome.changed),
         passed=(*(_passed_over(schedule, spec, p, now) for p in due.passed), *outcome.passed()),
-        stop=tuple(running) if verdict.cancel or verdict.terminate else (),
+        stop=tuple(run for run in going_on if run.status is not Status.PENDING) if stopping else (),
         terminate=verdict.terminate,
         state=state,
         cursor=due.cursor,
-        next_at=min(wakes, default=None),
+        next_at=_next_look(
+            now,
+            [due.next_fire, state.paused_until, *(run.start_at for run in [*runs, *outcome.new])],
+            # More is due than a pass takes, or something was held back, or waits behind a retry given up.
+            again=(due.next_fire is not None and due.next_fire <= now)
+            or (stopping and bool(retries))
+            or (len(waiting) + len(expired) < len(candidates) and _may_start(state)),
+        ),
     )
+
+
+def _next_look(now: int, moments: Sequence[int | None], *, again: bool) -> int | None:
+    """The earliest of some moments that are still to come."""
+    return now if again else min((at for at in moments if at is not None and at > now), default=None)
+
+
+def _startable(state: State, runs: list[Run]) -> list[Run]:
+    """The runs that may start now: manual ones always, automatic ones unless paused, and as many as are left."""
+    left = state.remaining
+    startable = []
+    for run in runs:
+        if run.origin == AUTOMATIC:
+            if not _may_start(state) or left == 0:
+                continue
+            left = None if left is None else left - 1
+        startable.append(run)
+    return startable
+
+
+def _may_start(state: State) -> bool:
+    """Whether automatic starts are released at all."""
+    return not state.paused and state.remaining != 0
+
+
+def _counted(state: State, released: list[Run]) -> State:
+    """The automatic starts that were released count towards the limit; further attempts of a run do not."""
+    if state.remaining is None:
+        return state
+    started = sum(run.origin == AUTOMATIC and run.attempt == 1 for run in released)
+    return msgspec.structs.replace(state, remaining=state.remaining - started)
 
 
 def _resumed(state: State, now: int) -> State:
@@ -128,6 +167,11 @@ def _without_overflow(
     return fresh[:room], fresh[room:]
 
 
+def _is_waiting(run: Run) -> bool:
+    """Whether a run has not begun. One that waits for another attempt has, and goes on over its attempts."""
+    return run.status is Status.PENDING and run.attempt == 0
+
+
 def _is_expired(schedule: Schedule, run: Run, now: int) -> bool:
     """Automatic starts that waited too long are missed, by the same window as late ones."""
     policy = schedule.policies.catch_up
@@ -135,10 +179,6 @@ def _is_expired(schedule: Schedule, run: Run, now: int) -> bool:
     if run.origin != AUTOMATIC or window is None or run.attempt or run.start_at > run.fire_at:
         return False
     return now - run.fire_at > max(window, policy.grace)
-
-
-def _may_start(state: State, run: Run) -> bool:
-    return run.origin != AUTOMATIC or not state.paused
 
 
 class _Outcome:
@@ -153,18 +193,24 @@ class _Outcome:
 
     def apply(self, verdict: Verdict, waiting: list[Run]) -> None:
         by_id = {run.id: run for run in waiting}
-        for identity in verdict.start:
-            run = msgspec.structs.replace(
-                by_id[str(identity)], status=Status.RUNNING, attempt=by_id[str(identity)].attempt + 1,
-                epoch=self._epoch, started_at=self._now,
-            )  # fmt: skip
-            self.released.append(run)
-            self._put(run)
-        for identity in verdict.keep:
-            if str(identity) in self._fresh:
-                self.new.append(by_id[str(identity)])
+        self.release([by_id[str(identity)] for identity in verdict.start])
+        self.keep([by_id[str(identity)] for identity in verdict.keep])
         self.end([by_id[str(i)] for i in verdict.skip], Status.SKIPPED, Reason.OVERLAP)
         self.end([by_id[str(i)] for i in verdict.replace], Status.SKIPPED, Reason.REPLACED)
+
+    def release(self, runs: list[Run]) -> None:
+        """Runs that begin an attempt, claimed by this node."""
+        for run in runs:
+            attempt = run.attempt + 1
+            begun = msgspec.structs.replace(
+                run, status=Status.RUNNING, attempt=attempt, epoch=self._epoch, started_at=self._now
+            )
+            self.released.append(begun)
+            (self.new if run.id in self._fresh else self.changed).append(begun)
+
+    def keep(self, runs: list[Run]) -> None:
+        """Runs that wait; those that did not exist are written."""
+        self.new += [run for run in runs if run.id in self._fresh]
 
     def end(self, runs: list[Run], status: Status, reason: Reason) -> None:
         """Runs that never start: a row of their own if they had one, else part of a range."""
@@ -175,9 +221,6 @@ class _Outcome:
                 self.changed.append(
                     msgspec.structs.replace(run, status=status, reason=reason, ended_at=self._now)
                 )
-
-    def _put(self, run: Run) -> None:
-        (self.new if run.id in self._fresh else self.changed).append(run)
 
     def passed(self) -> list[PassedOver]:
         """The slots that never start, consecutive ones of one reason as one range."""

@@ -89,11 +89,11 @@ class SqliteStore(Store):
             await self.work(lambda connection: connection.execute("BEGIN IMMEDIATE"))
             try:
                 yield SqliteTransaction(self)
+                await self.work(lambda connection: connection.execute("COMMIT"))
             except BaseException:
                 with contextlib.suppress(StoreUnavailableError):  # the database has undone it by itself
                     await self.work(lambda connection: connection.execute("ROLLBACK"))
                 raise
-            await self.work(lambda connection: connection.execute("COMMIT"))
 
     async def announce(self, epoch: int) -> None:
         """Hold an operating-system lock on a file of the node's own: it ends with the process, at once."""
