@@ -87,3 +87,19 @@ def test_every_command_and_option_is_documented():
 def test_module_examples_run():
 
     assert doctest.testmod(sys.modules["horae.spec.spec"]).failed == 0
+
+
+def test_the_program_of_the_tutorial_survives_kill_9(tmp_path: Path):
+    page = (ROOT / "docs" / "tutorial" / "durable-program.md").read_text("utf-8")
+    program = re.search(r"```py\n(import asyncio.*?)```", page, re.DOTALL)
+    assert program is not None
+    (tmp_path / "program.py").write_text(program[1])
+    for expected in ("attempt 1", "attempt 2"):
+        running = subprocess.Popen(
+            [sys.executable, "program.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+        )
+        assert running.stdout is not None
+        line = running.stdout.readline()
+        running.kill()
+        running.communicate()
+        assert line.strip().endswith(f"begins, {expected}")

@@ -81,7 +81,6 @@ class Reason(StrEnum):
     BUFFER_FULL = "buffer_full"
     DELETED = "deleted"
     CRASHED = "crashed"
-    UNKNOWN_ACTION = "unknown_action"
     FAILED = "failed"
 
 

@@ -37,7 +37,6 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     passed: tuple[PassedOver, ...] = ()
     stop: tuple[Run, ...] = ()
     """Running runs that are asked to stop."""
-    terminate: bool = False
     state: State
     cursor: int
     next_at: int | None
@@ -82,7 +81,6 @@ def decide(schedule: Schedule, spec: Spec, runs: Sequence[Run], now: int, epoch:
         changed=tuple(outcome.changed),
         passed=(*(_passed_over(schedule, spec, p, now) for p in due.passed), *outcome.passed()),
         stop=tuple(run for run in going_on if run.status is not Status.PENDING) if stopping else (),
-        terminate=verdict.terminate,
         state=state,
         cursor=due.cursor,
         next_at=_next_look(
