@@ -112,7 +112,7 @@ def parsed(vector: dict[str, Any]) -> list[int]:
     elif (low, high) == (YEAR.low, YEAR.high):
         field, base = YEAR, FIRST_YEAR
     else:
-        field, base = Field("number", low, high, Parsed(0)), 0
+        field, base = Field("number", low, high, Parsed(0), {}), 0
     return [value + base for value in members(parse_field(vector["text"], field, TEMPORAL).bits)]
 
 

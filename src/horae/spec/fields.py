@@ -51,6 +51,8 @@ class Field(msgspec.Struct, frozen=True):
     high: int
     every: Parsed
     """What ``*`` means."""
+    plain: dict[str, Parsed]
+    """What the simplest texts mean, which are most of all: ``*`` and the numbers."""
     names: tuple[str, ...] = ()
     shortest: int = 3
 
@@ -83,8 +85,10 @@ TEMPORAL = Grammar(special=False)
 
 def _field(name: str, low: int, high: int, names: tuple[str, ...] = (), shortest: int = 3) -> Field:
     base = FIRST_YEAR if name == "year" else 0
-    bits = bit_range(low - base, min(high, 6 if name == "weekday" else high) - base)
-    return Field(name, low, high, Parsed(bits, star=True, spans=True), names, shortest)
+    last = 6 if name == "weekday" else high  # 7 is Sunday too, for those dialects that know it
+    every = Parsed(bit_range(low - base, last - base), star=True, spans=True)
+    plain = {str(value): Parsed(1 << (value - base)) for value in range(low, last + 1)} | {"*": every}
+    return Field(name, low, high, every, plain, names, shortest)
 
 
 SECOND = _field("second", 0, 59)
@@ -98,8 +102,8 @@ YEAR = _field("year", 2000, 2100)
 
 def parse_field(text: str, field: Field, grammar: Grammar) -> Parsed:
     """The meaning of a field's text, or a :class:`FieldParseError` that says what is wrong where."""
-    if text == "*":
-        return field.every
+    if (plain := field.plain.get(text)) is not None:
+        return plain
     reader = _Reader(text, field, grammar)
     bits, special, spans, start = 0, None, False, 0
     for item in text.split(","):
