@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -347,3 +348,10 @@ def test_a_moment_in_any_zone_is_an_instant():
     assert spec.next_after(datetime(2026, 3, 1, 10, 59, tzinfo=plus_two)) == utc("2026-03-01T09:00")
     with pytest.raises(errors.NaiveTimeError):
         spec.next_after("2026-03-01")  # type: ignore[arg-type]
+
+
+def test_a_count_holds_for_whichever_thread_asks_first():
+    rule = "DTSTART:20000101T000019 RRULE:FREQ=DAILY;BYMONTHDAY=13;BYDAY=FR;COUNT=100"
+    spec = Spec.parse({"rrules": [rule]})
+    with ThreadPoolExecutor(4) as threads:
+        assert set(threads.map(spec.next_after, [utc("2190-01-01")] * 8)) == {None}

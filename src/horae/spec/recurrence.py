@@ -299,9 +299,9 @@ class Recurrence(CivilRule):
 
     def _last(self) -> int:
         """The last label at the latest: of a rule with a count, the one that fulfils it."""
-        if self._count is not None:
-            wanted, self._count = self._count, None
+        if (wanted := self._count) is not None:
             self._until = min(self._until, self._counted(wanted))
+            self._count = None  # last, so that another thread that asks meanwhile counts for itself
         return self._until
 
     def _counted(self, wanted: int) -> int:
