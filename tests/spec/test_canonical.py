@@ -64,6 +64,16 @@ def test_the_canonical_form_is_stable(document: dict[str, Any]):
 
 
 @pytest.mark.contract("SCHD-09")
+@pytest.mark.parametrize(
+    "hour", ["0,1/1", "0-11,12-23", [{"start": 0, "end": 11}, {"start": 12, "end": 23}], "*"]
+)
+def test_every_hour_is_every_hour_however_it_is_pieced_together(hour: Any):
+    spec = Spec.parse({"calendars": [{"hour": hour}]})
+    assert spec is Spec.parse({"calendars": [{"hour": "*"}]})
+    assert Spec.parse(spec.canonical()) is spec
+
+
+@pytest.mark.contract("SCHD-09")
 @given(st.one_of(posix_crons(), unix_crons(), unix_crons(seconds=True)))
 def test_a_canonical_cron_is_a_cron_that_means_the_same(case: Case):
     spec = Spec.parse({"crons": [case[0]]})

@@ -218,7 +218,7 @@ def _read_ranges(ranges: tuple[RangeDocument, ...], field: Field, element: str) 
             )  # fmt: skip
         bits |= bit_range(start - base, end - base, min(item.step, 4096))
         spans = spans or (start, end) == (field.low, high)
-    return Parsed(bits, spans=spans)
+    return Parsed(bits, spans=spans or bits == field.every.bits)
 
 
 def _zone(name: str, zones: Collection[str] | None) -> str:

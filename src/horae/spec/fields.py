@@ -40,7 +40,7 @@ class Parsed(NamedTuple):
     star: bool = False
     special: Special | None = None
     spans: bool = False
-    """Whether some item runs over the whole range: ``*``, ``*/5`` or ``0-59``."""
+    """Whether some item runs over the whole range (``*``, ``*/5``, ``0-59``), or all of them together do."""
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -120,8 +120,8 @@ def parse_field(text: str, field: Field, grammar: Grammar) -> Parsed:
         bits = (bits | bits >> 7) & 0b1111111
     elif field is YEAR:
         bits >>= FIRST_YEAR
-    if bits == field.every.bits:  # special days add nothing to every day
-        special = None
+    if bits == field.every.bits:
+        special, spans = None, True  # special days add nothing to every day
     return Parsed(bits, star=text.startswith("*"), special=special, spans=spans)
 
 
