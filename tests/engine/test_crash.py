@@ -114,7 +114,7 @@ def test_three_nodes_on_postgresql_share_the_work_and_take_over_from_the_dead(tm
 
 
 @pytest.mark.contract("CRON-16")
-def test_a_restarted_server_loses_no_slot(tmp_path: Path, postgres: str, postgres_server: Any):
+def test_connections_that_are_cut_lose_no_slot(tmp_path: Path, postgres: str, postgres_server: Any):
     node = start(tmp_path, 0.01, postgres, 3)
     wait_for(lambda: len(log(tmp_path)) > 6)
     postgres_server.psql(
