@@ -11,7 +11,16 @@
     │   └── UnknownCalendarError        a spec excludes a shared calendar that nobody defined
     ├── ScheduleNotFoundError           no schedule has this id
     ├── ScheduleExistsError             the id of a new schedule is taken
+    ├── RunNotFoundError                no run has this id
+    ├── BackfillNotFoundError           no backfill has this id
+    ├── BackfillLimitError              a backfill has more slots than the schedule's limit allows
+    ├── ConflictTokenMismatchError      somebody else changed the schedule since it was read
+    ├── InvalidInputError               a value that was given cannot be taken; names the field
+    ├── ConfigError                     a setting is wrong; names it
     ├── UnknownActionError              no action of this name was registered in this program
+    ├── NotStartedError                 raised by an action: it cannot begin now, and has not begun
+    ├── NodeNameTakenError              another living node has this node's name
+    ├── ClockOffError                   this machine's clock is off the database's
     ├── StoreUnavailableError           the database cannot be reached now
     ├── DatabaseVersionError            the database was written by a newer Horae
     ├── DatabaseUrlError                the address of the database cannot be read
@@ -176,6 +185,92 @@ class UnknownActionError(HoraeError):
             f'There is no action "{action}"',
             {"action": action},
             hint=f"registered are: {', '.join(sorted(known)) or 'none; register one with @app.action(name)'}",
+        )
+
+
+class RunNotFoundError(HoraeError):
+    """No run has this id."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(f'There is no run "{_shown(run_id)}"', {"runId": run_id})
+
+
+class BackfillNotFoundError(HoraeError):
+    """No backfill has this id."""
+
+    def __init__(self, backfill_id: str) -> None:
+        super().__init__(f'There is no backfill "{_shown(backfill_id)}"', {"backfillId": backfill_id})
+
+
+class BackfillLimitError(HoraeError):
+    """A backfill has more slots than the schedule's ``backfill_limit`` allows."""
+
+    def __init__(self, schedule_id: str, slots: int, limit: int) -> None:
+        super().__init__(
+            f'The backfill of "{schedule_id}" has {slots} slots, and its limit is {limit}',
+            {"scheduleId": schedule_id, "slots": slots, "limit": limit},
+            hint="choose a shorter range, or raise the schedule's backfill_limit",
+        )
+
+
+class ConflictTokenMismatchError(HoraeError):
+    """Somebody else changed the schedule since it was read; nothing was changed."""
+
+    def __init__(self, schedule_id: str, given: int, current: int) -> None:
+        super().__init__(
+            f'The schedule "{schedule_id}" was changed meanwhile: its token is {current}, not {given}',
+            {"scheduleId": schedule_id, "given": given, "current": current},
+            hint="read it again, and apply the change to what is there now",
+        )
+
+
+class InvalidInputError(HoraeError):
+    """A value that was given cannot be taken; nothing was stored."""
+
+    def __init__(self, field: str, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{field} {reason}", {"field": field, "reason": reason}, hint=hint)
+
+
+class ConfigError(HoraeError):
+    """A setting is wrong; nothing was started."""
+
+    def __init__(self, setting: str, value: object, reason: str) -> None:
+        super().__init__(
+            f"The setting {setting} {reason}, and it is {_shown(value)!r}",
+            {"setting": setting, "value": value, "reason": reason},
+        )
+
+
+class NotStartedError(HoraeError):
+    """Raise it in an action that cannot begin now and has not begun: it is started again, up to ``start_attempts``.
+
+    With ``permanent`` it is not, because it would not help.
+    """
+
+    def __init__(self, reason: str, *, permanent: bool = False) -> None:
+        super().__init__(reason, {"permanent": permanent})
+        self.permanent = permanent
+
+
+class NodeNameTakenError(HoraeError):
+    """Another living node has this node's name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f'Another living node is called "{name}"',
+            {"name": name},
+            hint="give each node a name of its own (HORAE_NODE_NAME), or none, and one is made for it",
+        )
+
+
+class ClockOffError(HoraeError):
+    """This machine's clock is off the database's; nothing was decided by it."""
+
+    def __init__(self, milliseconds: int) -> None:
+        super().__init__(
+            f"The clock is {abs(milliseconds)} ms off the database's",
+            {"milliseconds": milliseconds},
+            hint="a running node takes the database's time again by itself; if this repeats, look at the machine's clock",
         )
 
 

@@ -14,6 +14,8 @@ import msgspec
 AUTOMATIC = "automatic"
 """The origin of slots that the spec itself brought about; others are ``trigger:…`` and ``backfill:…``."""
 
+DAY = 24 * 60 * 60 * 1000
+
 
 class Overlap(StrEnum):
     """What happens to a start while another run of the schedule is going on."""
@@ -53,6 +55,13 @@ class OnResume(StrEnum):
     SKIP = "skip"
 
 
+class WhenFull(StrEnum):
+    """What becomes of a slot when as many starts wait as may: it is dropped, or stays due until there is room."""
+
+    DROP = "drop"
+    WAIT = "wait"
+
+
 class Status(StrEnum):
     """Where a run stands. The table of transitions is in :mod:`horae.policy.lifecycle`."""
 
@@ -69,18 +78,35 @@ class Status(StrEnum):
     DROPPED = "dropped"
 
 
+OPEN = (Status.PENDING, Status.STARTING, Status.RUNNING)
+"""The statuses of runs that have not ended."""
+
+
 class Reason(StrEnum):
-    """Why a slot did not run, or a run ended otherwise than by itself."""
+    """Why a slot did not run, or a run ended otherwise than by itself. Sentences: :mod:`horae.policy.reason`."""
 
     OVERLAP = "overlap"
     REPLACED = "replaced"
     LATE = "late"
     SUPERSEDED = "superseded"
+    NO_CONSENT = "no_consent"
     PAUSED = "paused"
+    SKIP_NEXT = "skip_next"
     LIMIT_REACHED = "limit_reached"
     BUFFER_FULL = "buffer_full"
+    SERVED = "served"
+    EDITED = "edited"
     DELETED = "deleted"
+    BACKFILL_CANCELLED = "backfill_cancelled"
+    NOT_STARTED = "not_started"
+    START_TIMEOUT = "start_timeout"
+    RUN_TIMEOUT = "run_timeout"
+    HEARTBEAT_TIMEOUT = "heartbeat_timeout"
+    CANCELLED = "cancelled"
+    TERMINATED = "terminated"
     CRASHED = "crashed"
+    SHUTDOWN = "shutdown"
+    PREEMPTED = "preempted"
     FAILED = "failed"
 
 
@@ -96,43 +122,94 @@ class CatchUpPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """How often an action that failed is tried again, and when."""
+    """How often an action that failed is tried again, when, and after which errors."""
 
-    attempts: int = 1
+    attempts: int | None = 1
+    """``None`` is for ever."""
     first_delay: int = 1000
     factor: float = 2.0
+    """1 is a fixed delay."""
     longest_delay: int = 60_000
+    errors: tuple[str, ...] = ()
+    """Names of exception classes, their own or of a class they derive from; none named is any."""
+    preempted: bool = False
+    """Whether a slot that falls due takes the place of a retry that waits for its time."""
 
 
-class Policies(msgspec.Struct, frozen=True, kw_only=True):
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
+    """How long things may take; ``None`` is for ever."""
+
+    start: int | None = None
+    """From the fire time to the start."""
+    run: int | None = None
+    """One attempt."""
+    heartbeat: int | None = None
+    """Between two signs of life of an attempt."""
+    cancel: int = 30_000
+    """How long a run that was asked to stop may take; then it is made to."""
+
+
+class Retention(msgspec.Struct, frozen=True, kw_only=True):
+    """How long the ledger keeps what ended: by age and by number, whichever is less; ``None`` is the program's own."""
+
+    age: int | None = None
+    count: int | None = None
+
+
+class Policies(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything that decides what becomes of a schedule's slots."""
 
     overlap: Overlap = Overlap.SKIP
-    max_concurrent: int = 1
+    max_concurrent: int | None = None
+    """How many may run at once. Unset: one, and any number of ``allow_all``."""
     catch_up: CatchUpPolicy = CatchUpPolicy()
+    backfill_limit: int | None = None
+    """How many late slots are made up at most, and how many a backfill may have: the consent of who pays for them."""
     on_resume: OnResume = OnResume.CATCH_UP
     retry: RetryPolicy = RetryPolicy()
+    start_attempts: int = 10
+    """How often a run is started whose action says that it cannot begin now."""
     pause_on_failure: bool = False
-    max_pending: int = 1000
+    max_pending: int | None = None
+    """How many automatic starts may wait; ``None`` is the program's own limit."""
+    when_full: WhenFull = WhenFull.DROP
+    expire_waiting: bool = True
+    """Whether a start that waited longer than the catch-up window is missed when its turn comes."""
     at_most_once: bool = False
     """Whether a run whose process died has failed, instead of being attempted again."""
+    timeouts: Timeouts = Timeouts()
+    retention: Retention = Retention()
+    keep_finished: int | None = 7 * DAY
+    """How long a schedule with nothing left to fire is kept; ``None`` is for ever."""
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
+class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What changes about a schedule without being edited."""
 
     paused: bool = False
     note: str = ""
     paused_until: int | None = None
+    skip_next: int = 0
+    """How many of the slots ahead are passed over, because somebody asked for it."""
     remaining: int | None = None
     """How many automatic starts are left; ``None`` is unlimited."""
+    held: bool = False
+    """The buffer was full, so that slots stayed due; those are not late."""
+    completed_at: int | None = None
+    """When the last thing happened to a schedule that has nothing left to fire."""
+    attention: str = ""
+    """What somebody should look at, in a sentence."""
 
 
-class Action(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do: the name of a registered action, and its input."""
+class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What to do: the name of a registered action, its input, and how the ids of its runs are formed."""
 
     name: str
     input: Any = None
+    id: str | None = None
+    """The base of action ids; the schedule's own id unless said otherwise."""
+    id_format: str = "{id}-%Y-%m-%dT%H:%M:%SZ"
+    """The base stands for ``{id}``; the rest is the nominal time in UTC, as ``strftime`` writes it."""
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,6 +228,17 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     """The last nominal second that was decided."""
     created_at: int
     updated_at: int
+    owner: str = ""
+    tags: tuple[str, ...] = ()
+
+
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
+    """How often what became of a schedule's starts, since it was created."""
+
+    started: int = 0
+    skipped: int = 0
+    missed: int = 0
+    dropped: int = 0
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,15 +254,39 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     fire_at: int
     start_at: int
     """When it may start at the earliest."""
+    action: str = ""
+    action_id: str = ""
     reason: str = ""
     attempt: int = 0
     epoch: int = 0
-    """The claim: only the node of this epoch may write the outcome of this attempt."""
+    """The claim: only the node of this epoch may write the outcome of this attempt. 0 is nobody."""
+    failures: int = 0
+    """How many attempts failed; those that a crash or a refusal to begin ended do not count."""
+    refusals: int = 0
+    """How many times its action said that it cannot begin now."""
+    crashes: int = 0
+    """How many processes died over it."""
+    stop: str = ""
+    """Whether it was asked to ``cancel`` or ``terminate``."""
     started_at: int | None = None
     ended_at: int | None = None
+    author: str = ""
+    note: str = ""
     input: Any = None
     result: Any = None
     failure: str | None = None
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that was followed by another: who made it, and how it ended."""
+
+    run_id: str
+    attempt: int
+    epoch: int
+    reason: str
+    failure: str | None
+    started_at: int | None
+    ended_at: int
 
 
 class PassedOver(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,5 +304,120 @@ class PassedOver(msgspec.Struct, frozen=True, kw_only=True):
     """The nominal time right before the first: a range that ends there is continued, not followed."""
 
 
-OPEN = (Status.PENDING, Status.STARTING, Status.RUNNING)
-"""The statuses of runs that have not ended."""
+class BackfillStatus(StrEnum):
+    """Whether a backfill goes on."""
+
+    OPEN = "open"
+    DONE = "done"
+    CANCELLED = "cancelled"
+
+
+class Backfill(msgspec.Struct, frozen=True, kw_only=True):
+    """A range of nominal times, both ends included, whose slots are made up on request."""
+
+    id: str
+    schedule_id: str
+    incarnation: int
+    first: int
+    last: int
+    overlap: Overlap
+    cursor: int
+    """The last nominal second that became a run."""
+    total: int
+    made: int = 0
+    status: BackfillStatus = BackfillStatus.OPEN
+    created_at: int
+    ended_at: int | None = None
+    author: str = ""
+    note: str = ""
+    input: Any = None
+    """Its own input; ``None`` is the schedule's."""
+
+
+class Version(msgspec.Struct, frozen=True, kw_only=True):
+    """What a schedule was before an edit: the spec and policies that were in force from one moment until another."""
+
+    schedule_id: str
+    incarnation: int
+    token: int
+    spec: str
+    policies: Policies
+    since: int
+    until: int
+
+
+class Ending(StrEnum):
+    """How an attempt ended."""
+
+    RETURNED = "returned"
+    RAISED = "raised"
+    REFUSED = "refused"
+    """The action said that it cannot begin now, and has not begun."""
+    STOPPED = "stopped"
+    TIMED_OUT = "timed_out"
+    CRASHED = "crashed"
+    UNLAUNCHED = "unlaunched"
+    """It was claimed, and the claim may not have held any more when it was to begin."""
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that ended: with a result as JSON, or with a failure in words."""
+
+    run: Run
+    ending: Ending
+    result: str | None = None
+    failure: str | None = None
+    errors: tuple[str, ...] = ()
+    """The class of what was raised, and those it derives from."""
+    reason: Reason | None = None
+    permanent: bool = False
+    """A refusal that will not pass."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What an attempt's end means for its run, written under the claim that made the attempt."""
+
+    run_id: str
+    epoch: int
+    attempt: int
+    status: Status
+    ended_at: int
+    result: str | None = None
+    failure: str | None = None
+    reason: str = ""
+    start_at: int | None = None
+    """When the next attempt may start, if one follows (the status is then pending)."""
+    failures: int = 0
+    refusals: int = 0
+    crashes: int = 0
+
+
+class Last(msgspec.Struct, frozen=True):
+    """What the latest run of a schedule that ended left to the next: a result as JSON, and a failure."""
+
+    schedule_id: str
+    result: str | None = None
+    failure: str | None = None
+
+
+class Node(msgspec.Struct, frozen=True, kw_only=True):
+    """One process that drives a database."""
+
+    epoch: int
+    name: str
+    actions: tuple[str, ...]
+    """What it can run."""
+    tzdata: str
+    started_at: int
+    alive: bool = True
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What one decision may bring about at most, so that nothing ends in a storm."""
+
+    catch_up_per_pass: int = 100
+    """How many late slots of one schedule are selected at once; the others follow, taking turns."""
+    max_pending: int = 1000
+    backfills_per_pass: int = 10
+    most_crashes: int = 10
+    """How many processes may die over one run before it has failed."""

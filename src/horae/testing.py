@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from horae.app import App
+from horae.config import Config
 
 
 class VirtualClock:
@@ -22,6 +23,9 @@ class VirtualClock:
 
     def now(self) -> datetime:
         return self._now
+
+    def monotonic(self) -> float:
+        return self._now.timestamp()
 
     async def sleep(self, seconds: float) -> None:
         """Wait on this clock."""
@@ -46,9 +50,9 @@ class TimeMachine:
     ``advance`` moves through every moment at which something is due, in order; ``sleep`` is for actions that take their time.
     """
 
-    def __init__(self, start: datetime) -> None:
+    def __init__(self, start: datetime, config: Config | None = None) -> None:
         self.clock = VirtualClock(start)
-        self.app = App(":memory:", clock=self.clock)
+        self.app = App(":memory:", clock=self.clock, config=config)
 
     async def __aenter__(self) -> Self:
         await self.app.__aenter__()
@@ -83,6 +87,7 @@ class TimeMachine:
             self.clock.move_to(min(following))
         self.clock.move_to(target)
         await self._settle()
+        await self.app.engine.keep_house(self.app.now())
 
     async def _settle(self) -> datetime | None:
         """Step until nothing more happens at this moment; returns when the next thing does."""
@@ -92,7 +97,7 @@ class TimeMachine:
             # Let actions run until each has ended or waits for the clock.
             for _ in range(3):
                 await asyncio.sleep(0)
-            if (wake is None or wake > now) and not self.app.executor.finished():
+            if (wake is None or wake > now) and not self.app.executor.ended():
                 break
         if wake is None:
             return None

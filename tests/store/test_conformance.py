@@ -4,20 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import msgspec
 import pytest
 
-from horae.errors import DatabaseVersionError, StoreUnavailableError
-from horae.model import Action, Overlap, PassedOver, Policies, Reason, Run, Schedule, State, Status
-from horae.store.port import Advance, Outcome, Store
-from horae.store.postgres import PostgresStore
+from horae.errors import ClockOffError, StoreUnavailableError
+from horae.model import (
+    Action,
+    Attempt,
+    Backfill,
+    BackfillStatus,
+    Last,
+    Node,
+    Outcome,
+    Overlap,
+    PassedOver,
+    Policies,
+    Reason,
+    Run,
+    Schedule,
+    State,
+    Status,
+    Tally,
+    Version,
+)
+from horae.store.port import Advance, Filter, Past, Store
+from horae.store.postgres import PostgresStore, prepared
 from horae.store.sqlite import SqliteStore
+
+_replace = msgspec.structs.replace
 
 
 @pytest.fixture(params=["memory", "file", "postgres"])
@@ -33,50 +55,90 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     await store.close()
 
 
-def schedule(name: str, cursor: int = 100) -> Schedule:
+def schedule(name: str, cursor: int = 100, **more: Any) -> Schedule:
     return Schedule(
         id=name, incarnation=1, spec='{"crons":["* * * * *"]}', action=Action(name="a", input={"x": [1, None]}),
-        policies=Policies(overlap=Overlap.BUFFER_ALL), state=State(note="ü"), token=1, cursor=cursor,
-        created_at=1, updated_at=2,
+        policies=Policies(overlap=Overlap.BUFFER_ALL), token=1, cursor=cursor, created_at=1, updated_at=2,
+        **{"state": State(note="ü"), **more},
     )  # fmt: skip
 
 
-def run(number: int, status: Status = Status.RUNNING, schedule_id: str = "s") -> Run:
+def run(number: int, status: Status = Status.RUNNING, schedule_id: str = "s", **more: Any) -> Run:
     return Run(
         id=f"run-{schedule_id}-{number}", schedule_id=schedule_id, incarnation=1, nominal=number, origin="automatic",
-        overlap=Overlap.SKIP, status=status, fire_at=number * 1000, start_at=number * 1000,
-        attempt=int(status is Status.RUNNING), epoch=7 if status is Status.RUNNING else 0, input={"a": 1},
+        overlap=Overlap.SKIP, status=status, fire_at=number * 1000, start_at=number * 1000, action="a",
+        action_id=f"{schedule_id}-{number}", attempt=int(status is Status.RUNNING),
+        epoch=7 if status is Status.RUNNING else 0, input={"a": 1}, **more,
     )  # fmt: skip
+
+
+def ended(number: int, status: Status = Status.SUCCEEDED, **more: Any) -> Outcome:
+    return Outcome(run_id=f"run-s-{number}", epoch=7, attempt=1, status=status, ended_at=9, **more)
 
 
 async def test_what_is_written_is_read_again(store: Store):
+    owned = schedule("s", owner="ada", tags=("red", "blue"))
     async with store.transaction() as transaction:
-        await transaction.put_schedule(schedule("s"), 5000)
-        await transaction.insert_runs([run(1), run(2, Status.PENDING)])
+        await transaction.insert_schedules([(owned, 5000)])
+        await transaction.insert_runs([run(1), run(2, Status.PENDING, author="ada", note="why not")])
     async with store.transaction() as transaction:
-        assert await transaction.schedules(["s", "none"]) == [schedule("s")]
-        assert await transaction.open_runs(["s"]) == [run(1), run(2, Status.PENDING)]
-        assert await transaction.runs("s", 1) == [run(2, Status.PENDING)]
-        assert await transaction.claimed() == [run(1)]
+        assert await transaction.schedules(["s", "none"]) == [owned]
+        found = await transaction.open_runs(["s"])
+        assert found == [run(1), run(2, Status.PENDING, author="ada", note="why not")]
+        assert await transaction.runs("s", 1) == found[1:]
+        assert await transaction.runs_by_id(["run-s-1", "none"]) == found[:1]
+        assert await transaction.claimed([7, 8], 10) == found[:1]
+        assert await transaction.claimed([8], 10) == []
+        changed = _replace(owned, token=2, cursor=150, state=State(paused=True), tags=())
+        await transaction.update_schedules([(changed, None)])
+        assert await transaction.schedules(["s"]) == [changed]
 
 
 async def test_due_schedules_come_in_the_order_of_their_time(store: Store):
+    base = (await store.time() or 1000) - 500
     async with store.transaction() as transaction:
-        for name, next_at in (("a", 300), ("b", 100), ("c", None), ("d", 200), ("e", 999)):
-            await transaction.put_schedule(schedule(name), next_at)
-        assert await transaction.wake_at() == 100
-        assert [s.id for s in await transaction.due(300, 10)] == ["b", "d", "a"]
-        assert [s.id for s in await transaction.due(300, 2)] == ["b", "d"]
-        assert await transaction.due(99, 10) == []
-        await transaction.look_now(["c", "e"], 50)
-        assert [s.id for s in await transaction.due(60, 10)] == ["c", "e"]
-        assert [s.id for s in await transaction.all_schedules("b", 2)] == ["c", "d"]
+        times = {"a": base + 300, "b": base + 100, "c": None, "d": base + 200, "e": base + 99_999}
+        await transaction.insert_schedules((schedule(name), next_at) for name, next_at in times.items())
+        assert await transaction.wake_at() == base + 100
+        assert [s.id for s in await transaction.due(base + 300, 10)] == ["b", "d", "a"]
+        assert [s.id for s in await transaction.due(base + 300, 2)] == ["b", "d"]
+        assert await transaction.due(base + 99, 10) == []
+        assert await transaction.never_looked_at("", 9) == ["c"]
+        await transaction.look_now(["c", "e"], base + 50)
+        assert [s.id for s in await transaction.due(base + 60, 10)] == ["c", "e"]
+
+
+@pytest.mark.contract("SCHD-13")
+async def test_schedules_are_found_by_what_they_are(store: Store):
+    made = [
+        schedule("a1", owner="ada", tags=("red",), state=State(paused=True)),
+        schedule("a2", owner="bob", tags=("red", "blue"), state=State(attention="look")),
+        schedule("b1", owner="ada"),
+    ]
+    made[2] = _replace(made[2], action=Action(name="other"))
+    async with store.transaction() as transaction:
+        await transaction.insert_schedules((each, 1) for each in made)
+        for only, expected in (
+            (Filter(), ["a1", "a2", "b1"]),
+            (Filter(prefix="a"), ["a1", "a2"]),
+            (Filter(prefix="%"), []),
+            (Filter(owner="ada"), ["a1", "b1"]),
+            (Filter(tag="red"), ["a1", "a2"]),
+            (Filter(tag="re"), []),
+            (Filter(action="other"), ["b1"]),
+            (Filter(paused=True), ["a1"]),
+            (Filter(paused=False), ["a2", "b1"]),
+            (Filter(attention=True), ["a2"]),
+            (Filter(owner="ada", paused=False), ["b1"]),
+        ):
+            assert [s.id for s in await transaction.find_schedules(only, "", 9)] == expected, only
+        assert [s.id for s in await transaction.find_schedules(Filter(), "a1", 1)] == ["a2"]
 
 
 async def test_a_transaction_is_all_or_nothing(store: Store):
     with contextlib.suppress(RuntimeError):
         async with store.transaction() as transaction:
-            await transaction.put_schedule(schedule("s"), 5000)
+            await transaction.insert_schedules([(schedule("s"), 5000)])
             raise RuntimeError
     async with store.transaction() as transaction:
         assert await transaction.schedules(["s"]) == []
@@ -88,7 +150,7 @@ async def test_a_slot_is_unique(store: Store):
         await transaction.insert_runs([run(1)])
     with pytest.raises((sqlite3.IntegrityError, asyncpg.UniqueViolationError)):
         async with store.transaction() as transaction:
-            await transaction.insert_runs([run(2), msgspec.structs.replace(run(1), id="another")])
+            await transaction.insert_runs([run(2), run(1)])
     async with store.transaction() as transaction:
         assert await transaction.runs("s", 9) == [run(1)]
 
@@ -96,23 +158,23 @@ async def test_a_slot_is_unique(store: Store):
 async def test_a_stale_claim_writes_nothing(store: Store):
     async with store.transaction() as transaction:
         await transaction.insert_runs([run(1)])
-        for stale in (Outcome("run-s-1", 6, 1, Status.FAILED, 9), Outcome("run-s-1", 7, 2, Status.FAILED, 9)):
-            assert await transaction.finish([stale]) == []
-        done = Outcome("run-s-1", 7, 1, Status.SUCCEEDED, 9, result='{"ok":true}')
-        assert await transaction.finish([done]) == ["s"]
-        assert await transaction.finish([done]) == []  # an end is final
+        done = ended(1, result='{"ok":true}')
+        for stale in (_replace(done, epoch=6), _replace(done, attempt=2)):
+            assert await transaction.finish([stale]) == 0
+        assert await transaction.finish([done]) == 1
+        assert await transaction.finish([done]) == 0  # an end is final
         (read,) = await transaction.runs("s", 9)
         assert (read.status, read.result, read.ended_at) == (Status.SUCCEEDED, {"ok": True}, 9)
         assert await transaction.open_runs(["s"]) == []
 
 
-async def test_only_a_waiting_run_is_released(store: Store):
+async def test_only_what_nobody_works_on_is_changed(store: Store):
     async with store.transaction() as transaction:
-        await transaction.insert_runs([run(1), run(2, Status.PENDING)])
-        for number in (1, 2):
-            changed = msgspec.structs.replace(run(number), status=Status.SKIPPED, reason="overlap")
+        await transaction.insert_runs([run(1), run(2, Status.PENDING), run(3, Status.STARTING)])
+        for number in (1, 2, 3):
+            changed = _replace(run(number), status=Status.SKIPPED, reason="overlap")
             await transaction.update_runs([changed])
-        assert [r.status for r in await transaction.runs("s", 9)] == [Status.SKIPPED, Status.RUNNING]
+        assert [r.status for r in await transaction.runs("s", 9)] == ["skipped", "skipped", "running"]
 
 
 def passed(first: int, last: int, before: int | None, reason: Reason = Reason.OVERLAP) -> PassedOver:
@@ -124,61 +186,153 @@ def passed(first: int, last: int, before: int | None, reason: Reason = Reason.OV
 
 async def test_consecutive_slots_that_did_not_run_are_one_range(store: Store):
     async with store.transaction() as transaction:
-        await transaction.insert_passed([passed(1, 1, 0), passed(2, 5, 1)])
-        await transaction.insert_passed([passed(6, 6, 5)])
-        await transaction.insert_passed([passed(8, 9, 7)])
-        await transaction.insert_passed([passed(10, 10, 9, Reason.PAUSED)])
+        await transaction.insert_passed([passed(1, 1, 0)])
+        await transaction.insert_passed([passed(2, 5, 1), passed(8, 9, 7)])
+        await transaction.insert_passed([passed(10, 10, 9), passed(11, 11, 10, Reason.PAUSED)])
+        await transaction.insert_passed([passed(12, 20, 11, Reason.PAUSED)])
         found = [(p.first, p.last, p.count) for p in await transaction.passed_over("s", 9)]
-    assert found == [(10, 10, 1), (8, 9, 2), (1, 6, 6)]
+    assert found == [(11, 20, 10), (8, 10, 3), (1, 5, 5)]
 
 
-async def test_cursors_and_states_advance(store: Store):
+async def test_cursors_states_and_counts_advance(store: Store):
     async with store.transaction() as transaction:
-        await transaction.put_schedule(schedule("s"), 1)
-        await transaction.put_schedule(schedule("t"), 1)
-        await transaction.advance([Advance("s", 160, 200, None), Advance("t", 170, None, State(paused=True))])
+        await transaction.insert_schedules([(schedule("s"), 1), (schedule("t"), 1)])
+        counted = Tally(started=1, skipped=2, missed=3, dropped=4)
+        await transaction.advance(
+            [Advance("s", 160, 200, tally=counted), Advance("t", 170, None, State(paused=True))]
+        )
+        await transaction.advance([Advance("s", 160, 200, tally=counted)])
         first, second = await transaction.schedules(["s", "t"])
         assert (first.cursor, first.state) == (160, schedule("s").state)
         assert (second.cursor, second.state) == (170, State(paused=True))
         assert await transaction.wake_at() == 200
+        assert await transaction.tallies(["s", "t"]) == {
+            "s": Tally(started=2, skipped=4, missed=6, dropped=8),
+            "t": Tally(),
+        }
 
 
 async def test_numbers_are_never_given_twice(store: Store):
     async with store.transaction() as transaction:
         assert [await transaction.next_number() for _ in range(3)] == [1, 2, 3]
-        assert [await transaction.next_incarnation(name) for name in "aab"] == [1, 2, 1]
-        await transaction.put_schedule(schedule("a"), 1)
-        await transaction.delete_schedule("a")
-        assert await transaction.next_incarnation("a") == 3
+        assert await transaction.next_incarnations(["a", "b"]) == {"a": 1, "b": 1}
+        assert await transaction.next_incarnations(["a"]) == {"a": 2}
+        await transaction.insert_schedules([(schedule("a"), 1)])
+        await transaction.delete_schedules(["a"])
+        assert await transaction.next_incarnations(["a"]) == {"a": 3}
         assert await transaction.wake_at() is None
+        assert await transaction.known_ids("", 9) == ["a", "b"]
 
 
-async def test_a_file_of_a_newer_version_is_refused(tmp_path: Path):
-    path = str(tmp_path / "horae.db")
-    first = SqliteStore(path)
-    await first.open(lambda: None)
-    await first.close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE horae SET version = 99")
-    second = SqliteStore(path)
-    with pytest.raises(DatabaseVersionError, match="99"):
-        await second.open(lambda: None)
-    await second.close()
+async def test_what_waits_behind_a_run_that_ended_is_due(store: Store):
+    base = await store.time() or 1000
+    async with store.transaction() as transaction:
+        await transaction.insert_schedules([(schedule(name), base + 9000) for name in "st"])
+        await transaction.insert_schedules([(schedule("u"), None)])
+        await transaction.insert_runs([run(1), run(2, Status.PENDING), run(1, schedule_id="t")])
+        await transaction.look_behind(["s", "t", "u"], base)
+        assert sorted(s.id for s in await transaction.due(base, 9)) == ["s", "u"]
 
 
-async def test_the_due_query_stays_on_its_index(tmp_path: Path):
-    store = SqliteStore(str(tmp_path / "horae.db"))
-    await store.open(lambda: None)
-    from horae.store.sqlite import query  # noqa: PLC0415 - only this test looks inside
+async def test_released_runs_are_left_to_nodes_that_can_run_them(store: Store):
+    async with store.transaction() as transaction:
+        await transaction.insert_schedules([(schedule("s"), None), (schedule("t"), None)])
+        await transaction.insert_runs([run(1, Status.STARTING), run(1, Status.PENDING, "t")])
+        assert [s.id for s in await transaction.unclaimed(["b", "a"], 5)] == ["s"]
+        assert await transaction.unclaimed(["b"], 5) == []
+        assert await transaction.waiting_for_node(1001, 5) == [("s", "a")]
+        assert await transaction.waiting_for_node(1000, 5) == []
 
-    plan = await store.work(
-        lambda c: c.execute("EXPLAIN QUERY PLAN " + query("due"), {"now": 1, "limit": 1}).fetchall()
+
+@pytest.mark.contract("SCHD-17")
+async def test_a_run_is_asked_to_stop_by_way_of_the_store(store: Store):
+    async with store.transaction() as transaction:
+        await transaction.insert_runs([run(1), run(2, Status.PENDING)])
+        asked = [_replace(run(number), stop="terminate", reason="replaced") for number in (1, 2)]
+        assert await transaction.ask_to_stop(asked) == 1
+        assert await transaction.ask_to_stop([_replace(asked[0], stop="cancel")]) == 0  # no way back
+        assert [(r.id, r.stop) for r in await transaction.stopping(7)] == [("run-s-1", "terminate")]
+        assert await transaction.stopping(8) == []
+        await transaction.finish([ended(1, Status.TERMINATED)])
+        assert await transaction.stopping(7) == []
+
+
+async def test_attempts_and_what_is_left_to_the_next_run(store: Store):
+    attempt = Attempt(
+        run_id="run-s-1", attempt=1, epoch=7, reason="failed", failure="oh", started_at=3, ended_at=4
     )
-    text = " / ".join(row[3] for row in plan)
-    assert "USING INDEX due_next" in text
-    assert "SCAN" not in text
-    assert "TEMP B-TREE" not in text
-    await store.close()
+    async with store.transaction() as transaction:
+        await transaction.insert_runs([run(1)])
+        await transaction.insert_attempts([attempt])
+        assert await transaction.attempts("run-s-1") == [attempt]
+        await transaction.keep_lasts([("s", ended(1)), ("t", ended(1, result="1"))])
+        assert await transaction.lasts(["s", "t"]) == {"t": Last("t", "1", None)}
+        await transaction.keep_lasts(
+            [("s", ended(1, result="2")), ("s", ended(1, result="3")), ("t", ended(1, Status.FAILED, failure="no"))]
+        )  # fmt: skip
+        assert await transaction.lasts(["s", "t"]) == {"s": Last("s", "3", None), "t": Last("t", "1", "no")}
+        await transaction.keep_lasts([("t", ended(1))])
+        assert await transaction.lasts(["t"]) == {"t": Last("t", None, None)}
+
+
+async def test_backfills_and_versions(store: Store):
+    backfill = Backfill(
+        id="b1", schedule_id="s", incarnation=1, first=10, last=90, overlap=Overlap.BUFFER_ALL, cursor=9, total=5,
+        created_at=1, author="ada", note="again", input={"x": 1},
+    )  # fmt: skip
+    version = Version(
+        schedule_id="s", incarnation=1, token=1, spec="{}", policies=Policies(), since=1, until=5
+    )
+    async with store.transaction() as transaction:
+        await transaction.insert_backfills([backfill, _replace(backfill, id="b2")])
+        assert [b.id for b in await transaction.open_backfills(["s"])] == ["b1", "b2"]
+        done = _replace(backfill, cursor=90, made=5, status=BackfillStatus.DONE, ended_at=7)
+        await transaction.update_backfills([done])
+        await transaction.update_backfills([_replace(backfill, made=1)])  # what ended stays as it is
+        assert await transaction.backfill("b1") == done
+        assert await transaction.backfill("none") is None
+        assert [b.id for b in await transaction.backfills("s", 1)] == ["b2"]
+        await transaction.insert_versions([version])
+        assert await transaction.versions("s", 9) == [version]
+
+
+async def test_what_is_past_its_retention_is_removed_and_nothing_open(store: Store):
+    async with store.transaction() as transaction:
+        await transaction.insert_runs(run(number) for number in range(1, 7))
+        for number in range(2, 7):
+            await transaction.finish([_replace(ended(number), ended_at=number * 100)])
+        await transaction.insert_attempts(
+            [Attempt(run_id="run-s-2", attempt=1, epoch=7, reason="", failure=None, started_at=1, ended_at=2)]
+        )
+        for number in (10, 20, 30):
+            await transaction.insert_passed([_replace(passed(number, number, None), decided_at=number * 100)])
+        assert await transaction.prune([Past("s", 0, 100), Past("none", 9999, 0)]) == 0
+        assert await transaction.prune([Past("s", 300, 100)]) == 1  # run 2, by age
+        assert [r.nominal for r in await transaction.runs("s", 9)] == [6, 5, 4, 3, 1]
+        assert await transaction.attempts("run-s-2") == []
+        assert await transaction.prune([Past("s", 0, 2)]) == 3  # runs 3 and 4, and a range, by number
+        assert [r.nominal for r in await transaction.runs("s", 9)] == [6, 5, 1]
+        assert [p.first for p in await transaction.passed_over("s", 9)] == [30, 20]
+
+
+def node(epoch: int, name: str = "one") -> Node:
+    return Node(epoch=epoch, name=name, actions=("a", "b"), tzdata="2026a", started_at=5)
+
+
+async def test_a_node_says_what_it_can_run_and_is_buried_when_nothing_of_its_is_left(store: Store):
+    await store.announce(node(7))
+    assert await store.renew(7)
+    assert await store.nodes() == [node(7)]
+    await store.announce(_replace(node(7), actions=("c",)))
+    assert [n.actions for n in await store.nodes()] == [("c",)]
+    async with store.transaction() as transaction:
+        await transaction.insert_runs([run(1)])
+    await store.bury([7])
+    assert len(await store.nodes()) == 1
+    async with store.transaction() as transaction:
+        await transaction.finish([ended(1)])
+    await store.bury([7])
+    assert await store.nodes() == []
 
 
 async def test_the_life_of_a_node_is_known_by_a_lock(tmp_path: Path):
@@ -186,23 +340,23 @@ async def test_the_life_of_a_node_is_known_by_a_lock(tmp_path: Path):
     one, other = SqliteStore(path), SqliteStore(path)
     await one.open(lambda: None)
     await other.open(lambda: None)
-    await one.announce(4)
-    assert await other.living([4, 5]) == {4}
+    await one.announce(node(4))
+    assert [n.alive for n in await other.nodes()] == [True]
     await one.close()
-    assert await other.living([4, 5]) == set()
+    assert [n.alive for n in await other.nodes()] == [False]
     await other.close()
 
 
-async def test_the_life_of_a_node_is_known_by_its_lease(postgres: str, monkeypatch: pytest.MonkeyPatch):
+async def test_the_life_of_a_node_is_known_by_its_lease(postgres: str):
     one, other = PostgresStore(postgres), PostgresStore(postgres)
     await one.open(lambda: None)
     await other.open(lambda: None)
-    await one.announce(4)
+    await one.announce(node(4))
     assert await one.renew(4)
-    assert await other.living([4, 5]) == {4}
-    monkeypatch.setattr("horae.store.postgres.LEASE", -1.0)
+    assert [n.alive for n in await other.nodes()] == [True]
+    one.lease = -1.0
     assert await one.renew(4)  # now its deadline has passed
-    assert await other.living([4, 5]) == set()
+    assert [n.alive for n in await other.nodes()] == [False]
     assert not await one.renew(4)  # too late: others may have taken its runs
     await one.close()
     await other.close()
@@ -212,15 +366,28 @@ async def test_a_schedule_that_one_node_decides_is_passed_by_by_another(postgres
     one, other = PostgresStore(postgres), PostgresStore(postgres)
     await one.open(lambda: None)
     await other.open(lambda: None)
+    now = await one.time() or 0
     async with one.transaction() as setup:
-        for name in "abc":
-            await setup.put_schedule(schedule(name), 1)
+        await setup.insert_schedules((schedule(name), number) for number, name in enumerate("abc"))
     async with one.transaction() as first:
-        assert [s.id for s in await first.due(5, 2)] == ["a", "b"]
+        assert [s.id for s in await first.due(now, 2)] == ["a", "b"]
         async with other.transaction() as second:
-            assert [s.id for s in await second.due(5, 9)] == ["c"]
+            assert [s.id for s in await second.due(now, 9)] == ["c"]
     await one.close()
     await other.close()
+
+
+async def test_a_node_whose_clock_is_off_decides_nothing(postgres: str):
+    store = PostgresStore(postgres)
+    await store.open(lambda: None)
+    now = await store.time() or 0
+    async with store.transaction() as transaction:
+        await transaction.insert_schedules([(schedule("s"), 1)])
+    for off in (-5000, 5000):
+        with pytest.raises(ClockOffError, match="off the database's"):
+            async with store.transaction() as transaction:
+                await transaction.due(now + off, 9)
+    await store.close()
 
 
 async def test_one_node_wakes_another(postgres: str):
@@ -249,8 +416,25 @@ def test_both_dialects_have_the_same_queries():
         for folder in ("sqlite", "postgres")
     }
     # PostgreSQL has leases, notifications and a clock of its own; a file has locks of the operating system.
-    extra = {"announce.sql", "renew.sql", "living.sql", "notify.sql", "time.sql"}
+    extra = {"renew.sql", "notify.sql", "time.sql"}
     assert names["postgres"] - extra == names["sqlite"]
+    port = (resources.files("horae.store") / "port.py").read_text("utf-8")
+    used = set(re.findall(r'"([a-z_]+)"', port))
+    for name in names["sqlite"] - {
+        "nodes.sql",
+        "insert_node.sql",
+        "delete_node.sql",
+        "version.sql",
+        "set_version.sql",
+    }:
+        assert name.removesuffix(".sql") in used, name  # no query that nobody asks
+
+
+def test_parameters_are_numbered_in_the_order_of_their_first_use():
+    text, names = prepared("look_now")
+    assert names == ("now", "ids")
+    assert "$1::bigint" in text
+    assert ":" not in text.replace("::", "").replace("something happened to: ", "")
 
 
 @pytest.mark.parametrize(

@@ -3,105 +3,364 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import heapq
 import inspect
+import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any
 
 import msgspec
 
-from horae.model import Run
+from horae.errors import NotStartedError
+from horae.model import AUTOMATIC, Ended, Ending, Last, Reason, Run, Timeouts
+from horae.spec import slot_key
+
+LONGEST_RESULT = 1024 * 1024
+LONGEST_FAILURE = 10_000
+_NO_TIMEOUTS = Timeouts()
+_encode = msgspec.json.Encoder().encode
 
 
-class Context(msgspec.Struct, frozen=True, kw_only=True):
+class Context:
     """What an action gets to know about its run."""
 
-    schedule_id: str
-    run_id: str
-    key: str
-    """The same for every attempt of the same slot, and for no other: use it to make effects idempotent."""
-    attempt: int
-    nominal: datetime
-    """The time that the schedule names."""
-    fire_time: datetime
-    """The nominal time, moved by jitter."""
-    input: Any = None
+    __slots__ = ("_beat", "_last", "_run", "_stop_requested")
 
+    def __init__(
+        self,
+        run: Run,
+        last: Last | None = None,
+        beat: Callable[[], None] | None = None,
+        stop_requested: Callable[[], bool] | None = None,
+    ) -> None:
+        self._run = run
+        self._last = last
+        self._beat = beat
+        self._stop_requested = stop_requested
 
-class Finished(msgspec.Struct, frozen=True):
-    """How an attempt of a run ended: with a result as JSON, or with a failure in words."""
+    @property
+    def schedule_id(self) -> str:
+        """The schedule it belongs to."""
+        return self._run.schedule_id
 
-    run: Run
-    result: str | None
-    failure: str | None
-    stopped: bool = False
+    @property
+    def run_id(self) -> str:
+        """The same for every attempt of the run."""
+        return self._run.id
+
+    @property
+    def action_id(self) -> str:
+        """The id that was known ahead: the base id and the nominal time."""
+        return self._run.action_id
+
+    @property
+    def key(self) -> str:
+        """The same for every attempt of the same slot, and for no other: use it to make effects idempotent."""
+        run = self._run
+        return slot_key(run.schedule_id, run.nominal) if run.origin == AUTOMATIC else run.id
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt this is, counted from 1."""
+        return self._run.attempt
+
+    @property
+    def origin(self) -> str:
+        """What brought it about: ``automatic``, ``trigger:…`` or ``backfill:…``."""
+        return self._run.origin
+
+    @property
+    def nominal(self) -> datetime:
+        """The time that the schedule names."""
+        return datetime.fromtimestamp(self._run.nominal, UTC)
+
+    @property
+    def fire_time(self) -> datetime:
+        """The nominal time, moved by jitter."""
+        return datetime.fromtimestamp(self._run.fire_at / 1000, UTC)
+
+    @property
+    def input(self) -> Any:  # noqa: ANN401 - any JSON
+        """What the schedule, the trigger or the backfill gave it."""
+        return self._run.input
+
+    @property
+    def last_result(self) -> Any:  # noqa: ANN401 - any JSON
+        """What the latest run of the schedule that ended well returned."""
+        return (
+            None
+            if self._last is None or self._last.result is None
+            else msgspec.json.decode(self._last.result)
+        )
+
+    @property
+    def last_failure(self) -> str | None:
+        """How the latest run of the schedule failed; ``None`` if it ended well."""
+        return None if self._last is None else self._last.failure
+
+    def heartbeat(self) -> None:
+        """A sign of life: call it now and then in long work that has a heartbeat timeout."""
+        if self._beat is not None:
+            self._beat()
+
+    def stop_requested(self) -> bool:
+        """Whether the run was asked to stop. A coroutine is cancelled; a plain function looks here."""
+        return self._stop_requested is not None and self._stop_requested()
 
 
 ActionFunction = Callable[[Context], Awaitable[Any]] | Callable[[Context], Any]
+Key = tuple[str, int]
+
+
+class _Held:
+    """An attempt that is going on."""
+
+    __slots__ = ("_now", "beat_at", "reason", "run", "stop", "task", "threaded", "timed_out", "timeouts")
+
+    def __init__(self, run: Run, timeouts: Timeouts, now: Callable[[], int], *, threaded: bool) -> None:
+        self.run = run
+        self.timeouts = timeouts
+        self.threaded = threaded
+        self.task: asyncio.Task[None] | None = None
+        self.stop = ""
+        self.timed_out = False
+        self.reason: Reason | None = None
+        self.beat_at = 0
+        self._now = now
+
+    def beat(self) -> None:
+        self.beat_at = self._now()
+
+    def stop_requested(self) -> bool:
+        return bool(self.stop)
 
 
 class FunctionExecutor:
-    """Runs actions of this program, and collects how they ended."""
+    """Runs actions of this program, and collects how they ended.
 
-    def __init__(self, actions: Mapping[str, ActionFunction], wake: Callable[[], None]) -> None:
-        self._actions = actions
+    Time is that of the engine: timeouts are enforced when it asks.
+    """
+
+    def __init__(
+        self, wake: Callable[[], None], now: Callable[[], int], *, concurrency: int, terminate: int
+    ) -> None:
         self._wake = wake
-        self._tasks: dict[tuple[str, int], asyncio.Task[None]] = {}
-        self._finished: deque[Finished] = deque()
+        self._now = now
+        self._concurrency = concurrency
+        self._terminate = terminate
+        self._actions: dict[str, tuple[ActionFunction, bool]] = {}
+        self._held: dict[Key, _Held] = {}
+        self._ended: deque[Ended] = deque()
+        self._deadlines: list[tuple[int, int, str, Key]] = []
+        self._numbers = count()
+
+    def register(self, name: str, function: ActionFunction) -> None:
+        """Let runs refer to a function by a name."""
+        waits = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+            getattr(function, "__call__", None)  # noqa: B004 - whether calling it makes a coroutine
+        )
+        self._actions[name] = (function, waits)
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The names of what can be run here."""
+        return tuple(sorted(self._actions))
+
+    @property
+    def room(self) -> int:
+        """How many more attempts may begin."""
+        return max(self._concurrency - len(self._held), 0)
 
     @property
     def tasks(self) -> list[asyncio.Task[None]]:
         """What is going on."""
-        return list(self._tasks.values())
+        return [held.task for held in self._held.values() if held.task is not None]
 
     @property
-    def known(self) -> set[tuple[str, int]]:
+    def known(self) -> set[Key]:
         """The attempts that are going on, or have ended and are not recorded yet."""
-        return set(self._tasks) | {(each.run.id, each.run.attempt) for each in self._finished}
+        return set(self._held) | {(each.run.id, each.run.attempt) for each in self._ended}
 
-    def launch(self, run: Run, action: str, key: str) -> None:
+    def can_run(self, action: str) -> bool:
+        """Whether an action of this name was registered."""
+        return action in self._actions
+
+    def launch(self, run: Run, timeouts: Timeouts = _NO_TIMEOUTS, last: Last | None = None) -> None:
         """Begin an attempt whose claim is durable."""
-        context = Context(
-            schedule_id=run.schedule_id, run_id=run.id, key=key, attempt=run.attempt, input=run.input,
-            nominal=datetime.fromtimestamp(run.nominal, UTC),
-            fire_time=datetime.fromtimestamp(run.fire_at / 1000, UTC),
-        )  # fmt: skip
-        task = asyncio.create_task(self._attempt(run, action, context), name=f"horae:{run.schedule_id}")
-        self._tasks[run.id, run.attempt] = task
+        key = (run.id, run.attempt)
+        function, waits = self._actions.get(run.action, (_unknown, True))
+        held = _Held(run, timeouts, self._now, threaded=not waits)
+        self._held[key] = held
+        context = Context(run, last, held.beat, held.stop_requested)
+        held.task = asyncio.create_task(self._attempt(key, held, function, context), name=run.action_id)
+        if timeouts.run is not None or timeouts.heartbeat is not None:
+            self._watch(key, held)
 
-    async def _attempt(self, run: Run, action: str, context: Context) -> None:
-        result: str | None = None
-        failure: str | None = None
-        stopped = False
+    def _watch(self, key: Key, held: _Held) -> None:
+        """An attempt that has its time."""
+        held.beat()
+        for kind, span in (("run", held.timeouts.run), ("heartbeat", held.timeouts.heartbeat)):
+            if span is not None:
+                self._deadline(held.beat_at + span, kind, key)
+
+    async def _attempt(self, key: Key, held: _Held, function: ActionFunction, context: Context) -> None:
         try:
-            result = msgspec.json.encode(await self._call(action, context)).decode()
-        except asyncio.CancelledError:
-            failure, stopped = "the run was stopped", True
-        except (Exception, SystemExit, KeyboardInterrupt) as error:
-            failure = f"{type(error).__name__}: {error}"
-        self._finished.append(Finished(run, result, failure, stopped))
-        self._tasks.pop((run.id, run.attempt), None)
-        self._wake()
-
-    async def _call(self, action: str, context: Context) -> Any:  # noqa: ANN401 - an action returns what it likes
-        function = self._actions.get(action)
-        if function is None:
-            raise LookupError(f'no action "{action}" is registered in this program')
-        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
-            return await function(context)
-        return await asyncio.to_thread(function, context)
+            ended = _returned(held, await _call(function, context, threaded=held.threaded))
+        except BaseException as error:
+            ended = _raised(held, error)
+        if self._held.pop(key, None) is held:  # else it was given up before, and its end is known
+            self._ended.append(ended)
+            self._wake()
 
     def stop(self, run: Run) -> None:
-        """Ask a run to stop; it ends when its action does."""
-        if task := self._tasks.get((run.id, run.attempt)):
-            task.cancel()
+        """Ask a run to stop, or make it; its node gives it some time, and then gives it up."""
+        held = self._held.get((run.id, run.attempt))
+        if held is None or held.stop in {run.stop, "terminate"}:
+            return
+        held.run = msgspec.structs.replace(held.run, stop=run.stop)
+        held.reason = Reason(run.reason) if run.reason else Reason.CANCELLED
+        self._stop(held, run.stop, self._terminate if run.stop == "terminate" else held.timeouts.cancel)
 
-    def finished(self) -> list[Finished]:
+    def stop_all(self, reason: Reason) -> None:
+        """Stop everything: this program ends, or may not go on with what it holds."""
+        for held in list(self._held.values()):
+            held.reason = reason
+            self._stop(held, "terminate", self._terminate)
+
+    def _stop(self, held: _Held, how: str, grace: int) -> None:
+        held.stop = how
+        if held.task is not None and not held.threaded:
+            held.task.cancel()
+        self._deadline(self._now() + grace, "end", (held.run.id, held.run.attempt))
+
+    def _deadline(self, at: int, kind: str, key: Key) -> None:
+        heapq.heappush(self._deadlines, (at, next(self._numbers), kind, key))
+
+    def next_deadline(self) -> int | None:
+        """When to enforce timeouts again."""
+        return self._deadlines[0][0] if self._deadlines else None
+
+    def enforce(self, now: int) -> None:
+        """Stop what takes too long, and give up what does not stop."""
+        while self._deadlines and self._deadlines[0][0] <= now:
+            _, _, kind, key = heapq.heappop(self._deadlines)
+            held = self._held.get(key)
+            if held is None:
+                continue
+            if kind == "end":
+                self._give_up(key, held)
+            elif kind == "heartbeat" and now - held.beat_at < (held.timeouts.heartbeat or 0):
+                self._deadline(held.beat_at + (held.timeouts.heartbeat or 0), "heartbeat", key)
+            elif not held.timed_out and not held.stop:
+                held.timed_out = True
+                held.reason = Reason.RUN_TIMEOUT if kind == "run" else Reason.HEARTBEAT_TIMEOUT
+                self._stop(held, "cancel", self._terminate)
+
+    def _give_up(self, key: Key, held: _Held) -> None:
+        """It did not stop in time. A coroutine is cancelled once more; a thread goes on, and nobody listens to it."""
+        if held.stop == "cancel" and not held.timed_out:
+            held.run = msgspec.structs.replace(held.run, stop="terminate")
+            self._stop(held, "terminate", self._terminate)
+            return
+        del self._held[key]
+        if held.task is not None:
+            held.task.cancel()
+        self._ended.append(_stopped(held, "it did not stop when it was asked to"))
+
+    def give_up_all(self) -> None:
+        """Wait for nothing that was made to stop."""
+        for key, held in list(self._held.items()):
+            self._give_up(key, held)
+
+    def ended(self) -> list[Ended]:
         """What has ended and is not recorded yet."""
-        return list(self._finished)
+        return list(self._ended)
 
-    def forget(self, recorded: list[Finished]) -> None:
-        """These were recorded: the first ones that had ended."""
-        for _ in recorded:
-            self._finished.popleft()
+    def forget(self, recorded: int) -> None:
+        """So many were recorded: the first ones that had ended."""
+        for _ in range(recorded):
+            self._ended.popleft()
+
+    def refuse(self, run: Run) -> None:
+        """An attempt that must not begin any more."""
+        self._ended.append(Ended(run=run, ending=Ending.UNLAUNCHED))
+
+
+async def _unknown(context: Context) -> None:
+    raise NotStartedError(
+        f'the action of "{context.schedule_id}" is not registered in this program', permanent=True
+    )
+
+
+async def _call(function: ActionFunction, context: Context, *, threaded: bool) -> Any:  # noqa: ANN401 - what it likes
+    """Call an action; a plain function in a thread of its own, which ends with the program whatever it does."""
+    if not threaded:
+        return await function(context)
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def settle(result: object, error: BaseException | None) -> None:
+        if not done.done():
+            done.set_result((result, error))
+
+    def work() -> None:
+        result: object = None
+        raised: BaseException | None = None
+        try:
+            result = function(context)
+        except BaseException as error:
+            raised = error
+        try:
+            loop.call_soon_threadsafe(settle, result, raised)
+        except RuntimeError:  # the program has ended meanwhile
+            return
+
+    run = contextvars.copy_context().run
+    threading.Thread(target=run, args=(work,), name=f"horae:{context.action_id}", daemon=True).start()
+    result, error = await done
+    if error is not None:
+        raise error
+    if inspect.iscoroutine(result):
+        result.close()
+        raise TypeError("the action returned a coroutine: define it with `async def`")
+    return result
+
+
+def _returned(held: _Held, value: object) -> Ended:
+    if held.timed_out:
+        return _stopped(held, "it ended after its time was up")
+    result = None if value is None else _encode(value).decode()
+    if result is not None and len(result) > LONGEST_RESULT:
+        raise ValueError(f"the result has {len(result)} characters, and {LONGEST_RESULT} are kept at most")
+    return Ended(run=held.run, ending=Ending.RETURNED, result=result)
+
+
+def _raised(held: _Held, error: BaseException) -> Ended:
+    failure = _words(error)
+    if held.timed_out or held.stop:
+        return _stopped(held, "" if isinstance(error, asyncio.CancelledError) else failure)
+    names = tuple(kind.__name__ for kind in type(error).__mro__)
+    if isinstance(error, NotStartedError):
+        return Ended(
+            run=held.run, ending=Ending.REFUSED, failure=failure, errors=names, permanent=error.permanent
+        )
+    return Ended(run=held.run, ending=Ending.RAISED, failure=failure, errors=names)
+
+
+def _stopped(held: _Held, failure: str) -> Ended:
+    ending = Ending.TIMED_OUT if held.timed_out else Ending.STOPPED
+    return Ended(run=held.run, ending=ending, failure=failure or None, reason=held.reason)
+
+
+def _words(error: BaseException) -> str:
+    """An exception as a text that every database takes: not too long, no half characters, no NUL."""
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception:
+        text = type(error).__name__
+    text = text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")
+    return text if len(text) <= LONGEST_FAILURE else f"{text[:LONGEST_FAILURE]}…"

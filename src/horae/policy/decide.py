@@ -1,253 +1,315 @@
-"""The decision for one schedule: its due slots and its waiting runs, given what is running.
+"""The decision for one schedule: its due slots, its backfills and its waiting runs, given what is running.
 
-A pure function of the schedule, its open runs and the time. The engine writes what it says, in one transaction, and only
-then starts anything.
+A pure function of the schedule, its open runs and backfills, and the time. The engine writes what it says, in one transaction,
+and only then starts anything. Deciding is not claiming: what is released is ``starting`` until a node takes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import sha256
-from uuid import UUID
 
 import msgspec
 
 from horae.model import (
     AUTOMATIC,
+    Backfill,
+    BackfillStatus,
     CatchUp,
-    PassedOver,
+    CatchUpPolicy,
+    Limits,
+    Overlap,
+    Policies,
     Reason,
     Run,
     Schedule,
     State,
     Status,
+    Tally,
+    WhenFull,
 )
+from horae.policy import backfill as backfiller
+from horae.policy import pause
 from horae.policy.due import Due, Passed, Slot, find_due, pass_over
+from horae.policy.ledger import Decision, Ledger, new_run
 from horae.policy.overlap import Start, Verdict, judge_overlap
 from horae.spec import Spec
 
-
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be written for one schedule, and then started."""
-
-    new: tuple[Run, ...] = ()
-    """Runs that did not exist, waiting or released."""
-    changed: tuple[Run, ...] = ()
-    """Waiting runs that are released, or will never run."""
-    passed: tuple[PassedOver, ...] = ()
-    stop: tuple[Run, ...] = ()
-    """Running runs that are asked to stop."""
-    state: State
-    cursor: int
-    next_at: int | None
-    """When this schedule must be looked at again, if nothing happens to it before."""
+DEFAULT_LIMITS = Limits()
+_NOT_LATE = CatchUpPolicy()
+_PLAIN = State()
+_ONE_STARTED = Tally(started=1)
+_replace = msgspec.structs.replace
 
 
-def run_id(schedule_id: str, incarnation: int, nominal: int, origin: str) -> str:
-    """The identity of a slot's run: computed, so that nobody can make two."""
-    digest = sha256(
-        f"{schedule_id}:{incarnation}:{nominal}:{origin}".encode("utf-8", "surrogatepass")
-    ).digest()
-    return str(UUID(bytes=digest[:16], version=5))
-
-
-def decide(schedule: Schedule, spec: Spec, runs: Sequence[Run], now: int, epoch: int) -> Decision:
+def decide(
+    schedule: Schedule,
+    spec: Spec,
+    runs: Sequence[Run],
+    now: int,
+    *,
+    backfills: Sequence[Backfill] = (),
+    limits: Limits = DEFAULT_LIMITS,
+) -> Decision:
     """Decide for a schedule at a time. ``runs`` are its open ones, oldest first."""
-    state = _resumed(schedule.state, now)
-    due = _due(schedule, state, spec, now)
-    found = [_pending(schedule, slot) for slot in due.slots]
-    fresh, refused = _without_overflow(schedule, runs, found)
-    candidates = [run for run in [*runs, *fresh] if _is_waiting(run) and run.start_at <= now]
-    expired = [run for run in candidates if _is_expired(schedule, run, now)]
-    waiting = _startable(state, [run for run in candidates if run not in expired])
-    going_on = [run for run in runs if not _is_waiting(run)]
-    verdict = judge_overlap(
-        [Start(run.id, run.overlap) for run in waiting], len(going_on), schedule.policies.max_concurrent
-    )
-    outcome = _Outcome(schedule, spec, now, epoch, {run.id for run in found})
-    outcome.apply(verdict, waiting)
-    outcome.end(expired, Status.MISSED, Reason.LATE)
-    outcome.end(refused, Status.DROPPED, Reason.BUFFER_FULL)
-    outcome.keep([run for run in fresh if run not in waiting and run not in expired])
-    stopping = verdict.cancel or verdict.terminate
-    retries = [run for run in going_on if run.status is Status.PENDING]
-    if stopping:
-        outcome.end(retries, Status.CANCELLED, Reason.REPLACED)
-    else:
-        outcome.release([run for run in retries if run.start_at <= now])
-    state = _counted(state, outcome.released)
-    return Decision(
-        new=tuple(outcome.new),
-        changed=tuple(outcome.changed),
-        passed=(*(_passed_over(schedule, spec, p, now) for p in due.passed), *outcome.passed()),
-        stop=tuple(run for run in going_on if run.status is not Status.PENDING) if stopping else (),
-        state=state,
-        cursor=due.cursor,
-        next_at=_next_look(
-            now,
-            [due.next_fire, state.paused_until, *(run.start_at for run in [*runs, *outcome.new])],
-            # More is due than a pass takes, or something was held back, or waits behind a retry given up.
-            again=(due.next_fire is not None and due.next_fire <= now)
-            or (stopping and bool(retries))
-            or (len(waiting) + len(expired) < len(candidates) and _may_start(state)),
-        ),
-    )
+    if not runs and not backfills and schedule.state == _PLAIN:
+        usual = _usual(schedule, spec, now, limits)
+        if usual is not None:
+            return usual
+    return _Look(schedule, spec, runs, now, limits).decide(backfills)
 
 
-def _next_look(now: int, moments: Sequence[int | None], *, again: bool) -> int | None:
-    """The earliest of some moments that are still to come."""
-    return now if again else min((at for at in moments if at is not None and at > now), default=None)
+def _usual(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Decision | None:
+    """The case that must be fast: nothing is open, one slot is due and on time, so it starts, whatever the policies.
+
+    It says nothing that the general way would not say; a test holds the two together.
+    """
+    due = _due(schedule, spec, now, limits)
+    if len(due.slots) != 1 or due.passed or schedule.policies.timeouts.start is not None:
+        return None
+    slot = due.slots[0]
+    if slot.start_at > now or (due.next_fire is not None and due.next_fire <= now):
+        return None
+    run = _replace(new_run(schedule, slot, AUTOMATIC, schedule.policies.overlap), status=Status.STARTING)
+    return Decision(new=(run,), state=_PLAIN, cursor=due.cursor, next_at=due.next_fire, tally=_ONE_STARTED)
 
 
-def _startable(state: State, runs: list[Run]) -> list[Run]:
-    """The runs that may start now: manual ones always, automatic ones unless paused, and as many as are left."""
-    left = state.remaining
-    startable = []
-    for run in runs:
-        if run.origin == AUTOMATIC:
-            if not _may_start(state) or left == 0:
+class _Look:
+    """One look at a schedule, the general way. What is found on the way is kept here; it ends with a decision."""
+
+    def __init__(self, schedule: Schedule, spec: Spec, runs: Sequence[Run], now: int, limits: Limits) -> None:
+        self.runs, self.now, self.limits, self.spec = runs, now, limits, spec
+        self.ledger = Ledger(schedule, spec, now)
+        self.passed: tuple[Passed, ...] = ()
+        if pause.is_over(schedule.state, now):
+            resumed = pause.resume(schedule, spec, schedule.state.paused_until or now)
+            self.passed = resumed.passed
+            schedule = _replace(schedule, state=resumed.state, cursor=resumed.cursor)
+        self.schedule = schedule
+        self.state = schedule.state
+        self.due = _due(schedule, spec, now, limits)
+        self.steps: list[backfiller.Step] = []
+        self.again = False
+        """Whether there is more to decide at once."""
+
+    def decide(self, backfills: Sequence[Backfill]) -> Decision:
+        self.skip_next()
+        self.take()
+        self.go_on_with(backfills)
+        waiting = self.startable()
+        asked = self.judge(waiting)
+        self.count()
+        self.again = self.again or (
+            self.due.next_fire is not None and self.due.next_fire <= self.now and not self.state.held
+        )
+        state, next_at, remove = self.finish()
+        return self.ledger.decision(
+            state=state,
+            cursor=self.due.cursor,
+            next_at=next_at,
+            passed=(*self.passed, *self.due.passed),
+            stop=asked,
+            backfills=tuple(step.backfill for step in self.steps if step.moved),
+            remove=remove,
+        )
+
+    def skip_next(self) -> None:
+        """The slots that somebody asked to pass over."""
+        if self.state.skip_next and self.due.slots:
+            skipped = self.due.slots[: self.state.skip_next]
+            self.ledger.pass_slots(skipped, Status.SKIPPED, Reason.SKIP_NEXT)
+            self.due = _replace(self.due, slots=self.due.slots[len(skipped) :])
+            self.state = _replace(self.state, skip_next=self.state.skip_next - len(skipped))
+
+    def take(self) -> None:
+        """At most so many automatic starts wait: the others are dropped, or stay due until there is room."""
+        policies, slots = self.schedule.policies, self.due.slots
+        most = self.limits.max_pending if policies.max_pending is None else policies.max_pending
+        room = max(most - self.pending, 0)
+        taken, over = slots[:room], slots[room:]
+        held = bool(over) and policies.when_full is WhenFull.WAIT
+        if held:
+            # Everything before the first that stays due is decided.
+            self.due = _replace(self.due, slots=taken, cursor=over[0].nominal - 1, next_fire=over[0].fire_at)
+        else:
+            self.ledger.pass_slots(over, Status.DROPPED, Reason.BUFFER_FULL)
+        # Slots that stayed due are not late, until the cursor has come up with the time.
+        caught_up = self.due.next_fire is None or self.due.next_fire > self.now
+        if held is not self.state.held and (held or caught_up):
+            self.state = _replace(self.state, held=held)
+        for slot in taken:
+            self.ledger.add(new_run(self.schedule, slot, AUTOMATIC, policies.overlap))
+
+    @property
+    def pending(self) -> int:
+        return sum(run.status is Status.PENDING for run in self.runs)
+
+    def go_on_with(self, backfills: Sequence[Backfill]) -> None:
+        """What the schedule's backfills add in this pass, after the automatic starts."""
+        if not backfills:
+            return
+        self.steps = backfiller.advance(
+            backfills, self.spec, self.now, self.limits, waiting=self.pending, reserve=len(self.ledger.added)
+        )
+        for step in self.steps:
+            each = step.backfill
+            for nominal in step.nominals:
+                slot = Slot(nominal, self.now, self.now)
+                run = new_run(self.schedule, slot, f"backfill:{each.id}", each.overlap)
+                own = run.input if each.input is None else each.input
+                self.ledger.add(_replace(run, input=own, author=each.author, note=each.note))
+            self.again = self.again or (bool(step.nominals) and each.status is BackfillStatus.OPEN)
+
+    def startable(self) -> list[Run]:
+        """The starts that may be released now; what waited too long, or is not wanted any more, never is."""
+        runs = [*self.runs, *self.ledger.added]
+        candidates = [run for run in runs if not has_begun(run) and run.start_at <= self.now]
+        self.withhold_by_time(candidates)
+        self.withhold_by_state(candidates)
+        left = self.state.remaining
+        startable = []
+        for run in candidates:
+            if run.status is not Status.PENDING or self.ledger.has_ended(run):
                 continue
-            left = None if left is None else left - 1
-        startable.append(run)
-    return startable
+            if run.origin == AUTOMATIC and left is not None:
+                left -= 1
+                if left < 0:  # judged when it is known how many of the others were released
+                    self.again = True
+                    continue
+            startable.append(run)
+        return startable
+
+    def withhold_by_time(self, runs: list[Run]) -> None:
+        """Starts that waited too long never run: by their own timeout, or by the catch-up window."""
+        timeout = self.schedule.policies.timeouts.start
+        if timeout is not None:
+            overdue = [run for run in runs if self.now - run.start_at >= timeout]
+            self.ledger.end(overdue, Status.TIMED_OUT, Reason.START_TIMEOUT)
+        expired = [
+            run
+            for run in runs
+            if run.status is Status.PENDING
+            and _is_expired(self.schedule.policies, run, self.now)
+            and not self.ledger.has_ended(run)
+        ]
+        self.ledger.end(expired, Status.MISSED, Reason.LATE)
+
+    def withhold_by_state(self, runs: list[Run]) -> None:
+        """Manual starts go ahead always; automatic ones that wait are gone with a pause, and with the last of a limit."""
+        state = self.state
+        if not state.paused and state.remaining != 0:
+            return
+        withheld = [
+            run
+            for run in runs
+            if run.origin == AUTOMATIC
+            and not self.ledger.has_ended(run)
+            and (state.paused or run.status is Status.PENDING)  # what was released has been counted
+        ]
+        self.ledger.end(withheld, Status.SKIPPED, Reason.PAUSED if state.paused else Reason.LIMIT_REACHED)
+
+    def judge(self, waiting: list[Run]) -> tuple[Run, ...]:
+        """Overlap: release, keep, skip, replace; and let retries whose time has come begin. What must stop is returned."""
+        ledger, policies = self.ledger, self.schedule.policies
+        going_on = [run for run in self.runs if not _is_waiting(run) and not ledger.has_ended(run)]
+        retries = [run for run in going_on if run.status is Status.PENDING]
+        ready = [run for run in retries if run.start_at <= self.now]
+        if policies.retry.preempted and retries and waiting:
+            if ready:  # one attempt serves both
+                served = [run for run in waiting if run.origin == AUTOMATIC]
+                ledger.end(served, Status.SKIPPED, Reason.SERVED)
+            else:
+                ledger.end(retries, Status.FAILED, Reason.PREEMPTED)
+            waiting = [run for run in waiting if not ledger.has_ended(run)]
+            going_on = [run for run in going_on if not ledger.has_ended(run)]
+        free = sum(run.overlap is Overlap.ALLOW_ALL for run in going_on)
+        starts = [Start(run.id, run.overlap) for run in waiting]
+        verdict = judge_overlap(starts, len(going_on) - free, policies.max_concurrent, free=free)
+        ledger.apply(verdict, waiting)
+        asked = self.make_way(verdict, going_on) if verdict.cancel or verdict.terminate else ()
+        ledger.release([run for run in ready if not ledger.has_ended(run)])
+        return asked
+
+    def make_way(self, verdict: Verdict, going_on: list[Run]) -> tuple[Run, ...]:
+        """What stands in the way of a start that replaces it: asked to stop, or given up if nobody works on it."""
+        how = "terminate" if verdict.terminate else "cancel"
+        blocking = [run for run in going_on if run.overlap is not Overlap.ALLOW_ALL]
+        idle = [run for run in blocking if run.status is not Status.RUNNING]
+        self.ledger.end(idle, Status.CANCELLED, Reason.REPLACED)
+        self.again = self.again or bool(idle)
+        return tuple(
+            _replace(run, stop=how, reason=Reason.REPLACED)
+            for run in blocking
+            if run.status is Status.RUNNING and run.stop not in {how, "terminate"}
+        )
+
+    def count(self) -> None:
+        """The automatic starts that were released count towards the limit; further attempts of a run do not."""
+        if self.state.remaining is not None:
+            started = sum(run.origin == AUTOMATIC and run.attempt == 0 for run in self.ledger.released)
+            self.state = _replace(self.state, remaining=self.state.remaining - started)
+
+    def finish(self) -> tuple[State, int | None, bool]:
+        """When to look again. A schedule with nothing left to do is kept for a while after the last thing that happened."""
+        state = self.state
+        if self.again or not self.is_finished:
+            state = state if state.completed_at is None else _replace(state, completed_at=None)
+            return state, self.now if self.again else self.next_look(), False
+        completed_at = self.now if state.completed_at is None else state.completed_at
+        keep = self.schedule.policies.keep_finished
+        until = None if keep is None else completed_at + keep
+        return _replace(state, completed_at=completed_at), until, until is not None and until <= self.now
+
+    @property
+    def is_finished(self) -> bool:
+        """Nothing left to fire, nothing waiting or running. What is paused, at its limit, or never meant to fire is not."""
+        if self.due.next_fire is not None or self.state.paused or self.state.remaining == 0:
+            return False
+        if self.spec.is_empty or any(step.backfill.status is BackfillStatus.OPEN for step in self.steps):
+            return False
+        return all(self.ledger.has_ended(run) for run in [*self.runs, *self.ledger.added])
+
+    def next_look(self) -> int | None:
+        """The earliest of the moments ahead at which something changes by itself."""
+        state, timeout = self.state, self.schedule.policies.timeouts.start
+        moments = [None if state.held else self.due.next_fire, state.paused_until if state.paused else None]
+        for run in [*self.runs, *self.ledger.added]:
+            if run.status is Status.PENDING:
+                moments.append(run.start_at)
+            if timeout is not None and not has_begun(run):
+                moments.append(run.start_at + timeout)
+        return min((at for at in moments if at is not None and at > self.now), default=None)
 
 
-def _may_start(state: State) -> bool:
-    """Whether automatic starts are released at all."""
-    return not state.paused and state.remaining != 0
-
-
-def _counted(state: State, released: list[Run]) -> State:
-    """The automatic starts that were released count towards the limit; further attempts of a run do not."""
-    if state.remaining is None:
-        return state
-    started = sum(run.origin == AUTOMATIC and run.attempt == 1 for run in released)
-    return msgspec.structs.replace(state, remaining=state.remaining - started)
-
-
-def _resumed(state: State, now: int) -> State:
-    """A pause with an end is over when that has come."""
-    if state.paused and state.paused_until is not None and state.paused_until <= now:
-        return msgspec.structs.replace(state, paused=False, paused_until=None)
-    return state
-
-
-def _due(schedule: Schedule, state: State, spec: Spec, now: int) -> Due:
+def _due(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Due:
     """While paused nothing automatic is decided; at the limit time goes by."""
+    state, policies = schedule.state, schedule.policies
     if state.paused:
         return Due((), (), schedule.cursor, None)
     if state.remaining == 0:
         return pass_over(spec, schedule.id, schedule.cursor, now, Reason.LIMIT_REACHED)
-    return find_due(spec, schedule.id, schedule.cursor, now, schedule.policies.catch_up)
+    catch_up = _NOT_LATE if state.held else policies.catch_up
+    return find_due(
+        spec, schedule.id, schedule.cursor, now, catch_up,
+        limit=limits.catch_up_per_pass, consent=policies.backfill_limit,
+    )  # fmt: skip
 
 
-def _pending(schedule: Schedule, slot: Slot) -> Run:
-    return Run(
-        id=run_id(schedule.id, schedule.incarnation, slot.nominal, AUTOMATIC),
-        schedule_id=schedule.id,
-        incarnation=schedule.incarnation,
-        nominal=slot.nominal,
-        origin=AUTOMATIC,
-        overlap=schedule.policies.overlap,
-        status=Status.PENDING,
-        fire_at=slot.fire_at,
-        start_at=slot.start_at,
-        input=schedule.action.input,
-    )
-
-
-def _without_overflow(
-    schedule: Schedule, runs: Sequence[Run], fresh: list[Run]
-) -> tuple[list[Run], list[Run]]:
-    """At most so many automatic starts wait; manual ones are never refused."""
-    waiting = sum(run.status is Status.PENDING for run in runs)
-    room = max(schedule.policies.max_pending - waiting, 0)
-    return fresh[:room], fresh[room:]
+def has_begun(run: Run) -> bool:
+    """Whether an attempt of a run was made. One that nobody has claimed yet has not begun."""
+    return run.attempt > 0 or run.status is Status.RUNNING
 
 
 def _is_waiting(run: Run) -> bool:
-    """Whether a run has not begun. One that waits for another attempt has, and goes on over its attempts."""
+    """Whether a run waits to be released. One that waits for another attempt goes on over its attempts."""
     return run.status is Status.PENDING and run.attempt == 0
 
 
-def _is_expired(schedule: Schedule, run: Run, now: int) -> bool:
+def _is_expired(policies: Policies, run: Run, now: int) -> bool:
     """Automatic starts that waited too long are missed, by the same window as late ones."""
-    policy = schedule.policies.catch_up
+    policy = policies.catch_up
     window = policy.grace if policy.mode is CatchUp.NONE else policy.window
-    if run.origin != AUTOMATIC or window is None or run.attempt or run.start_at > run.fire_at:
+    if window is None or not policies.expire_waiting:
+        return False
+    if run.origin != AUTOMATIC or run.start_at > run.fire_at:
         return False
     return now - run.fire_at > max(window, policy.grace)
-
-
-class _Outcome:
-    """Collects what becomes of the starts that were judged."""
-
-    def __init__(self, schedule: Schedule, spec: Spec, now: int, epoch: int, fresh: set[str]) -> None:
-        self.new: list[Run] = []
-        self.changed: list[Run] = []
-        self.released: list[Run] = []
-        self._schedule, self._spec, self._now, self._epoch, self._fresh = schedule, spec, now, epoch, fresh
-        self._unstarted: list[tuple[int, Status, Reason]] = []
-
-    def apply(self, verdict: Verdict, waiting: list[Run]) -> None:
-        by_id = {run.id: run for run in waiting}
-        self.release([by_id[str(identity)] for identity in verdict.start])
-        self.keep([by_id[str(identity)] for identity in verdict.keep])
-        self.end([by_id[str(i)] for i in verdict.skip], Status.SKIPPED, Reason.OVERLAP)
-        self.end([by_id[str(i)] for i in verdict.replace], Status.SKIPPED, Reason.REPLACED)
-
-    def release(self, runs: list[Run]) -> None:
-        """Runs that begin an attempt, claimed by this node."""
-        for run in runs:
-            attempt = run.attempt + 1
-            begun = msgspec.structs.replace(
-                run, status=Status.RUNNING, attempt=attempt, epoch=self._epoch, started_at=self._now
-            )
-            self.released.append(begun)
-            (self.new if run.id in self._fresh else self.changed).append(begun)
-
-    def keep(self, runs: list[Run]) -> None:
-        """Runs that wait; those that did not exist are written."""
-        self.new += [run for run in runs if run.id in self._fresh]
-
-    def end(self, runs: list[Run], status: Status, reason: Reason) -> None:
-        """Runs that never start: a row of their own if they had one, else part of a range."""
-        for run in runs:
-            if run.id in self._fresh:
-                self._unstarted.append((run.nominal, status, reason))
-            else:
-                self.changed.append(
-                    msgspec.structs.replace(run, status=status, reason=reason, ended_at=self._now)
-                )
-
-    def passed(self) -> list[PassedOver]:
-        """The slots that never start, consecutive ones of one reason as one range."""
-        ranges: list[PassedOver] = []
-        for nominal, status, reason in sorted(self._unstarted):
-            last = ranges[-1] if ranges else None
-            before = self._spec.previous_instant(nominal - 1)
-            if last is not None and (last.status, last.reason, last.last) == (status, reason, before):
-                ranges[-1] = msgspec.structs.replace(last, last=nominal, count=last.count + 1)
-            else:
-                ranges.append(
-                    PassedOver(
-                        schedule_id=self._schedule.id, incarnation=self._schedule.incarnation, first=nominal,
-                        last=nominal, count=1, status=status, reason=reason, decided_at=self._now, before=before,
-                    )
-                )  # fmt: skip
-        return ranges
-
-
-def _passed_over(schedule: Schedule, spec: Spec, passed: Passed, now: int) -> PassedOver:
-    missed = passed.reason in {Reason.LATE, Reason.SUPERSEDED}
-    return PassedOver(
-        schedule_id=schedule.id,
-        incarnation=schedule.incarnation,
-        first=passed.first,
-        last=passed.last,
-        count=passed.count,
-        status=Status.MISSED if missed else Status.SKIPPED,
-        reason=passed.reason,
-        decided_at=now,
-        before=spec.previous_instant(passed.first - 1),
-    )

@@ -15,7 +15,6 @@ from horae.model import CatchUp, CatchUpPolicy, Reason
 from horae.spec import Spec
 
 MOST_PER_PASS = 100
-"""How many late slots of one schedule are selected at once; the others follow, taking turns."""
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -52,8 +51,12 @@ def find_due(
     policy: CatchUpPolicy,
     *,
     limit: int = MOST_PER_PASS,
+    consent: int | None = None,
 ) -> Due:
-    """The slots after the cursor whose fire time has come, chosen by the catch-up policy."""
+    """The slots after the cursor whose fire time has come, chosen by the catch-up policy.
+
+    ``consent`` is how many late ones may be made up at most; the latest are.
+    """
 
     def fire(nominal: int) -> int:
         return fire_instant(spec, nominal, schedule_id)
@@ -61,30 +64,54 @@ def find_due(
     first = spec.next_instant(cursor)
     if first is None:
         return Due((), (), cursor, None)
-    if fire(first) > now:
-        return Due((), (), cursor, fire(first))
+    fires = fire(first)
+    if fires > now:
+        return Due((), (), cursor, fires)
+    following = spec.next_instant(first)
+    if now - fires <= policy.grace and (following is None or fire(following) > now):
+        # The usual case, and the one that must be fast: one slot, on time.
+        slot = Slot(first, fires, fires)
+        return Due((slot,), (), first, None if following is None else fire(following))
+    passed = _passed_over(spec, fire, cursor, now, policy=policy, consent=consent)
+    start = passed[-1].last if passed else cursor
     last = _last_before(spec, fire, now + 1) or first
-    window = policy.grace if policy.mode is CatchUp.NONE else policy.window
-    passed: list[Passed] = []
-    start = cursor
-    if window is not None:
-        # Strictly later than the window is missed; what is late within the grace is on time.
-        expired = _last_before(spec, fire, now - max(window, policy.grace))
-        if expired is not None and expired >= first:
-            passed.append(_range(spec, start, expired, Reason.LATE))
-            start = expired
-    if start < last and policy.mode is CatchUp.LATEST:
-        before = spec.previous_instant(last - 1)
-        if before is not None and before > start:
-            passed.append(_range(spec, start, before, Reason.SUPERSEDED))
-            start = before
     nominals = spec.instants(start, last, limit)
     if nominals:
         start = nominals[-1]
     slots = _spread([Slot(n, at, at) for n in nominals for at in [fire(n)]], now, policy)
     following = spec.next_instant(start)
-    next_fire = None if following is None else fire(following)
-    return Due(tuple(slots), tuple(passed), start, next_fire)
+    return Due(tuple(slots), tuple(passed), start, None if following is None else fire(following))
+
+
+def _passed_over(
+    spec: Spec,
+    fire: Callable[[int], int],
+    cursor: int,
+    now: int,
+    *,
+    policy: CatchUpPolicy,
+    consent: int | None,
+) -> list[Passed]:
+    """What is too late, then what a later slot stands for, then what nobody agreed to: ranges one after the other."""
+    passed: list[Passed] = []
+
+    def pass_until(last: int | None, reason: Reason) -> None:
+        start = passed[-1].last if passed else cursor
+        if last is not None and last > start and (found := _range(spec, start, last, reason)) is not None:
+            passed.append(found)
+
+    window = policy.grace if policy.mode is CatchUp.NONE else policy.window
+    if window is not None:
+        # Strictly later than the window is missed; what is late within the grace is on time.
+        pass_until(_last_before(spec, fire, now - max(window, policy.grace)), Reason.LATE)
+    if policy.mode is CatchUp.LATEST and (last := _last_before(spec, fire, now + 1)) is not None:
+        pass_until(spec.previous_instant(last - 1), Reason.SUPERSEDED)
+    if consent is not None:
+        late = _last_before(spec, fire, now - policy.grace)
+        for _ in range(consent):
+            late = None if late is None else spec.previous_instant(late - 1)
+        pass_until(late, Reason.NO_CONSENT)
+    return passed
 
 
 def pass_over(spec: Spec, schedule_id: str, cursor: int, now: int, reason: Reason) -> Due:
@@ -95,11 +122,17 @@ def pass_over(spec: Spec, schedule_id: str, cursor: int, now: int, reason: Reaso
 
     last = _last_before(spec, fire, now + 1)
     passed: tuple[Passed, ...] = ()
-    if last is not None and last > cursor:
-        passed = (_range(spec, cursor, last, reason),)
+    if last is not None and last > cursor and (found := _range(spec, cursor, last, reason)) is not None:
+        passed = (found,)
         cursor = last
     following = spec.next_instant(cursor)
     return Due((), passed, cursor, None if following is None else fire(following))
+
+
+def leave_behind(spec: Spec, cursor: int, second: int, reason: Reason) -> Passed | None:
+    """The slots whose nominal time has come and that nobody decided, when the spec is about to change."""
+    last = spec.previous_instant(second)
+    return None if last is None or last <= cursor else _range(spec, cursor, last, reason)
 
 
 def fire_instant(spec: Spec, nominal: int, schedule_id: str) -> int:
@@ -120,9 +153,9 @@ def _last_before(spec: Spec, fire: Callable[[int], int], instant: int) -> int | 
     return nominal
 
 
-def _range(spec: Spec, after: int, last: int, reason: Reason) -> Passed:
+def _range(spec: Spec, after: int, last: int, reason: Reason) -> Passed | None:
     first = spec.next_instant(after)
-    return Passed(last if first is None else first, last, spec.count(after, last), reason)
+    return None if first is None or first > last else Passed(first, last, spec.count(after, last), reason)
 
 
 def _spread(slots: list[Slot], now: int, policy: CatchUpPolicy) -> list[Slot]:

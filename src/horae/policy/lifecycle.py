@@ -6,9 +6,9 @@ from horae.model import Status
 
 S = Status
 TRANSITIONS: dict[Status, frozenset[Status]] = {
-    S.PENDING: frozenset({S.STARTING, S.RUNNING, S.SKIPPED, S.MISSED, S.DROPPED, S.CANCELLED}),
-    S.STARTING: frozenset({S.RUNNING, S.PENDING, S.SUCCEEDED, S.FAILED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT, S.DROPPED}),
-    S.RUNNING: frozenset({S.PENDING, S.SUCCEEDED, S.FAILED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT}),
+    S.PENDING: frozenset({S.STARTING, S.FAILED, S.SKIPPED, S.MISSED, S.DROPPED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT}),
+    S.STARTING: frozenset({S.RUNNING, S.SKIPPED, S.DROPPED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT}),
+    S.RUNNING: frozenset({S.PENDING, S.SUCCEEDED, S.FAILED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT, S.DROPPED}),
     S.SUCCEEDED: frozenset(),
     S.FAILED: frozenset(),
     S.CANCELLED: frozenset(),
@@ -18,14 +18,15 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
     S.MISSED: frozenset(),
     S.DROPPED: frozenset(),
 }  # fmt: skip
-"""Running goes back to pending when an attempt failed and another follows."""
+"""Pending becomes starting when it is released, starting becomes running when a node claims it; both in one transaction where the
+node that decides can run it itself. Running goes back to pending when an attempt failed and another follows."""
 
 ENDED = frozenset(status for status, following in TRANSITIONS.items() if not following)
 
 
 def diagram() -> str:
     """The life of a run as a Mermaid diagram."""
-    lines = ["stateDiagram-v2", "    [*] --> pending", "    [*] --> running"]
+    lines = ["stateDiagram-v2", "    [*] --> pending"]
     for status, following in TRANSITIONS.items():
         lines += [f"    {status} --> {after}" for after in Status if after in following]
         lines += [f"    {status} --> [*]"] if not following else []

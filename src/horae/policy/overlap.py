@@ -30,13 +30,15 @@ class Verdict(msgspec.Struct, frozen=True):
     terminate: bool = False
 
 
-def judge_overlap(waiting: Sequence[Start], running: int, max_concurrent: int = 1) -> Verdict:
+def judge_overlap(
+    waiting: Sequence[Start], running: int, max_concurrent: int | None = None, *, free: int = 0
+) -> Verdict:
     """Judge the starts in order.
 
-    ``running`` counts the runs that go on, also those still being launched. A start of ``allow_all`` runs at once and
-    blocks nobody (up to ``max_concurrent``, where that is more than one); of the others as many run as there is room for.
+    ``running`` counts the runs that go on and stand in the way, also those still being launched; ``free`` those of
+    ``allow_all``, which block nobody, unless ``max_concurrent`` counts them all.
     """
-    judge = _Pass(running, max_concurrent)
+    judge = _Pass(running, free, max_concurrent)
     for start in waiting:
         judge.look_at(start)
     return Verdict(
@@ -48,15 +50,16 @@ def judge_overlap(waiting: Sequence[Start], running: int, max_concurrent: int = 
 class _Pass:
     """One pass; the order of the starts is all the state there is."""
 
-    def __init__(self, running: int, max_concurrent: int) -> None:
+    def __init__(self, running: int, free: int, max_concurrent: int | None) -> None:
         self.chosen: list[Id] = []
         self.kept: list[Id] = []
         self.skipped: list[Id] = []
         self.replaced: list[Id] = []
         self.cancel = self.terminate = False
         self._running = running
-        self._blocking = running
-        self._most = max_concurrent
+        self._limited = max_concurrent is not None
+        self._most = 1 if max_concurrent is None else max_concurrent
+        self._blocking = running + free if self._limited else running
         self._replaceable: Id | None = None
         """The start chosen in this pass whose place a later cancel_other or terminate_other takes."""
         self._next: Id | None = None
@@ -79,11 +82,12 @@ class _Pass:
             self._replace(start)
 
     def _allow(self, start: Id) -> None:
-        """With a limit above one, allow_all waits its turn; without, it blocks nobody."""
-        if self._most > 1 and self._blocking >= self._most:
-            self.kept.append(start)
-            return
-        self._blocking += self._most > 1
+        """With a limit allow_all waits its turn; without, it blocks nobody."""
+        if self._limited:
+            if self._blocking >= self._most:
+                self.kept.append(start)
+                return
+            self._blocking += 1
         self.chosen.append(start)
 
     def _replace(self, start: Start) -> None:
@@ -100,3 +104,5 @@ class _Pass:
             self.chosen[self.chosen.index(self._replaceable)] = start.id
             self.replaced.append(self._replaceable)
             self._replaceable = start.id
+        else:  # only allow_all runs fill the places there are: wait for one of them
+            self.kept.append(start.id)

@@ -1,17 +1,39 @@
-"""Retry: whether a failed attempt is followed by another, and when."""
+"""Retry: whether an attempt that ended badly is followed by another, and when."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from horae.model import RetryPolicy
 
+FIRST_START_DELAY = 1000
+LONGEST_START_DELAY = 60_000
 
-def retry_at(policy: RetryPolicy, attempt: int, now: int) -> int | None:
-    """When the attempt after a failed one (counted from 1) may start; ``None`` if that was the last."""
-    if attempt >= policy.attempts:
+
+def retry_at(policy: RetryPolicy, failures: int, errors: Sequence[str], now: int) -> int | None:
+    """When the attempt after so many failed ones may start; ``None`` if that was the last.
+
+    ``errors`` are the names of what the latest one raised, and of the classes that derives from.
+    """
+    if policy.attempts is not None and failures >= policy.attempts:
         return None
-    delay = policy.first_delay
-    for _ in range(attempt - 1):
-        delay = min(int(delay * policy.factor), policy.longest_delay)
-        if delay == policy.longest_delay:
+    if policy.errors and not set(policy.errors) & set(errors):
+        return None
+    return now + backoff(policy.first_delay, policy.factor, policy.longest_delay, failures)
+
+
+def start_again_at(attempts: int, refusals: int, now: int) -> int | None:
+    """When a run that could not begin is started again; ``None`` if it was tried often enough."""
+    if refusals >= attempts:
+        return None
+    return now + backoff(FIRST_START_DELAY, 2.0, LONGEST_START_DELAY, refusals)
+
+
+def backoff(first: int, factor: float, longest: int, times: int) -> int:
+    """The delay after so many times (counted from 1): the first one, growing by a factor up to the longest."""
+    delay = float(min(first, longest))
+    for _ in range(times - 1):
+        if delay >= longest or factor <= 1:
             break
-    return now + delay
+        delay *= factor
+    return min(int(delay), longest)

@@ -43,6 +43,7 @@ from horae.spec.zone import Zone, load_zone
 MOST_AT_ONCE = 100_000
 """How many times one question may be answered with."""
 
+_REMEMBERED = 4
 SPECS_KEPT = 16_384
 """How many distinct specs are kept compiled."""
 
@@ -62,13 +63,15 @@ class Spec:
     '2026-03-09T06:30:00+00:00'
     """
 
-    __slots__ = ("_raw_sources", "_shared", "_sources", "elements")
+    __slots__ = ("_next", "_raw_sources", "_shared", "_sources", "_text", "elements")
 
     def __init__(self, elements: Elements, shared: Shared = ()) -> None:
         self.elements = elements
         self._shared = shared
         self._sources: tuple[Source, ...] | None = None
         self._raw_sources: tuple[Source, ...] | None = None
+        self._text: str | None = None
+        self._next: dict[int, int | None] = {}
 
     @classmethod
     def parse(
@@ -135,6 +138,12 @@ class Spec:
         return _interned, (self.elements, self._shared)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it names no times at all, and so never fires by itself."""
+        e = self.elements
+        return not (e.crons or e.calendars or e.intervals or e.rrules or e.instants or e.labels)
+
+    @property
     def zone(self) -> Zone:
         """The time zone in which civil times are meant."""
         return load_zone(self.elements.timezone)
@@ -143,6 +152,13 @@ class Spec:
     def document(self) -> SpecDocument:
         """The canonical document: parsing it gives this spec again."""
         return document_of(self.elements)
+
+    @property
+    def text(self) -> str:
+        """The canonical document, as JSON: what is stored."""
+        if self._text is None:
+            self._text = msgspec.json.encode(self.document).decode()
+        return self._text
 
     def canonical(self) -> dict[str, Any]:
         """The canonical document as JSON values."""
@@ -172,7 +188,20 @@ class Spec:
         return [make(instant, UTC) for instant in found]
 
     def next_instant(self, instant: int) -> int | None:
-        """The first nominal second strictly after one."""
+        """The first nominal second strictly after one.
+
+        The latest few answers are remembered: schedules that share a spec ask the same questions at the same time.
+        """
+        remembered = self._next
+        if instant in remembered:
+            return remembered[instant]
+        found = self._next_instant(instant)
+        if len(remembered) >= _REMEMBERED:
+            remembered.clear()
+        remembered[instant] = found
+        return found
+
+    def _next_instant(self, instant: int) -> int | None:
         elements = self.elements
         if elements.start_at is not None and instant < elements.start_at:
             instant = elements.start_at - 1

@@ -1,122 +1,337 @@
-"""The port: what the engine asks of a store. All of it happens in transactions."""
+"""The port: what the engine asks of a store. All of it happens in transactions.
+
+A store brings two things, :meth:`Transaction.rows` and :meth:`Transaction.write`, and a text for each query that is named
+here; the names are the same in every dialect.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from horae.model import PassedOver, Run, Schedule, State, Status
+import msgspec
+
+from horae.model import (
+    Attempt,
+    Backfill,
+    Last,
+    Node,
+    Outcome,
+    PassedOver,
+    Run,
+    Schedule,
+    State,
+    Status,
+    Tally,
+    Version,
+)
+from horae.store.rows import (
+    Row,
+    attempt_of,
+    backfill_of,
+    change_row,
+    fields,
+    optional_json,
+    passed_of,
+    run_of,
+    run_row,
+    schedule_of,
+    schedule_row,
+    to_json,
+    version_of,
+)
+
+NO_TALLY = Tally()
 
 
 class Advance(NamedTuple):
-    """Where a schedule's cursor stands after a decision, and when to look at it again."""
+    """Where a schedule's cursor stands after a decision, when to look at it again, and what to count."""
 
     schedule_id: str
     cursor: int
     next_at: int | None
-    state: State | None
+    state: State | None = None
     """The new state; ``None`` if it did not change."""
+    tally: Tally = NO_TALLY
 
 
-class Outcome(NamedTuple):
-    """How an attempt ended, under the claim that made it."""
+class Filter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which schedules: those that are so in every way that is named."""
 
-    run_id: str
-    epoch: int
-    attempt: int
-    status: Status
-    ended_at: int
-    result: str | None = None
-    failure: str | None = None
-    reason: str = ""
-    start_at: int | None = None
-    """When the next attempt may start, if one follows (the status is then pending)."""
+    prefix: str | None = None
+    """How their ids begin."""
+    owner: str | None = None
+    action: str | None = None
+    tag: str | None = None
+    paused: bool | None = None
+    attention: bool | None = None
+
+
+class Past(msgspec.Struct, frozen=True):
+    """What of a schedule's ledger is too old, by age and by number."""
+
+    schedule_id: str
+    before: int
+    count: int
 
 
 class Transaction(ABC):
     """One transaction: all of it is written, or nothing."""
 
     @abstractmethod
-    async def due(self, now: int, limit: int) -> list[Schedule]:
-        """The schedules that must be looked at, the longest overdue first; locked until the end."""
+    async def rows(self, name: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
+        """What a query answers."""
 
     @abstractmethod
-    async def schedules(self, ids: Sequence[str]) -> list[Schedule]:
-        """Some schedules, locked until the end, in the order of their ids."""
-
-    @abstractmethod
-    async def all_schedules(self, after: str, limit: int) -> list[Schedule]:
-        """Schedules in the order of their ids, those after one."""
-
-    @abstractmethod
-    async def put_schedule(self, schedule: Schedule, next_at: int | None) -> None:
-        """Create a schedule, or replace it."""
-
-    @abstractmethod
-    async def delete_schedule(self, schedule_id: str) -> None:
-        """Remove a schedule; its runs stay."""
-
-    @abstractmethod
-    async def next_incarnation(self, schedule_id: str) -> int:
-        """The number for a schedule of this id that is created now."""
-
-    @abstractmethod
-    async def open_runs(self, schedule_ids: Sequence[str]) -> list[Run]:
-        """The runs of some schedules that have not ended, oldest first."""
-
-    @abstractmethod
-    async def runs(self, schedule_id: str, limit: int) -> list[Run]:
-        """The latest runs of a schedule, newest first."""
-
-    @abstractmethod
-    async def passed_over(self, schedule_id: str, limit: int) -> list[PassedOver]:
-        """The latest ranges of slots of a schedule that did not run, newest first."""
-
-    @abstractmethod
-    async def insert_runs(self, runs: Iterable[Run]) -> None:
-        """Write runs that did not exist. A slot is unique: the same one twice is an error."""
-
-    @abstractmethod
-    async def update_runs(self, runs: Iterable[Run]) -> None:
-        """Write runs that wait: released, or ended without a start."""
-
-    @abstractmethod
-    async def insert_passed(self, ranges: Iterable[PassedOver]) -> None:
-        """Write ranges of slots that did not run; one that continues the last is joined to it."""
-
-    @abstractmethod
-    async def advance(self, steps: Iterable[Advance]) -> None:
-        """Move cursors, and say when to look again."""
-
-    @abstractmethod
-    async def finish(self, outcomes: Iterable[Outcome]) -> list[str]:
-        """Write outcomes under their claims. A stale claim writes nothing; the ids that were written are returned."""
-
-    @abstractmethod
-    async def look_now(self, schedule_ids: Sequence[str], now: int) -> None:
-        """Something happened to these schedules: make them due."""
+    async def write(self, name: str, rows: list[dict[str, Any]]) -> int:
+        """Do something for each of many rows, at once; how many there were."""
 
     @abstractmethod
     async def notify(self) -> None:
         """Wake the other nodes when this transaction commits."""
 
-    @abstractmethod
+    # Schedules
+
+    async def due(self, now: int, limit: int) -> list[Schedule]:
+        """The schedules that must be looked at, the longest overdue first; locked until the end."""
+        return [schedule_of(row) for row in await self.rows("due", now=now, limit=limit)]
+
+    async def unclaimed(self, actions: Sequence[str], limit: int) -> list[Schedule]:
+        """The schedules of released runs that no node has claimed and that need one of some actions; locked."""
+        return [schedule_of(row) for row in await self.rows("unclaimed", actions=list(actions), limit=limit)]
+
+    async def schedules(self, ids: Collection[str]) -> list[Schedule]:
+        """Some schedules, locked until the end, in the order of their ids."""
+        return [schedule_of(row) for row in await self.rows("schedules", ids=list(ids))]
+
+    async def find_schedules(self, only: Filter, after: str, limit: int) -> list[Schedule]:
+        """A page of schedules in the order of their ids, those after one."""
+        found = await self.rows("find_schedules", after=after, limit=limit, **fields(only))
+        return [schedule_of(row) for row in found]
+
+    async def tallies(self, ids: Collection[str]) -> dict[str, Tally]:
+        """How often what became of the starts of some schedules."""
+        return {
+            row[0]: Tally(started=row[1], skipped=row[2], missed=row[3], dropped=row[4])
+            for row in await self.rows("tallies", ids=list(ids))
+        }
+
+    async def insert_schedules(self, schedules: Iterable[tuple[Schedule, int | None]]) -> None:
+        """Write schedules that did not exist, each with the time to look at it."""
+        rows = [schedule_row(schedule, next_at) for schedule, next_at in schedules]
+        await self.write("insert_schedule", rows)
+        await self.write("insert_due", rows)
+
+    async def update_schedules(self, schedules: Iterable[tuple[Schedule, int | None]]) -> None:
+        """Write schedules that were edited, each with the time to look at it."""
+        rows = [schedule_row(schedule, next_at) for schedule, next_at in schedules]
+        await self.write("update_schedule", rows)
+        await self.write("update_due", rows)
+
+    async def delete_schedules(self, ids: Iterable[str]) -> None:
+        """Remove schedules; their runs stay."""
+        rows = [{"id": each} for each in ids]
+        for name in ("delete_schedule", "delete_due", "delete_last"):
+            await self.write(name, rows)
+
+    async def next_incarnations(self, ids: Collection[str]) -> dict[str, int]:
+        """The numbers for schedules that are created now; nobody else can create them until the end."""
+        await self.write("next_incarnation", [{"id": each} for each in ids])
+        return {row[0]: row[1] for row in await self.rows("incarnations", ids=list(ids))}
+
+    async def insert_versions(self, versions: Iterable[Version]) -> None:
+        """Keep what schedules were before an edit."""
+        rows = [fields(each) | {"policies": to_json(each.policies)} for each in versions]
+        await self.write("insert_version", rows)
+
+    async def versions(self, schedule_id: str, limit: int) -> list[Version]:
+        """What a schedule was before its edits, newest first."""
+        return [version_of(row) for row in await self.rows("versions", id=schedule_id, limit=limit)]
+
+    async def advance(self, steps: Iterable[Advance]) -> None:
+        """Move cursors, say when to look again, and count."""
+        prepared = list(steps)
+        await self.write(
+            "advance",
+            [
+                {
+                    "schedule_id": s.schedule_id, "cursor": s.cursor, "next_at": s.next_at, "started": s.tally.started,
+                    "skipped": s.tally.skipped, "missed": s.tally.missed, "dropped": s.tally.dropped,
+                }
+                for s in prepared
+            ],
+        )  # fmt: skip
+        changed = [{"schedule_id": s.schedule_id, "state": to_json(s.state)} for s in prepared if s.state]
+        await self.write("put_state", changed)
+
+    async def lock(self, schedule_ids: Collection[str]) -> None:
+        """Let nobody else decide for these schedules until the end."""
+        await self.rows("lock", ids=sorted(schedule_ids))
+
+    async def look_now(self, schedule_ids: Collection[str], now: int) -> None:
+        """Something happened to these schedules: make them due."""
+        await self.rows("look_now", ids=list(schedule_ids), now=now)
+
+    async def look_behind(self, schedule_ids: Collection[str], now: int) -> None:
+        """Runs of these schedules ended: make those due where something waits, or that nobody would look at."""
+        await self.rows("look_behind", ids=list(schedule_ids), now=now)
+
+    async def never_looked_at(self, after: str, limit: int) -> list[str]:
+        """A page of the schedules that nobody will look at by themselves, in the order of their ids."""
+        return [row[0] for row in await self.rows("never_looked_at", after=after, limit=limit)]
+
     async def wake_at(self) -> int | None:
         """The earliest time at which a schedule must be looked at."""
+        found: int | None = (await self.rows("wake_at"))[0][0]
+        return found
 
-    @abstractmethod
-    async def claimed(self) -> list[Run]:
-        """All runs that some node has claimed and not finished."""
-
-    @abstractmethod
     async def next_number(self) -> int:
-        """A number that was never given before: for nodes and triggers."""
+        """A number that was never given before: for nodes, triggers and backfills."""
+        return int((await self.rows("next_number"))[0][0])
+
+    # Runs
+
+    async def open_runs(self, schedule_ids: Collection[str]) -> list[Run]:
+        """The runs of some schedules that have not ended, oldest first."""
+        return [run_of(row) for row in await self.rows("open_runs", ids=list(schedule_ids))]
+
+    async def runs(self, schedule_id: str, limit: int) -> list[Run]:
+        """The latest runs of a schedule, newest first."""
+        return [run_of(row) for row in await self.rows("runs", id=schedule_id, limit=limit)]
+
+    async def runs_by_id(self, ids: Collection[str]) -> list[Run]:
+        """Some runs."""
+        return [run_of(row) for row in await self.rows("runs_by_id", ids=list(ids))]
+
+    async def claimed(self, epochs: Collection[int], limit: int) -> list[Run]:
+        """The runs that some nodes have claimed and not finished, oldest first."""
+        return [run_of(row) for row in await self.rows("claimed", epochs=list(epochs), limit=limit)]
+
+    async def stopping(self, epoch: int) -> list[Run]:
+        """The runs of a node that were asked to stop."""
+        return [run_of(row) for row in await self.rows("stopping", epoch=epoch)]
+
+    async def waiting_for_node(self, before: int, limit: int) -> list[tuple[str, str]]:
+        """Schedules, and their actions, whose runs have waited for a node since before a moment."""
+        return [(row[0], row[1]) for row in await self.rows("waiting_for_node", before=before, limit=limit)]
+
+    async def insert_runs(self, runs: Iterable[Run]) -> None:
+        """Write runs that did not exist. A slot is unique: the same one twice is an error."""
+        await self.write("insert_run", [run_row(run) for run in runs])
+
+    async def update_runs(self, runs: Iterable[Run]) -> None:
+        """Write runs that nobody works on: released, claimed, or ended without a start."""
+        await self.write("update_run", [change_row(run) for run in runs])
+
+    async def ask_to_stop(self, runs: Iterable[Run]) -> int:
+        """Write the wish that runs stop, for their nodes to see; how many of them are running."""
+        return await self.write(
+            "ask_to_stop", [{"id": run.id, "stop": run.stop, "reason": run.reason} for run in runs]
+        )
+
+    async def finish(self, outcomes: Iterable[Outcome]) -> int:
+        """Write outcomes under their claims. A stale claim writes nothing; how many were not stale."""
+        succeeded, others = [], []
+        for each in outcomes:
+            if each.status is Status.SUCCEEDED:
+                succeeded.append(
+                    {
+                        "run_id": each.run_id, "epoch": each.epoch, "attempt": each.attempt,
+                        "ended_at": each.ended_at, "result": each.result,
+                    }
+                )  # fmt: skip
+            else:
+                others.append(fields(each))
+        return await self.write("succeed", succeeded) + await self.write("finish", others)
+
+    async def insert_attempts(self, attempts: Iterable[Attempt]) -> None:
+        """Keep attempts that are followed by another."""
+        await self.write("insert_attempt", [fields(each) for each in attempts])
+
+    async def attempts(self, run_id: str) -> list[Attempt]:
+        """The attempts of a run that were followed by another, in order."""
+        return [attempt_of(row) for row in await self.rows("attempts", id=run_id)]
+
+    async def lasts(self, schedule_ids: Collection[str]) -> dict[str, Last]:
+        """What the latest runs of some schedules left to the next; those that left nothing are not there."""
+        return {row[0]: Last(*row) for row in await self.rows("lasts", ids=list(schedule_ids))}
+
+    async def keep_lasts(self, ended: Iterable[tuple[str, Outcome]]) -> None:
+        """Keep what runs left to the next ones of their schedules."""
+        results, failures, nothing = [], [], []
+        for schedule_id, outcome in ended:
+            if outcome.status is not Status.SUCCEEDED:
+                failures.append({"schedule_id": schedule_id, "failure": outcome.failure or outcome.reason})
+            elif outcome.result is None or outcome.result == "null":
+                nothing.append(schedule_id)
+            else:
+                results.append({"schedule_id": schedule_id, "result": outcome.result})
+        await self.write("put_failure", failures)
+        await self.write("put_result", results)
+        if nothing:
+            await self.rows("clear_last", ids=nothing)
+
+    async def insert_passed(self, ranges: Iterable[PassedOver]) -> None:
+        """Write ranges of slots that did not run; one that continues the last is joined to it."""
+        rows = [fields(each) for each in ranges]
+        await self.write("continue_passed", rows)
+        await self.write("insert_passed", rows)
+
+    async def passed_over(self, schedule_id: str, limit: int) -> list[PassedOver]:
+        """The latest ranges of slots of a schedule that did not run, newest first."""
+        return [passed_of(row) for row in await self.rows("passed_over", id=schedule_id, limit=limit)]
+
+    # Backfills
+
+    async def insert_backfills(self, backfills: Iterable[Backfill]) -> None:
+        """Write backfills that were asked for."""
+        await self.write("insert_backfill", [_backfill_row(each) for each in backfills])
+
+    async def update_backfills(self, backfills: Iterable[Backfill]) -> None:
+        """Write how far backfills have come; what has ended stays as it is."""
+        await self.write("update_backfill", [_backfill_row(each) for each in backfills])
+
+    async def open_backfills(self, schedule_ids: Collection[str]) -> list[Backfill]:
+        """The backfills of some schedules that go on, in the order in which they were asked for."""
+        return [backfill_of(row) for row in await self.rows("open_backfills", ids=list(schedule_ids))]
+
+    async def backfills(self, schedule_id: str, limit: int) -> list[Backfill]:
+        """The latest backfills of a schedule, newest first."""
+        return [backfill_of(row) for row in await self.rows("backfills", id=schedule_id, limit=limit)]
+
+    async def backfill(self, backfill_id: str) -> Backfill | None:
+        """One backfill."""
+        found = await self.rows("backfill", id=backfill_id)
+        return backfill_of(found[0]) if found else None
+
+    # Retention
+
+    async def known_ids(self, after: str, limit: int) -> list[str]:
+        """A page of all ids that schedules ever had, in order; the ledger of deleted ones is kept too."""
+        return [row[0] for row in await self.rows("known_ids", after=after, limit=limit)]
+
+    async def prune(self, past: Iterable[Past]) -> int:
+        """Remove what is past the retention of some schedules, a few rows each; how many runs and ranges."""
+        rows = [fields(each) for each in past]
+        removed = await self.write("prune_runs", rows) + await self.write("prune_passed", rows)
+        await self.write("prune_backfills", rows)
+        await self.write("prune_versions", rows)
+        return removed
+
+
+def _backfill_row(backfill: Backfill) -> dict[str, Any]:
+    return fields(backfill) | {"input": optional_json(backfill.input)}
 
 
 class Store(ABC):
     """A database. It is opened once, and closed."""
+
+    lease: float | None = None
+    """How many seconds a node lives without renewing; ``None`` if its life needs no renewing."""
+    batch: int = 1000
+    """How many schedules are decided in one transaction."""
 
     @abstractmethod
     async def open(self, wake: Callable[[], None]) -> None:
@@ -131,16 +346,20 @@ class Store(ABC):
         """Begin a transaction that writes; it commits at the end, or is undone by an exception."""
 
     @abstractmethod
-    async def announce(self, epoch: int) -> None:
-        """Begin to live as the node of an epoch."""
+    async def announce(self, node: Node) -> None:
+        """Begin to live as a node."""
 
     @abstractmethod
     async def renew(self, epoch: int) -> bool:
         """Go on living; ``False`` if others may think this node dead, and have taken its runs."""
 
     @abstractmethod
-    async def living(self, epochs: Collection[int]) -> set[int]:
-        """Which of some nodes live."""
+    async def nodes(self) -> list[Node]:
+        """All nodes, and whether they live; the dead until they are buried."""
+
+    @abstractmethod
+    async def bury(self, epochs: Collection[int]) -> None:
+        """Forget nodes that are dead, or end, once nothing of theirs is left."""
 
     @abstractmethod
     async def time(self) -> int | None:

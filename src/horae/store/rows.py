@@ -8,23 +8,56 @@ from typing import Any
 
 import msgspec
 
-from horae.model import Action, PassedOver, Policies, Reason, Run, Schedule, State, Status
+from horae.model import (
+    Action,
+    Attempt,
+    Backfill,
+    BackfillStatus,
+    Node,
+    Overlap,
+    PassedOver,
+    Policies,
+    Reason,
+    Run,
+    Schedule,
+    State,
+    Status,
+    Version,
+)
 
 Row = Sequence[Any]
 
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+_statuses = {str(status): status for status in Status}
+_overlaps = {str(overlap): overlap for overlap in Overlap}
+
 
 def to_json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+    return _encode(value).decode()
+
+
+def optional_json(value: object) -> str | None:
+    """Nothing is nothing, so that what has no input and no result costs nothing."""
+    return None if value is None else _encode(value).decode()
+
+
+def _optional(text: str | None) -> Any:  # noqa: ANN401 - any JSON
+    return None if text is None else _decode(text)
 
 
 def schedule_of(row: Row) -> Schedule:
     return Schedule(
-        id=row[0], incarnation=row[1], spec=row[2],
-        action=msgspec.json.decode(row[3], type=Action),
-        policies=_policies(row[4]),
-        state=_state(row[5]),
-        token=row[6], cursor=row[7], created_at=row[8], updated_at=row[9],
+        id=row[0], incarnation=row[1], spec=row[2], action=_action(row[3]), policies=_policies(row[4]),
+        state=_state(row[5]), token=row[6], cursor=row[7], created_at=row[8], updated_at=row[9], owner=row[10],
+        tags=_tags(row[11]),
     )  # fmt: skip
+
+
+# Many schedules share these texts, and all values are frozen.
+@lru_cache(maxsize=4096)
+def _action(text: str) -> Action:
+    return msgspec.json.decode(text, type=Action)
 
 
 @lru_cache(maxsize=4096)
@@ -37,18 +70,46 @@ def _state(text: str) -> State:
     return msgspec.json.decode(text, type=State)
 
 
+@lru_cache(maxsize=4096)
+def _tags(text: str) -> tuple[str, ...]:
+    return msgspec.json.decode(text, type=tuple[str, ...])
+
+
+def schedule_row(schedule: Schedule, next_at: int | None) -> dict[str, Any]:
+    return {
+        "id": schedule.id, "incarnation": schedule.incarnation, "spec": schedule.spec,
+        "action": to_json(schedule.action), "policies": to_json(schedule.policies), "state": to_json(schedule.state),
+        "token": schedule.token, "created_at": schedule.created_at, "updated_at": schedule.updated_at,
+        "owner": schedule.owner, "tags": to_json(schedule.tags), "cursor": schedule.cursor, "next_at": next_at,
+    }  # fmt: skip
+
+
 def run_of(row: Row) -> Run:
-    return msgspec.convert(
-        {
-            "id": row[0], "schedule_id": row[1], "incarnation": row[2], "nominal": row[3], "origin": row[4],
-            "overlap": row[5], "status": row[6], "fire_at": row[7], "start_at": row[8], "reason": row[9],
-            "attempt": row[10], "epoch": row[11], "started_at": row[12], "ended_at": row[13],
-            "input": msgspec.json.decode(row[14]),
-            "result": None if row[15] is None else msgspec.json.decode(row[15]),
-            "failure": row[16],
-        },
-        type=Run,
+    return Run(
+        id=row[0], schedule_id=row[1], incarnation=row[2], nominal=row[3], origin=row[4], overlap=_overlaps[row[5]],
+        status=_statuses[row[6]], fire_at=row[7], start_at=row[8], action=row[9], action_id=row[10], reason=row[11],
+        attempt=row[12], epoch=row[13], failures=row[14], refusals=row[15], crashes=row[16], stop=row[17],
+        started_at=row[18], ended_at=row[19], author=row[20], note=row[21], input=_optional(row[22]),
+        result=_optional(row[23]), failure=row[24],
     )  # fmt: skip
+
+
+def run_row(run: Run) -> dict[str, Any]:
+    return {
+        "id": run.id, "schedule_id": run.schedule_id, "incarnation": run.incarnation, "nominal": run.nominal,
+        "origin": run.origin, "overlap": run.overlap, "status": run.status, "fire_at": run.fire_at,
+        "start_at": run.start_at, "action": run.action, "action_id": run.action_id, "reason": run.reason,
+        "attempt": run.attempt, "epoch": run.epoch, "started_at": run.started_at, "ended_at": run.ended_at,
+        "author": run.author, "note": run.note, "input": optional_json(run.input),
+    }  # fmt: skip
+
+
+def change_row(run: Run) -> dict[str, Any]:
+    """What changes about a run that nobody works on."""
+    return {
+        "id": run.id, "status": run.status, "reason": run.reason, "attempt": run.attempt, "epoch": run.epoch,
+        "started_at": run.started_at, "ended_at": run.ended_at,
+    }  # fmt: skip
 
 
 def passed_of(row: Row) -> PassedOver:
@@ -58,11 +119,34 @@ def passed_of(row: Row) -> PassedOver:
     )  # fmt: skip
 
 
-def run_row(run: Run) -> dict[str, Any]:
-    return {
-        "id": run.id, "schedule_id": run.schedule_id, "incarnation": run.incarnation, "nominal": run.nominal,
-        "origin": run.origin, "overlap": run.overlap, "status": run.status, "fire_at": run.fire_at,
-        "start_at": run.start_at, "reason": run.reason, "attempt": run.attempt, "epoch": run.epoch,
-        "started_at": run.started_at, "ended_at": run.ended_at, "input": to_json(run.input),
-        "result": None if run.result is None else to_json(run.result), "failure": run.failure,
-    }  # fmt: skip
+def attempt_of(row: Row) -> Attempt:
+    return Attempt(
+        run_id=row[0], attempt=row[1], epoch=row[2], reason=row[3], failure=row[4], started_at=row[5],
+        ended_at=row[6],
+    )  # fmt: skip
+
+
+def backfill_of(row: Row) -> Backfill:
+    return Backfill(
+        id=row[0], schedule_id=row[1], incarnation=row[2], first=row[3], last=row[4], overlap=Overlap(row[5]),
+        cursor=row[6], total=row[7], made=row[8], status=BackfillStatus(row[9]), created_at=row[10],
+        ended_at=row[11], author=row[12], note=row[13], input=_optional(row[14]),
+    )  # fmt: skip
+
+
+def version_of(row: Row) -> Version:
+    return Version(
+        schedule_id=row[0], incarnation=row[1], token=row[2], spec=row[3], policies=_policies(row[4]), since=row[5],
+        until=row[6],
+    )  # fmt: skip
+
+
+def node_of(row: Row, *, alive: bool) -> Node:
+    return Node(
+        epoch=row[0], name=row[1], actions=_tags(row[2]), tzdata=row[3], started_at=row[4], alive=alive
+    )
+
+
+def fields(value: msgspec.Struct) -> dict[str, Any]:
+    """The columns of a value whose fields are the columns."""
+    return {name: getattr(value, name) for name in value.__struct_fields__}

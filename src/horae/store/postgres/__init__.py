@@ -4,37 +4,60 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+import re
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
-from importlib import resources
 from typing import Any
 
 import asyncpg
 
-from horae.errors import DatabaseVersionError, StoreUnavailableError
-from horae.model import PassedOver, Run, Schedule
-from horae.store.port import Advance, Outcome, Store, Transaction
-from horae.store.rows import passed_of, run_of, run_row, schedule_of, to_json
+from horae.errors import ClockOffError, DatabaseVersionError, StoreUnavailableError
+from horae.model import Node, Schedule
+from horae.store.port import Store, Transaction
+from horae.store.queries import migrations, query
+from horae.store.rows import Row, node_of, schedule_of, to_json
 
-VERSION = 1
-LEASE = 10.0
-"""Seconds that a node lives without renewing."""
+MOST_OFF = 1000
+"""Milliseconds that a node's clock may be off the database's, before it acts on nothing it read."""
 
 _MIGRATION_LOCK = 0x686F726165  # "horae", so that other users of the database do not share it
-_LOST = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError, OSError)
+_LOST = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.InsufficientResourcesError,  # a full disk, no memory
+    asyncpg.DeadlockDetectedError,
+    asyncpg.SerializationError,
+    asyncpg.QueryCanceledError,
+    OSError,
+    TimeoutError,
+)
 
 
 @cache
-def query(name: str) -> str:
-    """The text of a query: one a file, named for what it does."""
-    return resources.files("horae.store.postgres").joinpath(f"{name}.sql").read_text("utf-8")
+def prepared(name: str) -> tuple[str, tuple[str, ...]]:
+    """The text of a query with numbered parameters, and their names in that order."""
+    names: list[str] = []
+
+    def numbered(match: re.Match[str]) -> str:
+        if match[1] not in names:
+            names.append(match[1])
+        return f"${names.index(match[1]) + 1}"
+
+    return re.sub(r"(?<!:):([a-z_]+)", numbered, query("postgres", name)), tuple(names)
 
 
 class PostgresStore(Store):
     """A database that many nodes share. Lost connections are made anew when they are needed."""
 
-    def __init__(self, url: str) -> None:
+    batch = 500  # rows are locked meanwhile, and others wait for them or pass them by
+
+    def __init__(self, url: str, *, lease: float = 10.0) -> None:
+        self.lease = lease
         self._url = url
         self._pool: asyncpg.Pool | None = None
         self._listening: asyncio.Task[None] | None = None
@@ -58,7 +81,7 @@ class PostgresStore(Store):
             self._listening = None
         if self._pool is not None:
             with contextlib.suppress(*_LOST):
-                await self._pool.close()
+                await asyncio.wait_for(self._pool.close(), 10)
             self._pool = None
 
     async def _listen(self, wake: Callable[[], None]) -> None:
@@ -66,11 +89,11 @@ class PostgresStore(Store):
         while not self._closing:
             try:
                 connection = await asyncpg.connect(self._url, timeout=5)
-            except (*_LOST, TimeoutError):
+            except _LOST:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._stirred.wait(), 1)
                 continue
-            with contextlib.suppress(*_LOST, TimeoutError):
+            with contextlib.suppress(*_LOST):
                 try:
                     connection.add_termination_listener(lambda _: self._stirred.set())
                     await connection.add_listener("horae", lambda *_: wake())
@@ -82,24 +105,32 @@ class PostgresStore(Store):
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
         with _as_unavailable():
-            async with self._opened().acquire() as connection, connection.transaction():
+            async with self._opened().acquire(timeout=30) as connection, connection.transaction():
                 yield PostgresTransaction(connection)
 
-    async def announce(self, epoch: int) -> None:
-        await self._fetch("announce", epoch, LEASE)
+    async def announce(self, node: Node) -> None:
+        await self._fetch(
+            "insert_node", epoch=node.epoch, name=node.name, actions=to_json(node.actions), tzdata=node.tzdata,
+            started_at=node.started_at, lease=self.lease,
+        )  # fmt: skip
 
     async def renew(self, epoch: int) -> bool:
-        return bool(await self._fetch("renew", epoch, LEASE))
+        return bool(await self._fetch("renew", epoch=epoch, lease=self.lease))
 
-    async def living(self, epochs: Collection[int]) -> set[int]:
-        return {row[0] for row in await self._fetch("living", list(epochs))}
+    async def nodes(self) -> list[Node]:
+        return [node_of(row, alive=row[5]) for row in await self._fetch("nodes")]
+
+    async def bury(self, epochs: Collection[int]) -> None:
+        for epoch in epochs:
+            await self._fetch("delete_node", epoch=epoch)
 
     async def time(self) -> int | None:
         return int((await self._fetch("time"))[0][0])
 
-    async def _fetch(self, name: str, *values: object) -> list[Any]:
+    async def _fetch(self, name: str, /, **values: object) -> list[Any]:
+        text, names = prepared(name)
         with _as_unavailable():
-            found: list[Any] = await self._opened().fetch(query(name), *values)
+            found: list[Any] = await self._opened().fetch(text, *(values[each] for each in names))
             return found
 
     def _opened(self) -> asyncpg.Pool:
@@ -109,23 +140,27 @@ class PostgresStore(Store):
 
 
 @contextlib.contextmanager
-def _as_unavailable() -> Any:  # noqa: ANN401 - a context manager
+def _as_unavailable() -> Iterator[None]:
     """Whatever a driver says of a lost connection means one thing to the engine."""
     try:
         yield
     except _LOST as error:
-        raise StoreUnavailableError(str(error)) from error
+        raise StoreUnavailableError(str(error) or type(error).__name__) from error
 
 
 async def _migrate(connection: Any, url: str) -> None:  # noqa: ANN401 - asyncpg has no types
     """Bring the schema up to date, under a lock, whoever comes first."""
+    steps = migrations("postgres")
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _MIGRATION_LOCK)
-        if await connection.fetchval("SELECT to_regclass('horae')") is None:
-            await connection.execute(query("schema"))
-        version = await connection.fetchval("SELECT version FROM horae")
-    if version > VERSION:
-        raise DatabaseVersionError(url.rpartition("@")[2], version, VERSION)
+        known = await connection.fetchval("SELECT to_regclass('horae')")
+        version = await connection.fetchval(query("postgres", "version")) if known else 0
+        for step in steps[version:]:
+            await connection.execute(step)
+        if version < len(steps):
+            await connection.execute(prepared("set_version")[0], len(steps))
+    if version > len(steps):
+        raise DatabaseVersionError(url.rpartition("@")[2], version, len(steps))
 
 
 class PostgresTransaction(Transaction):
@@ -134,87 +169,23 @@ class PostgresTransaction(Transaction):
     def __init__(self, connection: Any) -> None:  # noqa: ANN401 - asyncpg has no types
         self._connection = connection
 
-    async def _rows(self, name: str, *values: object) -> list[Any]:
-        found: list[Any] = await self._connection.fetch(query(name), *values)
+    async def rows(self, name: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
+        text, names = prepared(name)
+        found: Sequence[Row] = await self._connection.fetch(text, *(values[each] for each in names))
         return found
 
-    async def _write(self, name: str, rows: list[tuple[Any, ...]]) -> list[Any]:
-        """Write rows at once, turned into columns."""
-        return await self._rows(name, *(list(column) for column in zip(*rows, strict=True))) if rows else []
+    async def write(self, name: str, rows: list[dict[str, Any]]) -> int:
+        if not rows:
+            return 0
+        text, names = prepared(name)
+        done: str = await self._connection.execute(text, *([row[each] for row in rows] for each in names))
+        return int(done.rpartition(" ")[2])
 
     async def due(self, now: int, limit: int) -> list[Schedule]:
-        return [schedule_of(row) for row in await self._rows("due", now, limit)]
-
-    async def schedules(self, ids: Sequence[str]) -> list[Schedule]:
-        return [schedule_of(row) for row in await self._rows("schedules", list(ids))]
-
-    async def all_schedules(self, after: str, limit: int) -> list[Schedule]:
-        return [schedule_of(row) for row in await self._rows("all_schedules", after, limit)]
-
-    async def put_schedule(self, schedule: Schedule, next_at: int | None) -> None:
-        await self._rows(
-            "put_schedule", schedule.id, schedule.incarnation, schedule.spec, to_json(schedule.action),
-            to_json(schedule.policies), to_json(schedule.state), schedule.token, schedule.created_at,
-            schedule.updated_at,
-        )  # fmt: skip
-        await self._rows("put_due", schedule.id, schedule.cursor, next_at)
-
-    async def delete_schedule(self, schedule_id: str) -> None:
-        await self._rows("delete_schedule", schedule_id)
-        await self._rows("delete_due", schedule_id)
-
-    async def next_incarnation(self, schedule_id: str) -> int:
-        return int((await self._rows("next_incarnation", schedule_id))[0][0])
-
-    async def open_runs(self, schedule_ids: Sequence[str]) -> list[Run]:
-        return [run_of(row) for row in await self._rows("open_runs", list(schedule_ids))]
-
-    async def runs(self, schedule_id: str, limit: int) -> list[Run]:
-        return [run_of(row) for row in await self._rows("runs", schedule_id, limit)]
-
-    async def passed_over(self, schedule_id: str, limit: int) -> list[PassedOver]:
-        return [passed_of(row) for row in await self._rows("passed_over", schedule_id, limit)]
-
-    async def insert_runs(self, runs: Iterable[Run]) -> None:
-        await self._write("insert_run", [tuple(run_row(run).values()) for run in runs])
-
-    async def update_runs(self, runs: Iterable[Run]) -> None:
-        columns = ("id", "status", "reason", "attempt", "epoch", "started_at", "ended_at")
-        await self._write("update_run", [tuple(map(run_row(run).get, columns)) for run in runs])
-
-    async def insert_passed(self, ranges: Iterable[PassedOver]) -> None:
-        for each in ranges:
-            continued = await self._rows(
-                "continue_passed", each.last, each.count, each.decided_at, each.schedule_id, each.incarnation,
-                each.before, each.status, each.reason,
-            )  # fmt: skip
-            if not continued:
-                await self._rows(
-                    "insert_passed", each.schedule_id, each.incarnation, each.first, each.last, each.count,
-                    each.status, each.reason, each.decided_at,
-                )  # fmt: skip
-
-    async def advance(self, steps: Iterable[Advance]) -> None:
-        prepared = list(steps)
-        await self._write("advance", [(step.schedule_id, step.cursor, step.next_at) for step in prepared])
-        changed = [(step.schedule_id, to_json(step.state)) for step in prepared if step.state is not None]
-        await self._write("put_state", changed)
-
-    async def finish(self, outcomes: Iterable[Outcome]) -> list[str]:
-        return [row[0] for row in await self._write("finish", [tuple(outcome) for outcome in outcomes])]
-
-    async def look_now(self, schedule_ids: Sequence[str], now: int) -> None:
-        await self._rows("look_now", list(schedule_ids), now)
+        found = await self.rows("due", now=now, limit=limit)
+        if found and abs(found[0][12] - now) > MOST_OFF:
+            raise ClockOffError(found[0][12] - now)
+        return [schedule_of(row) for row in found]
 
     async def notify(self) -> None:
-        await self._rows("notify")
-
-    async def wake_at(self) -> int | None:
-        found: int | None = (await self._rows("wake_at"))[0][0]
-        return found
-
-    async def claimed(self) -> list[Run]:
-        return [run_of(row) for row in await self._rows("claimed")]
-
-    async def next_number(self) -> int:
-        return int((await self._rows("next_number"))[0][0])
+        await self.rows("notify")

@@ -1,2 +1,2 @@
--- Nobody looks at a removed schedule.
-DELETE FROM due WHERE schedule_id = $1
+-- Nobody looks at removed schedules.
+DELETE FROM due WHERE schedule_id = ANY (:id::text[])

@@ -1,2 +1,2 @@
--- Remove a schedule; its runs stay.
-DELETE FROM schedule WHERE id = $1
+-- Remove schedules; their runs stay.
+DELETE FROM schedule WHERE id = ANY (:id::text[])

@@ -1,2 +1,2 @@
 -- Schedules that something happened to: look at them at once.
-UPDATE due SET next_at = least(coalesce(next_at, $2), $2) WHERE schedule_id = ANY ($1::text[])
+UPDATE due SET next_at = least(coalesce(next_at, :now::bigint), :now) WHERE schedule_id = ANY (:ids::text[])

@@ -1,4 +1,4 @@
--- The number for a schedule of this id that is created now.
-INSERT INTO incarnation AS i (schedule_id, latest) VALUES ($1, 1)
+-- The numbers for schedules that are created now.
+INSERT INTO incarnation AS i (schedule_id, latest)
+SELECT id, 1 FROM unnest(:id::text[]) AS new (id) ORDER BY id
 ON CONFLICT (schedule_id) DO UPDATE SET latest = i.latest + 1
-RETURNING latest

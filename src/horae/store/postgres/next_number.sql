@@ -1,2 +1,2 @@
 -- A number that was never given before.
-UPDATE horae SET number = number + 1 RETURNING number
+SELECT nextval('horae_number')

@@ -1,6 +1,6 @@
 -- The latest ranges of slots that did not run, newest first.
 SELECT schedule_id, incarnation, first, last, count, status, reason, decided_at
 FROM passed
-WHERE schedule_id = $1
+WHERE schedule_id = :id
 ORDER BY number DESC
-LIMIT $2
+LIMIT :limit

@@ -7,28 +7,20 @@ import contextlib
 import fcntl
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
 from horae.errors import DatabaseVersionError, StoreUnavailableError
-from horae.model import PassedOver, Run, Schedule
-from horae.store.port import Advance, Outcome, Store, Transaction
-from horae.store.rows import passed_of, run_of, run_row, schedule_of, to_json
+from horae.model import Node
+from horae.store.port import Store, Transaction
+from horae.store.queries import migrations, query
+from horae.store.rows import Row, fields, node_of, to_json
 
-VERSION = 1
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
-
-
-@cache
-def query(name: str) -> str:
-    """The text of a query: one a file, named for what it does."""
-    return resources.files("horae.store.sqlite").joinpath(f"{name}.sql").read_text("utf-8")
 
 
 class SqliteStore(Store):
@@ -38,12 +30,13 @@ class SqliteStore(Store):
     event loop never waits for the disk.
     """
 
-    def __init__(self, path: str, *, inline: bool = False) -> None:
+    def __init__(self, path: str, *, inline: bool = False, patience: float = 30) -> None:
         self._path = path
+        self._patience = patience
         self._connection: sqlite3.Connection | None = None
         self._thread = None if inline else ThreadPoolExecutor(1, thread_name_prefix="horae-sqlite")
         self._lock = asyncio.Lock()
-        self._announced: list[int] = []
+        self._announced: dict[int, int | None] = {}  # the nodes of this process, and the locks they hold
 
     async def open(self, wake: Callable[[], None]) -> None:  # noqa: ARG002 - a file tells nobody
         await self.work(lambda _: None)
@@ -54,8 +47,10 @@ class SqliteStore(Store):
             self._connection = None
         if self._thread is not None:
             self._thread.shutdown()
-        for descriptor in self._announced:
-            os.close(descriptor)
+        for epoch, descriptor in self._announced.items():
+            if descriptor is not None:
+                os.close(descriptor)
+                Path(self._lock_file(epoch)).unlink(missing_ok=True)
         self._announced.clear()
 
     async def work(self, work: Work[T]) -> T:
@@ -71,11 +66,13 @@ class SqliteStore(Store):
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
             connection = sqlite3.connect(
-                self._path, timeout=30, isolation_level=None, check_same_thread=False
-            )
+                self._path, timeout=self._patience, isolation_level=None, check_same_thread=False,
+                cached_statements=256,
+            )  # fmt: skip
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("PRAGMA foreign_keys = ON")
                 _migrate(connection, self._path)
             except BaseException:
                 connection.close()
@@ -95,21 +92,31 @@ class SqliteStore(Store):
                     await self.work(lambda connection: connection.execute("ROLLBACK"))
                 raise
 
-    async def announce(self, epoch: int) -> None:
+    async def announce(self, node: Node) -> None:
         """Hold an operating-system lock on a file of the node's own: it ends with the process, at once."""
-        if self._path == ":memory:":
-            return
-        descriptor = os.open(self._lock_file(epoch), os.O_CREAT | os.O_RDWR, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self._announced.append(descriptor)
+        descriptor = self._announced.get(node.epoch)
+        if descriptor is None and self._path != ":memory:":
+            descriptor = os.open(self._lock_file(node.epoch), os.O_CREAT | os.O_RDWR, 0o600)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._announced[node.epoch] = descriptor
+        row = fields(node) | {"actions": to_json(node.actions)}
+        async with self.transaction() as transaction:
+            await transaction.write("insert_node", [row])
 
-    async def renew(self, epoch: int) -> bool:  # noqa: ARG002 - the lock holds by itself
-        return True
+    async def renew(self, epoch: int) -> bool:
+        return epoch in self._announced  # the lock holds by itself
 
-    async def living(self, epochs: Collection[int]) -> set[int]:
-        return {epoch for epoch in epochs if self._path != ":memory:" and self._is_alive(epoch)}
+    async def nodes(self) -> list[Node]:
+        rows = await self.work(lambda connection: connection.execute(query("sqlite", "nodes")).fetchall())
+        return [node_of(row, alive=self._is_alive(row[0])) for row in rows]
+
+    async def bury(self, epochs: Collection[int]) -> None:
+        async with self.transaction() as transaction:
+            await transaction.write("delete_node", [{"epoch": epoch} for epoch in epochs])
 
     def _is_alive(self, epoch: int) -> bool:
+        if epoch in self._announced:
+            return True
         try:
             descriptor = os.open(self._lock_file(epoch), os.O_RDWR)
         except FileNotFoundError:
@@ -132,122 +139,40 @@ class SqliteStore(Store):
 
 def _migrate(connection: sqlite3.Connection, path: str) -> None:
     """Bring the schema up to date, under a lock, whoever comes first."""
+    steps = migrations("sqlite")
     connection.execute("BEGIN IMMEDIATE")
     try:
         known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'horae'").fetchone()
-        if known is None:
-            for statement in query("schema").split(";\n"):
+        version = connection.execute(query("sqlite", "version")).fetchone()[0] if known else 0
+        for step in steps[version:]:
+            for statement in step.split(";\n"):
                 connection.execute(statement)
-        (version,) = connection.execute("SELECT version FROM horae").fetchone()
+        if version < len(steps):
+            connection.execute(query("sqlite", "set_version"), {"version": len(steps)})
+        connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
-    if version > VERSION:
-        raise DatabaseVersionError(path, version, VERSION)
+    if version > len(steps):
+        raise DatabaseVersionError(path, version, len(steps))
 
 
 class SqliteTransaction(Transaction):
-    """A transaction of the one connection."""
+    """The transaction of the store's one connection."""
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
 
-    async def _rows(self, name: str, **values: object) -> list[tuple[Any, ...]]:
-        return await self._store.work(lambda c: c.execute(query(name), values).fetchall())
+    async def rows(self, name: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
+        prepared = {key: to_json(each) if isinstance(each, list) else each for key, each in values.items()}
+        text = query("sqlite", name)
+        return await self._store.work(lambda connection: connection.execute(text, prepared).fetchall())
 
-    async def _write(self, name: str, rows: Iterable[dict[str, Any]]) -> None:
-        prepared = list(rows)
-        if prepared:
-            await self._store.work(lambda c: c.executemany(query(name), prepared))
-
-    async def due(self, now: int, limit: int) -> list[Schedule]:
-        return [schedule_of(row) for row in await self._rows("due", now=now, limit=limit)]
-
-    async def schedules(self, ids: Sequence[str]) -> list[Schedule]:
-        return [schedule_of(row) for row in await self._rows("schedules", ids=to_json(ids))]
-
-    async def all_schedules(self, after: str, limit: int) -> list[Schedule]:
-        return [schedule_of(row) for row in await self._rows("all_schedules", after=after, limit=limit)]
-
-    async def put_schedule(self, schedule: Schedule, next_at: int | None) -> None:
-        await self._write(
-            "put_schedule",
-            [
-                {
-                    "id": schedule.id, "incarnation": schedule.incarnation, "spec": schedule.spec,
-                    "action": to_json(schedule.action), "policies": to_json(schedule.policies),
-                    "state": to_json(schedule.state), "token": schedule.token,
-                    "created_at": schedule.created_at, "updated_at": schedule.updated_at,
-                }
-            ],
-        )  # fmt: skip
-        await self._write("put_due", [{"id": schedule.id, "cursor": schedule.cursor, "next_at": next_at}])
-
-    async def delete_schedule(self, schedule_id: str) -> None:
-        await self._write("delete_schedule", [{"id": schedule_id}])
-        await self._write("delete_due", [{"id": schedule_id}])
-
-    async def next_incarnation(self, schedule_id: str) -> int:
-        return int((await self._rows("next_incarnation", id=schedule_id))[0][0])
-
-    async def open_runs(self, schedule_ids: Sequence[str]) -> list[Run]:
-        return [run_of(row) for row in await self._rows("open_runs", ids=to_json(schedule_ids))]
-
-    async def runs(self, schedule_id: str, limit: int) -> list[Run]:
-        return [run_of(row) for row in await self._rows("runs", id=schedule_id, limit=limit)]
-
-    async def passed_over(self, schedule_id: str, limit: int) -> list[PassedOver]:
-        return [passed_of(row) for row in await self._rows("passed_over", id=schedule_id, limit=limit)]
-
-    async def insert_runs(self, runs: Iterable[Run]) -> None:
-        await self._write("insert_run", (run_row(run) for run in runs))
-
-    async def update_runs(self, runs: Iterable[Run]) -> None:
-        await self._write("update_run", (run_row(run) for run in runs))
-
-    async def insert_passed(self, ranges: Iterable[PassedOver]) -> None:
-        rows = [{f: getattr(each, f) for f in each.__struct_fields__} for each in ranges]
-
-        def write(connection: sqlite3.Connection) -> None:
-            for row in rows:
-                if not connection.execute(query("continue_passed"), row).rowcount:
-                    connection.execute(query("insert_passed"), row)
-
-        if rows:
-            await self._store.work(write)
-
-    async def advance(self, steps: Iterable[Advance]) -> None:
-        prepared = list(steps)
-        await self._write("advance", (step._asdict() for step in prepared))
-        changed = [step for step in prepared if step.state is not None]
-        await self._write(
-            "put_state", ({"schedule_id": s.schedule_id, "state": to_json(s.state)} for s in changed)
-        )
-
-    async def finish(self, outcomes: Iterable[Outcome]) -> list[str]:
-        rows = [outcome._asdict() for outcome in outcomes]
-
-        def write(connection: sqlite3.Connection) -> list[str]:
-            found = []
-            for row in rows:
-                found += [schedule for (schedule,) in connection.execute(query("finish"), row)]
-            return found
-
-        return await self._store.work(write)
-
-    async def look_now(self, schedule_ids: Sequence[str], now: int) -> None:
-        await self._rows("look_now", ids=to_json(schedule_ids), now=now)
+    async def write(self, name: str, rows: list[dict[str, Any]]) -> int:
+        if not rows:
+            return 0
+        text = query("sqlite", name)
+        return await self._store.work(lambda connection: connection.executemany(text, rows).rowcount)
 
     async def notify(self) -> None:
         """Other processes look at the file once each tick."""
-
-    async def wake_at(self) -> int | None:
-        found: int | None = (await self._rows("wake_at"))[0][0]
-        return found
-
-    async def claimed(self) -> list[Run]:
-        return [run_of(row) for row in await self._rows("claimed")]
-
-    async def next_number(self) -> int:
-        return int((await self._rows("next_number"))[0][0])

@@ -1,6 +1,8 @@
--- All runs that some node has claimed and not finished.
-SELECT id, schedule_id, incarnation, nominal, origin, overlap, status, fire_at, start_at, reason, attempt, epoch,
-    started_at, ended_at, input, result, failure
+-- The runs that some nodes have claimed and not finished.
+SELECT id, schedule_id, incarnation, nominal, origin, overlap, status, fire_at, start_at, action, action_id, reason,
+    attempt, epoch, failures, refusals, crashes, stop, started_at, ended_at, author, note, input, result, failure
 FROM run
-WHERE status IN ('starting', 'running')
+WHERE status IN ('pending', 'starting', 'running') AND status = 'running'
+    AND epoch IN (SELECT value FROM json_each(:epochs))
 ORDER BY number
+LIMIT :limit

@@ -1,4 +1,3 @@
--- The number for a schedule of this id that is created now.
+-- The numbers for schedules that are created now.
 INSERT INTO incarnation (schedule_id, latest) VALUES (:id, 1)
 ON CONFLICT (schedule_id) DO UPDATE SET latest = latest + 1
-RETURNING latest

@@ -1,6 +1,6 @@
 -- The latest runs of a schedule, newest first.
-SELECT id, schedule_id, incarnation, nominal, origin, overlap, status, fire_at, start_at, reason, attempt, epoch,
-    started_at, ended_at, input, result, failure
+SELECT id, schedule_id, incarnation, nominal, origin, overlap, status, fire_at, start_at, action, action_id, reason,
+    attempt, epoch, failures, refusals, crashes, stop, started_at, ended_at, author, note, input, result, failure
 FROM run
 WHERE schedule_id = :id
 ORDER BY number DESC

@@ -1,0 +1,78 @@
+"""The ceiling on PostgreSQL: asyncpg with one connection, each statement with one array a column."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg
+
+from bench.herd.ceiling import RUN_COLUMNS, SCHEMA, Ceiling, due_rows, run_rows, schedule_rows
+from bench.herd.contestant import BATCH, batches
+from bench.herd.starts import wall
+
+INSERT_SCHEDULE = """
+INSERT INTO schedule SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[],
+    $6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::text[])
+"""
+INSERT_DUE = """
+INSERT INTO due (schedule_id, cursor, next_at) SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[])
+"""
+SELECT_DUE = """
+SELECT schedule_id FROM due WHERE next_at <= $1 ORDER BY next_at LIMIT $2 FOR UPDATE SKIP LOCKED
+"""
+INSERT_RUN = f"""
+INSERT INTO run ({RUN_COLUMNS}) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[],
+    $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[], $11::text[], $12::text[],
+    $13::bigint[], $14::bigint[], $15::bigint[], $16::text[], $17::text[], $18::text[])
+"""  # noqa: S608 - no input
+MOVE = """
+UPDATE due SET cursor = new.cursor, next_at = new.next_at, started = due.started + 1
+FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS new (schedule_id, cursor, next_at)
+WHERE due.schedule_id = new.schedule_id
+"""
+END = """
+UPDATE run SET status = 'succeeded', ended_at = $2, result = 'null'
+FROM unnest($1::text[]) AS new (id) WHERE run.id = new.id AND run.epoch = 1 AND run.attempt = 1
+"""
+
+
+class PostgresCeiling(Ceiling):
+    _connection: Any
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        self._connection = await asyncpg.connect(self.url)
+        try:
+            number = "BIGINT GENERATED ALWAYS AS IDENTITY"
+            await self._connection.execute(
+                SCHEMA.format(number=number, schedule="", due=" WITH (fillfactor = 70)")
+            )
+            yield
+        finally:
+            await self._connection.close()
+
+    async def register(self, count: int, due: int) -> None:
+        self._due = due
+        for batch in batches(count):
+            schedules, places = schedule_rows(batch, due)
+            async with self._connection.transaction():
+                await self._write(INSERT_SCHEDULE, schedules)
+                await self._write(INSERT_DUE, places)
+
+    async def claim(self, due: int) -> Sequence[str]:
+        async with self._connection.transaction():
+            found = await self._connection.fetch(SELECT_DUE, due * 1000, BATCH)
+            schedules = [row["schedule_id"] for row in found]
+            runs = run_rows(schedules, due)
+            if runs:
+                await self._write(INSERT_RUN, runs)
+                await self._write(MOVE, due_rows(schedules, due))
+        return [run[0] for run in runs]
+
+    async def record(self, runs: Sequence[str]) -> None:
+        await self._connection.execute(END, list(runs), int(wall() * 1000))
+
+    async def _write(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        await self._connection.execute(statement, *(list(column) for column in zip(*rows, strict=True)))

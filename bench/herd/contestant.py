@@ -1,0 +1,77 @@
+"""What a contestant must be able to do, and who takes part."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, NamedTuple
+
+BATCH = 1000
+SQLITE = "SQLite"
+POSTGRES = "PostgreSQL"
+
+
+class Contestant(ABC):
+    """A scheduler on a database of its own, in a process of its own. It is opened, filled, and then runs."""
+
+    records_ends = True
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    @abstractmethod
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        """Connected, with its tables made: none of this is timed."""
+
+    @abstractmethod
+    async def register(self, count: int, due: int) -> None:
+        """Make that many jobs durable, all due at one second since the epoch."""
+
+    @abstractmethod
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Keeping time."""
+
+    async def ended(self) -> int:
+        """How many ends are durable; asked while it runs, and only if it records them."""
+        raise NotImplementedError
+
+
+class Entry(NamedTuple):
+    """A contestant as the parent knows it: by name, so that it loads none of their code."""
+
+    name: str
+    title: str
+    database: str
+    place: str
+
+
+ENTRIES = (
+    Entry("horae", "Horae", SQLITE, "bench.herd.horae_app:Cron"),
+    Entry("horae-one-shot", "Horae, one-shot", SQLITE, "bench.herd.horae_app:OneShot"),
+    Entry("apscheduler", "APScheduler", SQLITE, "bench.herd.apscheduler_jobs:OnSqlite"),
+    Entry("ceiling", "ceiling", SQLITE, "bench.herd.ceiling_sqlite:SqliteCeiling"),
+    Entry("horae", "Horae", POSTGRES, "bench.herd.horae_app:Cron"),
+    Entry("horae-one-shot", "Horae, one-shot", POSTGRES, "bench.herd.horae_app:OneShot"),
+    Entry("apscheduler", "APScheduler", POSTGRES, "bench.herd.apscheduler_jobs:OnPostgres"),
+    Entry("procrastinate", "Procrastinate", POSTGRES, "bench.herd.procrastinate_worker:ProcrastinateWorker"),
+    Entry("ceiling", "ceiling", POSTGRES, "bench.herd.ceiling_postgres:PostgresCeiling"),
+)
+OURS = ENTRIES[0].name
+NAMES = tuple(dict.fromkeys(entry.name for entry in ENTRIES))
+
+
+def batches(count: int, size: int = BATCH) -> Iterator[range]:
+    """The numbers of all jobs, a batch at a time."""
+    for first in range(0, count, size):
+        yield range(first, min(first + size, count))
+
+
+@asynccontextmanager
+async def background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Work that goes on beside the body and ends with it; if it fails, so does the body."""
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(work)
+        yield
+        task.cancel()

@@ -1,0 +1,389 @@
+"""The schedules of an app: create, look at, change, pause, trigger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from horae.errors import (
+    ConflictTokenMismatchError,
+    InvalidInputError,
+    NaiveTimeError,
+    ScheduleExistsError,
+    ScheduleNotFoundError,
+    UnknownActionError,
+)
+from horae.executor.function import FunctionExecutor
+from horae.model import (
+    Action,
+    Backfill,
+    BackfillStatus,
+    Overlap,
+    PassedOver,
+    Policies,
+    Reason,
+    Run,
+    Schedule,
+    State,
+    Status,
+    Tally,
+    Version,
+)
+from horae.policy import pause
+from horae.policy.check import check_policies
+from horae.policy.due import fire_instant, leave_behind
+from horae.policy.ledger import action_id, passed_over, run_id
+from horae.spec import Spec
+from horae.store.port import Filter, Store, Transaction
+
+LONGEST_ID = 500
+LONGEST_INPUT = 1024 * 1024
+MOST = 1000
+SpecLike = Spec | str | Mapping[str, Any]
+_replace = msgspec.structs.replace
+
+
+class NewSchedule(msgspec.Struct, frozen=True, kw_only=True):
+    """A schedule to be created. ``spec`` is a :class:`Spec`, a document, or a cron expression in UTC."""
+
+    id: str
+    spec: Any
+    action: str
+    input: Any = None
+    action_id: str | None = None
+    action_id_format: str | None = None
+    policies: Policies = Policies()
+    paused: bool = False
+    note: str = ""
+    limited_actions: int | None = None
+    owner: str = ""
+    tags: tuple[str, ...] = ()
+
+
+class Schedules:
+    """The schedules of an app."""
+
+    def __init__(
+        self, store: Store, now: Callable[[], int], executor: FunctionExecutor, wake: Callable[[], None]
+    ) -> None:
+        self._store = store
+        self._now = now
+        self._executor = executor
+        self._wake = wake
+
+    async def create(self, schedule_id: str, spec: SpecLike, action: str, **more: Any) -> Schedule:  # noqa: ANN401 - as NewSchedule names them
+        """Create a schedule; it fires from now on. ``more`` are the other fields of :class:`NewSchedule`."""
+        try:
+            new = NewSchedule(id=schedule_id, spec=spec, action=action, **more)
+        except TypeError as error:
+            raise InvalidInputError("schedule", f"cannot be read: {error}") from None
+        return (await self.create_many([new]))[0]
+
+    async def create_many(self, new: Iterable[NewSchedule]) -> list[Schedule]:
+        """Create schedules, all or none of them, in one transaction."""
+        now = self._now()
+        drafts = [_draft(each, now) for each in new]
+        ids = [schedule.id for schedule, _ in drafts]
+        if len(set(ids)) < len(ids):
+            raise ScheduleExistsError(next(each for each in ids if ids.count(each) > 1))
+        await self._check_actions({schedule.action.name for schedule, _ in drafts})
+        async with self._store.transaction() as transaction:
+            incarnations = await transaction.next_incarnations(ids)
+            if taken := await transaction.schedules(ids):
+                raise ScheduleExistsError(taken[0].id)
+            created = [
+                (_replace(schedule, incarnation=incarnations[schedule.id]), next_at)
+                for schedule, next_at in drafts
+            ]
+            await transaction.insert_schedules(created)
+            await transaction.notify()
+        self._wake()
+        return [schedule for schedule, _ in created]
+
+    async def _check_actions(self, actions: set[str]) -> None:
+        """An action exists if this program registered it, or a living node announced it."""
+        unknown = {each for each in actions if not self._executor.can_run(each)}
+        if unknown:
+            announced = {
+                action for node in await self._store.nodes() if node.alive for action in node.actions
+            }
+            if missing := sorted(unknown - announced):
+                raise UnknownActionError(missing[0], sorted({*announced, *self._executor.actions}))
+
+    async def describe(self, schedule_id: str) -> Schedule:
+        """A schedule as it stands."""
+        async with self._store.transaction() as transaction:
+            return one(await transaction.schedules([schedule_id]), schedule_id)
+
+    async def tally(self, schedule_id: str) -> Tally:
+        """How often what became of a schedule's starts, since it was created."""
+        async with self._store.transaction() as transaction:
+            found = await transaction.tallies([schedule_id])
+        if schedule_id not in found:
+            raise ScheduleNotFoundError(schedule_id)
+        return found[schedule_id]
+
+    async def versions(self, schedule_id: str, limit: int = 20) -> list[Version]:
+        """What a schedule was before its edits, newest first."""
+        async with self._store.transaction() as transaction:
+            return await transaction.versions(schedule_id, min(limit, MOST))
+
+    async def list(self, only: Filter | None = None, *, after: str = "", limit: int = 100) -> list[Schedule]:
+        """A page of schedules in the order of their ids."""
+        async with self._store.transaction() as transaction:
+            return await transaction.find_schedules(only or Filter(), after, min(limit, MOST))
+
+    async def update(
+        self,
+        schedule_id: str,
+        spec: SpecLike | None = None,
+        *,
+        action: str | None = None,
+        input: Any = msgspec.UNSET,  # noqa: A002, ANN401 - the word that users know; any JSON
+        action_id: str | None = None,
+        policies: Policies | None = None,
+        limited_actions: int | msgspec.UnsetType | None = msgspec.UNSET,
+        tags: Iterable[str] | None = None,
+        token: int | None = None,
+    ) -> Schedule:
+        """Change what is given, from now on; what waits is kept. With a ``token``, only if nobody changed it since."""
+        document = None if spec is None else read_spec(spec).text
+        if policies is not None:
+            check_policies(policies)
+        if action is not None:
+            await self._check_actions({action})
+        now = self._now()
+        async with self._store.transaction() as transaction:
+            old = one(await transaction.schedules([schedule_id]), schedule_id)
+            if token is not None and token != old.token:
+                raise ConflictTokenMismatchError(schedule_id, token, old.token)
+            new = _replace(
+                old,
+                spec=old.spec if document is None else document,
+                action=_edited(old.action, action, input, action_id),
+                policies=old.policies if policies is None else policies,
+                state=old.state
+                if limited_actions is msgspec.UNSET
+                else _replace(old.state, remaining=limited_actions),
+                tags=old.tags if tags is None else tuple(tags),
+            )
+            if new.spec != old.spec:
+                new = await _leave_behind(transaction, old, new, now)
+            if (new.spec, new.policies) != (old.spec, old.policies):
+                await transaction.insert_versions([_version(old, now)])
+            changed = await _put(transaction, new, now)
+        self._wake()
+        return changed
+
+    async def pause(self, schedule_id: str, note: str = "", *, until: datetime | None = None) -> Schedule:
+        """Start nothing automatic until resumed, or until a moment; running runs go on, triggers work."""
+        if until is not None and until.utcoffset() is None:
+            raise NaiveTimeError(until)
+        end = None if until is None else int(until.timestamp() * 1000)
+        return await self._change(schedule_id, lambda s, _: (_pause(s, note, end), ()))
+
+    async def resume(self, schedule_id: str, note: str = "") -> Schedule:
+        """Go on; what fell due in the pause is caught up with or skipped, by policy."""
+        return await self._change(schedule_id, lambda s, now: _resume(s, note, now))
+
+    async def skip_next(self, schedule_id: str, number: int = 1) -> Schedule:
+        """Pass over the next so many slots; 0 takes that back."""
+        if number < 0:
+            raise InvalidInputError("number", f"must be at least 0, and is {number}")
+        return await self._change(
+            schedule_id, lambda s, _: (_replace(s, state=_replace(s.state, skip_next=number)), ())
+        )
+
+    async def pause_all(self, only: Filter, note: str = "") -> int:
+        """Pause all schedules that a filter lets through, all at once; how many there were."""
+        return await self._change_all(only, lambda s, _: (_pause(s, note, None), ()))
+
+    async def resume_all(self, only: Filter, note: str = "") -> int:
+        """Resume all schedules that a filter lets through, all at once; how many there were."""
+        return await self._change_all(only, lambda s, now: _resume(s, note, now))
+
+    async def trigger(
+        self,
+        schedule_id: str,
+        *,
+        overlap: Overlap | None = None,
+        input: Any = msgspec.UNSET,  # noqa: A002, ANN401 - the word that users know; any JSON
+        author: str = "",
+        note: str = "",
+    ) -> str:
+        """Start a run now, whatever the spec says; the answer is the run's id."""
+        now = self._now()
+        if input is not msgspec.UNSET:
+            _check_input(input)
+        async with self._store.transaction() as transaction:
+            schedule = one(await transaction.schedules([schedule_id]), schedule_id)
+            origin = f"trigger:{await transaction.next_number()}"
+            run = Run(
+                id=run_id(schedule.id, schedule.incarnation, now // 1000, origin), schedule_id=schedule.id,
+                incarnation=schedule.incarnation, nominal=now // 1000, origin=origin,
+                overlap=schedule.policies.overlap if overlap is None else Overlap(overlap),
+                status=Status.PENDING, fire_at=now, start_at=now, action=schedule.action.name,
+                action_id=action_id(schedule.action, schedule.id, now // 1000), author=author, note=note,
+                input=schedule.action.input if input is msgspec.UNSET else input,
+            )  # fmt: skip
+            await transaction.insert_runs([run])
+            await transaction.look_now([schedule_id], now)
+            await transaction.notify()
+        self._wake()
+        return run.id
+
+    async def delete(self, schedule_id: str) -> None:
+        """Remove a schedule; its runs stay in the ledger, those that have not begun never do."""
+        now = self._now()
+        async with self._store.transaction() as transaction:
+            schedule = one(await transaction.schedules([schedule_id]), schedule_id)
+            waiting = [
+                run for run in await transaction.open_runs([schedule_id]) if run.status is not Status.RUNNING
+            ]
+            await transaction.update_runs(
+                _replace(
+                    run, status=Status.CANCELLED if run.attempt else Status.DROPPED, reason=Reason.DELETED, ended_at=now
+                )
+                for run in waiting
+            )  # fmt: skip
+            await transaction.update_backfills(
+                _ended(each, now) for each in await transaction.open_backfills([schedule_id])
+            )
+            await transaction.insert_versions([_version(schedule, now)])
+            await transaction.delete_schedules([schedule_id])
+
+    async def _change(self, schedule_id: str, change: Change) -> Schedule:
+        now = self._now()
+        async with self._store.transaction() as transaction:
+            schedule, passed = change(one(await transaction.schedules([schedule_id]), schedule_id), now)
+            await transaction.insert_passed(passed)
+            changed = await _put(transaction, schedule, now)
+        self._wake()
+        return changed
+
+    async def _change_all(self, only: Filter, change: Change) -> int:
+        now = self._now()
+        number, after = 0, ""
+        async with self._store.transaction() as transaction:
+            while page := await transaction.find_schedules(only, after, MOST):
+                after = page[-1].id
+                locked = await transaction.schedules([each.id for each in page])
+                changes = [change(each, now) for each in locked]
+                await transaction.insert_passed(each for _, passed in changes for each in passed)
+                await transaction.update_schedules((_next_token(each, now), now) for each, _ in changes)
+                number += len(changes)
+            await transaction.notify()
+        self._wake()
+        return number
+
+
+Change = Callable[[Schedule, int], tuple[Schedule, tuple[PassedOver, ...]]]
+
+
+def one(found: list[Schedule], schedule_id: str) -> Schedule:
+    """The schedule that was asked for, or an error that says that there is none."""
+    if not found:
+        raise ScheduleNotFoundError(schedule_id)
+    return found[0]
+
+
+def read_spec(spec: SpecLike) -> Spec:
+    """A spec, in whichever form it was given."""
+    if isinstance(spec, str):
+        return Spec.cron(spec)
+    return spec if isinstance(spec, Spec) else Spec.parse(spec)
+
+
+def _draft(new: NewSchedule, now: int) -> tuple[Schedule, int | None]:
+    """A schedule that is not stored yet, and when to look at it; everything that can be wrong is said here."""
+    _check_id(new.id)
+    _check_input(new.input)
+    check_policies(new.policies)
+    if new.limited_actions is not None and new.limited_actions < 0:
+        raise InvalidInputError("limited_actions", f"must be at least 0, and is {new.limited_actions}")
+    spec = read_spec(new.spec)
+    action = Action(name=new.action, input=new.input, id=new.action_id)
+    if new.action_id_format is not None:
+        action = _replace(action, id_format=new.action_id_format)
+    schedule = Schedule(
+        id=new.id, incarnation=0, spec=spec.text, action=action, policies=new.policies,
+        state=State(paused=new.paused, note=new.note, remaining=new.limited_actions), token=1, cursor=now // 1000,
+        created_at=now, updated_at=now, owner=new.owner, tags=new.tags,
+    )  # fmt: skip
+    if new.paused:
+        return schedule, None
+    following = spec.next_instant(schedule.cursor)
+    # One that has nothing to fire is looked at, so that it is known to be finished.
+    return schedule, now if following is None else fire_instant(spec, following, new.id)
+
+
+def _check_id(schedule_id: object) -> None:
+    if not isinstance(schedule_id, str) or not 1 <= len(schedule_id) <= LONGEST_ID:
+        raise InvalidInputError("id", f"must be a text of 1 to {LONGEST_ID} characters")
+    if not schedule_id.isprintable():
+        raise InvalidInputError("id", f"has a character that cannot be shown: {schedule_id!r}")
+
+
+def _check_input(value: object) -> None:
+    if value is None:
+        return
+    try:
+        size = len(msgspec.json.encode(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInputError("input", f"is no JSON: {error}") from None
+    if size > LONGEST_INPUT:
+        raise InvalidInputError("input", f"has {size} bytes, and {LONGEST_INPUT} are taken at most")
+
+
+def _edited(action: Action, name: str | None, value: object, base: str | None) -> Action:
+    if value is not msgspec.UNSET:
+        _check_input(value)
+        action = _replace(action, input=value)
+    return _replace(action, name=name or action.name, id=action.id if base is None else base)
+
+
+async def _leave_behind(transaction: Transaction, old: Schedule, new: Schedule, now: int) -> Schedule:
+    """An edit is not retroactive: what the old spec brought about and nobody decided yet never fires, and says so."""
+    spec, second = Spec.parse(old.spec), now // 1000
+    passed = leave_behind(spec, old.cursor, second, Reason.EDITED)
+    if passed is not None:
+        await transaction.insert_passed([passed_over(old, spec, passed, now)])
+    return _replace(new, cursor=max(old.cursor, second), state=_replace(new.state, completed_at=None))
+
+
+def _version(schedule: Schedule, now: int) -> Version:
+    return Version(
+        schedule_id=schedule.id, incarnation=schedule.incarnation, token=schedule.token, spec=schedule.spec,
+        policies=schedule.policies, since=schedule.updated_at, until=now,
+    )  # fmt: skip
+
+
+def _pause(schedule: Schedule, note: str, until: int | None) -> Schedule:
+    return _replace(schedule, state=_replace(schedule.state, paused=True, note=note, paused_until=until))
+
+
+def _resume(schedule: Schedule, note: str, now: int) -> tuple[Schedule, tuple[PassedOver, ...]]:
+    spec = Spec.parse(schedule.spec)
+    resumed = pause.resume(schedule, spec, now, note)
+    state = _replace(resumed.state, attention="")
+    passed = tuple(passed_over(schedule, spec, each, now) for each in resumed.passed)
+    return _replace(schedule, state=state, cursor=resumed.cursor), passed
+
+
+def _next_token(schedule: Schedule, now: int) -> Schedule:
+    return _replace(schedule, token=schedule.token + 1, updated_at=now)
+
+
+async def _put(transaction: Transaction, schedule: Schedule, now: int) -> Schedule:
+    """Write a change, and have the schedule looked at."""
+    changed = _next_token(schedule, now)
+    await transaction.update_schedules([(changed, now)])
+    await transaction.notify()
+    return changed
+
+
+def _ended(backfill: Backfill, now: int) -> Backfill:
+    return _replace(backfill, status=BackfillStatus.CANCELLED, ended_at=now)

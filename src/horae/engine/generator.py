@@ -1,0 +1,156 @@
+"""The generator: reads the schedules that must be looked at, asks the policies, and writes what they decide."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from horae.engine.invoker import Invoker, Start
+from horae.executor.function import FunctionExecutor
+from horae.model import Backfill, Last, Limits, Run, Schedule, Status
+from horae.policy.decide import decide
+from horae.policy.ledger import Decision
+from horae.spec import Spec
+from horae.store.port import Advance, Transaction
+
+
+class Looked(msgspec.Struct, frozen=True):
+    """What a look at the schedules brought: what to start after the commit, and whether there is more to do."""
+
+    starts: tuple[Start, ...] = ()
+    decided: int = 0
+    more: bool = False
+
+
+class Generator:
+    """Decides for the schedules that are due, a batch at a time."""
+
+    def __init__(self, executor: FunctionExecutor, invoker: Invoker, limits: Limits, batch: int) -> None:
+        self._executor = executor
+        self._invoker = invoker
+        self._limits = limits
+        self._batch = batch
+
+    async def look(self, transaction: Transaction, now: int, epoch: int, *, generating: bool) -> Looked:
+        """Decide for what is due, and claim what this node can run; also what others released and cannot run."""
+        due = await transaction.due(now, self._batch) if generating else []
+        schedules = {schedule.id: schedule for schedule in due}
+        if room := min(self._executor.room, self._batch):
+            for schedule in await transaction.unclaimed(self._executor.actions, room):
+                schedules.setdefault(schedule.id, schedule)
+        if not schedules:
+            return Looked()
+        found = list(schedules.values())
+        runs = await self._open_runs(transaction, found)
+        backfills: dict[str, list[Backfill]] = defaultdict(list)
+        for backfill in await transaction.open_backfills(schedules):
+            backfills[backfill.schedule_id].append(backfill)
+        decisions = {
+            each.id: _decision(each, runs[each.id], backfills[each.id], now, self._limits) for each in found
+        }
+        claims = _Claims(self._executor, self._invoker, epoch, now)
+        await self._write(transaction, found, runs, decisions, claims)
+        claimed = claims.taken
+        lasts = await transaction.lasts({run.schedule_id for run in claimed}) if claimed else {}
+        return Looked(_starts(claimed, schedules, lasts), len(found), len(due) == self._batch)
+
+    async def _open_runs(
+        self, transaction: Transaction, schedules: Sequence[Schedule]
+    ) -> dict[str, list[Run]]:
+        """What is open of each schedule; what an earlier one of the same id left is its own affair."""
+        incarnations = {schedule.id: schedule.incarnation for schedule in schedules}
+        runs: dict[str, list[Run]] = defaultdict(list)
+        for run in await transaction.open_runs(incarnations):
+            if run.incarnation == incarnations[run.schedule_id]:
+                runs[run.schedule_id].append(run)
+        return runs
+
+    async def _write(
+        self,
+        transaction: Transaction,
+        schedules: list[Schedule],
+        runs: dict[str, list[Run]],
+        decisions: dict[str, Decision],
+        claims: _Claims,
+    ) -> None:
+        """Claim what was released, and write all decisions: a statement for each kind of thing."""
+        made = list(decisions.values())
+        new = [claims.take(run) for decision in made for run in decision.new]
+        changed = [claims.take(run) for decision in made for run in decision.changed]
+        touched = {run.id for run in changed}
+        changed += claims.take_all(
+            run
+            for schedule in schedules
+            for run in runs[schedule.id]
+            if run.status is Status.STARTING and run.id not in touched
+        )
+        await transaction.insert_runs(new)
+        await transaction.update_runs(changed)
+        await transaction.ask_to_stop(run for decision in made for run in decision.stop)
+        await transaction.insert_passed(passed for decision in made for passed in decision.passed)
+        await transaction.update_backfills(each for decision in made for each in decision.backfills)
+        await transaction.advance(_advances(schedules, decisions, claims))
+        if gone := [schedule.id for schedule in schedules if decisions[schedule.id].remove]:
+            await transaction.delete_schedules(gone)
+        if claims.left or any(decision.stop for decision in made):
+            await transaction.notify()
+
+
+class _Claims:
+    """Takes released runs for this node, as long as it can run them and has room."""
+
+    def __init__(self, executor: FunctionExecutor, invoker: Invoker, epoch: int, now: int) -> None:
+        self._executor, self._invoker, self._epoch, self._now = executor, invoker, epoch, now
+        self._room = executor.room
+        self.taken: list[Run] = []
+        self.left = 0
+
+    def take(self, run: Run) -> Run:
+        """The run, claimed if it was released and this node can run it."""
+        if run.status is not Status.STARTING:
+            return run
+        if self._room <= 0 or not self._executor.can_run(run.action):
+            self.left += 1
+            return run
+        self._room -= 1
+        claimed = self._invoker.claim(run, self._epoch, self._now)
+        self.taken.append(claimed)
+        return claimed
+
+    def take_all(self, runs: Iterator[Run]) -> list[Run]:
+        """Those of some released runs that this node takes."""
+        return [taken for run in runs if (taken := self.take(run)) is not run]
+
+
+def _advances(
+    schedules: list[Schedule], decisions: dict[str, Decision], claims: _Claims
+) -> Iterator[Advance]:
+    claimed = {run.schedule_id for run in claims.taken}
+    for schedule in schedules:
+        decision = decisions[schedule.id]
+        state = decision.state
+        if state.attention and schedule.id in claimed:  # what kept it from running is over
+            state = msgspec.structs.replace(state, attention="")
+        changed = state if state != schedule.state else None
+        yield Advance(schedule.id, decision.cursor, decision.next_at, changed, decision.tally)
+
+
+def _starts(claimed: list[Run], schedules: dict[str, Schedule], lasts: dict[str, Last]) -> tuple[Start, ...]:
+    return tuple(
+        Start(run, schedules[run.schedule_id].policies.timeouts, lasts.get(run.schedule_id))
+        for run in claimed
+    )
+
+
+def _decision(
+    schedule: Schedule, runs: list[Run], backfills: list[Backfill], now: int, limits: Limits
+) -> Decision:
+    """A schedule's decision. One that cannot be decided is put aside and says so; it stops no other."""
+    try:
+        return decide(schedule, Spec.parse(schedule.spec), runs, now, backfills=backfills, limits=limits)
+    except Exception as error:
+        note = f"needs attention: {type(error).__name__}: {error}"
+        state = msgspec.structs.replace(schedule.state, paused=True, note=note, attention=note)
+        return Decision(state=state, cursor=schedule.cursor, next_at=None)

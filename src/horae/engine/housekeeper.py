@@ -1,0 +1,151 @@
+"""The housekeeper: takes over from dead nodes, repairs, prunes, and says what needs attention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from horae.config import Config
+from horae.engine.invoker import Invoker
+from horae.model import Ended, Ending, Node, Policies, Retention, Schedule
+from horae.spec import Spec
+from horae.store.port import Advance, Past, Store, Transaction
+
+PAGE = 500
+_NEVER = Retention()
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What a round of housekeeping did."""
+
+    rescued: int = 0
+    """Runs of dead nodes that were given another attempt, or have failed."""
+    repaired: int = 0
+    """Schedules that should have had a next time and had none."""
+    pruned: int = 0
+    """Runs and ranges past their retention."""
+    waiting: int = 0
+    """Schedules with runs that no node can run."""
+    outdated: bool = False
+    """Another node has newer time-zone data, so that this one generates nothing."""
+
+
+class Housekeeper:
+    """Each round does a little; nothing here is in a hurry."""
+
+    def __init__(self, store: Store, invoker: Invoker, config: Config, tzdata: str) -> None:
+        self._store = store
+        self._invoker = invoker
+        self._config = config
+        self._tzdata = tzdata
+        self._reconciled_at: int | None = None
+        self._pruned_at: int | None = None
+        self._prune_after = ""
+        self._attended_at: int | None = None
+
+    async def step(self, now: int) -> Report:
+        """One round."""
+        nodes = await self._store.nodes()
+        rescued = await self.rescue([node.epoch for node in nodes if not node.alive], now)
+        repaired = pruned = waiting = 0
+        if _is_time(self._reconciled_at, self._config.reconcile_ms, now):
+            self._reconciled_at = now
+            repaired = await self.reconcile(now)
+        if _is_time(self._pruned_at, self._config.prune_ms, now):
+            self._pruned_at = now
+            pruned = await self.prune(now)
+        if _is_time(self._attended_at, self._config.attention_ms, now):
+            self._attended_at = now
+            waiting = await self._attend(nodes, now)
+        newest = max((node.tzdata for node in nodes if node.alive), default=self._tzdata)
+        return Report(
+            rescued=rescued, repaired=repaired, pruned=pruned, waiting=waiting, outdated=newest > self._tzdata
+        )
+
+    async def rescue(self, dead: Sequence[int], now: int) -> int:
+        """Give the runs of dead nodes another attempt, or record that they failed; then bury the nodes."""
+        if not dead:
+            return 0
+        rescued = 0
+        while True:
+            async with self._store.transaction() as transaction:
+                lost = await transaction.claimed(dead, PAGE)
+                await self._invoker.record(
+                    transaction,
+                    [Ended(run=run, ending=Ending.CRASHED, failure="the process died") for run in lost],
+                    now,
+                )
+                if lost:
+                    await transaction.notify()
+            rescued += len(lost)
+            if len(lost) < PAGE:
+                break
+        await self._store.bury(dead)
+        return rescued
+
+    async def reconcile(self, now: int) -> int:
+        """Find the schedules that nobody will look at although they have times ahead, and put them right."""
+        repaired, after = 0, ""
+        while True:
+            async with self._store.transaction() as transaction:
+                ids = await transaction.never_looked_at(after, PAGE)
+                broken = [each for each in await transaction.schedules(ids) if _has_times_ahead(each)]
+                if broken:
+                    await transaction.look_now([each.id for each in broken], now)
+                    await transaction.notify()
+            repaired += len(broken)
+            if len(ids) < PAGE:
+                return repaired
+            after = ids[-1]
+
+    async def prune(self, now: int) -> int:
+        """Look through the ledgers of some schedules, a page each round, and remove what is past retention."""
+        async with self._store.transaction() as transaction:
+            ids = await transaction.known_ids(self._prune_after, PAGE)
+            policies = {each.id: each.policies for each in await _read(transaction, ids)}
+            removed = await transaction.prune(self._past(each, policies.get(each), now) for each in ids)
+        self._prune_after = ids[-1] if len(ids) == PAGE else ""
+        return removed
+
+    def _past(self, schedule_id: str, policies: Policies | None, now: int) -> Past:
+        retention = _NEVER if policies is None else policies.retention
+        age = self._config.retention_age_ms if retention.age is None else retention.age
+        number = self._config.retention_count if retention.count is None else retention.count
+        return Past(schedule_id, now - age, number)
+
+    async def _attend(self, nodes: Sequence[Node], now: int) -> int:
+        """Say of schedules whose runs wait for a node in vain that they need attention."""
+        able = {action for node in nodes if node.alive for action in node.actions}
+        async with self._store.transaction() as transaction:
+            waiting = dict(await transaction.waiting_for_node(now - self._config.attention_ms, PAGE))
+            needy = {each: action for each, action in waiting.items() if action not in able}
+            found = await transaction.schedules(needy) if needy else []
+            await transaction.advance(
+                Advance(each.id, each.cursor, now, msgspec.structs.replace(each.state, attention=sentence))
+                for each in found
+                for sentence in [f'no living node can run the action "{needy[each.id]}"']
+                if each.state.attention != sentence
+            )
+        return len(found)
+
+
+def _is_time(last: int | None, every: int, now: int) -> bool:
+    """Whether something that happens every so often is to happen; a clock set back does not hold it up."""
+    return last is None or not 0 <= now - last < every
+
+
+async def _read(transaction: Transaction, ids: list[str]) -> list[Schedule]:
+    return await transaction.schedules(ids) if ids else []
+
+
+def _has_times_ahead(schedule: Schedule) -> bool:
+    """Whether a schedule that nobody will look at should be looked at."""
+    if schedule.state.paused:
+        return schedule.state.paused_until is not None
+    if schedule.state.held:
+        return False
+    try:
+        return Spec.parse(schedule.spec).next_instant(schedule.cursor) is not None
+    except Exception:
+        return True

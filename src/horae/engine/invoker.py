@@ -1,0 +1,126 @@
+"""The invoker: claims what was released, starts it once the claim is durable, and records how attempts ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from horae.executor.function import FunctionExecutor
+from horae.model import (
+    Attempt,
+    Ended,
+    Ending,
+    Last,
+    Limits,
+    Outcome,
+    Policies,
+    Run,
+    Schedule,
+    Status,
+    Timeouts,
+)
+from horae.policy.outcome import judge_end
+from horae.store.port import Advance, Transaction
+
+_replace = msgspec.structs.replace
+
+
+class Start(msgspec.Struct, frozen=True):
+    """A claimed run, with what its attempt needs."""
+
+    run: Run
+    timeouts: Timeouts
+    last: Last | None = None
+
+
+class Invoker:
+    """The only part that calls executors."""
+
+    def __init__(self, executor: FunctionExecutor, limits: Limits) -> None:
+        self._executor = executor
+        self._limits = limits
+
+    def claim(self, run: Run, epoch: int, now: int) -> Run:
+        """A released run, taken by this node: the next attempt is its own."""
+        return _replace(run, status=Status.RUNNING, attempt=run.attempt + 1, epoch=epoch, started_at=now)
+
+    def launch(self, starts: Iterable[Start], *, allowed: bool) -> None:
+        """After the commit: start what was claimed. A node that may have lost its claims starts nothing."""
+        for start in starts:
+            if allowed:
+                self._executor.launch(start.run, start.timeouts, start.last)
+            else:
+                self._executor.refuse(start.run)
+
+    async def record(self, transaction: Transaction, ended: Sequence[Ended], now: int) -> list[Outcome]:
+        """Write how attempts ended; what waited behind them is then due, in the same transaction."""
+        if not ended:
+            return []
+        ids = {each.run.schedule_id for each in ended}
+        await transaction.lock(ids)
+        troubled = [each for each in ended if each.ending is not Ending.RETURNED]
+        schedules = await self._schedules(transaction, troubled)
+        stale = await self._stale(transaction, troubled)
+        judged = [
+            (each, judge_end(each, _policies(each.run, schedules), now, self._limits))
+            for each in ended
+            if each.run.id not in stale
+        ]
+        outcomes = [outcome for _, outcome in judged]
+        await transaction.finish(outcomes)
+        await transaction.insert_attempts(
+            _attempt(each, outcome) for each, outcome in judged if outcome.status is Status.PENDING
+        )
+        await transaction.keep_lasts(
+            (each.run.schedule_id, outcome)
+            for each, outcome in judged
+            if outcome.status in {Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT}
+        )
+        await transaction.advance(_paused_by_failure(judged, schedules, now))
+        await transaction.look_behind(ids, now)
+        return outcomes
+
+    async def _schedules(self, transaction: Transaction, ended: list[Ended]) -> dict[str, Schedule]:
+        if not ended:
+            return {}
+        found = await transaction.schedules({each.run.schedule_id for each in ended})
+        return {schedule.id: schedule for schedule in found}
+
+    async def _stale(self, transaction: Transaction, ended: list[Ended]) -> set[str]:
+        """Runs whose attempt is no longer ours to end: what follows from its end must not happen either."""
+        if not ended:
+            return set()
+        found = await transaction.runs_by_id([each.run.id for each in ended])
+        held = {(run.id, run.epoch, run.attempt) for run in found if run.status is Status.RUNNING}
+        return {each.run.id for each in ended if (each.run.id, each.run.epoch, each.run.attempt) not in held}
+
+
+def _policies(run: Run, schedules: dict[str, Schedule]) -> Policies | None:
+    schedule = schedules.get(run.schedule_id)
+    return schedule.policies if schedule is not None and schedule.incarnation == run.incarnation else None
+
+
+def _attempt(ended: Ended, outcome: Outcome) -> Attempt:
+    run = ended.run
+    return Attempt(
+        run_id=run.id, attempt=run.attempt, epoch=run.epoch, reason=outcome.reason, failure=ended.failure,
+        started_at=run.started_at, ended_at=outcome.ended_at,
+    )  # fmt: skip
+
+
+def _paused_by_failure(
+    judged: list[tuple[Ended, Outcome]], schedules: dict[str, Schedule], now: int
+) -> list[Advance]:
+    """Schedules that pause when a run failed for good, with a note that names it."""
+    paused = {}
+    for each, outcome in judged:
+        schedule = schedules.get(each.run.schedule_id)
+        if outcome.status not in {Status.FAILED, Status.TIMED_OUT} or schedule is None:
+            continue
+        if schedule.policies.pause_on_failure and schedule.incarnation == each.run.incarnation:
+            why = outcome.failure or outcome.reason
+            note = f"paused because the run {each.run.id} {outcome.status.replace('_', ' ')}: {why}"
+            state = _replace(schedule.state, paused=True, paused_until=None, note=note)
+            paused[schedule.id] = Advance(schedule.id, schedule.cursor, now, state)
+    return list(paused.values())

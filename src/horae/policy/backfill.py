@@ -1,0 +1,54 @@
+"""Backfill: which slots of a requested range become runs now, leaving room for automatic starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from horae.model import Backfill, BackfillStatus, Limits
+from horae.spec import Spec
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A backfill after a step, and the nominal times that became runs in it."""
+
+    backfill: Backfill
+    nominals: tuple[int, ...]
+
+    @property
+    def moved(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self.nominals) or self.backfill.status is not BackfillStatus.OPEN
+
+
+def capacity(buffered: int, retained: int, max_buffer: int, reserve: int, backfills: int) -> int:
+    """How many starts each backfill may add: half of the buffer, less what waits and what is kept for automatic ones.
+
+    ``retained`` of those that wait do not count, because they were there before any backfill.
+    """
+    room = max_buffer // 2 - (buffered - retained) - reserve
+    return max(room, 0) // max(backfills, 1)
+
+
+def advance(
+    backfills: Sequence[Backfill], spec: Spec, now: int, limits: Limits, *, waiting: int, reserve: int
+) -> list[Step]:
+    """One step of each backfill, in the order in which they were asked for."""
+    room = min(capacity(waiting, 0, limits.max_pending, reserve, len(backfills)), limits.backfills_per_pass)
+    return [_step(backfill, spec, room, now) for backfill in backfills]
+
+
+def _step(backfill: Backfill, spec: Spec, room: int, now: int) -> Step:
+    nominals = spec.instants(backfill.cursor, backfill.last, room) if room else []
+    cursor = nominals[-1] if nominals else backfill.cursor
+    following = spec.next_instant(cursor)
+    done = following is None or following > backfill.last
+    changed = msgspec.structs.replace(
+        backfill,
+        cursor=cursor,
+        made=backfill.made + len(nominals),
+        status=BackfillStatus.DONE if done else backfill.status,
+        ended_at=now if done else None,
+    )
+    return Step(changed, tuple(nominals))

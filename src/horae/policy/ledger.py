@@ -1,0 +1,210 @@
+"""The ledger of one decision: collects what becomes of starts, and makes rows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import sha256
+
+import msgspec
+
+from horae.model import (
+    AUTOMATIC,
+    Action,
+    Backfill,
+    Overlap,
+    PassedOver,
+    Reason,
+    Run,
+    Schedule,
+    State,
+    Status,
+    Tally,
+)
+from horae.policy.due import Passed, Slot
+from horae.policy.overlap import Verdict
+from horae.spec import Spec
+
+_IN_RANGES = {Status.SKIPPED, Status.MISSED, Status.DROPPED}
+_replace = msgspec.structs.replace
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be written for one schedule, and then started."""
+
+    new: tuple[Run, ...] = ()
+    """Runs that did not exist, waiting or released."""
+    changed: tuple[Run, ...] = ()
+    """Waiting runs that are released, or will never run."""
+    passed: tuple[PassedOver, ...] = ()
+    stop: tuple[Run, ...] = ()
+    """Running runs that are asked to stop."""
+    backfills: tuple[Backfill, ...] = ()
+    """Backfills that went on."""
+    state: State
+    cursor: int
+    next_at: int | None
+    """When this schedule must be looked at again, if nothing happens to it before."""
+    tally: Tally = Tally()
+    """What this decision adds to the schedule's counts."""
+    remove: bool = False
+    """The schedule has nothing left to do and was kept long enough."""
+
+
+def run_id(schedule_id: str, incarnation: int, nominal: int, origin: str) -> str:
+    """The identity of a slot's run, in the form of a UUID: computed, so that nobody can make two."""
+    text = f"{schedule_id}:{incarnation}:{nominal}:{origin}"
+    name = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{name[:8]}-{name[8:12]}-8{name[13:16]}-a{name[17:20]}-{name[20:32]}"
+
+
+def action_id(action: Action, schedule_id: str, nominal: int) -> str:
+    """The id under which the action of a slot is known, ahead of its run."""
+    return _stamp(action.id_format, nominal).replace("{id}", schedule_id if action.id is None else action.id)
+
+
+@lru_cache(maxsize=1024)
+def _stamp(form: str, nominal: int) -> str:
+    """Many schedules share a nominal time."""
+    return datetime.fromtimestamp(nominal, UTC).strftime(form)
+
+
+def new_run(schedule: Schedule, slot: Slot, origin: str, overlap: Overlap) -> Run:
+    """The run of a slot that has none yet; it waits until it is judged."""
+    action = schedule.action
+    return Run(
+        id=run_id(schedule.id, schedule.incarnation, slot.nominal, origin), schedule_id=schedule.id,
+        incarnation=schedule.incarnation, nominal=slot.nominal, origin=origin, overlap=overlap,
+        status=Status.PENDING, fire_at=slot.fire_at, start_at=slot.start_at, action=action.name,
+        action_id=action_id(action, schedule.id, slot.nominal), input=action.input,
+    )  # fmt: skip
+
+
+class Ledger:
+    """Collects what becomes of starts."""
+
+    def __init__(self, schedule: Schedule, spec: Spec, now: int) -> None:
+        self._now = now
+        self.added: list[Run] = []
+        """Runs that this decision adds, as they were before they were judged."""
+        self.released: list[Run] = []
+        self._new: dict[str, Run] = {}
+        self._changed: list[Run] = []
+        self._ended: set[str] = set()
+        self._schedule, self._spec = schedule, spec
+        self._unstarted: list[tuple[int, Status, Reason]] = []
+        self._counts: dict[Status, int] = {}
+
+    def add(self, run: Run) -> None:
+        """A run for a slot that had none."""
+        self.added.append(run)
+        self._new[run.id] = run
+
+    def has_ended(self, run: Run) -> bool:
+        return run.id in self._ended
+
+    def apply(self, verdict: Verdict, waiting: list[Run]) -> None:
+        by_id = {run.id: run for run in waiting}
+        self.release([by_id[str(identity)] for identity in verdict.start])
+        self.end([by_id[str(i)] for i in verdict.skip], Status.SKIPPED, Reason.OVERLAP)
+        self.end([by_id[str(i)] for i in verdict.replace], Status.SKIPPED, Reason.REPLACED)
+
+    def release(self, runs: list[Run]) -> None:
+        """Runs that begin an attempt, as soon as a node claims them."""
+        for run in runs:
+            begun = _replace(run, status=Status.STARTING, epoch=0)
+            self.released.append(run)
+            if run.id in self._new:
+                self._new[run.id] = begun
+            else:
+                self._changed.append(begun)
+            self._count(Status.STARTING, run.attempt == 0)
+
+    def end(self, runs: list[Run], status: Status, reason: Reason) -> None:
+        """Runs that never start: a row of their own if they had one or are not automatic, else part of a range."""
+        for run in runs:
+            self._ended.add(run.id)
+            ended = _replace(run, status=status, reason=reason, ended_at=self._now)
+            if run.id not in self._new:
+                self._changed.append(ended)
+            elif run.origin == AUTOMATIC and status in _IN_RANGES:
+                del self._new[run.id]
+                self._unstarted.append((run.nominal, status, reason))
+            else:
+                self._new[run.id] = ended
+            self._count(status, 1)
+
+    def _count(self, status: Status, number: int) -> None:
+        self._counts[status] = self._counts.get(status, 0) + number
+
+    def pass_slots(self, slots: Sequence[Slot], status: Status, reason: Reason) -> None:
+        """Slots that were never to start."""
+        self._unstarted += [(slot.nominal, status, reason) for slot in slots]
+        self._count(status, len(slots))
+
+    def decision(
+        self,
+        *,
+        state: State,
+        cursor: int,
+        next_at: int | None,
+        passed: Sequence[Passed],
+        stop: tuple[Run, ...],
+        backfills: tuple[Backfill, ...],
+        remove: bool,
+    ) -> Decision:
+        """All of it, as one value."""
+        ranges = [passed_over(self._schedule, self._spec, each, self._now) for each in passed]
+        for each in ranges:
+            self._count(each.status, each.count)
+        return Decision(
+            new=tuple(self._new.values()), changed=tuple(self._changed), passed=(*ranges, *self._ranges()), stop=stop,
+            backfills=backfills, state=state, cursor=cursor, next_at=next_at, remove=remove, tally=self._tally(),
+        )  # fmt: skip
+
+    def _tally(self) -> Tally:
+        counts = self._counts.get
+        return Tally(
+            started=counts(Status.STARTING, 0), skipped=counts(Status.SKIPPED, 0), missed=counts(Status.MISSED, 0),
+            dropped=counts(Status.DROPPED, 0),
+        )  # fmt: skip
+
+    def _ranges(self) -> list[PassedOver]:
+        """The slots that never start, consecutive ones of one reason as one range."""
+        ranges: list[PassedOver] = []
+        for nominal, status, reason in sorted(self._unstarted):
+            last = ranges[-1] if ranges else None
+            before = _before(self._schedule, self._spec, nominal)
+            if last is not None and (last.status, last.reason, last.last) == (status, reason, before):
+                ranges[-1] = _replace(last, last=nominal, count=last.count + 1)
+            else:
+                ranges.append(
+                    PassedOver(
+                        schedule_id=self._schedule.id, incarnation=self._schedule.incarnation, first=nominal,
+                        last=nominal, count=1, status=status, reason=reason, decided_at=self._now, before=before,
+                    )
+                )  # fmt: skip
+        return ranges
+
+
+def passed_over(schedule: Schedule, spec: Spec, passed: Passed, now: int) -> PassedOver:
+    """The row of a range that was passed over."""
+    missed = passed.reason in {Reason.LATE, Reason.SUPERSEDED, Reason.NO_CONSENT}
+    return PassedOver(
+        schedule_id=schedule.id,
+        incarnation=schedule.incarnation,
+        first=passed.first,
+        last=passed.last,
+        count=passed.count,
+        status=Status.MISSED if missed else Status.SKIPPED,
+        reason=passed.reason,
+        decided_at=now,
+        before=_before(schedule, spec, passed.first),
+    )
+
+
+def _before(schedule: Schedule, spec: Spec, nominal: int) -> int | None:
+    """The slot before one. What was there before an edit is another matter: no range goes on across it."""
+    before = spec.previous_instant(nominal - 1)
+    return None if before is None or before * 1000 <= schedule.updated_at else before

@@ -1,0 +1,90 @@
+"""What the end of an attempt means for its run: over, or another attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from horae.model import Ended, Ending, Limits, Outcome, Policies, Reason, Status
+from horae.policy.retry import retry_at, start_again_at
+
+GONE = Policies(at_most_once=True, start_attempts=1)
+"""What holds for a run whose schedule was deleted while it went on: no further attempt."""
+
+
+def judge_end(ended: Ended, policies: Policies | None, now: int, limits: Limits) -> Outcome:
+    """The outcome of an attempt under the policies of its schedule; ``None`` if that is gone."""
+    judge = _JUDGES[ended.ending]
+    return judge(ended, policies or GONE, now, limits)
+
+
+def _outcome(
+    ended: Ended, status: Status, now: int, reason: str, *, start_at: int | None = None, failed: bool = False
+) -> Outcome:
+    run = ended.run
+    return Outcome(
+        run_id=run.id, epoch=run.epoch, attempt=run.attempt, status=status, ended_at=now, result=ended.result,
+        failure=ended.failure, reason=reason, start_at=start_at, failures=run.failures + failed,
+        refusals=run.refusals + (ended.ending is Ending.REFUSED),
+        crashes=run.crashes + (ended.ending is Ending.CRASHED),
+    )  # fmt: skip
+
+
+def _returned(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001 - all judges take the same
+    return _outcome(ended, Status.SUCCEEDED, now, "")
+
+
+def _raised(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
+    again = retry_at(policies.retry, ended.run.failures + 1, ended.errors, now)
+    if again is not None:
+        return _outcome(ended, Status.PENDING, now, Reason.FAILED, start_at=again, failed=True)
+    return _outcome(ended, Status.FAILED, now, Reason.FAILED, failed=True)
+
+
+def _timed_out(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
+    reason = ended.reason or Reason.RUN_TIMEOUT
+    again = retry_at(policies.retry, ended.run.failures + 1, ("TimeoutError",), now)
+    if again is not None:
+        return _outcome(ended, Status.PENDING, now, reason, start_at=again, failed=True)
+    return _outcome(ended, Status.TIMED_OUT, now, reason, failed=True)
+
+
+def _refused(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
+    again = None if ended.permanent else start_again_at(policies.start_attempts, ended.run.refusals + 1, now)
+    if again is not None:
+        return _outcome(ended, Status.PENDING, now, Reason.NOT_STARTED, start_at=again)
+    return _outcome(ended, Status.DROPPED, now, Reason.NOT_STARTED)
+
+
+def _stopped(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
+    """A run that its node could not go on with is attempted elsewhere; what was asked to stop is over."""
+    reason = ended.reason or Reason.CANCELLED
+    if reason in {Reason.SHUTDOWN, Reason.CRASHED}:
+        if policies.at_most_once:
+            return _outcome(ended, Status.FAILED, now, reason)
+        return _outcome(ended, Status.PENDING, now, reason, start_at=now)
+    status = Status.TERMINATED if ended.run.stop == "terminate" else Status.CANCELLED
+    return _outcome(ended, status, now, reason)
+
+
+def _crashed(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:
+    run = ended.run
+    if run.stop:
+        return _outcome(ended, Status.TERMINATED, now, Reason.CRASHED)
+    if policies.at_most_once or run.crashes + 1 >= limits.most_crashes:
+        return _outcome(ended, Status.FAILED, now, Reason.CRASHED)
+    return _outcome(ended, Status.PENDING, now, Reason.CRASHED, start_at=now)
+
+
+def _unlaunched(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
+    return _outcome(ended, Status.PENDING, now, "", start_at=now)
+
+
+_JUDGES: dict[Ending, Callable[[Ended, Policies, int, Limits], Outcome]] = {
+    Ending.RETURNED: _returned,
+    Ending.RAISED: _raised,
+    Ending.REFUSED: _refused,
+    Ending.STOPPED: _stopped,
+    Ending.TIMED_OUT: _timed_out,
+    Ending.CRASHED: _crashed,
+    Ending.UNLAUNCHED: _unlaunched,
+}

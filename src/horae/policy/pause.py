@@ -1,0 +1,31 @@
+"""Pause: when one is over, and what becomes of the slots that fell due in it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from horae.model import OnResume, Reason, Schedule, State
+from horae.policy.due import Passed, pass_over
+from horae.spec import Spec
+
+
+class Resumed(msgspec.Struct, frozen=True):
+    """A schedule that goes on: its state, where it goes on from, and what it leaves behind."""
+
+    state: State
+    cursor: int
+    passed: tuple[Passed, ...] = ()
+
+
+def is_over(state: State, now: int) -> bool:
+    """Whether a pause that has an end has come to it."""
+    return state.paused and state.paused_until is not None and state.paused_until <= now
+
+
+def resume(schedule: Schedule, spec: Spec, until: int, note: str = "") -> Resumed:
+    """Go on: what fell due until then is caught up with like what is late, or passed over, by policy."""
+    state = msgspec.structs.replace(schedule.state, paused=False, paused_until=None, note=note)
+    if not schedule.state.paused or schedule.policies.on_resume is OnResume.CATCH_UP:
+        return Resumed(state, schedule.cursor)
+    due = pass_over(spec, schedule.id, schedule.cursor, until, Reason.PAUSED)
+    return Resumed(state, due.cursor, due.passed)

@@ -1,0 +1,2 @@
+-- Runs that ended well and left nothing; only schedules that had something have a row.
+UPDATE last SET result = NULL, failure = NULL WHERE schedule_id = ANY (:ids::text[])

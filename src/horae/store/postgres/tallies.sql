@@ -1,0 +1,3 @@
+-- How often what became of the starts of some schedules.
+SELECT schedule_id, started, skipped, missed, dropped FROM due
+WHERE schedule_id = ANY (:ids::text[])

@@ -1,0 +1,22 @@
+"""The texts of queries and migrations: one a file, named for what it does, the same names in every dialect."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+
+
+@cache
+def query(dialect: str, name: str) -> str:
+    """The text of a query."""
+    return resources.files(f"horae.store.{dialect}").joinpath(f"{name}.sql").read_text("utf-8")
+
+
+@cache
+def migrations(dialect: str) -> tuple[str, ...]:
+    """The steps from nothing to the present schema, in order; a database's version is how many it has taken."""
+    folder = resources.files(f"horae.store.{dialect}").joinpath("migrations")
+    files = sorted(
+        (entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda entry: entry.name
+    )
+    return tuple(entry.read_text("utf-8") for entry in files)

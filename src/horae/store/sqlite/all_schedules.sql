@@ -1,6 +1,0 @@
--- A page of all schedules.
-SELECT s.id, s.incarnation, s.spec, s.action, s.policies, s.state, s.token, d.cursor, s.created_at, s.updated_at
-FROM schedule AS s JOIN due AS d ON d.schedule_id = s.id
-WHERE s.id > :after
-ORDER BY s.id
-LIMIT :limit

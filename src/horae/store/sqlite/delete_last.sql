@@ -1,0 +1,2 @@
+-- What a removed schedule's next run would have been given.
+DELETE FROM last WHERE schedule_id = :id

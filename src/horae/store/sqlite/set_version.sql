@@ -1,0 +1,1 @@
+UPDATE horae SET version = :version

@@ -1,0 +1,74 @@
+"""The herd runs, and every contestant has every figure reported. How fast anybody is, no test says."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TABLES = {
+    "SQLite": ["Horae", "Horae, one-shot", "APScheduler", "ceiling"],
+    "PostgreSQL": ["Horae", "Horae, one-shot", "APScheduler", "Procrastinate", "ceiling"],
+}
+FIGURES = [
+    "registered/s", "first start, ms", "last start, ms", "p50, ms", "p99, ms", "starts/s", "ends/s", "memory, MB",
+]  # fmt: skip
+NUMBER = r"-?[\d,]+(\.\d+)?"
+COMPARED = rf"{NUMBER}( \([\d.]+× (faster|slower|sooner|later|more|less)\))?"
+
+
+@pytest.mark.contract("SCHD-31")
+def test_every_contestant_has_every_figure(tmp_path: Path) -> None:
+    # One test, because it takes a minute, and tests that share a fixture may be run by several processes.
+    written = tmp_path / "explanation" / "herd.md"
+    page = printed("--quick", "--write", str(written))
+    for database, contestants in TABLES.items():
+        check_herd(rows_of(page, database), contestants)
+    check_idle(rows_of(page, "idle"))
+    assert written.read_text("utf-8").strip() == page.strip()
+    assert page.startswith("# ")
+
+
+def printed(*arguments: str) -> str:
+    command = [sys.executable, "-X", "utf8", "-m", "bench.herd", *arguments]
+    root = Path(__file__).parents[1]
+    with subprocess.Popen(
+        command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=300)
+        finally:
+            process.terminate()  # not killed: it has a PostgreSQL server to stop
+    assert process.returncode == 0, errors
+    return output
+
+
+def rows_of(report: str, title: str) -> list[list[str]]:
+    """The cells of a table, its header first."""
+    table = re.search(rf"^\| {title} \|.*\n(?:\|.*\n)+", report, re.MULTILINE)
+    assert table, f"no table {title}"
+    header, _, *rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in table[0].splitlines()
+    ]
+    return [header, *rows]
+
+
+def check_herd(table: list[list[str]], contestants: list[str]) -> None:
+    header, *rows = table
+    assert header[1:] == ["jobs", *FIGURES]
+    assert [row[0] for row in rows] == contestants
+    for contestant, jobs, *figures in rows:
+        assert jobs == "200"
+        for name, figure in zip(FIGURES, figures, strict=True):
+            # APScheduler remembers nothing of a run, so there is no end to wait for.
+            pattern = "not recorded" if (contestant, name) == ("APScheduler", "ends/s") else COMPARED
+            assert re.fullmatch(pattern, figure), (contestant, name, figure)
+
+
+def check_idle(table: list[list[str]]) -> None:
+    header, *rows = table
+    assert header[1:] == ["registered/s", "start-up, ms", "memory, MB", "processor time, ms"]
+    assert [row[0] for row in rows] == list(TABLES)
+    for _, *figures in rows:
+        assert all(re.fullmatch(NUMBER, figure) for figure in figures)
