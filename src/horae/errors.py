@@ -303,7 +303,7 @@ class DatabaseUrlError(HoraeError):
         super().__init__(
             f'Cannot read the database address "{database}"',
             {"database": database},
-            hint="sqlite:///horae.db for a file, :memory: for a test",
+            hint="sqlite:///horae.db for a file, postgresql://… for a server, :memory: for a test",
         )
 
 

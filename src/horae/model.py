@@ -1,7 +1,7 @@
 """The nouns: schedules, their policies and state, runs and what becomes of them. All frozen.
 
 Instants are milliseconds since the epoch, except nominal times, which are whole seconds; spans are
-milliseconds.
+milliseconds. Values that a herd makes thousands of are ``gc=False``: they hold no cycles, and the collector need not look.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The base stands for ``{id}``; the rest is the nominal time in UTC, as ``strftime`` writes it."""
 
 
-class Schedule(msgspec.Struct, frozen=True, kw_only=True):
+class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """When, what, and how; with the state and the place that the engine has come to."""
 
     id: str
@@ -232,7 +232,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
 
 
-class Tally(msgspec.Struct, frozen=True, kw_only=True):
+class Tally(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """How often what became of a schedule's starts, since it was created."""
 
     started: int = 0
@@ -241,7 +241,7 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     dropped: int = 0
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What became of a slot, or of a trigger."""
 
     id: str
@@ -289,7 +289,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: int
 
 
-class PassedOver(msgspec.Struct, frozen=True, kw_only=True):
+class PassedOver(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Consecutive slots that did not run, for one reason: both ends, and how many."""
 
     schedule_id: str
@@ -360,7 +360,7 @@ class Ending(StrEnum):
     """It was claimed, and the claim may not have held any more when it was to begin."""
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class Ended(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """An attempt that ended: with a result as JSON, or with a failure in words."""
 
     run: Run
@@ -374,7 +374,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """A refusal that will not pass."""
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What an attempt's end means for its run, written under the claim that made the attempt."""
 
     run_id: str
@@ -392,7 +392,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     crashes: int = 0
 
 
-class Last(msgspec.Struct, frozen=True):
+class Last(msgspec.Struct, frozen=True, gc=False):
     """What the latest run of a schedule that ended left to the next: a result as JSON, and a failure."""
 
     schedule_id: str

@@ -43,6 +43,7 @@ class App:
         self.clock: Clock = clock or SystemClock()
         self.config = config or Config()
         self._woken = asyncio.Event()
+        self._ending = asyncio.Event()
         self._offset = 0  # what the store's own clock is ahead of ours
         self._store = _store(database, self.config)
         self.executor = FunctionExecutor(
@@ -75,14 +76,26 @@ class App:
         return await self._store.nodes()
 
     async def __aenter__(self) -> Self:
+        await self.open()
         try:
-            await self._store.open(self.wake)
-            await self._set_clock()
-            await self.engine.join(self.now())
+            await self.join()
         except BaseException:
             await self._store.close()
             raise
         return self
+
+    async def open(self) -> None:
+        """Connect to the database, and look at its clock: enough to ask and to change things, without being a node."""
+        try:
+            await self._store.open(self.wake)
+            await self._set_clock()
+        except BaseException:
+            await self._store.close()
+            raise
+
+    async def join(self) -> None:
+        """Become a node, and take over what dead ones left."""
+        await self.engine.join(self.now())
 
     async def _set_clock(self) -> None:
         if (shared := await self._store.time()) is not None:
@@ -91,32 +104,38 @@ class App:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.engine.drain(self.now())
-        await self.close()
+        try:
+            await self.engine.drain(self.now())
+        finally:
+            await self.close()
 
     async def close(self) -> None:
         """Let go of the database without waiting for anything."""
         await self._store.close()
 
     async def run(self) -> None:
-        """Keep time until cancelled; what is running then is waited for when the context ends."""
+        """Keep time until cancelled; what is running then is waited for when the context ends.
+
+        A step that has begun is ended first: a commit whose answer nobody waits for would leave claims that nobody launches.
+        """
+        self._ending.clear()
         tasks = [
             asyncio.create_task(self._drive(), name="horae:drive"),
             asyncio.create_task(self._keep_house(), name="horae:house"),
         ]
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
+            self._ending.set()
+            self.wake()
+            await _all_done(tasks)
+        for task in tasks:
+            task.result()
 
     async def _drive(self) -> None:
         """Step whenever something is due, or happened; at least once each tick, should the word of it be lost."""
         tick = self.config.tick_ms
-        while True:
+        while not self._ending.is_set():
             self._woken.clear()
             wake = None
             try:
@@ -134,8 +153,10 @@ class App:
 
     async def _keep_house(self) -> None:
         """Give signs of life and do what is in no hurry, whatever the steps are busy with."""
-        while True:
-            await asyncio.sleep(self.config.housekeeping_ms / 1000)
+        while not self._ending.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), self.config.housekeeping_ms / 1000)
+                return
             try:
                 await self._set_clock()
                 report = await self.engine.keep_house(self.now())
@@ -144,6 +165,18 @@ class App:
                     self.wake()
             except StoreUnavailableError as error:
                 _log.warning("%s", error.message)
+
+
+async def _all_done(tasks: list[asyncio.Task[None]]) -> None:
+    """Wait for tasks, also when this is cancelled meanwhile, as a program does that is asked twice to end."""
+    cancelled: asyncio.CancelledError | None = None
+    while not all(task.done() for task in tasks):
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
 
 
 def _store(database: str, config: Config) -> Store:

@@ -26,7 +26,7 @@ from horae.store.port import Advance, Transaction
 _replace = msgspec.structs.replace
 
 
-class Start(msgspec.Struct, frozen=True):
+class Start(msgspec.Struct, frozen=True, gc=False):
     """A claimed run, with what its attempt needs."""
 
     run: Run

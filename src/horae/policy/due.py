@@ -17,7 +17,7 @@ from horae.spec import Spec
 MOST_PER_PASS = 100
 
 
-class Slot(msgspec.Struct, frozen=True):
+class Slot(msgspec.Struct, frozen=True, gc=False):
     """A nominal second, when it fires (jitter), and when it may start at the earliest (spread)."""
 
     nominal: int
@@ -25,7 +25,7 @@ class Slot(msgspec.Struct, frozen=True):
     start_at: int
 
 
-class Passed(msgspec.Struct, frozen=True):
+class Passed(msgspec.Struct, frozen=True, gc=False):
     """Consecutive nominal times that will not run, for one reason, as a range with both ends."""
 
     first: int
@@ -34,7 +34,7 @@ class Passed(msgspec.Struct, frozen=True):
     reason: Reason
 
 
-class Due(msgspec.Struct, frozen=True):
+class Due(msgspec.Struct, frozen=True, gc=False):
     """What a look at the clock found: the cursor after it, and when to look again."""
 
     slots: tuple[Slot, ...]

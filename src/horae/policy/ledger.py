@@ -30,7 +30,7 @@ _IN_RANGES = {Status.SKIPPED, Status.MISSED, Status.DROPPED}
 _replace = msgspec.structs.replace
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
+class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What is to be written for one schedule, and then started."""
 
     new: tuple[Run, ...] = ()

@@ -1,0 +1,87 @@
+"""One engine, several faces: the policies each stores with its schedules, and the words in which it shows a run."""
+
+from __future__ import annotations
+
+from horae.model import (
+    DAY,
+    CatchUp,
+    CatchUpPolicy,
+    OnResume,
+    Overlap,
+    Policies,
+    RetryPolicy,
+    Status,
+    WhenFull,
+)
+
+SCHEDULES = Policies()
+"""The schedules' own face: everything is made up, a finished schedule is kept for a week."""
+
+TEMPORAL = Policies(catch_up=CatchUpPolicy(window=365 * DAY), on_resume=OnResume.SKIP)
+"""Schedules that speak Temporal: as its server does it."""
+
+GRANTS = Policies(
+    catch_up=CatchUpPolicy(mode=CatchUp.NONE),
+    on_resume=OnResume.SKIP,
+    backfill_limit=0,
+    start_attempts=3,
+    keep_finished=None,
+)
+"""Schedules that act for somebody who is not there: nothing is made up without consent."""
+
+
+def declarative(retry_delay: int) -> Policies:
+    """Tasks of the declarative scheduler: one make-up run at most, a fixed retry that a new occurrence preempts."""
+    return Policies(
+        overlap=Overlap.BUFFER_ONE,
+        catch_up=CatchUpPolicy(mode=CatchUp.LATEST),
+        retry=RetryPolicy(
+            attempts=None, first_delay=retry_delay, factor=1, longest_delay=retry_delay, preempted=True
+        ),
+        start_attempts=1,
+        keep_finished=None,
+    )
+
+
+def registrar(overlap: Overlap, catch_up: CatchUp, grace: int, lookahead: int) -> Policies:
+    """Schedules of the registrar: a queue loses no tick, and lateness is judged when a tick falls due."""
+    return Policies(
+        overlap=overlap,
+        catch_up=CatchUpPolicy(mode=catch_up, grace=grace, spread=lookahead),
+        on_resume=OnResume.SKIP if catch_up is CatchUp.NONE else OnResume.CATCH_UP,
+        start_attempts=3,
+        when_full=WhenFull.WAIT,
+        expire_waiting=False,
+        keep_finished=None,
+    )
+
+
+REGISTRAR_SHOWS: dict[Status, str] = {
+    Status.PENDING: "ENQUEUED",
+    Status.STARTING: "ENQUEUED",
+    Status.RUNNING: "STARTED",
+    Status.SUCCEEDED: "SUCCESS",
+    Status.FAILED: "FAILED",
+    Status.TIMED_OUT: "FAILED",
+    Status.CANCELLED: "FAILED",
+    Status.TERMINATED: "FAILED",
+    Status.SKIPPED: "SKIPPED",
+    Status.MISSED: "SKIPPED",
+    Status.DROPPED: "SKIPPED",
+}
+"""A run's status in the words of the registrar."""
+
+GRANTS_SHOW: dict[Status, str] = {
+    Status.PENDING: "pending",
+    Status.STARTING: "pending",
+    Status.RUNNING: "running",
+    Status.SUCCEEDED: "success",
+    Status.FAILED: "error",
+    Status.TIMED_OUT: "error",
+    Status.CANCELLED: "cancelled",
+    Status.TERMINATED: "cancelled",
+    Status.SKIPPED: "skipped",
+    Status.MISSED: "skipped",
+    Status.DROPPED: "skipped",
+}
+"""A run's status in the words of granted schedules."""

@@ -1,0 +1,64 @@
+"""The table of defaults: what each face stores with its schedules, and shows of its runs."""
+
+import pytest
+
+from horae.model import CatchUp, OnResume, Overlap, Policies, Status, WhenFull
+from horae.policy.check import check_policies
+from horae.policy.defaults import (
+    GRANTS,
+    GRANTS_SHOW,
+    REGISTRAR_SHOWS,
+    SCHEDULES,
+    TEMPORAL,
+    declarative,
+    registrar,
+)
+
+YEAR = 365 * 24 * 60 * 60 * 1000
+WEEK = 7 * 24 * 60 * 60 * 1000
+NONE = registrar(Overlap.SKIP, CatchUp.NONE, 60_000, 60_000)
+ALL = registrar(Overlap.BUFFER_ALL, CatchUp.ALL, 60_000, 60_000)
+
+
+@pytest.mark.parametrize(
+    ("face", "overlap", "mode", "window", "on_resume", "start_attempts", "kept"),
+    [
+        (declarative(5000), "buffer_one", "latest", None, "catch_up", 1, None),
+        (NONE, "skip", "none", None, "skip", 3, None),
+        (ALL, "buffer_all", "all", None, "catch_up", 3, None),
+        (GRANTS, "skip", "none", None, "skip", 3, None),
+        (SCHEDULES, "skip", "all", None, "catch_up", 10, WEEK),
+        (TEMPORAL, "skip", "all", YEAR, "skip", 10, WEEK),
+    ],
+)
+@pytest.mark.contract("SCHD-10", "SCHD-12", "SCHD-16", "CRON-10")
+def test_the_table_of_defaults(
+    face: Policies,
+    overlap: str,
+    mode: str,
+    window: int | None,
+    on_resume: str,
+    start_attempts: int,
+    kept: int | None,
+):
+    check_policies(face)
+    assert (face.overlap, face.catch_up.mode, face.catch_up.window) == (overlap, mode, window)
+    assert (face.on_resume, face.start_attempts, face.keep_finished) == (on_resume, start_attempts, kept)
+    assert face.catch_up.grace >= 10_000
+
+
+@pytest.mark.contract("CRON-07", "CRON-08", "GRNT-11")
+def test_what_sets_the_faces_apart():
+    assert (NONE.catch_up.grace, NONE.catch_up.spread) == (60_000, 60_000)
+    assert (ALL.when_full, ALL.expire_waiting) == (WhenFull.WAIT, False)
+    assert (GRANTS.backfill_limit, GRANTS.catch_up.grace) == (0, 10_000)
+    retry = declarative(5000).retry
+    assert (retry.attempts, retry.first_delay, retry.factor, retry.preempted) == (None, 5000, 1, True)
+    assert SCHEDULES.on_resume is OnResume.CATCH_UP
+
+
+@pytest.mark.contract("GRNT-15")
+def test_every_status_has_a_word_in_every_face():
+    assert set(REGISTRAR_SHOWS) == set(GRANTS_SHOW) == set(Status)
+    assert set(REGISTRAR_SHOWS.values()) == {"ENQUEUED", "STARTED", "SUCCESS", "FAILED", "SKIPPED"}
+    assert set(GRANTS_SHOW.values()) == {"pending", "running", "success", "error", "cancelled", "skipped"}
