@@ -1,5 +1,7 @@
 """Horae, a durable scheduler for Python."""
 
+from typing import TYPE_CHECKING
+
 from horae.app import App, Filter, NewSchedule
 from horae.config import Config
 from horae.errors import HoraeError, NotStartedError
@@ -22,6 +24,9 @@ from horae.model import (
 )
 from horae.spec import Spec
 
+if TYPE_CHECKING:
+    from horae.face.declarative import Scheduler
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -43,9 +48,19 @@ __all__ = [
     "RetryPolicy",
     "Run",
     "Schedule",
+    "Scheduler",
     "Spec",
     "Status",
     "Timeouts",
     "WhenFull",
     "__version__",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """The declarative scheduler loads when it is asked for."""
+    if name == "Scheduler":
+        from horae.face.declarative import Scheduler  # noqa: PLC0415 - a face, and this is not
+
+        return Scheduler
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import time
 from datetime import UTC, datetime
 from typing import Protocol
@@ -16,6 +18,9 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Seconds since some moment; they never jump, whatever is done to the clock."""
 
+    async def wait(self, event: asyncio.Event, seconds: float) -> None:
+        """Wait until an event is set, or so much time has passed on this clock."""
+
 
 class SystemClock:
     """The clock of the machine."""
@@ -25,3 +30,7 @@ class SystemClock:
 
     def monotonic(self) -> float:
         return time.monotonic()
+
+    async def wait(self, event: asyncio.Event, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(event.wait(), seconds)

@@ -106,3 +106,9 @@ _MAY_BE_ZERO = {"default_jitter_ms", "drain_ms", "lookahead_ms"}
 def setting_name(field: str) -> str:
     """The name of a setting in the environment."""
     return f"HORAE_{field.upper()}"
+
+
+UNHURRIED = Config(
+    tick_ms=DAY, housekeeping_ms=HOUR, lease_ms=2 * HOUR, reconcile_ms=DAY, prune_ms=DAY, drain_ms=2**40
+)  # fmt: skip
+"""For a program on a virtual clock: nobody else is there whose word could be lost, and years pass in moments."""

@@ -25,6 +25,18 @@
     ├── DatabaseVersionError            the database was written by a newer Horae
     ├── DatabaseUrlError                the address of the database cannot be read
     ├── NaiveTimeError                  a time without a zone was given where an instant is needed
+    ├── RegistrationsNotArrayError      the registrations of a declarative scheduler are no list
+    ├── RegistrationShapeError          a registration is not a name, a cron expression, a coroutine function and a delay
+    ├── InvalidRegistrationError        a registration is well shaped, and its data is bad
+    ├── ScheduleDuplicateTaskError      two registrations have one name
+    ├── SchedulerAlreadyActiveError     a scheduler that is initializing or running cannot be initialized
+    ├── NegativeRetryDelayError         a retry delay is below zero
+    ├── SchedulerInitializationError    initializing failed for a reason that is none of these; that is its cause
+    ├── TaskTryDeserializeError         the stored record of a task cannot be read
+    │   ├── TaskMissingFieldError       it lacks a field
+    │   ├── TaskInvalidTypeError        a field is of another type
+    │   ├── TaskInvalidValueError       a field has a value that cannot be
+    │   └── TaskInvalidStructureError   it is no record at all
     ├── CronExpressionInvalidError      a registration's cron expression was refused
     └── CronCalculationError            a cron expression has no next (or previous) occurrence
 
@@ -316,6 +328,138 @@ class NaiveTimeError(HoraeError, ValueError):
             {"time": str(moment)},
             hint="give an aware datetime, such as datetime(2026, 3, 8, tzinfo=UTC)",
         )
+
+
+class RegistrationsNotArrayError(HoraeError):
+    """The registrations of a declarative scheduler are no list."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Registrations must be an array", hint="give a list of (name, cron, callback, delay)"
+        )
+
+
+class RegistrationShapeError(HoraeError):
+    """A registration is not a name, a cron expression, a coroutine function and a delay."""
+
+    def __init__(self, index: int, received: object, hint: str) -> None:
+        super().__init__(
+            "Invalid registration shape: expected [string, string, function, Duration]",
+            {"registrationIndex": index, "received": received},
+            hint=hint,
+        )
+
+
+class InvalidRegistrationError(HoraeError):
+    """A registration is well shaped, and its data is bad."""
+
+    def __init__(self, field: str, value: object, reason: str) -> None:
+        super().__init__(
+            f"Invalid registration: {field} {reason}", {"field": field, "value": value, "reason": reason}
+        )
+
+
+class ScheduleDuplicateTaskError(HoraeError):
+    """Two registrations have one name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f'Task with name "{name}" is already scheduled',
+            {"taskName": name},
+            hint="each task needs a name of its own",
+        )
+
+
+class SchedulerAlreadyActiveError(HoraeError):
+    """A scheduler that is initializing or running cannot be initialized."""
+
+    def __init__(self, state: str) -> None:
+        super().__init__(
+            f"Cannot initialize scheduler: scheduler is already {state}",
+            {"currentState": state},
+            hint="await stop() first",
+        )
+
+
+class NegativeRetryDelayError(HoraeError):
+    """A retry delay is below zero."""
+
+    def __init__(self, milliseconds: float) -> None:
+        super().__init__("Retry delay must be non-negative", {"retryDelayMs": milliseconds})
+
+
+class SchedulerInitializationError(HoraeError):
+    """Initializing failed for a reason that is none of the others; that is its cause, and nothing was changed."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(
+            f"Cannot initialize scheduler: {type(cause).__name__}",
+            {"cause": cause},
+            hint="its cause says more",
+        )
+
+
+class TaskTryDeserializeError(HoraeError):
+    """The stored record of a task cannot be read. ``task`` is its name."""
+
+    def __init__(
+        self, message: str, details: Mapping[str, Any], *, task: str, hint: str | None = None
+    ) -> None:
+        super().__init__(
+            message,
+            details,
+            hint=hint
+            or f'repair the record of the task "{_shown(task)}", or leave it out of the registrations',
+        )
+        self.task = task
+        self.add_note(f'in the stored record of the task "{_shown(task)}"')
+
+
+class TaskMissingFieldError(TaskTryDeserializeError):
+    """The stored record of a task lacks a field."""
+
+    def __init__(self, task: str, field: str) -> None:
+        super().__init__(f"Missing required field: {field}", {"field": field}, task=task)
+
+
+class TaskInvalidTypeError(TaskTryDeserializeError):
+    """A field of the stored record of a task is of another type."""
+
+    def __init__(self, task: str, field: str, value: object, expected: str) -> None:
+        actual = _type_name(value)
+        super().__init__(
+            f"Invalid type for field '{field}': expected {expected}, got {actual}",
+            {"field": field, "value": value, "expectedType": expected, "actualType": actual},
+            task=task,
+        )
+
+
+class TaskInvalidValueError(TaskTryDeserializeError):
+    """A field of the stored record of a task has a value that cannot be."""
+
+    def __init__(self, task: str, field: str, value: object, reason: str) -> None:
+        super().__init__(
+            f"Invalid value for field '{field}': {reason}",
+            {"field": field, "value": value, "reason": reason},
+            task=task,
+        )
+
+
+class TaskInvalidStructureError(TaskTryDeserializeError):
+    """What is stored of a task is no record at all."""
+
+    def __init__(self, task: str, value: object) -> None:
+        super().__init__(
+            f"Invalid task structure: expected an object, got {_type_name(value)}",
+            {"value": value},
+            task=task,
+        )
+
+
+def _type_name(value: object) -> str:
+    """A type in the words of JSON."""
+    names = {dict: "object", list: "array", str: "string", bool: "boolean", int: "number", float: "number"}
+    return "null" if value is None else names.get(type(value), type(value).__name__)
 
 
 class CronExpressionInvalidError(HoraeError):

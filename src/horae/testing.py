@@ -12,36 +12,102 @@ from typing import Self
 from horae.app import App
 from horae.config import Config
 
+QUIET = 12
+"""Turns of the event loop in which nothing happens, after which nothing will."""
+
+
+class _Sleeper:
+    """Somebody who waits on a virtual clock."""
+
+    __slots__ = ("at", "gone", "number", "woken")
+
+    def __init__(self, at: datetime, number: int) -> None:
+        self.at, self.number = at, number
+        self.woken = asyncio.Event()
+        self.gone = False
+
+    def __lt__(self, other: _Sleeper) -> bool:
+        return (self.at, self.number) < (other.at, other.number)
+
 
 class VirtualClock:
-    """A clock that stands still until it is told to move."""
+    """A clock that stands still until it is told to move.
+
+    Give it to an :class:`~horae.App` on an SQLite database or to a :class:`~horae.Scheduler`, and let time pass with ``advance``.
+    """
 
     def __init__(self, start: datetime) -> None:
         self._now = start
-        self._sleepers: list[tuple[datetime, int, asyncio.Event]] = []
+        self._started = start
+        self._sleepers: list[_Sleeper] = []
         self._numbers = count()
+        self._asked = 0  # how often somebody looked at this clock: a sign that something goes on
 
     def now(self) -> datetime:
+        self._asked += 1
         return self._now
 
     def monotonic(self) -> float:
-        return self._now.timestamp()
+        self._asked += 1
+        return (self._now - self._started).total_seconds()
 
     async def sleep(self, seconds: float) -> None:
         """Wait on this clock."""
-        woken = asyncio.Event()
-        heapq.heappush(self._sleepers, (self._now + timedelta(seconds=seconds), next(self._numbers), woken))
-        await woken.wait()
+        self._asked += 1
+        sleeper = _Sleeper(self._now + timedelta(seconds=seconds), next(self._numbers))
+        heapq.heappush(self._sleepers, sleeper)
+        try:
+            await sleeper.woken.wait()
+        finally:
+            sleeper.gone = True
+
+    async def wait(self, event: asyncio.Event, seconds: float) -> None:
+        """Wait until an event is set, or so much time has passed on this clock."""
+        tasks = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(self.sleep(seconds))]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
 
     def next_sleeper(self) -> datetime | None:
         """When the first of those who wait wants to be woken."""
-        return self._sleepers[0][0] if self._sleepers else None
+        while self._sleepers and self._sleepers[0].gone:
+            heapq.heappop(self._sleepers)
+        return self._sleepers[0].at if self._sleepers else None
 
     def move_to(self, moment: datetime) -> None:
         """Move, and wake those whose time has come."""
         self._now = max(self._now, moment)
-        while self._sleepers and self._sleepers[0][0] <= self._now:
-            heapq.heappop(self._sleepers)[2].set()
+        while self._sleepers and self._sleepers[0].at <= self._now:
+            heapq.heappop(self._sleepers).woken.set()
+
+    def set_back(self, **span: float) -> None:
+        """Set the clock back, as ``timedelta(**span)``, as somebody might; who waits on it waits for as long as before."""
+        moved = timedelta(**span)
+        self._now -= moved
+        self._started -= moved
+        for sleeper in self._sleepers:
+            sleeper.at -= moved
+
+    async def advance(self, **span: float) -> None:
+        """Let time pass, as ``timedelta(**span)``: whoever waits on this clock is woken in his turn, at his time."""
+        target = self._now + timedelta(**span)
+        await self.settle()
+        while (following := self.next_sleeper()) is not None and following <= target:
+            self.move_to(following)
+            await self.settle()
+        self.move_to(target)
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Let everything run until nobody looks at the clock any more."""
+        quiet = 0
+        while quiet < QUIET:
+            before = self._asked
+            await asyncio.sleep(0)
+            quiet = quiet + 1 if self._asked == before else 0
 
 
 class TimeMachine:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -19,7 +20,7 @@ from horae.engine.housekeeper import Report
 from horae.errors import ClockOffError, DatabaseUrlError, StoreUnavailableError
 from horae.executor.function import ActionFunction, FunctionExecutor
 from horae.model import Node
-from horae.store.port import Filter, Store
+from horae.store.port import Filter, Store, Transaction
 
 __all__ = ["App", "Backfills", "Filter", "NewSchedule", "Runs", "Schedules"]
 
@@ -45,7 +46,7 @@ class App:
         self._woken = asyncio.Event()
         self._ending = asyncio.Event()
         self._offset = 0  # what the store's own clock is ahead of ours
-        self._store = _store(database, self.config)
+        self._store = _store(database, self.config, inline=not isinstance(self.clock, SystemClock))
         self.executor = FunctionExecutor(
             self.wake, self.now, concurrency=self.config.concurrency, terminate=self.config.terminate_ms
         )
@@ -71,6 +72,10 @@ class App:
 
         return register
 
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction of the app's database, for faces that keep something of their own in it."""
+        return self._store.transaction()
+
     async def nodes(self) -> list[Node]:
         """The processes that drive this database, and what each can run."""
         return await self._store.nodes()
@@ -78,7 +83,7 @@ class App:
     async def __aenter__(self) -> Self:
         await self.open()
         try:
-            await self.join()
+            await self.engine.join(self.now())
         except BaseException:
             await self._store.close()
             raise
@@ -92,10 +97,6 @@ class App:
         except BaseException:
             await self._store.close()
             raise
-
-    async def join(self) -> None:
-        """Become a node, and take over what dead ones left."""
-        await self.engine.join(self.now())
 
     async def _set_clock(self) -> None:
         if (shared := await self._store.time()) is not None:
@@ -148,14 +149,13 @@ class App:
                 with contextlib.suppress(StoreUnavailableError):
                     await self._set_clock()
             pause = tick if wake is None else min(max(wake - self.now(), 0), tick)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), pause / 1000)
+            await self.clock.wait(self._woken, pause / 1000)
 
     async def _keep_house(self) -> None:
         """Give signs of life and do what is in no hurry, whatever the steps are busy with."""
-        while not self._ending.is_set():
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._ending.wait(), self.config.housekeeping_ms / 1000)
+        while True:
+            await self.clock.wait(self._ending, self.config.housekeeping_ms / 1000)
+            if self._ending.is_set():
                 return
             try:
                 await self._set_clock()
@@ -179,8 +179,8 @@ async def _all_done(tasks: list[asyncio.Task[None]]) -> None:
         raise cancelled
 
 
-def _store(database: str, config: Config) -> Store:
-    """The store of an address; its driver loads when it is asked for."""
+def _store(database: str, config: Config, *, inline: bool) -> Store:
+    """The store of an address; its driver loads when it is asked for. A virtual clock waits for no thread."""
     if database.startswith(("postgresql://", "postgres://")):
         from horae.store.postgres import PostgresStore  # noqa: PLC0415
 
@@ -190,5 +190,5 @@ def _store(database: str, config: Config) -> Store:
     if database == ":memory:":
         return SqliteStore(":memory:", inline=True)
     if database.startswith("sqlite:///") and len(database) > len("sqlite:///"):
-        return SqliteStore(database.removeprefix("sqlite:///"))
+        return SqliteStore(database.removeprefix("sqlite:///"), inline=inline)
     raise DatabaseUrlError(database)

@@ -240,15 +240,7 @@ class Schedules:
         now = self._now()
         async with self._store.transaction() as transaction:
             schedule = one(await transaction.schedules([schedule_id]), schedule_id)
-            waiting = [
-                run for run in await transaction.open_runs([schedule_id]) if run.status is not Status.RUNNING
-            ]
-            await transaction.update_runs(
-                _replace(
-                    run, status=Status.CANCELLED if run.attempt else Status.DROPPED, reason=Reason.DELETED, ended_at=now
-                )
-                for run in waiting
-            )  # fmt: skip
+            await transaction.update_runs(removal(await transaction.open_runs([schedule_id]), now))
             await transaction.update_backfills(
                 _ended(each, now) for each in await transaction.open_backfills([schedule_id])
             )
@@ -288,6 +280,15 @@ def one(found: list[Schedule], schedule_id: str) -> Schedule:
     if not found:
         raise ScheduleNotFoundError(schedule_id)
     return found[0]
+
+
+def removal(runs: Iterable[Run], now: int) -> list[Run]:
+    """What becomes of a deleted schedule's open runs: those that go on do, the others never begin, or not again."""
+    return [
+        _replace(run, status=Status.CANCELLED if run.attempt else Status.DROPPED, reason=Reason.DELETED, ended_at=now)
+        for run in runs
+        if run.status is not Status.RUNNING
+    ]  # fmt: skip
 
 
 def read_spec(spec: SpecLike) -> Spec:

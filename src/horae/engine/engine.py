@@ -67,7 +67,12 @@ class Engine:
         return self._generating
 
     async def join(self, now: int) -> None:
-        """Become a node: take a name and an epoch, and take over what dead nodes left."""
+        """Become a node, and take over what dead nodes left."""
+        await self.enter(now)
+        await self.keep_house(now)
+
+    async def enter(self, now: int) -> None:
+        """Become a node: take a name and an epoch, and say what this one can run."""
         if self._config.node_name:
             await self._wait_for_name(self._config.node_name)
         async with self._store.transaction() as transaction:
@@ -76,7 +81,6 @@ class Engine:
         begun = self._clock.monotonic()
         await self._announce(name, now)
         self._extend(begun)
-        await self.keep_house(now)
 
     async def _announce(self, name: str, now: int) -> None:
         """Say what this node can run; said again when that changes."""

@@ -69,6 +69,11 @@ class Context:
         return self._run.attempt
 
     @property
+    def after(self) -> str:
+        """Why there is another attempt: ``failed``, ``crashed`` …; empty for the first."""
+        return self._run.reason
+
+    @property
     def origin(self) -> str:
         """What brought it about: ``automatic``, ``trigger:…`` or ``backfill:…``."""
         return self._run.origin

@@ -31,13 +31,15 @@ GRANTS = Policies(
 
 
 def declarative(retry_delay: int) -> Policies:
-    """Tasks of the declarative scheduler: one make-up run at most, a fixed retry that a new occurrence preempts."""
+    """Tasks of the declarative scheduler: one make-up run at most, a fixed retry that a new occurrence preempts.
+
+    No delay means the next time the clock is looked at, never the same: a second later, and not as fast as it can fail.
+    """
+    delay = retry_delay or 1000
     return Policies(
         overlap=Overlap.BUFFER_ONE,
         catch_up=CatchUpPolicy(mode=CatchUp.LATEST),
-        retry=RetryPolicy(
-            attempts=None, first_delay=retry_delay, factor=1, longest_delay=retry_delay, preempted=True
-        ),
+        retry=RetryPolicy(attempts=None, first_delay=delay, factor=1, longest_delay=delay, preempted=True),
         start_attempts=1,
         keep_finished=None,
     )

@@ -32,6 +32,11 @@ class PosixCron:
         except InvalidCronExpressionError as error:
             raise CronExpressionInvalidError(error) from error
 
+    @property
+    def spec(self) -> Spec:
+        """The spec of the same times."""
+        return self._spec
+
     def matches(self, moment: datetime) -> bool:
         """Whether the minute that holds a moment matches."""
         second = math.floor(moment.timestamp())

@@ -111,6 +111,14 @@ class Transaction(ABC):
         found = await self.rows("find_schedules", after=after, limit=limit, **fields(only))
         return [schedule_of(row) for row in found]
 
+    async def owned(self, owner: str, after: str, limit: int) -> Sequence[Row]:
+        """A page of an owner's schedules as they are stored, unread, in the order of their ids."""
+        return await self.rows("owned", owner=owner, after=after, limit=limit)
+
+    async def last_attempts(self, ids: Collection[str]) -> dict[str, Any]:
+        """When the latest attempt of each of some schedules began, as it is stored."""
+        return {row[0]: row[1] for row in await self.rows("last_attempts", ids=list(ids))}
+
     async def tallies(self, ids: Collection[str]) -> dict[str, Tally]:
         """How often what became of the starts of some schedules."""
         return {

@@ -47,6 +47,17 @@ def _optional(text: str | None) -> Any:  # noqa: ANN401 - any JSON
 
 
 def schedule_of(row: Row) -> Schedule:
+    """A schedule. One that somebody spoiled by hand is no reason to read no other: looking at it says what is wrong."""
+    try:
+        return _schedule(row)
+    except msgspec.MsgspecError as error:
+        return Schedule(
+            id=row[0], incarnation=row[1], spec=f"unreadable: {error}", action=Action(name=""), policies=Policies(),
+            state=State(), token=row[6], cursor=row[7], created_at=row[8], updated_at=row[9], owner=row[10],
+        )  # fmt: skip
+
+
+def _schedule(row: Row) -> Schedule:
     return Schedule(
         id=row[0], incarnation=row[1], spec=row[2], action=_action(row[3]), policies=_policies(row[4]),
         state=_state(row[5]), token=row[6], cursor=row[7], created_at=row[8], updated_at=row[9], owner=row[10],

@@ -17,6 +17,8 @@ CREATE TABLE schedule (
     tags TEXT NOT NULL
 );
 
+CREATE INDEX schedule_owner ON schedule (owner, id);
+
 -- Narrow, because every decision moves it: the place a schedule has come to, when to look again, and the counts.
 -- Its row is also the lock under which a schedule is decided.
 CREATE TABLE due (

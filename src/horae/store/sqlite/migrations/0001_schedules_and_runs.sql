@@ -16,6 +16,8 @@ CREATE TABLE schedule (
     tags TEXT NOT NULL
 ) WITHOUT ROWID;
 
+CREATE INDEX schedule_owner ON schedule (owner, id);
+
 -- Narrow, because every decision moves it: the place a schedule has come to, when to look again, and the counts.
 CREATE TABLE due (
     schedule_id TEXT PRIMARY KEY,

@@ -1,0 +1,95 @@
+"""Registrations: four values each, checked before anything happens. The first faulty one is the one reported."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+from hashlib import sha256
+
+import msgspec
+
+from horae.errors import (
+    InvalidRegistrationError,
+    NegativeRetryDelayError,
+    RegistrationShapeError,
+    RegistrationsNotArrayError,
+    ScheduleDuplicateTaskError,
+)
+from horae.spec import PosixCron
+
+Callback = Callable[[], Awaitable[object]]
+Registration = tuple[str, str, Callback, timedelta] | Sequence[object]
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """A registration that was found good."""
+
+    id: str
+    """The id of its schedule: a hash, because a name may be any text."""
+    name: str
+    cron: str
+    callback: Callback
+    delay: int
+    """Milliseconds."""
+    spec: str
+    """The canonical document of its cron expression in the scheduler's zone."""
+
+
+def read_registrations(registrations: object, scheduler: str, timezone: str) -> dict[str, Task]:
+    """The tasks of a list of registrations, by the ids of their schedules."""
+    if not isinstance(registrations, list | tuple):
+        raise RegistrationsNotArrayError
+    tasks: dict[str, Task] = {}
+    for index, registration in enumerate(registrations):
+        task = _read(index, registration, scheduler, timezone)
+        if task.id in tasks:
+            raise ScheduleDuplicateTaskError(task.name)
+        tasks[task.id] = task
+    return tasks
+
+
+def task_id(scheduler: str, name: str) -> str:
+    """The id of a task's schedule."""
+    return f"declarative:{sha256(f'{len(scheduler)}:{scheduler}:{name}'.encode()).hexdigest()[:32]}"
+
+
+def _read(index: int, registration: object, scheduler: str, timezone: str) -> Task:
+    if not isinstance(registration, list | tuple) or len(registration) != 4:
+        raise RegistrationShapeError(index, registration, "a registration is (name, cron, callback, delay)")
+    name, cron, callback, delay = registration
+    for fits, hint in (
+        (isinstance(name, str), "the name is no text"),
+        (isinstance(cron, str), "the cron expression is no text"),
+        (
+            _is_coroutine_function(callback),
+            "the callback is no coroutine function: define it with `async def`",
+        ),
+        (isinstance(delay, timedelta), "the retry delay is no timedelta"),
+    ):
+        if not fits:
+            raise RegistrationShapeError(index, registration, hint)
+    _check_name(name)
+    spec = PosixCron.registered(cron, timezone).spec
+    milliseconds = delay / timedelta(milliseconds=1)
+    if milliseconds < 0:
+        raise NegativeRetryDelayError(milliseconds)
+    return Task(
+        id=task_id(scheduler, name), name=name, cron=cron, callback=callback, delay=round(milliseconds), spec=spec.text
+    )  # fmt: skip
+
+
+def _check_name(name: str) -> None:
+    if not name:
+        raise InvalidRegistrationError("name", name, "must not be empty")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise InvalidRegistrationError("name", name, "has half a character, which cannot be stored") from None
+
+
+def _is_coroutine_function(callback: object) -> bool:
+    """Functions made with ``async def``, partials of them, and objects whose call is one."""
+    if not callable(callback):
+        return False
+    return inspect.iscoroutinefunction(callback) or inspect.iscoroutinefunction(type(callback).__call__)

@@ -1,0 +1,229 @@
+"""The scheduler with two methods: ``initialize`` and ``stop``."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import tzlocal
+
+from horae.app import App
+from horae.clock import Clock, SystemClock
+from horae.config import UNHURRIED, Config
+from horae.errors import ConfigError, HoraeError, SchedulerAlreadyActiveError, SchedulerInitializationError
+from horae.executor.function import Context
+from horae.face.declarative import events
+from horae.face.declarative.records import Class, Plan, carry_out, make_plan, read_records
+from horae.face.declarative.registration import Registration, Task, read_registrations
+from horae.face.declarative.states import SCHEDULER, SchedulerState
+from horae.model import Reason
+from horae.spec import load_zone
+
+Listener = Callable[[events.Event], object]
+PATIENT = Config(drain_ms=2**40)
+"""``stop`` waits for running callbacks, however long they take."""
+
+_log = logging.getLogger("horae.scheduler")
+
+
+class Scheduler:
+    """Runs the tasks that an application lists: strict POSIX cron in local time, durable, one run of a task at a time.
+
+    ``database`` is ``sqlite:///path``, ``postgresql://…`` or ``:memory:``. Applications that share one have a
+    ``name`` each, and do not see each other's tasks. ``listener`` is called with each event, in order.
+    """
+
+    def __init__(
+        self,
+        *,
+        database: str = "sqlite:///horae.db",
+        clock: Clock | None = None,
+        timezone: str | None = None,
+        name: str = "default",
+        listener: Listener | None = None,
+    ) -> None:
+        self._database = database
+        self._clock: Clock = clock or SystemClock()
+        self._timezone = load_zone(_host_zone() if timezone is None else timezone).name
+        self._name = name
+        self._owner = f"declarative:{name}"
+        self._listener = listener
+        self._state = SchedulerState.UNINITIALIZED
+        self._tasks: dict[str, Task] = {}
+        self._by_name: dict[str, Task] = {}
+        self._retrying: dict[str, str] = {}
+        """Of tasks that failed and wait for their retry: the run that failed."""
+        self._app: App | None = None
+        self._driving: asyncio.Task[None] | None = None
+        self._initializing: asyncio.Task[None] | None = None
+        self._stopping: asyncio.Task[None] | None = None
+        self._stop_requested = False
+
+    def initialize(self, registrations: Sequence[Registration]) -> Awaitable[None]:
+        """Make the listed tasks, and no others, the tasks of this scheduler, and run them.
+
+        What is wrong with the list is raised at once, before anything happens; await the rest.
+        """
+        if self._state in {SchedulerState.INITIALIZING, SchedulerState.RUNNING, SchedulerState.STOPPING}:
+            initializing = self._state is SchedulerState.INITIALIZING
+            raise SchedulerAlreadyActiveError("initializing" if initializing else "running")
+        loop = asyncio.get_running_loop()
+        self._move(events.SchedulerInitializationStarted)
+        try:
+            tasks = read_registrations(registrations, self._name, self._timezone)
+        except HoraeError as error:
+            self._fail(error)
+            raise
+        self._stop_requested = False
+        self._initializing = loop.create_task(self._initialize(tasks), name="horae:initialize")
+        return self._initializing
+
+    def stop(self) -> Awaitable[None]:
+        """Start nothing more, wait for what runs, let go of everything. May be called at any time, and often."""
+        if self._stopping is None or self._stopping.done():
+            self._stopping = asyncio.get_running_loop().create_task(self._stop(), name="horae:stop")
+        return asyncio.shield(self._stopping)
+
+    async def _initialize(self, tasks: dict[str, Task]) -> None:
+        app = App(self._database, clock=self._clock, config=_config(self._clock))
+        app.action(self._owner)(self._run)
+        try:
+            await app.open()
+            await app.engine.enter(app.now())
+            plan = await self._override(app, tasks)
+        except BaseException as error:
+            await _let_go(app)
+            wrapped = error if isinstance(error, HoraeError) else SchedulerInitializationError(error)
+            self._fail(wrapped)
+            if wrapped is error or not isinstance(error, Exception):
+                raise
+            raise wrapped from error
+        self._tasks = tasks
+        self._by_name = {task.name: task for task in tasks.values()}
+        self._app = app
+        if not self._stop_requested:
+            self._begin(app, tasks)
+        counts = Counter(plan.classes.values())
+        self._move(events.SchedulerInitializationCompleted, {str(each): counts[each] for each in Class})
+
+    def _begin(self, app: App, tasks: Mapping[str, Task]) -> None:
+        if tasks:
+            self._emit(events.PollingStarted)
+            self._driving = asyncio.create_task(_drive(app), name="horae:polling")
+
+    async def _override(self, app: App, tasks: dict[str, Task]) -> Plan:
+        """Bring what is stored in line with what is registered: all of it, or nothing."""
+        dead = {node.epoch for node in await app.nodes() if not node.alive}
+        now = app.now()
+        async with app.transaction() as transaction:
+            records = await read_records(transaction, self._owner, tasks)
+            plan = make_plan(tasks, records, self._owner, dead, now)
+            await carry_out(transaction, plan, now)
+        for record in plan.removed:
+            _log.info("the task of %s is registered no more, and forgotten", record.schedule.id)
+        self._retrying = {
+            tasks[key].name: record.retrying
+            for key, record in records.items()
+            if key in tasks and record.retrying is not None
+        }
+        return plan
+
+    async def _stop(self) -> None:
+        self._stop_requested = True
+        if self._initializing is not None and not self._initializing.done():
+            await asyncio.wait([self._initializing])
+        if self._state is not SchedulerState.RUNNING or self._app is None:
+            return
+        self._move(events.SchedulerStopRequested)
+        try:
+            await self._end(self._app)
+        finally:
+            self._app = self._driving = None
+            self._move(events.SchedulerStopped)
+
+    async def _end(self, app: App) -> None:
+        if self._driving is not None:
+            self._emit(events.PollingStopRequested)
+            self._driving.cancel()
+            await asyncio.wait([self._driving])
+        try:
+            await app.__aexit__(None, None, None)
+        finally:
+            if self._driving is not None:
+                self._emit(events.PollingStopped)
+
+    async def _run(self, context: Context) -> dict[str, Any]:
+        """The one action behind all tasks of this scheduler: the callback of the task that the run is for."""
+        name = context.input["task"]
+        task = self._by_name[name]
+        failed = self._retrying.pop(name, None)
+        if failed is not None and failed != context.run_id:
+            self._emit(events.TaskRetryPreempted, name)
+        retries = context.after == Reason.FAILED
+        self._emit(events.TaskRetryStarted if retries else events.TaskRunStarted, name)
+        try:
+            await task.callback()
+        except BaseException as error:
+            until = self._now() + timedelta(milliseconds=task.delay)
+            self._retrying[name] = context.run_id
+            self._emit(events.TaskRunFailed, name, {"error": error, "pendingRetryUntil": until})
+            raise
+        self._emit(events.TaskRunCompleted, name)
+        return {"lastSuccessAt": self._now()}
+
+    def _now(self) -> datetime:
+        return self._clock.now().astimezone(UTC)
+
+    def _emit(
+        self, kind: type[events.Event], task: str | None = None, details: Mapping[str, Any] | None = None
+    ) -> None:
+        """Tell the log and the listener. A listener that raises is logged, and harms nothing."""
+        event = kind(time=self._now(), task=task, details=details or {})
+        _log.info("%s%s", event.name, "" if task is None else f": {task}")
+        if self._listener is not None:
+            try:
+                self._listener(event)
+            except Exception:
+                _log.exception("the listener raised at %s", event.name)
+
+    def _move(self, event: type[events.Event], details: Mapping[str, Any] | None = None) -> None:
+        """To the state that an event leads to, by the table."""
+        self._state = SchedulerState(
+            next(each.after for each in SCHEDULER if (each.before, each.event) == (self._state, event))
+        )
+        self._emit(event, details=details)
+
+    def _fail(self, error: BaseException) -> None:
+        self._move(events.SchedulerInitializationFailed, {"error": error})
+
+
+async def _drive(app: App) -> None:
+    """Take over what dead instances left, and keep time."""
+    with contextlib.suppress(HoraeError):  # if it cannot be done now, housekeeping does it soon
+        await app.engine.keep_house(app.now())
+    await app.run()
+
+
+async def _let_go(app: App) -> None:
+    """Leave nothing behind of an initialization that failed."""
+    with contextlib.suppress(Exception):
+        await app.__aexit__(None, None, None)
+
+
+def _config(clock: Clock) -> Config:
+    return PATIENT if isinstance(clock, SystemClock) else UNHURRIED
+
+
+def _host_zone() -> str:
+    """The name of the host's time zone."""
+    try:
+        return str(tzlocal.get_localzone_name() or "UTC")
+    except Exception as error:
+        raise ConfigError(
+            "timezone", error, "must be given, since the host's time zone has no name"
+        ) from error
