@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 TABLES = {
-    "SQLite": ["Horae", "Horae, one-shot", "APScheduler", "ceiling"],
+    "SQLite": ["Horae", "Horae, one-shot", "Horae, declarative", "APScheduler", "ceiling"],
     "PostgreSQL": ["Horae", "Horae, one-shot", "APScheduler", "Procrastinate", "ceiling"],
 }
 FIGURES = [
@@ -18,7 +18,7 @@ NUMBER = r"-?[\d,]+(\.\d+)?"
 COMPARED = rf"{NUMBER}( \([\d.]+× (faster|slower|sooner|later|more|less)\))?"
 
 
-@pytest.mark.contract("SCHD-31")
+@pytest.mark.contract("SCHD-31", "DECL-41")
 def test_every_contestant_has_every_figure(tmp_path: Path) -> None:
     # One test, because it takes a minute, and tests that share a fixture may be run by several processes.
     written = tmp_path / "explanation" / "herd.md"
@@ -26,6 +26,7 @@ def test_every_contestant_has_every_figure(tmp_path: Path) -> None:
     for database, contestants in TABLES.items():
         check_herd(rows_of(page, database), contestants)
     check_idle(rows_of(page, "idle"))
+    check_initialize(rows_of(page, "initialize"))
     assert written.read_text("utf-8").strip() == page.strip()
     assert page.startswith("# ")
 
@@ -71,4 +72,12 @@ def check_idle(table: list[list[str]]) -> None:
     assert header[1:] == ["registered/s", "start-up, ms", "memory, MB", "processor time, ms"]
     assert [row[0] for row in rows] == list(TABLES)
     for _, *figures in rows:
+        assert all(re.fullmatch(NUMBER, figure) for figure in figures)
+
+
+def check_initialize(table: list[list[str]]) -> None:
+    header, *rows = table
+    assert header[1:] == ["tasks", "first, ms", "again, ms"]
+    assert [row[:2] for row in rows] == [[database, "200"] for database in TABLES]
+    for _, _, *figures in rows:
         assert all(re.fullmatch(NUMBER, figure) for figure in figures)

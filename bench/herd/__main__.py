@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from bench.herd.contestant import NAMES
-from bench.herd.measure import FULL, IDLE, QUICK, measure, measure_idle
+from bench.herd.measure import FULL, IDLE, QUICK, measure, measure_idle, measure_initialize
 from bench.herd.report import render
 from bench.herd.server import Databases
 
@@ -34,7 +34,8 @@ def main() -> None:
     with Databases() as databases:
         results = measure(databases, effort, arguments.only)
         idle = measure_idle(databases, effort, arguments.only)
-        page = render(results, idle, effort, databases.server_version())
+        initialize = measure_initialize(databases, effort, arguments.only)
+        page = render(results, idle, initialize, effort, databases.server_version())
     print(page)
     if arguments.write is not None:
         arguments.write.parent.mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,8 @@ GLANCE = 0.005
 
 async def measure(contestant: Contestant, count: int, allowance: float) -> dict[str, float | None]:
     async with contestant.opened():
-        due = math.ceil(wall() + allowance + SETTLE)
+        every = contestant.granularity
+        due = math.ceil((wall() + allowance + SETTLE) / every) * every
         began = perf_counter()
         await contestant.register(count, due)
         registering = perf_counter() - began

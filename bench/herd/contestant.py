@@ -17,6 +17,8 @@ class Contestant(ABC):
     """A scheduler on a database of its own, in a process of its own. It is opened, filled, and then runs."""
 
     records_ends = True
+    granularity = 1
+    """Seconds: at which instants it can be due."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -50,6 +52,7 @@ class Entry(NamedTuple):
 ENTRIES = (
     Entry("horae", "Horae", SQLITE, "bench.herd.horae_app:Cron"),
     Entry("horae-one-shot", "Horae, one-shot", SQLITE, "bench.herd.horae_app:OneShot"),
+    Entry("declarative", "Horae, declarative", SQLITE, "bench.herd.declarative:Declarative"),
     Entry("apscheduler", "APScheduler", SQLITE, "bench.herd.apscheduler_jobs:OnSqlite"),
     Entry("ceiling", "ceiling", SQLITE, "bench.herd.ceiling_sqlite:SqliteCeiling"),
     Entry("horae", "Horae", POSTGRES, "bench.herd.horae_app:Cron"),

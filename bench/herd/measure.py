@@ -12,6 +12,7 @@ from bench.herd.contestant import ENTRIES, POSTGRES, SQLITE, Entry
 from bench.herd.server import Databases
 
 IDLE = "idle"
+INITIALIZE = "declarative"
 FIRST_GUESS = 500.0
 """Jobs registered per second, before anything is known about a contestant."""
 COUNTING = 1.0
@@ -57,6 +58,15 @@ class Result(NamedTuple):
     figures: Figures
 
 
+class Initialize(NamedTuple):
+    """How long the declarative scheduler's ``initialize`` takes, in milliseconds: the first time, and again."""
+
+    database: str
+    tasks: int
+    first: float
+    again: float
+
+
 class Idle(NamedTuple):
     """What idle schedules cost: milliseconds until the first step is done, milliseconds of processor time."""
 
@@ -100,6 +110,17 @@ def _herd(databases: Databases, entry: Entry, count: int, rate: float) -> Figure
     raise RuntimeError(
         f"{entry.title} on {entry.database}: registering {count:,} jobs takes longer each time"
     )
+
+
+def measure_initialize(databases: Databases, effort: Effort, only: str | None) -> list[Initialize]:
+    kinds: Iterable[str] = (SQLITE, POSTGRES) if only in (None, INITIALIZE) else ()
+    found = []
+    for kind in kinds:
+        for count in effort.sizes:
+            with databases.fresh(kind) as url:
+                found.append(Initialize(kind, count, **_run("bench.herd.declarative", url, count)))
+            _tell(str(found[-1]))
+    return found
 
 
 def measure_idle(databases: Databases, effort: Effort, only: str | None) -> list[Idle]:

@@ -13,7 +13,7 @@ from time import perf_counter
 from bench.herd.child import SETTLE
 from bench.herd.contestant import BATCH, OURS, POSTGRES, SQLITE
 from bench.herd.idle import BATCH as IDLE_BATCH
-from bench.herd.measure import Effort, Figures, Idle, Result
+from bench.herd.measure import Effort, Figures, Idle, Initialize, Result
 from bench.report import bullets, factor, number, processor
 
 OPENING = """\
@@ -39,6 +39,7 @@ RULES = """\
   PostgreSQL, server and contestant share its processors.
 - All jobs are registered first. The instant is a whole second, set before that by the rate of the herd before; if
   all is not ready {settle:g} s ahead of it, the contestant begins anew with more time. Then it starts, and waits.
+  For declarative tasks the instant is the beginning of a minute.
 - The action is a coroutine that notes the time and returns. The event loop is asyncio's own.
 - SQLite is a file in WAL with `synchronous=FULL`; PostgreSQL has its default settings, so `fsync` and
   `synchronous_commit` are on. After the registering `ANALYZE` is run for every contestant: the server would do it by
@@ -49,6 +50,8 @@ RULES = """\
 CALLS = """\
 - **Horae**: `app.schedules.create_many` with {batch:,} schedules at a time, then `app.run()`. The first row has cron
   schedules with six fields, which fire again a day later; *one-shot* has `{{"times": [instant]}}`.
+- **Horae, declarative**: `Scheduler.initialize` with all tasks, whose minute begins at the instant; `stop`, and
+  `initialize` again, which begins to run them.
 - **APScheduler** 3: `AsyncIOScheduler` with the SQLAlchemy job store and a `CronTrigger` for the same second of every
   day; `misfire_grace_time=None`, so that late jobs start, `coalesce=True`, `max_instances=1`. Jobs are added one by one,
   since there is no other way, while the scheduler is paused, so that it does not look for due jobs after each.
@@ -73,6 +76,10 @@ before, so the first step is done. Memory is what the process holds at the end, 
 {seconds:g} s of rest; a PostgreSQL server's own is in neither.
 """
 
+INITIALIZE = """\
+`Scheduler.initialize` with as many tasks, the first time and again with the same list: milliseconds.
+"""
+
 NOT_RECORDED = "not recorded"
 
 # Each figure's heading, and the words for more and for less than Horae's.
@@ -88,7 +95,13 @@ HEADINGS: dict[str, tuple[str, str, str]] = {
 }
 
 
-def render(results: list[Result], idle: list[Idle], effort: Effort, server_version: str) -> str:
+def render(
+    results: list[Result],
+    idle: list[Idle],
+    initialize: list[Initialize],
+    effort: Effort,
+    server_version: str,
+) -> str:
     """The page as Markdown."""
     repeats = "once" if effort.repeats == 1 else f"{effort.repeats} times"
     tables = []
@@ -105,6 +118,8 @@ def render(results: list[Result], idle: list[Idle], effort: Effort, server_versi
     if idle:
         text = IDLE.format(count=effort.idle_schedules, batch=IDLE_BATCH, seconds=effort.idle_seconds)
         parts += ["## Idle schedules\n", text, idle_table(idle)]
+    if initialize:
+        parts += ["## Initializing declarative tasks\n", INITIALIZE, initialize_table(initialize)]
     parts += ["## The rules\n", RULES.format(settle=SETTLE), "## How each contestant is called\n"]
     return "\n".join((*parts, CALLS.format(batch=BATCH)))
 
@@ -145,6 +160,13 @@ def idle_table(idle: list[Idle]) -> str:
     ]
     for database, *figures in idle:
         lines.append(f"| {database} | " + " | ".join(map(number, figures)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def initialize_table(initialize: list[Initialize]) -> str:
+    lines = ["| initialize | tasks | first, ms | again, ms |", "|---|---:|---:|---:|"]
+    for database, tasks, first, again in initialize:
+        lines.append(f"| {database} | {tasks:,} | {number(first)} | {number(again)} |")
     return "\n".join(lines) + "\n"
 
 

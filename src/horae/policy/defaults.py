@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from horae.model import (
     DAY,
     CatchUp,
@@ -30,6 +32,7 @@ GRANTS = Policies(
 """Schedules that act for somebody who is not there: nothing is made up without consent."""
 
 
+@lru_cache(maxsize=256)
 def declarative(retry_delay: int) -> Policies:
     """Tasks of the declarative scheduler: one make-up run at most, a fixed retry that a new occurrence preempts.
 

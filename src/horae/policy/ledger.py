@@ -53,10 +53,14 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 def run_id(schedule_id: str, incarnation: int, nominal: int, origin: str) -> str:
-    """The identity of a slot's run, in the form of a UUID: computed, so that nobody can make two."""
-    text = f"{schedule_id}:{incarnation}:{nominal}:{origin}"
-    name = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{name[:8]}-{name[8:12]}-8{name[13:16]}-a{name[17:20]}-{name[20:32]}"
+    """The identity of a slot's run: a UUID that is computed, so that nobody can make two.
+
+    It begins with the nominal time, like a UUID of version 7, so that the index of a large ledger grows at its end.
+    """
+    name = f"{schedule_id}:{incarnation}:{nominal}:{origin}".encode("utf-8", "surrogatepass")
+    time = f"{nominal * 1000 & 0xFFFF_FFFF_FFFF:012x}"
+    rest = sha256(name).hexdigest()
+    return f"{time[:8]}-{time[8:]}-8{rest[:3]}-a{rest[3:6]}-{rest[6:18]}"
 
 
 def action_id(action: Action, schedule_id: str, nominal: int) -> str:

@@ -102,10 +102,11 @@ def _record(row: Sequence[Any], task: Task | None, runs: tuple[Run, ...], last_a
         raise TaskInvalidValueError(name, "task", stored["task"], f'is not "{name}"')
     if delay < 0:
         raise TaskInvalidValueError(name, "retryDelayMs", delay, "must be non-negative")
-    try:
-        PosixCron(cron)
-    except SpecError as error:
-        raise TaskInvalidValueError(name, "cron", cron, error.message) from error
+    if cron != task.cron:  # else it was found good just now
+        try:
+            PosixCron(cron)
+        except SpecError as error:
+            raise TaskInvalidValueError(name, "cron", cron, error.message) from error
     for field, value in (("lastAttemptAt", last_attempt_at), ("cursor", row[7])):
         if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
             raise TaskInvalidTypeError(name, field, value, "number")
@@ -270,9 +271,10 @@ class _Planning:
 
 async def carry_out(transaction: Transaction, plan: Plan, now: int) -> None:
     """Write all of a plan."""
-    incarnations = await transaction.next_incarnations([schedule.id for schedule, _ in plan.created])
+    created = sorted(plan.created, key=lambda each: each[0].id)  # in the order of the tables, which is faster
+    incarnations = await transaction.next_incarnations([schedule.id for schedule, _ in created])
     await transaction.insert_schedules(
-        (_replace(schedule, incarnation=incarnations[schedule.id]), at) for schedule, at in plan.created
+        (_replace(schedule, incarnation=incarnations[schedule.id]), at) for schedule, at in created
     )
     await transaction.update_schedules(plan.changed)
     await transaction.update_runs(plan.dropped)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
+from functools import lru_cache
 from hashlib import sha256
 
 import msgspec
@@ -70,13 +71,19 @@ def _read(index: int, registration: object, scheduler: str, timezone: str) -> Ta
         if not fits:
             raise RegistrationShapeError(index, registration, hint)
     _check_name(name)
-    spec = PosixCron.registered(cron, timezone).spec
+    spec = _spec(cron, timezone)
     milliseconds = delay / timedelta(milliseconds=1)
     if milliseconds < 0:
         raise NegativeRetryDelayError(milliseconds)
     return Task(
-        id=task_id(scheduler, name), name=name, cron=cron, callback=callback, delay=round(milliseconds), spec=spec.text
+        id=task_id(scheduler, name), name=name, cron=cron, callback=callback, delay=round(milliseconds), spec=spec
     )  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def _spec(cron: str, timezone: str) -> str:
+    """The canonical document of an expression; many tasks share one."""
+    return PosixCron.registered(cron, timezone).spec.text
 
 
 def _check_name(name: str) -> None:
