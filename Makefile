@@ -29,11 +29,13 @@ check: $(READY) ## lint, format, types, import directions
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(READY) ## measure beside peers, as ratios; writes docs/explanation/speed.md
+bench: $(READY) ## measure beside peers, as ratios; writes docs/explanation/speed.md and herd.md
 	$(BIN)/python -m bench --write docs/explanation/speed.md
+	$(BIN)/python -m bench.herd --write docs/explanation/herd.md
 
-soak: $(READY) ## the oracle properties with 10,000 examples each (HORAE_EXAMPLES=N for another number)
-	HORAE_EXAMPLES=$${HORAE_EXAMPLES:-10000} $(BIN)/python -m pytest --numprocesses auto tests/spec
+soak: $(READY) ## many examples and many seeds (HORAE_EXAMPLES=N and HORAE_SEEDS=N for other numbers than 10,000)
+	HORAE_EXAMPLES=$${HORAE_EXAMPLES:-10000} HORAE_SEEDS=$${HORAE_SEEDS:-10000} $(BIN)/python -m pytest --numprocesses auto \
+		tests/spec tests/policy tests/engine/test_simulation.py
 
 conformance: $(READY) ## contract line → the tests that prove it
 	$(BIN)/python tools/conformance.py

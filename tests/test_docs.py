@@ -103,3 +103,21 @@ def test_the_program_of_the_tutorial_survives_kill_9(tmp_path: Path):
         running.kill()
         running.communicate()
         assert line.strip().endswith(f"begins, {expected}")
+
+
+def test_the_tasks_of_the_tutorial_survive_kill_9(tmp_path: Path):
+    page = (ROOT / "docs" / "tutorial" / "declarative.md").read_text("utf-8")
+    program = re.search(r"```py\n(import asyncio.*?)```", page, re.DOTALL)
+    shown = re.search(r"```text\n(.*?)```", page, re.DOTALL)
+    assert program is not None
+    assert shown is not None
+    (tmp_path / "tasks.py").write_text(program[1])
+    for _ in range(2):  # killed in the middle, it begins again at once
+        running = subprocess.Popen(
+            [sys.executable, "tasks.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+        )
+        assert running.stdout is not None
+        lines = [running.stdout.readline() for _ in shown[1].splitlines()]
+        running.kill()
+        running.communicate()
+        assert [line.split() for line in lines] == [line.split() for line in shown[1].splitlines()]

@@ -193,6 +193,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How many of the slots ahead are passed over, because somebody asked for it."""
     remaining: int | None = None
     """How many automatic starts are left; ``None`` is unlimited."""
+    spec_since: int = 0
+    """The second since which the spec is what it is; 0 is ever since."""
     held: bool = False
     """The buffer was full, so that slots stayed due; those are not late."""
     completed_at: int | None = None

@@ -195,7 +195,7 @@ class Machine:
         self.offset = 0
         self.line = Line(world.store)
         self.executor = FunctionExecutor(
-            lambda: None, self.now, concurrency=world.concurrency, terminate=5000
+            lambda: None, world.now, concurrency=world.concurrency, terminate=5000
         )
         self.executor.register("work", self.work)
         self.engine = Engine(self.line, self.executor, world.clock, world.config)

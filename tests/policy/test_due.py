@@ -107,6 +107,16 @@ def test_an_hour_of_downtime(mode: str, window: int | None, started: int, missed
     assert due.next_fire == (T + HOUR + 60) * 1000
 
 
+@pytest.mark.contract("SCHD-12", "CRON-08")
+@pytest.mark.parametrize(("mode", "window"), [("all", 0), ("all", 9_999), ("none", None)])
+def test_all_that_is_late_within_the_grace_is_on_time(mode: str, window: int | None):
+    """Also if several are, and whatever the window: a slot a second, and nobody looked for twenty."""
+    policy = CatchUpPolicy(mode=CatchUp(mode), window=window)
+    due = find_due(Spec.cron("* * * * * *"), "a", T, (T + 20) * 1000, policy)
+    assert [slot.nominal for slot in due.slots] == list(range(T + 10, T + 21))
+    assert [(each.first, each.last, each.reason) for each in due.passed] == [(T + 1, T + 9, Reason.LATE)]
+
+
 @pytest.mark.contract("SCHD-12")
 def test_a_year_of_downtime_is_one_range():
     due = find_due(MINUTELY, "a", T, (T + 366 * 24 * HOUR) * 1000, CatchUpPolicy(mode=CatchUp.LATEST))

@@ -48,7 +48,10 @@ class App:
         self._offset = 0  # what the store's own clock is ahead of ours
         self._store = _store(database, self.config, inline=not isinstance(self.clock, SystemClock))
         self.executor = FunctionExecutor(
-            self.wake, self.now, concurrency=self.config.concurrency, terminate=self.config.terminate_ms
+            self.wake,
+            lambda: int(self.clock.monotonic() * 1000),
+            concurrency=self.config.concurrency,
+            terminate=self.config.terminate_ms,
         )
         self.engine = Engine(self._store, self.executor, self.clock, self.config)
         self.schedules = Schedules(self._store, self.now, self.executor, self.wake)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ import msgspec
 
 from horae.errors import (
     ConflictTokenMismatchError,
+    HoraeError,
     InvalidInputError,
     NaiveTimeError,
     ScheduleExistsError,
@@ -37,7 +39,7 @@ from horae.policy.check import check_policies
 from horae.policy.due import fire_instant, leave_behind
 from horae.policy.ledger import action_id, passed_over, run_id
 from horae.spec import Spec
-from horae.store.port import Filter, Store, Transaction
+from horae.store.port import Advance, Filter, Store, Transaction
 
 LONGEST_ID = 500
 LONGEST_INPUT = 1024 * 1024
@@ -151,6 +153,8 @@ class Schedules:
     ) -> Schedule:
         """Change what is given, from now on; what waits is kept. With a ``token``, only if nobody changed it since."""
         document = None if spec is None else read_spec(spec).text
+        if limited_actions is not msgspec.UNSET:
+            _check_limit(limited_actions)
         if policies is not None:
             check_policies(policies)
         if action is not None:
@@ -171,7 +175,10 @@ class Schedules:
                 tags=old.tags if tags is None else tuple(tags),
             )
             if new.spec != old.spec:
-                new = await _leave_behind(transaction, old, new, now)
+                new = _replace(new, state=_replace(new.state, spec_since=now // 1000, completed_at=None))
+                new = await _leave_behind(transaction, old, new, Reason.EDITED, now)
+            elif old.state.remaining == 0 != new.state.remaining:  # time passed at the limit is gone
+                new = await _leave_behind(transaction, old, new, Reason.LIMIT_REACHED, now)
             if (new.spec, new.policies) != (old.spec, old.policies):
                 await transaction.insert_versions([_version(old, now)])
             changed = await _put(transaction, new, now)
@@ -245,14 +252,16 @@ class Schedules:
                 _ended(each, now) for each in await transaction.open_backfills([schedule_id])
             )
             await transaction.insert_versions([_version(schedule, now)])
+            with contextlib.suppress(HoraeError):  # a spec that cannot be read has no slots
+                await _leave_behind(transaction, schedule, schedule, Reason.DELETED, now)
             await transaction.delete_schedules([schedule_id])
 
     async def _change(self, schedule_id: str, change: Change) -> Schedule:
         now = self._now()
         async with self._store.transaction() as transaction:
             schedule, passed = change(one(await transaction.schedules([schedule_id]), schedule_id), now)
-            await transaction.insert_passed(passed)
             changed = await _put(transaction, schedule, now)
+            await _pass(transaction, changed, passed, now)
         self._wake()
         return changed
 
@@ -264,8 +273,9 @@ class Schedules:
                 after = page[-1].id
                 locked = await transaction.schedules([each.id for each in page])
                 changes = [change(each, now) for each in locked]
-                await transaction.insert_passed(each for _, passed in changes for each in passed)
                 await transaction.update_schedules((_next_token(each, now), now) for each, _ in changes)
+                for each, passed in changes:
+                    await _pass(transaction, each, passed, now)
                 number += len(changes)
             await transaction.notify()
         self._wake()
@@ -303,8 +313,7 @@ def _draft(new: NewSchedule, now: int) -> tuple[Schedule, int | None]:
     _check_id(new.id)
     _check_input(new.input)
     check_policies(new.policies)
-    if new.limited_actions is not None and new.limited_actions < 0:
-        raise InvalidInputError("limited_actions", f"must be at least 0, and is {new.limited_actions}")
+    _check_limit(new.limited_actions)
     spec = read_spec(new.spec)
     action = Action(name=new.action, input=new.input, id=new.action_id)
     if new.action_id_format is not None:
@@ -346,13 +355,28 @@ def _edited(action: Action, name: str | None, value: object, base: str | None) -
     return _replace(action, name=name or action.name, id=action.id if base is None else base)
 
 
-async def _leave_behind(transaction: Transaction, old: Schedule, new: Schedule, now: int) -> Schedule:
-    """An edit is not retroactive: what the old spec brought about and nobody decided yet never fires, and says so."""
+async def _leave_behind(
+    transaction: Transaction, old: Schedule, new: Schedule, reason: Reason, now: int
+) -> Schedule:
+    """A change is not retroactive: what was due before it and nobody decided yet never fires, and says so."""
     spec, second = Spec.parse(old.spec), now // 1000
-    passed = leave_behind(spec, old.cursor, second, Reason.EDITED)
+    passed = leave_behind(spec, old.cursor, second, reason)
     if passed is not None:
-        await transaction.insert_passed([passed_over(old, spec, passed, now)])
-    return _replace(new, cursor=max(old.cursor, second), state=_replace(new.state, completed_at=None))
+        await _pass(transaction, old, [passed_over(old, spec, passed, now)], now)
+    return _replace(new, cursor=max(old.cursor, second))
+
+
+async def _pass(transaction: Transaction, schedule: Schedule, passed: Sequence[PassedOver], now: int) -> None:
+    """Record and count slots that a change passes over."""
+    if passed:
+        await transaction.insert_passed(passed)
+        counted = Tally(skipped=sum(each.count for each in passed))
+        await transaction.advance([Advance(schedule.id, schedule.cursor, now, tally=counted)])
+
+
+def _check_limit(limit: int | None) -> None:
+    if limit is not None and limit < 0:
+        raise InvalidInputError("limited_actions", f"must be at least 0, and is {limit}")
 
 
 def _version(schedule: Schedule, now: int) -> Version:

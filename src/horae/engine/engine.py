@@ -73,14 +73,28 @@ class Engine:
 
     async def enter(self, now: int) -> None:
         """Become a node: take a name and an epoch, and say what this one can run."""
-        if self._config.node_name:
-            await self._wait_for_name(self._config.node_name)
-        async with self._store.transaction() as transaction:
-            self._epoch = await transaction.next_number()
-        name = self._config.node_name or f"{socket.gethostname()}:{os.getpid()}:{self._epoch}"
-        begun = self._clock.monotonic()
-        await self._announce(name, now)
-        self._extend(begun)
+        patience = self._clock.monotonic() + (self._store.lease or 0) + 1
+        while True:
+            async with self._store.transaction() as transaction:
+                self._epoch = await transaction.next_number()
+            name = self._config.node_name or f"{socket.gethostname()}:{os.getpid()}:{self._epoch}"
+            begun = self._clock.monotonic()
+            await self._announce(name, now)
+            self._extend(begun)
+            if not await self._is_taken(name):
+                return
+            # A name is free when no living node has it; one that was killed lives on for the rest of its lease.
+            await self._store.bury([self._epoch])
+            if self._clock.monotonic() >= patience:
+                raise NodeNameTakenError(name)
+            await asyncio.sleep(0.2)
+
+    async def _is_taken(self, name: str) -> bool:
+        """Whether a living node had this name before."""
+        return any(
+            node.alive and node.name == name and node.epoch < self._epoch
+            for node in await self._store.nodes()
+        )
 
     async def _announce(self, name: str, now: int) -> None:
         """Say what this node can run; said again when that changes."""
@@ -88,15 +102,6 @@ class Engine:
         await self._store.announce(
             Node(epoch=self._epoch, name=name, actions=self._announced, tzdata=self._tzdata, started_at=now)
         )
-
-    async def _wait_for_name(self, name: str) -> None:
-        """A name is free when no living node has it; one that was killed lives on for the rest of its lease."""
-        patience = (self._store.lease or 0) + 1
-        begun = self._clock.monotonic()
-        while any(node.alive and node.name == name for node in await self._store.nodes()):
-            if self._clock.monotonic() - begun >= patience:
-                raise NodeNameTakenError(name)
-            await asyncio.sleep(0.2)
 
     def _extend(self, begun: float) -> None:
         """The lease holds for its time from the moment it was asked for, by a clock that nobody sets."""
@@ -124,28 +129,30 @@ class Engine:
 
     async def step(self, now: int) -> int | None:
         """Decide everything that can be decided now. Returns when to step again, if nothing happens before."""
-        self._executor.enforce(now)
+        self._executor.enforce()
+        epoch = self._epoch
         ended = self._executor.ended()
         try:
             if self._doubtful:
                 await self._recover()
             async with self._store.transaction() as transaction:
                 await self._invoker.record(transaction, ended, now)
-                looked = await self._generator.look(
-                    transaction, now, self._epoch, generating=self._generating
-                )
-                stopping = await transaction.stopping(self._epoch)
+                looked = await self._generator.look(transaction, now, epoch, generating=self._generating)
+                stopping = await transaction.stopping(epoch)
                 wake = now if looked.more else await transaction.wake_at()
         except StoreUnavailableError:
             self._doubtful = True
             raise
         self._executor.forget(len(ended))
-        self._invoker.launch(looked.starts, allowed=self.holds_lease)
+        # It may have joined anew meanwhile, and then these claims are not its own any more.
+        self._invoker.launch(looked.starts, allowed=self.holds_lease and epoch == self._epoch)
         for run in stopping:
             self._executor.stop(run)
         if wake is not None and wake <= now and not looked.decided:
             wake = now + CROWDED if self._generating else None
-        return min((at for at in (wake, self._executor.next_deadline()) if at is not None), default=None)
+        deadline = self._executor.next_deadline()
+        moments = (wake, None if deadline is None else now + deadline)
+        return min((at for at in moments if at is not None), default=None)
 
     async def _recover(self) -> None:
         """Launch what a commit claimed whose answer was lost: nobody else will, as long as this node lives."""

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from horae.engine.invoker import Invoker, Start
+from horae.errors import StoreUnavailableError
 from horae.executor.function import FunctionExecutor
-from horae.model import Backfill, Last, Limits, Run, Schedule, Status
+from horae.model import Backfill, Limits, Run, Schedule, Status
 from horae.policy.decide import decide
 from horae.policy.ledger import Decision
 from horae.spec import Spec
@@ -35,7 +36,9 @@ class Generator:
 
     async def look(self, transaction: Transaction, now: int, epoch: int, *, generating: bool) -> Looked:
         """Decide for what is due, and claim what this node can run; also what others released and cannot run."""
-        due = await transaction.due(now, self._batch) if generating else []
+        if not generating:
+            return await self._take_only(transaction, now, epoch)
+        due = await transaction.due(now, self._batch)
         schedules = {schedule.id: schedule for schedule in due}
         if room := min(self._executor.room, self._batch):
             for schedule in await transaction.unclaimed(self._executor.actions, room):
@@ -52,9 +55,21 @@ class Generator:
         }
         claims = _Claims(self._executor, self._invoker, epoch, now)
         await self._write(transaction, found, runs, decisions, claims)
-        claimed = claims.taken
-        lasts = await transaction.lasts({run.schedule_id for run in claimed}) if claimed else {}
-        return Looked(_starts(claimed, schedules, lasts), len(found), len(due) == self._batch)
+        starts = await _prepare(transaction, claims, schedules)
+        return Looked(starts, len(found), len(due) == self._batch)
+
+    async def _take_only(self, transaction: Transaction, now: int, epoch: int) -> Looked:
+        """Claim what others released, and decide nothing: this node's time-zone data is not what theirs is."""
+        room = min(self._executor.room, self._batch)
+        found = await transaction.unclaimed(self._executor.actions, room) if room else []
+        schedules = {each.id: each for each in found if not each.state.paused}
+        if not schedules:
+            return Looked()
+        runs = await self._open_runs(transaction, list(schedules.values()))
+        claims = _Claims(self._executor, self._invoker, epoch, now)
+        released = (run for each in runs.values() for run in each if run.status is Status.STARTING)
+        await transaction.update_runs(claims.take_all(released))
+        return Looked(await _prepare(transaction, claims, schedules), len(schedules))
 
     async def _open_runs(
         self, transaction: Transaction, schedules: Sequence[Schedule]
@@ -102,7 +117,8 @@ class _Claims:
     """Takes released runs for this node, as long as it can run them and has room."""
 
     def __init__(self, executor: FunctionExecutor, invoker: Invoker, epoch: int, now: int) -> None:
-        self._executor, self._invoker, self._epoch, self._now = executor, invoker, epoch, now
+        self._executor, self._invoker, self._now = executor, invoker, now
+        self.epoch = epoch
         self._room = executor.room
         self.taken: list[Run] = []
         self.left = 0
@@ -115,7 +131,7 @@ class _Claims:
             self.left += 1
             return run
         self._room -= 1
-        claimed = self._invoker.claim(run, self._epoch, self._now)
+        claimed = self._invoker.claim(run, self.epoch, self._now)
         self.taken.append(claimed)
         return claimed
 
@@ -137,10 +153,20 @@ def _advances(
         yield Advance(schedule.id, decision.cursor, decision.next_at, changed, decision.tally)
 
 
-def _starts(claimed: list[Run], schedules: dict[str, Schedule], lasts: dict[str, Last]) -> tuple[Start, ...]:
+async def _prepare(
+    transaction: Transaction, claims: _Claims, schedules: dict[str, Schedule]
+) -> tuple[Start, ...]:
+    """What the attempts of claimed runs need. A node that others have buried claims nothing."""
+    if not claims.taken:
+        return ()
+    if not await transaction.is_node(claims.epoch):
+        raise StoreUnavailableError(
+            "this node was late with its sign of life, and others have taken it for dead"
+        )
+    lasts = await transaction.lasts({run.schedule_id for run in claims.taken})
     return tuple(
         Start(run, schedules[run.schedule_id].policies.timeouts, lasts.get(run.schedule_id))
-        for run in claimed
+        for run in claims.taken
     )
 
 

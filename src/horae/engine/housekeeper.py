@@ -8,7 +8,7 @@ import msgspec
 
 from horae.config import Config
 from horae.engine.invoker import Invoker
-from horae.model import Ended, Ending, Node, Policies, Retention, Schedule
+from horae.model import Ended, Ending, Node, Policies, Retention, Schedule, Status
 from horae.spec import Spec
 from horae.store.port import Advance, Past, Store, Transaction
 
@@ -90,9 +90,9 @@ class Housekeeper:
         while True:
             async with self._store.transaction() as transaction:
                 ids = await transaction.never_looked_at(after, PAGE)
-                broken = [each for each in await transaction.schedules(ids) if _has_times_ahead(each)]
+                broken = await _forgotten(transaction, ids) if ids else []
                 if broken:
-                    await transaction.look_now([each.id for each in broken], now)
+                    await transaction.look_now(broken, now)
                     await transaction.notify()
             repaired += len(broken)
             if len(ids) < PAGE:
@@ -137,6 +137,19 @@ def _is_time(last: int | None, every: int, now: int) -> bool:
 
 async def _read(transaction: Transaction, ids: list[str]) -> list[Schedule]:
     return await transaction.schedules(ids) if ids else []
+
+
+async def _forgotten(transaction: Transaction, ids: list[str]) -> list[str]:
+    """Schedules that nobody will look at although they have times ahead, or something that waits behind nothing."""
+    waiting, going_on = set[str](), set[str]()
+    for run in await transaction.open_runs(ids):
+        (waiting if run.status is Status.PENDING else going_on).add(run.schedule_id)
+    waiting |= {backfill.schedule_id for backfill in await transaction.open_backfills(ids)}
+    return [
+        each.id
+        for each in await transaction.schedules(ids)
+        if _has_times_ahead(each) or each.id in waiting - going_on
+    ]
 
 
 def _has_times_ahead(schedule: Schedule) -> bool:

@@ -61,14 +61,14 @@ class Invoker:
         await transaction.lock(ids)
         troubled = [each for each in ended if each.ending is not Ending.RETURNED]
         schedules = await self._schedules(transaction, troubled)
-        stale = await self._stale(transaction, troubled)
+        ended = [each for each in ended if each.ending is Ending.RETURNED]
+        ended += await self._as_stored(transaction, troubled)
         judged = [
-            (each, judge_end(each, _policies(each.run, schedules), now, self._limits))
-            for each in ended
-            if each.run.id not in stale
+            (each, judge_end(each, _policies(each.run, schedules), now, self._limits)) for each in ended
         ]
         outcomes = [outcome for _, outcome in judged]
-        await transaction.finish(outcomes)
+        if await transaction.finish(outcomes) < len(outcomes):
+            judged = await self._written(transaction, judged)
         await transaction.insert_attempts(
             _attempt(each, outcome) for each, outcome in judged if outcome.status is Status.PENDING
         )
@@ -79,7 +79,7 @@ class Invoker:
         )
         await transaction.advance(_paused_by_failure(judged, schedules, now))
         await transaction.look_behind(ids, now)
-        return outcomes
+        return [outcome for _, outcome in judged]
 
     async def _schedules(self, transaction: Transaction, ended: list[Ended]) -> dict[str, Schedule]:
         if not ended:
@@ -87,13 +87,32 @@ class Invoker:
         found = await transaction.schedules({each.run.schedule_id for each in ended})
         return {schedule.id: schedule for schedule in found}
 
-    async def _stale(self, transaction: Transaction, ended: list[Ended]) -> set[str]:
-        """Runs whose attempt is no longer ours to end: what follows from its end must not happen either."""
+    async def _as_stored(self, transaction: Transaction, ended: list[Ended]) -> list[Ended]:
+        """Attempts that are ours to end, with what was asked of their runs meanwhile; the others are somebody else's."""
         if not ended:
-            return set()
+            return []
         found = await transaction.runs_by_id([each.run.id for each in ended])
-        held = {(run.id, run.epoch, run.attempt) for run in found if run.status is Status.RUNNING}
-        return {each.run.id for each in ended if (each.run.id, each.run.epoch, each.run.attempt) not in held}
+        held = {(run.id, run.epoch, run.attempt): run for run in found if run.status is Status.RUNNING}
+        ours = []
+        for each in ended:
+            stored = held.get((each.run.id, each.run.epoch, each.run.attempt))
+            if stored is not None:
+                stop = each.run.stop or stored.stop  # a node that waited in vain has made it stop since
+                reason = stored.reason if stored.stop else each.run.reason
+                ours.append(_replace(each, run=_replace(each.run, stop=stop, reason=reason)))
+        return ours
+
+    async def _written(
+        self, transaction: Transaction, judged: list[tuple[Ended, Outcome]]
+    ) -> list[tuple[Ended, Outcome]]:
+        """Some claims were stale: only of the others anything follows."""
+        found = await transaction.runs_by_id([outcome.run_id for _, outcome in judged])
+        ends = {(run.id, run.epoch, run.attempt, run.status) for run in found}
+        return [
+            (each, outcome)
+            for each, outcome in judged
+            if (outcome.run_id, outcome.epoch, outcome.attempt, outcome.status) in ends
+        ]
 
 
 def _policies(run: Run, schedules: dict[str, Schedule]) -> Policies | None:

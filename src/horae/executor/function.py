@@ -147,14 +147,14 @@ class _Held:
 class FunctionExecutor:
     """Runs actions of this program, and collects how they ended.
 
-    Time is that of the engine: timeouts are enforced when it asks.
+    Timeouts are enforced when the engine asks, by a clock that nobody sets: ``monotonic``, in milliseconds.
     """
 
     def __init__(
-        self, wake: Callable[[], None], now: Callable[[], int], *, concurrency: int, terminate: int
+        self, wake: Callable[[], None], monotonic: Callable[[], int], *, concurrency: int, terminate: int
     ) -> None:
         self._wake = wake
-        self._now = now
+        self._now = monotonic
         self._concurrency = concurrency
         self._terminate = terminate
         self._actions: dict[str, tuple[ActionFunction, bool]] = {}
@@ -246,11 +246,12 @@ class FunctionExecutor:
         heapq.heappush(self._deadlines, (at, next(self._numbers), kind, key))
 
     def next_deadline(self) -> int | None:
-        """When to enforce timeouts again."""
-        return self._deadlines[0][0] if self._deadlines else None
+        """In how many milliseconds to enforce timeouts again."""
+        return max(self._deadlines[0][0] - self._now(), 0) if self._deadlines else None
 
-    def enforce(self, now: int) -> None:
+    def enforce(self) -> None:
         """Stop what takes too long, and give up what does not stop."""
+        now = self._now() if self._deadlines else 0
         while self._deadlines and self._deadlines[0][0] <= now:
             _, _, kind, key = heapq.heappop(self._deadlines)
             held = self._held.get(key)
@@ -338,10 +339,12 @@ async def _call(function: ActionFunction, context: Context, *, threaded: bool) -
 def _returned(held: _Held, value: object) -> Ended:
     if held.timed_out:
         return _stopped(held, "it ended after its time was up")
-    result = None if value is None else _encode(value).decode()
-    if result is not None and len(result) > LONGEST_RESULT:
-        raise ValueError(f"the result has {len(result)} characters, and {LONGEST_RESULT} are kept at most")
-    return Ended(run=held.run, ending=Ending.RETURNED, result=result)
+    if value is None:
+        return Ended(run=held.run, ending=Ending.RETURNED)
+    result = _encode(value)
+    if len(result) > LONGEST_RESULT:
+        raise ValueError(f"the result has {len(result)} bytes of JSON, and {LONGEST_RESULT} are kept at most")
+    return Ended(run=held.run, ending=Ending.RETURNED, result=result.decode())
 
 
 def _raised(held: _Held, error: BaseException) -> Ended:
@@ -365,7 +368,7 @@ def _words(error: BaseException) -> str:
     """An exception as a text that every database takes: not too long, no half characters, no NUL."""
     try:
         text = f"{type(error).__name__}: {error}"
-    except Exception:
+    except BaseException:
         text = type(error).__name__
     text = text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")
     return text if len(text) <= LONGEST_FAILURE else f"{text[:LONGEST_FAILURE]}…"

@@ -34,9 +34,15 @@ def capacity(buffered: int, retained: int, max_buffer: int, reserve: int, backfi
 def advance(
     backfills: Sequence[Backfill], spec: Spec, now: int, limits: Limits, *, waiting: int, reserve: int
 ) -> list[Step]:
-    """One step of each backfill, in the order in which they were asked for."""
-    room = min(capacity(waiting, 0, limits.max_pending, reserve, len(backfills)), limits.backfills_per_pass)
-    return [_step(backfill, spec, room, now) for backfill in backfills]
+    """One step of each backfill, in the order in which they were asked for; the first get what cannot be shared."""
+    room = capacity(waiting, 0, limits.max_pending, reserve, 1)
+    if not waiting and not reserve:
+        room = max(room, 1)  # however small the buffer, nothing stands in the way
+    share, more = divmod(room, len(backfills))
+    return [
+        _step(backfill, spec, min(share + (place < more), limits.backfills_per_pass), now)
+        for place, backfill in enumerate(backfills)
+    ]
 
 
 def _step(backfill: Backfill, spec: Spec, room: int, now: int) -> Step:

@@ -36,7 +36,6 @@ from horae.spec import Spec
 
 DEFAULT_LIMITS = Limits()
 _NOT_LATE = CatchUpPolicy()
-_PLAIN = State()
 _ONE_STARTED = Tally(started=1)
 _replace = msgspec.structs.replace
 
@@ -51,7 +50,7 @@ def decide(
     limits: Limits = DEFAULT_LIMITS,
 ) -> Decision:
     """Decide for a schedule at a time. ``runs`` are its open ones, oldest first."""
-    if not runs and not backfills and schedule.state == _PLAIN:
+    if not runs and not backfills and _is_plain(schedule.state):
         usual = _usual(schedule, spec, now, limits)
         if usual is not None:
             return usual
@@ -70,7 +69,16 @@ def _usual(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Decision
     if slot.start_at > now or (due.next_fire is not None and due.next_fire <= now):
         return None
     run = _replace(new_run(schedule, slot, AUTOMATIC, schedule.policies.overlap), status=Status.STARTING)
-    return Decision(new=(run,), state=_PLAIN, cursor=due.cursor, next_at=due.next_fire, tally=_ONE_STARTED)
+    return Decision(
+        new=(run,), state=schedule.state, cursor=due.cursor, next_at=due.next_fire, tally=_ONE_STARTED
+    )
+
+
+def _is_plain(state: State) -> bool:
+    """Whether nothing about a schedule's state bears on what is due."""
+    if state.paused or state.held or state.skip_next:
+        return False
+    return state.remaining is None and state.completed_at is None
 
 
 class _Look:
@@ -90,6 +98,8 @@ class _Look:
         self.steps: list[backfiller.Step] = []
         self.again = False
         """Whether there is more to decide at once."""
+        self.withheld = 0
+        """How many starts are more than the limit leaves."""
 
     def decide(self, backfills: Sequence[Backfill]) -> Decision:
         self.skip_next()
@@ -97,7 +107,7 @@ class _Look:
         self.go_on_with(backfills)
         waiting = self.startable()
         asked = self.judge(waiting)
-        self.count()
+        self.count(waiting)
         self.again = self.again or (
             self.due.next_fire is not None and self.due.next_fire <= self.now and not self.state.held
         )
@@ -172,8 +182,8 @@ class _Look:
                 continue
             if run.origin == AUTOMATIC and left is not None:
                 left -= 1
-                if left < 0:  # judged when it is known how many of the others were released
-                    self.again = True
+                if left < 0:  # judged when it is known what became of the others
+                    self.withheld += 1
                     continue
             startable.append(run)
         return startable
@@ -184,6 +194,9 @@ class _Look:
         if timeout is not None:
             overdue = [run for run in runs if self.now - run.start_at >= timeout]
             self.ledger.end(overdue, Status.TIMED_OUT, Reason.START_TIMEOUT)
+            if overdue and self.schedule.policies.pause_on_failure:
+                note = f"paused because the run {overdue[0].id} timed out: {Reason.START_TIMEOUT}"
+                self.state = _replace(self.state, paused=True, paused_until=None, note=note)
         expired = [
             run
             for run in runs
@@ -242,11 +255,16 @@ class _Look:
             if run.status is Status.RUNNING and run.stop not in {how, "terminate"}
         )
 
-    def count(self) -> None:
+    def count(self, judged: list[Run]) -> None:
         """The automatic starts that were released count towards the limit; further attempts of a run do not."""
-        if self.state.remaining is not None:
-            started = sum(run.origin == AUTOMATIC and run.attempt == 0 for run in self.ledger.released)
-            self.state = _replace(self.state, remaining=self.state.remaining - started)
+        if self.state.remaining is None:
+            return
+        started = sum(run.origin == AUTOMATIC and run.attempt == 0 for run in self.ledger.released)
+        self.state = _replace(self.state, remaining=self.state.remaining - started)
+        if self.withheld:
+            # Their turn has come if others that were judged will not start, or none is left for them.
+            skipped = any(run.origin == AUTOMATIC and self.ledger.has_ended(run) for run in judged)
+            self.again = self.again or skipped or self.state.remaining == 0
 
     def finish(self) -> tuple[State, int | None, bool]:
         """When to look again. A schedule with nothing left to do is kept for a while after the last thing that happened."""
@@ -290,7 +308,7 @@ def _due(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Due:
     catch_up = _NOT_LATE if state.held else policies.catch_up
     return find_due(
         spec, schedule.id, schedule.cursor, now, catch_up,
-        limit=limits.catch_up_per_pass, consent=policies.backfill_limit,
+        limit=limits.catch_up_per_pass, consent=None if state.held else policies.backfill_limit,
     )  # fmt: skip
 
 

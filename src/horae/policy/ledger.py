@@ -211,4 +211,4 @@ def passed_over(schedule: Schedule, spec: Spec, passed: Passed, now: int) -> Pas
 def _before(schedule: Schedule, spec: Spec, nominal: int) -> int | None:
     """The slot before one. What was there before an edit is another matter: no range goes on across it."""
     before = spec.previous_instant(nominal - 1)
-    return None if before is None or before * 1000 <= schedule.updated_at else before
+    return None if before is None or before <= schedule.state.spec_since else before

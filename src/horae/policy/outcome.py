@@ -13,8 +13,23 @@ GONE = Policies(at_most_once=True, start_attempts=1)
 
 def judge_end(ended: Ended, policies: Policies | None, now: int, limits: Limits) -> Outcome:
     """The outcome of an attempt under the policies of its schedule; ``None`` if that is gone."""
-    judge = _JUDGES[ended.ending]
-    return judge(ended, policies or GONE, now, limits)
+    if ended.run.stop and ended.ending is not Ending.RETURNED:
+        return _asked_to_stop(ended, now)
+    if policies is None and ended.ending is Ending.UNLAUNCHED:
+        return _outcome(ended, Status.DROPPED, now, Reason.DELETED)
+    return _JUDGES[ended.ending](ended, policies or GONE, now, limits)
+
+
+def _asked_to_stop(ended: Ended, now: int) -> Outcome:
+    """However its attempt ended, a run that was asked to stop is over."""
+    if ended.ending is Ending.TIMED_OUT:
+        return _outcome(ended, Status.TIMED_OUT, now, ended.reason or Reason.RUN_TIMEOUT, failed=True)
+    if ended.ending is Ending.CRASHED:
+        return _outcome(ended, Status.TERMINATED, now, Reason.CRASHED)
+    terminated = ended.run.stop == "terminate"
+    reason = ended.run.reason or ended.reason or (Reason.TERMINATED if terminated else Reason.CANCELLED)
+    status = Status.TERMINATED if terminated else Status.CANCELLED
+    return _outcome(ended, status, now, reason, failed=ended.ending is Ending.RAISED)
 
 
 def _outcome(
@@ -56,21 +71,15 @@ def _refused(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outc
 
 
 def _stopped(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
-    """A run that its node could not go on with is attempted elsewhere; what was asked to stop is over."""
-    reason = ended.reason or Reason.CANCELLED
-    if reason in {Reason.SHUTDOWN, Reason.CRASHED}:
-        if policies.at_most_once:
-            return _outcome(ended, Status.FAILED, now, reason)
-        return _outcome(ended, Status.PENDING, now, reason, start_at=now)
-    status = Status.TERMINATED if ended.run.stop == "terminate" else Status.CANCELLED
-    return _outcome(ended, status, now, reason)
+    """A run that its node could not go on with is attempted elsewhere."""
+    reason = ended.reason or Reason.SHUTDOWN
+    if policies.at_most_once:
+        return _outcome(ended, Status.FAILED, now, reason)
+    return _outcome(ended, Status.PENDING, now, reason, start_at=now)
 
 
 def _crashed(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:
-    run = ended.run
-    if run.stop:
-        return _outcome(ended, Status.TERMINATED, now, Reason.CRASHED)
-    if policies.at_most_once or run.crashes + 1 >= limits.most_crashes:
+    if policies.at_most_once or ended.run.crashes + 1 >= limits.most_crashes:
         return _outcome(ended, Status.FAILED, now, Reason.CRASHED)
     return _outcome(ended, Status.PENDING, now, Reason.CRASHED, start_at=now)
 

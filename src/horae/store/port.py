@@ -221,6 +221,10 @@ class Transaction(ABC):
         """The runs of a node that were asked to stop."""
         return [run_of(row) for row in await self.rows("stopping", epoch=epoch)]
 
+    async def is_node(self, epoch: int) -> bool:
+        """Whether a node is there, and nobody can bury it until the end."""
+        return bool(await self.rows("is_node", epoch=epoch))
+
     async def waiting_for_node(self, before: int, limit: int) -> list[tuple[str, str]]:
         """Schedules, and their actions, whose runs have waited for a node since before a moment."""
         return [(row[0], row[1]) for row in await self.rows("waiting_for_node", before=before, limit=limit)]

@@ -210,17 +210,16 @@ class _Planning:
         waiting = [run for run in record.runs if run.status is not Status.RUNNING and not run.attempt]
         if record.schedule.spec != task.spec:
             self._judge_anew(task, record, waiting)
-        elif not same or record.schedule.state != State():
-            self._put(task, record, record.schedule.cursor)
-            self._keep_one(task, record, waiting)
         else:
+            if not same or record.schedule.state.paused:
+                self._put(task, record, record.schedule.cursor)
             self._keep_one(task, record, waiting)
 
     def _put(self, task: Task, record: Record, cursor: int) -> None:
         old = record.schedule
         changed = _replace(
-            old, spec=task.spec, action=self._action(task), policies=declarative(task.delay), state=State(),
-            cursor=cursor, token=old.token + 1, updated_at=self._now,
+            old, spec=task.spec, action=self._action(task), policies=declarative(task.delay),
+            state=State(spec_since=old.state.spec_since if old.spec == task.spec else self._second), cursor=cursor, token=old.token + 1, updated_at=self._now,
         )  # fmt: skip
         self._changed.append((changed, self._now))
 

@@ -31,6 +31,8 @@ _LOST = (
     asyncpg.TooManyConnectionsError,
     asyncpg.InsufficientResourcesError,  # a full disk, no memory
     asyncpg.DeadlockDetectedError,
+    asyncpg.ReadOnlySQLTransactionError,  # a standby, in the middle of a failover
+    asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.SerializationError,
     asyncpg.QueryCanceledError,
     OSError,
@@ -58,6 +60,7 @@ class PostgresStore(Store):
 
     def __init__(self, url: str, *, lease: float = 10.0) -> None:
         self.lease = lease
+        self._patience = lease
         self._url = url
         self._pool: asyncpg.Pool | None = None
         self._listening: asyncio.Task[None] | None = None
@@ -66,7 +69,14 @@ class PostgresStore(Store):
 
     async def open(self, wake: Callable[[], None]) -> None:
         with _as_unavailable():
-            self._pool = await asyncpg.create_pool(self._url, min_size=1, max_size=4, command_timeout=60)
+            self._pool = await asyncpg.create_pool(
+                self._url,
+                min_size=1,
+                max_size=4,
+                command_timeout=60,
+                # A node that falls silent in the middle of a decision holds up the others no longer than it lives.
+                server_settings={"idle_in_transaction_session_timeout": str(int(self._patience * 1000))},
+            )
             async with self._pool.acquire() as connection:
                 await _migrate(connection, self._url)
         self._closing = False

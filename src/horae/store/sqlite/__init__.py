@@ -83,12 +83,14 @@ class SqliteStore(Store):
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
         async with self._lock:
-            await self.work(lambda connection: connection.execute("BEGIN IMMEDIATE"))
             try:
+                await self.work(lambda connection: connection.execute("BEGIN IMMEDIATE"))
                 yield SqliteTransaction(self)
                 await self.work(lambda connection: connection.execute("COMMIT"))
             except BaseException:
-                with contextlib.suppress(StoreUnavailableError):  # the database has undone it by itself
+                with contextlib.suppress(
+                    StoreUnavailableError
+                ):  # it never began, or the database has undone it
                     await self.work(lambda connection: connection.execute("ROLLBACK"))
                 raise
 

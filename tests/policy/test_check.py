@@ -1,0 +1,59 @@
+"""Policies that make no sense are refused, with the name of the field."""
+
+from __future__ import annotations
+
+import pytest
+
+from horae.errors import InvalidInputError
+from horae.model import CatchUpPolicy, Policies, Retention, RetryPolicy, Timeouts
+from horae.policy.check import LONGEST, check_policies
+
+
+def test_the_defaults_make_sense():
+    check_policies(Policies())
+
+
+@pytest.mark.contract("SCHD-11", "SCHD-12", "SCHD-16", "SCHD-17")
+@pytest.mark.parametrize(
+    ("policies", "field"),
+    [
+        (Policies(max_concurrent=0), "max_concurrent"),
+        (Policies(max_pending=0), "max_pending"),
+        (Policies(backfill_limit=-1), "backfill_limit"),
+        (Policies(start_attempts=0), "start_attempts"),
+        (Policies(retry=RetryPolicy(attempts=0)), "retry.attempts"),
+        (Policies(retry=RetryPolicy(factor=0.5)), "retry.factor"),
+        (Policies(retry=RetryPolicy(factor=float("nan"))), "retry.factor"),
+        (Policies(retry=RetryPolicy(first_delay=-1)), "retry.first_delay"),
+        (Policies(retry=RetryPolicy(first_delay=LONGEST + 1)), "retry.first_delay"),
+        (Policies(retry=RetryPolicy(longest_delay=LONGEST + 1)), "retry.longest_delay"),
+        (Policies(catch_up=CatchUpPolicy(window=-1)), "catch_up.window"),
+        (Policies(catch_up=CatchUpPolicy(grace=-1)), "catch_up.grace"),
+        (Policies(catch_up=CatchUpPolicy(spread=-1)), "catch_up.spread"),
+        (Policies(timeouts=Timeouts(start=0)), "timeouts.start"),
+        (Policies(timeouts=Timeouts(run=0)), "timeouts.run"),
+        (Policies(timeouts=Timeouts(heartbeat=0)), "timeouts.heartbeat"),
+        (Policies(timeouts=Timeouts(cancel=-1)), "timeouts.cancel"),
+        (Policies(retention=Retention(age=0)), "retention.age"),
+        (Policies(retention=Retention(count=-1)), "retention.count"),
+        (Policies(keep_finished=0), "keep_finished"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(policies: Policies, field: str):
+    with pytest.raises(InvalidInputError) as error:
+        check_policies(policies)
+    assert error.value.details["field"] == field
+
+
+@pytest.mark.parametrize(
+    "policies",
+    [
+        Policies(backfill_limit=0),
+        Policies(retry=RetryPolicy(attempts=None, first_delay=0, factor=1)),
+        Policies(catch_up=CatchUpPolicy(window=0, grace=0, spread=0)),
+        Policies(timeouts=Timeouts(start=1, run=1, heartbeat=1, cancel=0)),
+        Policies(retention=Retention(age=1, count=0), keep_finished=None),
+    ],
+)
+def test_the_least_that_can_be_is_taken(policies: Policies):
+    check_policies(policies)

@@ -1,0 +1,458 @@
+"""The decision for one schedule: whatever is open and whatever the policies, it adds up and comes to rest."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from horae.model import (
+    AUTOMATIC,
+    Action,
+    Backfill,
+    BackfillStatus,
+    CatchUp,
+    CatchUpPolicy,
+    Limits,
+    OnResume,
+    Overlap,
+    Policies,
+    Reason,
+    RetryPolicy,
+    Run,
+    Schedule,
+    State,
+    Status,
+    Tally,
+    Timeouts,
+    WhenFull,
+)
+from horae.policy.decide import DEFAULT_LIMITS, _is_plain, _Look, _usual, decide
+from horae.policy.due import Slot
+from horae.policy.ledger import Decision, action_id, new_run, run_id
+from horae.policy.lifecycle import ENDED
+from horae.spec import Spec
+
+VECTORS: dict[str, Any] = json.loads(
+    (Path(__file__).parents[1] / "vectors" / "policy.json").read_text("utf-8")
+)
+T = 1_772_366_400  # a Sunday noon
+MINUTELY = Spec.cron("* * * * *")
+PLAIN, USUAL = State(), Policies()
+LIMITS = Limits(catch_up_per_pass=7, max_pending=5, backfills_per_pass=3)
+_replace = msgspec.structs.replace
+
+
+def schedule_of(
+    spec: Spec = MINUTELY, policies: Policies = USUAL, state: State = PLAIN, cursor: int = T
+) -> Schedule:
+    return Schedule(
+        id="s", incarnation=1, spec=spec.text, action=Action(name="work"), policies=policies, state=state, token=1,
+        cursor=cursor, created_at=cursor * 1000, updated_at=cursor * 1000,
+    )  # fmt: skip
+
+
+def run_of(schedule: Schedule, minute: int, status: Status = Status.PENDING, **more: Any) -> Run:
+    """A run of the slot so many minutes after the beginning."""
+    nominal = T + 60 * minute
+    slot = Slot(nominal, nominal * 1000, nominal * 1000)
+    origin = more.pop("origin", AUTOMATIC)
+    begun = {"attempt": 1, "epoch": 1} if status is Status.RUNNING else {}
+    run = new_run(schedule, slot, origin, schedule.policies.overlap)
+    return _replace(run, status=status, **(begun | more))
+
+
+def backfill_of(first: int, last: int, number: int = 1, overlap: Overlap = Overlap.BUFFER_ALL) -> Backfill:
+    return Backfill(
+        id=f"s:{number}", schedule_id="s", incarnation=1, first=first, last=last, overlap=overlap, cursor=first - 1,
+        total=MINUTELY.count(first - 1, last), created_at=T * 1000,
+    )  # fmt: skip
+
+
+SPECS = st.sampled_from(
+    [
+        Spec.parse(document)
+        for document in (
+            {"crons": ["* * * * *"]},
+            {"crons": ["*/7 * * * *"], "jitter": "5m"},
+            {"intervals": [{"every": "90s"}], "jitter": {"span": "10m", "centred": True}},
+            {"times": ["2026-03-01T12:05:00Z", "2026-03-01T12:06:00Z", "2026-03-01T12:50:00Z"]},
+            {"crons": ["*/10 * * * *"], "exclude": [{"hour": "13", "minute": "*"}]},
+            {},
+        )
+    ]
+)
+POLICIES = st.builds(
+    Policies,
+    overlap=st.sampled_from(Overlap),
+    max_concurrent=st.sampled_from([None, 1, 2, 3]),
+    catch_up=st.builds(
+        CatchUpPolicy,
+        mode=st.sampled_from(CatchUp),
+        window=st.sampled_from([None, 0, 60_000, 600_000]),
+        grace=st.sampled_from([0, 10_000, 60_000]),
+    ),
+    backfill_limit=st.sampled_from([None, 0, 1, 5]),
+    on_resume=st.sampled_from(OnResume),
+    retry=st.builds(RetryPolicy, preempted=st.booleans()),
+    max_pending=st.sampled_from([None, 1, 4]),
+    when_full=st.sampled_from(WhenFull),
+    expire_waiting=st.booleans(),
+    timeouts=st.builds(Timeouts, start=st.sampled_from([None, None, 90_000])),
+    keep_finished=st.sampled_from([None, 60_000]),
+)
+STATES = st.builds(
+    State,
+    paused=st.booleans(),
+    paused_until=st.sampled_from([None, (T + 300) * 1000, (T + 7200) * 1000]),
+    skip_next=st.sampled_from([0, 0, 2]),
+    remaining=st.sampled_from([None, None, 0, 1, 3]),
+    held=st.sampled_from([False, False, True]),
+)
+AHEAD = st.integers(0, 90 * 60 * 1000)
+
+
+@st.composite
+def open_runs(draw: st.DrawFn, schedule: Schedule) -> list[Run]:
+    """Runs of earlier slots: waiting, released, running, or waiting for another attempt."""
+    runs = []
+    for number in range(draw(st.integers(0, 5))):
+        status = draw(st.sampled_from([Status.PENDING, Status.STARTING, Status.RUNNING]))
+        more: dict[str, Any] = {"overlap": draw(st.sampled_from(Overlap))}
+        if draw(st.booleans()):
+            more["origin"] = f"trigger:{number}"
+        if status is Status.PENDING and draw(st.booleans()):  # a retry, which may have some time to go
+            more |= {"attempt": 1, "start_at": (T + draw(st.integers(-60, 3600))) * 1000}
+        runs.append(run_of(schedule, number - 10, status, **more))
+    return runs
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> tuple[Schedule, Spec, list[Run], list[Backfill], int]:
+    spec = draw(SPECS)
+    schedule = schedule_of(spec, draw(POLICIES), draw(STATES))
+    backfills = [backfill_of(T - 3600, T - 60 * draw(st.integers(0, 60)))] if draw(st.booleans()) else []
+    return schedule, spec, draw(open_runs(schedule)), backfills, T * 1000 + draw(AHEAD)
+
+
+PLAIN_STATES = st.builds(
+    State,
+    note=st.sampled_from(["", "a note"]),
+    attention=st.sampled_from(["", "look"]),
+    spec_since=st.sampled_from([0, T]),
+)
+
+
+@pytest.mark.contract("SCHD-26")
+@given(SPECS, POLICIES, PLAIN_STATES, AHEAD)
+def test_the_fast_way_says_what_the_general_way_says(
+    spec: Spec, policies: Policies, state: State, ahead: int
+):
+    schedule, now = schedule_of(spec, policies, state), T * 1000 + ahead
+    assert _is_plain(state)
+    for limits in (DEFAULT_LIMITS, LIMITS):
+        fast = _usual(schedule, spec, now, limits)
+        assert fast is None or fast == _Look(schedule, spec, [], now, limits).decide([])
+
+
+@given(STATES, SPECS, AHEAD)
+def test_what_is_decided_the_fast_way_is_decided_the_general_way(state: State, spec: Spec, ahead: int):
+    """Whatever the state: those that bear on what is due go the general way."""
+    schedule, now = schedule_of(spec, state=state), T * 1000 + ahead
+    assert decide(schedule, spec, [], now) == _Look(schedule, spec, [], now, DEFAULT_LIMITS).decide([])
+
+
+@given(SPECS, POLICIES, st.integers(0, 9999))
+def test_the_fast_way_is_taken_when_one_slot_is_on_time(spec: Spec, policies: Policies, late: int):
+    """Else the test before would prove little."""
+    following = spec.next_instant(T)
+    assume(following is not None and spec.elements.jitter is None and policies.timeouts.start is None)
+    assert following is not None
+    schedule = schedule_of(spec, _replace(policies, catch_up=CatchUpPolicy()))
+    assert _usual(schedule, spec, following * 1000 + late, LIMITS) is not None
+
+
+def outcomes(decision: Decision) -> Counter[str]:
+    """What became of the automatic slots that this decision found."""
+    found = Counter[str]()
+    for run in decision.new:
+        if run.origin == AUTOMATIC:
+            found[run.status] += 1
+    for passed in decision.passed:
+        found[passed.status] += passed.count
+    return found
+
+
+@pytest.mark.contract("SCHD-10", "SCHD-12", "SCHD-26", "SCHD-28")
+@given(situations())
+def test_every_slot_found_has_one_outcome(
+    situation: tuple[Schedule, Spec, list[Run], list[Backfill], int],
+):
+    """Started, waiting, skipped, missed, dropped and timed out add up to what was found; each has its reason."""
+    schedule, spec, runs, backfills, now = situation
+    decision = decide(schedule, spec, runs, now, backfills=backfills, limits=LIMITS)
+    assert decision.cursor >= schedule.cursor
+    assert outcomes(decision).total() == spec.count(schedule.cursor, decision.cursor)
+    nominals = [run.nominal for run in decision.new if run.origin == AUTOMATIC]
+    for passed in decision.passed:
+        assert schedule.cursor < passed.first <= passed.last <= decision.cursor
+        nominals += spec.instants(passed.first - 1, passed.last, 10_000)
+    assert Counter(nominals) == Counter(spec.instants(schedule.cursor, decision.cursor, 10_000))
+    written = [run.id for run in (*decision.new, *decision.changed)]
+    assert len(written) == len(set(written))
+    for run in (*decision.new, *decision.changed):
+        assert (run.status in ENDED) is (run.ended_at == now)
+        assert (run.status in ENDED) is (run.reason != "")
+
+
+@pytest.mark.contract("SCHD-10", "SCHD-11", "SCHD-15")
+@given(situations())
+def test_a_decision_keeps_to_the_limits(
+    situation: tuple[Schedule, Spec, list[Run], list[Backfill], int],
+):
+    schedule, spec, runs, backfills, now = situation
+    decision = decide(schedule, spec, runs, now, backfills=backfills, limits=LIMITS)
+    policies = schedule.policies
+    changed = {run.id: run for run in decision.changed}
+    after = [changed.get(run.id, run) for run in runs] + list(decision.new)
+    released = [run for run in (*decision.new, *decision.changed) if run.status is Status.STARTING]
+    first = [run for run in released if run.attempt == 0]
+    going_on = [run for run in after if run.status not in ENDED and (run.status != "pending" or run.attempt)]
+    if policies.max_concurrent is not None and first:
+        assert len(going_on) <= policies.max_concurrent
+    serial = [run for run in first if run.overlap is not Overlap.ALLOW_ALL]
+    if policies.max_concurrent is None and serial:
+        assert len([run for run in going_on if run.overlap is not Overlap.ALLOW_ALL]) == 1
+    automatic = [run for run in first if run.origin == AUTOMATIC]
+    if schedule.state.remaining is not None:
+        assert len(automatic) <= schedule.state.remaining
+        assert decision.state.remaining == schedule.state.remaining - len(automatic)
+    if decision.state.paused:
+        assert automatic == []
+    waiting = [run for run in decision.new if run.status is Status.PENDING and run.origin == AUTOMATIC]
+    assert len(waiting) <= LIMITS.max_pending if policies.max_pending is None else policies.max_pending
+
+
+@pytest.mark.contract("SCHD-10")
+@given(situations())
+def test_manual_starts_are_never_dropped(
+    situation: tuple[Schedule, Spec, list[Run], list[Backfill], int],
+):
+    schedule, spec, runs, backfills, now = situation
+    decision = decide(schedule, spec, runs, now, backfills=backfills, limits=LIMITS)
+    manual = [run for run in (*decision.new, *decision.changed) if run.origin != AUTOMATIC]
+    allowed = {Reason.OVERLAP, Reason.REPLACED, Reason.START_TIMEOUT, Reason.PREEMPTED}
+    assert {run.reason for run in manual if run.status in ENDED} <= allowed
+
+
+def apply(schedule: Schedule, runs: list[Run], decision: Decision) -> tuple[Schedule, list[Run]]:
+    """The schedule and its open runs after a decision, as the store would have them; nothing is claimed."""
+    changed = {run.id: run for run in decision.changed}
+    after = [*(changed.get(run.id, run) for run in runs), *decision.new]
+    schedule = _replace(schedule, state=decision.state, cursor=decision.cursor)
+    return schedule, [run for run in after if run.status not in ENDED]
+
+
+@pytest.mark.contract("SCHD-26")
+@given(situations())
+def test_deciding_comes_to_rest(situation: tuple[Schedule, Spec, list[Run], list[Backfill], int]):
+    """A schedule that asks to be looked at again at once has something new to say each time."""
+    schedule, spec, runs, backfills, now = situation
+    for _ in range(60):
+        decision = decide(schedule, spec, runs, now, backfills=backfills, limits=LIMITS)
+        schedule, runs = apply(schedule, runs, decision)
+        changed = {each.id: each for each in decision.backfills}
+        backfills = [changed.get(each.id, each) for each in backfills]
+        backfills = [each for each in backfills if each.status is BackfillStatus.OPEN]
+        if decision.remove or decision.next_at is None or decision.next_at > now:
+            break
+    else:
+        raise AssertionError("it goes on for ever")
+
+
+@pytest.mark.contract("SCHD-15")
+def test_starts_beyond_the_limit_wait_like_the_others():
+    schedule = schedule_of(
+        policies=Policies(overlap=Overlap.BUFFER_ALL), state=State(remaining=1), cursor=T + 180
+    )
+    runs = [run_of(schedule, 1, Status.RUNNING), run_of(schedule, 2), run_of(schedule, 3)]
+    now = (T + 190) * 1000
+    decision = decide(schedule, MINUTELY, runs, now)
+    assert decision.next_at == (T + 240) * 1000
+
+
+@pytest.mark.contract("SCHD-12", "SCHD-13")
+def test_a_start_that_is_too_late_and_paused_ends_once():
+    policies = Policies(catch_up=CatchUpPolicy(window=0))
+    schedule = schedule_of(policies=policies, state=State(paused=True), cursor=T + 120)
+    waiting = run_of(schedule, 1)
+    decision = decide(schedule, MINUTELY, [waiting], (T + 130) * 1000)
+    assert [(run.status, run.reason) for run in decision.changed] == [(Status.MISSED, Reason.LATE)]
+    assert decision.tally == Tally(missed=1)
+
+
+@pytest.mark.contract("SCHD-15")
+def test_a_start_that_was_released_before_the_limit_was_reached_goes_ahead():
+    """It has been counted; what still waits has not, and is gone."""
+    schedule = schedule_of(
+        policies=Policies(overlap=Overlap.BUFFER_ALL), state=State(remaining=0), cursor=T + 120
+    )
+    released, waiting = run_of(schedule, 1, Status.STARTING), run_of(schedule, 2)
+    decision = decide(schedule, MINUTELY, [released, waiting], (T + 130) * 1000)
+    assert [(run.id, run.status, run.reason) for run in decision.changed] == [
+        (waiting.id, Status.SKIPPED, Reason.LIMIT_REACHED)
+    ]
+
+
+@pytest.mark.contract("SCHD-12", "CRON-06")
+@given(situations(), st.integers(1, 7200 * 1000))
+def test_a_clock_that_goes_back_fires_nothing_twice(
+    situation: tuple[Schedule, Spec, list[Run], list[Backfill], int], back: int
+):
+    schedule, spec, runs, _, now = situation
+    first = decide(schedule, spec, runs, now, limits=LIMITS)
+    schedule, runs = apply(schedule, runs, first)
+    again = decide(schedule, spec, runs, now - back, limits=LIMITS)
+    assert again.cursor >= first.cursor
+    assert {run.id for run in again.new}.isdisjoint(run.id for run in first.new)
+    released = {run.id for run in (*first.new, *first.changed) if run.status is Status.STARTING}
+    assert released.isdisjoint(run.id for run in again.changed if run.status is Status.STARTING)
+
+
+@pytest.mark.contract("SCHD-26")
+@given(SPECS, st.sampled_from(Overlap), st.lists(st.integers(0, 1000), max_size=6), AHEAD)
+def test_how_often_one_looks_changes_nothing(spec: Spec, overlap: Overlap, looks: list[int], ahead: int):
+    """Looking more often than at the times that were named decides the same, at the same times."""
+
+    def play(moments: list[int]) -> list[tuple[int, str, int]]:
+        schedule = schedule_of(spec, Policies(overlap=overlap))
+        runs: list[Run] = []
+        said: list[tuple[int, str, int]] = []
+        extra, now, end = list(moments), T * 1000, T * 1000 + ahead
+        while now <= end:
+            decision = decide(schedule, spec, runs, now)
+            said += [(run.nominal, str(run.status), now) for run in (*decision.new, *decision.changed)]
+            said += [(each.first, str(each.reason), now) for each in decision.passed]
+            schedule, runs = apply(schedule, runs, decision)
+            following = [at for at in extra if at > now]
+            if decision.next_at is not None:
+                following.append(decision.next_at)
+            if not following:
+                break
+            now = min(following)
+        return said
+
+    assert play([T * 1000 + ahead * look // 1000 for look in looks]) == play([])
+
+
+@pytest.mark.contract("SCHD-10", "SCHD-19")
+@pytest.mark.parametrize(
+    "vector", [each for each in VECTORS["misc"] if "buffer_room" in each], ids=lambda v: v["source"][-20:]
+)
+def test_vectors_of_a_full_buffer(vector: dict[str, Any]):
+    """Automatic starts beyond the buffer are dropped; those of a backfill come later."""
+    number, room = vector["actions_in_range"], vector["buffer_room"]
+    schedule = schedule_of(policies=Policies(overlap=Overlap.BUFFER_ALL))
+    if vector["manual"]:
+        schedule = _replace(schedule, cursor=T + 3600)
+        backfills = [backfill_of(T + 60, T + 60 * number)]
+        running = [run_of(schedule, 0, Status.RUNNING)]
+        limits = Limits(max_pending=2 * room)  # a backfill has half of it
+        decision = decide(schedule, MINUTELY, running, (T + 3600) * 1000, backfills=backfills, limits=limits)
+        assert [each.made for each in decision.backfills] == [vector["buffered"]]
+        assert decision.backfills[0].status is BackfillStatus.OPEN
+    else:
+        running = [run_of(schedule, 0, Status.RUNNING)]
+        now = (T + 60 * number) * 1000
+        decision = decide(schedule, MINUTELY, running, now, limits=Limits(max_pending=room))
+    assert sum(run.status is Status.PENDING for run in decision.new) == vector["buffered"]
+    assert decision.tally.dropped == vector["dropped"]
+    assert {each.reason for each in decision.passed} == ({Reason.BUFFER_FULL} if vector["dropped"] else set())
+
+
+@pytest.mark.contract("SCHD-13")
+def test_vector_of_a_pause_that_discards_automatic_starts_and_keeps_manual_ones():
+    (vector,) = [each for each in VECTORS["misc"] if "paused" in each]
+    schedule = schedule_of(state=State(paused=vector["paused"]))
+    origins = {"auto": AUTOMATIC, "manual": "trigger:1"}
+    waiting = [run_of(schedule, n, origin=origins[each]) for n, each in enumerate(vector["buffer"])]
+    decision = decide(schedule, MINUTELY, waiting, (T + 60) * 1000)
+    names = {origin: name for name, origin in origins.items()}
+    became = {names[run.origin]: run.status for run in decision.changed}
+    assert [name for name, status in became.items() if status is Status.STARTING] == vector["started"]
+    assert [name for name, status in became.items() if status is Status.SKIPPED] == vector["discarded"]
+
+
+@pytest.mark.contract("SCHD-18", "SCHD-19", "GRNT-07")
+def test_the_id_of_a_run_is_a_uuid_that_follows_from_its_slot():
+    """The original's request id hashes namespace, token and times; the contract asks for a UUID per slot and origin.
+
+    So the vector gives what such an id must tell apart, and not its text.
+    """
+    (vector,) = VECTORS["ids"]
+    nominal = vector["nominal_ms"] // 1000
+    backfill = f"backfill:{vector['backfill_id']}"
+    slot = (vector["schedule_id"], 1, nominal, backfill)
+    others = [
+        (vector["schedule_id"], 2, nominal, backfill),
+        (vector["schedule_id"], 1, nominal + 1, backfill),
+        (vector["schedule_id"], 1, nominal, AUTOMATIC),
+        (vector["schedule_id"], 1, nominal, "trigger:1"),
+        (vector["schedule_id"][:-1], 1, nominal, backfill),
+    ]
+    ids = [run_id(*each) for each in (slot, slot, *others)]
+    assert ids[0] == ids[1]
+    assert len(set(ids)) == 1 + len(others)
+    for each in ids:
+        assert str(uuid.UUID(each)) == each
+        assert (uuid.UUID(each).version, uuid.UUID(each).variant) == (8, uuid.RFC_4122)
+
+
+@pytest.mark.contract("SCHD-20")
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        (Action(name="work"), "s-2026-03-01T12:00:00Z"),
+        (Action(name="work", id="base"), "base-2026-03-01T12:00:00Z"),
+        (Action(name="work", id="100%d"), "100%d-2026-03-01T12:00:00Z"),
+        (Action(name="work", id_format="{id}/%Y%m%d%H%M%S"), "s/20260301120000"),
+        (Action(name="work", id="base", id_format="%s!{id}"), f"{T}!base"),
+        (Action(name="work", id_format="always the same"), "always the same"),
+    ],
+)
+def test_action_ids_are_known_ahead(action: Action, expected: str):
+    assert action_id(action, "s", T) == expected
+
+
+@pytest.mark.contract("CRON-07")
+def test_what_stayed_due_while_the_buffer_was_full_is_not_late():
+    """Judged late or on time when it fell due; the cursor waited."""
+    policies = Policies(
+        overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(mode=CatchUp.NONE), max_pending=2,
+        when_full=WhenFull.WAIT, expire_waiting=False,
+    )  # fmt: skip
+    schedule = schedule_of(policies=policies, state=State(held=True))
+    decision = decide(schedule, MINUTELY, [run_of(schedule, 0, Status.RUNNING)], (T + 600) * 1000)
+    assert [run.nominal for run in decision.new] == [T + 60, T + 120]
+    assert (decision.passed, decision.cursor, decision.state.held) == ((), T + 179, True)
+
+
+@pytest.mark.contract("CRON-07", "GRNT-11")
+def test_what_stayed_due_needs_no_consent():
+    policies = Policies(
+        overlap=Overlap.BUFFER_ALL,
+        max_pending=2,
+        when_full=WhenFull.WAIT,
+        expire_waiting=False,
+        backfill_limit=0,
+    )
+    schedule = schedule_of(policies=policies, state=State(held=True))
+    decision = decide(schedule, MINUTELY, [run_of(schedule, 0, Status.RUNNING)], (T + 600) * 1000)
+    assert decision.passed == ()

@@ -1,0 +1,157 @@
+"""What the end of an attempt means: every ending, under every policy, leads to a status that may follow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from horae.model import (
+    AUTOMATIC,
+    Ended,
+    Ending,
+    Limits,
+    Overlap,
+    Policies,
+    Reason,
+    RetryPolicy,
+    Run,
+    Status,
+)
+from horae.policy.lifecycle import ENDED, TRANSITIONS
+from horae.policy.outcome import judge_end
+
+NOW = 1_772_366_400_000
+LIMITS = Limits()
+TWICE = Policies(retry=RetryPolicy(attempts=2, first_delay=5000), start_attempts=2)
+ONCE = Policies(at_most_once=True, start_attempts=1)
+
+RUN = Run(
+    id="r", schedule_id="s", incarnation=1, nominal=NOW // 1000, origin=AUTOMATIC, overlap=Overlap.SKIP,
+    status=Status.RUNNING, fire_at=NOW, start_at=NOW, attempt=1, epoch=7, started_at=NOW,
+)  # fmt: skip
+
+
+def ended(ending: str, run: dict[str, Any] | None = None, **more: Any) -> Ended:
+    return Ended(run=msgspec.structs.replace(RUN, **(run or {})), ending=Ending(ending), **more)
+
+
+ENDINGS: list[tuple[Ended, Policies | None, str, str, int | None]] = [
+    (ended("returned", result="1"), TWICE, "succeeded", "", None),
+    (ended("returned", result="1"), None, "succeeded", "", None),
+    (ended("raised"), TWICE, "pending", "failed", 5000),
+    (ended("raised", {"failures": 1}), TWICE, "failed", "failed", None),
+    (ended("raised"), Policies(), "failed", "failed", None),
+    (ended("raised"), None, "failed", "failed", None),
+    (ended("timed_out"), TWICE, "pending", "run_timeout", 5000),
+    (ended("timed_out", {"failures": 1}), TWICE, "timed_out", "run_timeout", None),
+    (ended("timed_out", reason=Reason.HEARTBEAT_TIMEOUT), ONCE, "timed_out", "heartbeat_timeout", None),
+    (ended("refused"), TWICE, "pending", "not_started", 1000),
+    (ended("refused", {"refusals": 1}), TWICE, "dropped", "not_started", None),
+    (ended("refused", permanent=True), TWICE, "dropped", "not_started", None),
+    (ended("refused"), None, "dropped", "not_started", None),
+    (ended("stopped", {"stop": "cancel"}), TWICE, "cancelled", "cancelled", None),
+    (ended("stopped", {"stop": "cancel"}, reason=Reason.REPLACED), TWICE, "cancelled", "replaced", None),
+    (ended("stopped", {"stop": "terminate"}, reason=Reason.TERMINATED), TWICE, "terminated", "terminated", None),
+    (ended("stopped", reason=Reason.SHUTDOWN), TWICE, "pending", "shutdown", 0),
+    (ended("stopped", reason=Reason.SHUTDOWN), ONCE, "failed", "shutdown", None),
+    (ended("stopped", reason=Reason.SHUTDOWN), None, "failed", "shutdown", None),
+    (ended("crashed"), TWICE, "pending", "crashed", 0),
+    (ended("crashed"), ONCE, "failed", "crashed", None),
+    (ended("crashed"), None, "failed", "crashed", None),
+    (ended("crashed", {"crashes": 8}), TWICE, "pending", "crashed", 0),
+    (ended("crashed", {"crashes": 9}), TWICE, "failed", "crashed", None),
+    (ended("crashed", {"stop": "cancel"}), TWICE, "terminated", "crashed", None),
+    (ended("unlaunched"), TWICE, "pending", "", 0),
+]  # fmt: skip
+
+
+def test_every_ending_is_in_the_table():
+    assert {each.ending for each, *_ in ENDINGS} == set(Ending)
+
+
+@pytest.mark.contract("SCHD-16", "SCHD-17")
+@pytest.mark.parametrize(("end", "policies", "status", "reason", "delay"), ENDINGS)
+def test_what_an_ending_means(
+    end: Ended, policies: Policies | None, status: str, reason: str, delay: int | None
+):
+    outcome = judge_end(end, policies, NOW, LIMITS)
+    assert (outcome.status, outcome.reason) == (status, reason)
+    assert outcome.start_at == (None if delay is None else NOW + delay)
+
+
+ANY_POLICIES = st.one_of(
+    st.none(),
+    st.builds(
+        Policies,
+        retry=st.builds(RetryPolicy, attempts=st.one_of(st.none(), st.integers(1, 4))),
+        start_attempts=st.integers(1, 12),
+        at_most_once=st.booleans(),
+    ),
+)
+ANY_END = st.builds(
+    ended,
+    st.sampled_from([str(each) for each in Ending]),
+    st.fixed_dictionaries(
+        {
+            "failures": st.integers(0, 4),
+            "refusals": st.integers(0, 12),
+            "crashes": st.integers(0, 12),
+            "stop": st.sampled_from(["", "cancel", "terminate"]),
+        }
+    ),
+    reason=st.one_of(
+        st.none(), st.sampled_from([Reason.SHUTDOWN, Reason.CRASHED, Reason.REPLACED, Reason.RUN_TIMEOUT])
+    ),
+    permanent=st.booleans(),
+)
+
+
+@pytest.mark.contract("SCHD-16", "GRNT-07", "GRNT-15")
+@given(ANY_END, ANY_POLICIES)
+def test_an_outcome_follows_from_running_and_belongs_to_its_claim(end: Ended, policies: Policies | None):
+    outcome = judge_end(end, policies, NOW, LIMITS)
+    assert outcome.status in TRANSITIONS[Status.RUNNING]
+    assert (outcome.run_id, outcome.epoch, outcome.attempt) == (end.run.id, end.run.epoch, end.run.attempt)
+    # It waits for another attempt, from a known time on, or it is over.
+    assert (outcome.status is Status.PENDING) is (outcome.start_at is not None)
+    assert (outcome.status in ENDED) is (outcome.start_at is None)
+    assert outcome.start_at is None or outcome.start_at >= NOW
+    # Each way to fail is counted by itself, so that none uses up the attempts of another.
+    counted = (
+        outcome.failures - end.run.failures,
+        outcome.refusals - end.run.refusals,
+        outcome.crashes - end.run.crashes,
+    )
+    assert sum(counted) == (end.ending in {Ending.RAISED, Ending.TIMED_OUT, Ending.REFUSED, Ending.CRASHED})
+
+
+@pytest.mark.contract("SCHD-17")
+@pytest.mark.parametrize("stop", ["cancel", "terminate"])
+@pytest.mark.parametrize(
+    ("ending", "reason"),
+    [
+        ("returned", None),
+        ("stopped", None),
+        ("crashed", None),
+        ("raised", None),
+        ("timed_out", Reason.RUN_TIMEOUT),
+        ("refused", None),
+        ("unlaunched", None),
+        ("stopped", Reason.SHUTDOWN),
+        ("stopped", Reason.CRASHED),
+    ],
+)
+def test_what_was_asked_to_stop_is_never_attempted_again(ending: str, reason: Reason | None, stop: str):
+    outcome = judge_end(ended(ending, {"stop": stop}, reason=reason), TWICE, NOW, LIMITS)
+    assert outcome.status in ENDED
+
+
+@pytest.mark.contract("GRNT-14")
+@pytest.mark.parametrize("ending", Ending)
+def test_nothing_waits_for_a_schedule_that_is_gone(ending: Ending):
+    for reason in (None, Reason.SHUTDOWN, Reason.CRASHED):
+        assert judge_end(ended(ending, reason=reason), None, NOW, LIMITS).status in ENDED
