@@ -46,6 +46,7 @@ what would have been right.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -312,9 +313,10 @@ class DatabaseUrlError(HoraeError):
     """The address of the database cannot be read."""
 
     def __init__(self, database: str) -> None:
+        shown = re.sub(r"//[^/]*@", "//…@", _shown(database))  # there may be a password in it
         super().__init__(
-            f'Cannot read the database address "{database}"',
-            {"database": database},
+            f'Cannot read the database address "{shown}"',
+            {"database": shown},
             hint="sqlite:///horae.db for a file, postgresql://… for a server, :memory: for a test",
         )
 

@@ -14,6 +14,9 @@ import msgspec
 AUTOMATIC = "automatic"
 """The origin of slots that the spec itself brought about; others are ``trigger:…`` and ``backfill:…``."""
 
+UNREADABLE = "unreadable"
+"""The reason of a run whose row was spoiled by hand; ``failure`` says how."""
+
 DAY = 24 * 60 * 60 * 1000
 
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sqlite3
-import subprocess
-import sys
-import time
-from collections.abc import Callable
+from collections import Counter, defaultdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,39 +13,14 @@ from typing import Any
 import asyncpg
 import pytest
 
-PROGRAM = Path(__file__).parent / "program.py"
+from horae import App, Overlap, Policies
+from horae.app import NewSchedule
+from horae.spec import slot_key
+from tests.conftest import FragileServer, Programs, kill, wait_for
 
 
-def start(
-    tmp_path: Path, seconds: float, database: str | None = None, schedules: int = 1
-) -> subprocess.Popen[bytes]:
-    database = database or f"sqlite:///{tmp_path / 'horae.db'}"
-    return subprocess.Popen(
-        [sys.executable, str(PROGRAM), database, str(tmp_path / "log"), str(seconds), str(schedules)]
-    )
-
-
-def kill(*processes: subprocess.Popen[bytes]) -> None:
-    for process in processes:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
-    for _ in range(int(seconds / 0.05)):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it did not happen in time")
-
-
-def log(tmp_path: Path) -> list[list[str]]:
-    file = tmp_path / "log"
-    return [line.split() for line in file.read_text().splitlines()] if file.exists() else []
-
-
-def grown(tmp_path: Path, beyond: int) -> bool:
-    return len(log(tmp_path)) > beyond
+def grown(programs: Programs, beyond: int) -> bool:
+    return programs.lines() > beyond
 
 
 def statuses(tmp_path: Path) -> list[tuple[str, int]]:
@@ -56,26 +28,31 @@ def statuses(tmp_path: Path) -> list[tuple[str, int]]:
         return connection.execute("SELECT status, attempt FROM run ORDER BY number").fetchall()
 
 
-def test_a_killed_run_is_attempted_again_under_the_same_key(tmp_path: Path):
-    process = start(tmp_path, 60)
-    wait_for(lambda: len(log(tmp_path)) == 1)
+def begun_twice(programs: Programs) -> list[tuple[str, str]]:
+    """The attempts that were begun more than once: there must be none, ever."""
+    begun = Counter((key, word) for key, word, _ in programs.log() if word.isdigit())
+    return [attempt for attempt, times in begun.items() if times > 1]
+
+
+def test_a_killed_run_is_attempted_again_under_the_same_key(tmp_path: Path, programs: Programs):
+    process = programs.start(60, schedules=1)
+    wait_for(lambda: len(programs.log()) == 1)
     kill(process)
     assert statuses(tmp_path) == [("running", 1)]
-    process = start(tmp_path, 0.01)
-    wait_for(lambda: len(log(tmp_path)) >= 5)
-    kill(process)
-    lines = log(tmp_path)
-    (key, first, _), (again, second, _), (done, word, _) = lines[:3]
+    programs.start(0.01, schedules=1)
+    wait_for(lambda: len(programs.log()) >= 5)
+    programs.end()
+    (key, first, _), (again, second, _), (done, word, _) = programs.log()[:3]
     assert key == again == done
     assert (first, second, word) == ("1", "2", "done")
     assert statuses(tmp_path)[0] == ("succeeded", 2)
 
 
-def test_every_slot_is_in_the_ledger_once_whatever_is_killed(tmp_path: Path):
+def test_every_slot_is_in_the_ledger_once_whatever_is_killed(tmp_path: Path, programs: Programs):
     for _ in range(4):
-        process = start(tmp_path, 0.3)
-        before = len(log(tmp_path))
-        wait_for(partial(grown, tmp_path, before + 1))
+        before = programs.lines()
+        process = programs.start(0.3, schedules=1)
+        wait_for(partial(grown, programs, before + 1))
         kill(process)
     with sqlite3.connect(tmp_path / "horae.db") as connection:
         runs = [n for (n,) in connection.execute("SELECT nominal FROM run ORDER BY nominal")]
@@ -87,57 +64,157 @@ def test_every_slot_is_in_the_ledger_once_whatever_is_killed(tmp_path: Path):
     assert all(count == last - first + 1 for first, last, count in passed)
 
 
-def test_two_processes_share_a_file_and_start_nothing_twice(tmp_path: Path):
-    processes = [start(tmp_path, 0.01), start(tmp_path, 0.01)]
-    wait_for(lambda: len(log(tmp_path)) >= 8)
-    for process in processes:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    begun = [key for key, word, _ in log(tmp_path) if word == "1"]
-    assert len(begun) == len(set(begun))
+def test_two_processes_share_a_file_and_start_nothing_twice(programs: Programs):
+    programs.start(0.01, schedules=1)
+    programs.start(0.01, schedules=1)
+    wait_for(lambda: len(programs.log()) >= 8)
+    programs.end()
+    assert begun_twice(programs) == []
 
 
 @pytest.mark.contract("CRON-16")
-def test_three_nodes_on_postgresql_share_the_work_and_take_over_from_the_dead(tmp_path: Path, postgres: str):
-    nodes = [start(tmp_path, 0.01, postgres, 10) for _ in range(3)]
-    wait_for(lambda: len({pid for _, _, pid in log(tmp_path)}) == 3)
-    hanging = start(tmp_path, 600, postgres, 10)  # a node whose runs never end
-    wait_for(lambda: any(pid == str(hanging.pid) for _, _, pid in log(tmp_path)))
+def test_three_nodes_on_postgresql_share_the_work_and_take_over_from_the_dead(
+    postgres: str, programs: Programs
+):
+    for _ in range(3):
+        programs.start(0.01, postgres, 10)
+    wait_for(lambda: len({pid for _, _, pid in programs.log()}) == 3)
+    hanging = programs.start(600, postgres, 10)  # a node whose runs never end
+    wait_for(lambda: any(pid == str(hanging.pid) for _, _, pid in programs.log()))
     kill(hanging)
-    stuck = {key for key, _, pid in log(tmp_path) if pid == str(hanging.pid)}
-    wait_for(lambda: stuck <= {key for key, word, _ in log(tmp_path) if word == "done"}, 15 + 5)
-    kill(*nodes)
-    begun = [key for key, word, _ in log(tmp_path) if word == "1"]
-    assert len(begun) == len(set(begun))
-    again = {key for key, word, _ in log(tmp_path) if word == "2"}
+    stuck = {key for key, _, pid in programs.log() if pid == str(hanging.pid)}
+    wait_for(lambda: stuck <= {key for key, word, _ in programs.log() if word == "done"}, 15 + 5)
+    programs.end()
+    assert begun_twice(programs) == []
+    again = {key for key, word, _ in programs.log() if word == "2"}
     assert again == stuck  # only what the dead node held was attempted again
 
 
 @pytest.mark.contract("CRON-16")
-def test_connections_that_are_cut_lose_no_slot(tmp_path: Path, postgres: str, postgres_server: Any):
-    node = start(tmp_path, 0.01, postgres, 3)
-    wait_for(lambda: len(log(tmp_path)) > 6)
+def test_connections_that_are_cut_lose_no_slot(postgres: str, postgres_server: Any, programs: Programs):
+    programs.start(0.01, postgres, 3)
+    wait_for(lambda: len(programs.log()) > 6)
     postgres_server.psql(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 't%' AND pid <> pg_backend_pid();"
     )
-    before = len(log(tmp_path))
-    wait_for(lambda: len(log(tmp_path)) > before + 12)
-    kill(node)
-    rows = asyncio.run(ledger(postgres))
+    before = programs.lines()
+    wait_for(lambda: len(programs.log()) > before + 12)
+    programs.end()
+    rows = asyncio.run(fetch(postgres, LEDGER))
     for schedule, first, last, runs, passed in rows:
         assert runs + passed == last - first, schedule
 
 
-async def ledger(database: str) -> list[Any]:
-    """Each schedule with its first and last decided second, its runs, and the slots that were passed over."""
+LEDGER = """
+    SELECT d.schedule_id, s.created_at / 1000, d.cursor,
+        (SELECT count(*) FROM run AS r WHERE r.schedule_id = d.schedule_id),
+        (SELECT coalesce(sum(count), 0) FROM passed AS p WHERE p.schedule_id = d.schedule_id)
+    FROM due AS d JOIN schedule AS s ON s.id = d.schedule_id
+"""
+"""Each schedule with its first and last decided second, its runs, and the slots that were passed over."""
+
+
+async def fetch(database: str, query: str, *values: object) -> list[Any]:
     connection = await asyncpg.connect(database)
-    rows: list[Any] = await connection.fetch(
-        """
-        SELECT d.schedule_id, s.created_at / 1000, d.cursor,
-            (SELECT count(*) FROM run AS r WHERE r.schedule_id = d.schedule_id),
-            (SELECT coalesce(sum(count), 0) FROM passed AS p WHERE p.schedule_id = d.schedule_id)
-        FROM due AS d JOIN schedule AS s ON s.id = d.schedule_id
-        """
-    )
-    await connection.close()
+    try:
+        rows: list[Any] = await connection.fetch(query, *values)
+    finally:
+        await connection.close()
     return rows
+
+
+KINDS = (
+    Policies(overlap=Overlap.SKIP),
+    Policies(overlap=Overlap.BUFFER_ALL),
+    Policies(overlap=Overlap.ALLOW_ALL),
+    Policies(overlap=Overlap.SKIP, at_most_once=True),
+)
+EVERY = (2, 3, 4, 5)
+MANY = 2000
+
+
+async def create_many_schedules(database: str) -> None:
+    """Schedules of all kinds and rhythms; each tenth takes longer than its rhythm."""
+    async with App(database) as app:
+        app.action("work")(print)  # it is never called here
+        await app.schedules.create_many(
+            NewSchedule(
+                id=f"{number:04d}", spec=f"*/{EVERY[number % 4]} * * * * *", action="work",
+                policies=KINDS[number // 4 % 4], input=2.5 if number % 10 == 0 else None,
+            )
+            for number in range(MANY)
+        )  # fmt: skip
+
+
+@pytest.mark.contract("CRON-16", "CRON-06")
+def test_nodes_and_the_database_are_killed_at_any_time_and_every_slot_is_in_the_ledger_once(
+    fragile_server: FragileServer, programs: Programs
+):
+    database = fragile_server.address
+    asyncio.run(create_many_schedules(database))
+    node = partial(
+        programs.start, 0.1, database, lease_ms=3000, housekeeping_ms=750, drain_ms=5000, terminate_ms=1000
+    )
+    nodes = [node() for _ in range(3)]
+    for round_number, victim in enumerate((0, 2, 1, 1, 0, 2)):
+        wait_for(partial(grown, programs, programs.lines() + 5000), 60)
+        kill(nodes[victim])
+        if round_number == 2:
+            fragile_server.stop("immediate")
+            fragile_server.start()
+        nodes[victim] = node()
+    assert all(process.poll() is None for process in nodes)  # losing the database ended no node
+    reached = asyncio.run(fetch(database, "SELECT max(cursor) FROM due"))[0][0]
+    living = "SELECT count(*) FROM due WHERE cursor < $1"
+    wait_for(lambda: asyncio.run(fetch(database, living, reached))[0][0] == 0, 60)
+    # A killed node lives on for the rest of its lease; then the others take over what it held, and bury it.
+    wait_for(lambda: asyncio.run(fetch(database, "SELECT count(*) FROM node"))[0][0] == len(nodes))
+    for process in nodes:
+        process.send_signal(signal.SIGTERM)
+    assert [process.wait(30) for process in nodes] == [0, 0, 0]
+    check_ledger(database, programs)
+
+
+def check_ledger(database: str, programs: Programs) -> None:
+    places = asyncio.run(
+        fetch(database, "SELECT d.schedule_id, s.created_at / 1000, d.cursor FROM due AS d "
+              "JOIN schedule AS s ON s.id = d.schedule_id")
+    )  # fmt: skip
+    runs = asyncio.run(
+        fetch(database, "SELECT schedule_id, nominal, id, status, reason, attempt, epoch FROM run")
+    )
+    passed = asyncio.run(
+        fetch(database, "SELECT schedule_id, first, last, count, status, reason FROM passed")
+    )
+    assert len(places) == MANY
+    slots: dict[str, list[int]] = defaultdict(list)
+    for schedule_id, nominal, *_ in runs:
+        slots[schedule_id].append(nominal)
+    for schedule_id, first, last, count, _, _ in passed:
+        covered = range(first, last + 1, EVERY[int(schedule_id) % 4])
+        assert len(covered) == count
+        slots[schedule_id].extend(covered)
+    for schedule_id, created, cursor in places:
+        every = EVERY[int(schedule_id) % 4]
+        expected = [second for second in range(created + 1, cursor + 1) if second % every == 0]
+        assert sorted(slots[schedule_id]) == expected, schedule_id
+    assert len({row[2] for row in runs}) == len(runs)
+    unstarted = {"skipped", "missed", "dropped"}
+    assert {status for *_, status, _ in passed} <= unstarted
+    assert all(reason for *_, reason in passed)
+    assert all(row[4] for row in runs if row[3] in unstarted)
+    assert [row for row in runs if row[3] in {"starting", "running"}] == []  # nothing was left lying
+    check_log(runs, programs)
+
+
+def check_log(runs: list[Any], programs: Programs) -> None:
+    assert begun_twice(programs) == []
+    lines = programs.log()
+    assert len({pid for _, word, pid in lines if word == "1"}) == 9  # every process took part
+    once = {slot_key(row[0], row[1]): row[5] for row in runs if KINDS[int(row[0]) // 4 % 4].at_most_once}
+    begun = Counter(key for key, word, _ in lines if word.isdigit())
+    assert all(begun[key] <= 1 for key in once)
+    ended = {key for key, word, _ in lines if word == "done"}
+    assert any(row[5] > 1 for row in runs)  # some of the killed were busy
+    succeeded = {slot_key(row[0], row[1]) for row in runs if row[3] == "succeeded"}
+    assert succeeded <= ended  # what is said to have ended well, has

@@ -17,7 +17,7 @@ from horae.clock import Clock, SystemClock
 from horae.config import Config
 from horae.engine.engine import Engine
 from horae.engine.housekeeper import Report
-from horae.errors import ClockOffError, DatabaseUrlError, StoreUnavailableError
+from horae.errors import ClockOffError, DatabaseUrlError, NodeNameTakenError, StoreUnavailableError
 from horae.executor.function import ActionFunction, FunctionExecutor
 from horae.model import Node
 from horae.store.port import Filter, Store, Transaction
@@ -71,6 +71,7 @@ class App:
 
         def register(function: F) -> F:
             self.executor.register(name, function)
+            self.wake()
             return function
 
         return register
@@ -109,7 +110,7 @@ class App:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            await self.engine.drain(self.now())
+            await self.engine.drain(self.now)
         finally:
             await self.close()
 
@@ -151,6 +152,9 @@ class App:
                 _log.warning("%s", error.message)
                 with contextlib.suppress(StoreUnavailableError):
                     await self._set_clock()
+            except Exception:
+                # Whatever it is, it must not end what keeps time for everything else.
+                _log.exception("a step failed, and is tried again")
             pause = tick if wake is None else min(max(wake - self.now(), 0), tick)
             await self.clock.wait(self._woken, pause / 1000)
 
@@ -168,6 +172,10 @@ class App:
                     self.wake()
             except StoreUnavailableError as error:
                 _log.warning("%s", error.message)
+            except NodeNameTakenError:
+                raise
+            except Exception:
+                _log.exception("housekeeping failed, and is tried again")
 
 
 async def _all_done(tasks: list[asyncio.Task[None]]) -> None:

@@ -107,7 +107,7 @@ class Schedules:
 
     async def _check_actions(self, actions: set[str]) -> None:
         """An action exists if this program registered it, or a living node announced it."""
-        unknown = {each for each in actions if not self._executor.can_run(each)}
+        unknown = {each for each in actions if not self._executor.knows(each)}
         if unknown:
             announced = {
                 action for node in await self._store.nodes() if node.alive for action in node.actions

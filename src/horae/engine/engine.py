@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import socket
+from collections.abc import Callable
 
 from horae.clock import Clock
 from horae.config import Config
@@ -170,13 +171,20 @@ class Engine:
         self._invoker.launch(starts, allowed=self.holds_lease)
         self._doubtful = False
 
-    async def drain(self, now: int) -> None:
+    async def drain(self, now: Callable[[], int]) -> None:
         """Wait for what is running, and record how it ended; nothing new is started.
 
         What goes on after the time for it is stopped, and attempted elsewhere.
         """
-        if tasks := self._executor.tasks:
-            await asyncio.wait(tasks, timeout=self._config.drain_ms / 1000)
+        patience = self._config.drain_ms
+        while (tasks := self._executor.tasks) and patience > 0:
+            span = min(patience, self._config.housekeeping_ms)
+            await asyncio.wait(tasks, timeout=span / 1000)
+            patience -= span
+            with contextlib.suppress(StoreUnavailableError):  # it goes on living while it waits
+                begun = self._clock.monotonic()
+                if await self._store.renew(self._epoch):
+                    self._extend(begun)
         self._executor.stop_all(Reason.SHUTDOWN)
         if tasks := self._executor.tasks:
             await asyncio.wait(tasks, timeout=self._config.terminate_ms / 1000)
@@ -184,7 +192,7 @@ class Engine:
         ended = self._executor.ended()
         with contextlib.suppress(StoreUnavailableError):  # others take over what could not be recorded
             async with self._store.transaction() as transaction:
-                await self._invoker.record(transaction, ended, now)
+                await self._invoker.record(transaction, ended, now())
                 await transaction.notify()
             self._executor.forget(len(ended))
             await self._store.bury([self._epoch])

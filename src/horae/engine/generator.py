@@ -10,7 +10,7 @@ import msgspec
 from horae.engine.invoker import Invoker, Start
 from horae.errors import StoreUnavailableError
 from horae.executor.function import FunctionExecutor
-from horae.model import Backfill, Limits, Run, Schedule, Status
+from horae.model import UNREADABLE, Backfill, Limits, Run, Schedule, Status
 from horae.policy.decide import decide
 from horae.policy.ledger import Decision
 from horae.spec import Spec
@@ -117,8 +117,8 @@ class _Claims:
     """Takes released runs for this node, as long as it can run them and has room."""
 
     def __init__(self, executor: FunctionExecutor, invoker: Invoker, epoch: int, now: int) -> None:
-        self._executor, self._invoker, self._now = executor, invoker, now
-        self.epoch = epoch
+        self._executor, self._invoker = executor, invoker
+        self.epoch, self.now = epoch, now
         self._room = executor.room
         self.taken: list[Run] = []
         self.left = 0
@@ -127,11 +127,11 @@ class _Claims:
         """The run, claimed if it was released and this node can run it."""
         if run.status is not Status.STARTING:
             return run
-        if self._room <= 0 or not self._executor.can_run(run.action):
+        if self._room <= 0 or not self._executor.can_run(run):
             self.left += 1
             return run
         self._room -= 1
-        claimed = self._invoker.claim(run, self.epoch, self._now)
+        claimed = self._invoker.claim(run, self.epoch, self.now)
         self.taken.append(claimed)
         return claimed
 
@@ -150,7 +150,8 @@ def _advances(
         if state.attention and schedule.id in claimed:  # what kept it from running is over
             state = msgspec.structs.replace(state, attention="")
         changed = state if state != schedule.state else None
-        yield Advance(schedule.id, decision.cursor, decision.next_at, changed, decision.tally)
+        attempted_at = claims.now if schedule.id in claimed else None
+        yield Advance(schedule.id, decision.cursor, decision.next_at, changed, decision.tally, attempted_at)
 
 
 async def _prepare(
@@ -174,9 +175,17 @@ def _decision(
     schedule: Schedule, runs: list[Run], backfills: list[Backfill], now: int, limits: Limits
 ) -> Decision:
     """A schedule's decision. One that cannot be decided is put aside and says so; it stops no other."""
+    spoiled = next((run for run in runs if run.reason == UNREADABLE), None)
+    if spoiled is not None:
+        return _put_aside(schedule, f"the run {spoiled.id} cannot be read: {spoiled.failure}")
     try:
         return decide(schedule, Spec.parse(schedule.spec), runs, now, backfills=backfills, limits=limits)
     except Exception as error:
-        note = f"needs attention: {type(error).__name__}: {error}"
-        state = msgspec.structs.replace(schedule.state, paused=True, note=note, attention=note)
-        return Decision(state=state, cursor=schedule.cursor, next_at=None)
+        return _put_aside(schedule, f"{type(error).__name__}: {error}")
+
+
+def _put_aside(schedule: Schedule, why: str) -> Decision:
+    """Paused, so that nobody looks at it again before somebody has."""
+    note = f"needs attention: {why}"
+    state = msgspec.structs.replace(schedule.state, paused=True, note=note, attention=note)
+    return Decision(state=state, cursor=schedule.cursor, next_at=None)

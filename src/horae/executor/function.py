@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -158,17 +159,19 @@ class FunctionExecutor:
         self._concurrency = concurrency
         self._terminate = terminate
         self._actions: dict[str, tuple[ActionFunction, bool]] = {}
+        self._accepts: dict[str, Callable[[Run], bool]] = {}
         self._held: dict[Key, _Held] = {}
         self._ended: deque[Ended] = deque()
         self._deadlines: list[tuple[int, int, str, Key]] = []
         self._numbers = count()
 
-    def register(self, name: str, function: ActionFunction) -> None:
-        """Let runs refer to a function by a name."""
-        waits = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-            getattr(function, "__call__", None)  # noqa: B004 - whether calling it makes a coroutine
-        )
-        self._actions[name] = (function, waits)
+    def register(
+        self, name: str, function: ActionFunction, accepts: Callable[[Run], bool] | None = None
+    ) -> None:
+        """Let runs refer to a function by a name; with ``accepts``, only those that it accepts."""
+        self._actions[name] = (function, is_coroutine_function(function))
+        if accepts is not None:
+            self._accepts[name] = accepts
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -190,9 +193,16 @@ class FunctionExecutor:
         """The attempts that are going on, or have ended and are not recorded yet."""
         return set(self._held) | {(each.run.id, each.run.attempt) for each in self._ended}
 
-    def can_run(self, action: str) -> bool:
+    def knows(self, action: str) -> bool:
         """Whether an action of this name was registered."""
         return action in self._actions
+
+    def can_run(self, run: Run) -> bool:
+        """Whether a run is for an action of this program, and accepted by it."""
+        if run.action not in self._actions:
+            return False
+        accepts = self._accepts.get(run.action)
+        return accepts is None or accepts(run)
 
     def launch(self, run: Run, timeouts: Timeouts = _NO_TIMEOUTS, last: Last | None = None) -> None:
         """Begin an attempt whose claim is durable."""
@@ -294,6 +304,15 @@ class FunctionExecutor:
     def refuse(self, run: Run) -> None:
         """An attempt that must not begin any more."""
         self._ended.append(Ended(run=run, ending=Ending.UNLAUNCHED))
+
+
+def is_coroutine_function(function: object) -> bool:
+    """Functions made with ``async def``, partials of them, and objects whose call is one."""
+    while isinstance(function, partial):
+        function = function.func
+    if not callable(function):
+        return False
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 async def _unknown(context: Context) -> None:

@@ -55,6 +55,8 @@ class Advance(NamedTuple):
     state: State | None = None
     """The new state; ``None`` if it did not change."""
     tally: Tally = NO_TALLY
+    attempted_at: int | None = None
+    """When an attempt began, if one did."""
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,10 +117,6 @@ class Transaction(ABC):
         """A page of an owner's schedules as they are stored, unread, in the order of their ids."""
         return await self.rows("owned", owner=owner, after=after, limit=limit)
 
-    async def last_attempts(self, ids: Collection[str]) -> dict[str, Any]:
-        """When the latest attempt of each of some schedules began, as it is stored."""
-        return {row[0]: row[1] for row in await self.rows("last_attempts", ids=list(ids))}
-
     async def tallies(self, ids: Collection[str]) -> dict[str, Tally]:
         """How often what became of the starts of some schedules."""
         return {
@@ -165,7 +163,8 @@ class Transaction(ABC):
             "advance",
             [
                 {
-                    "schedule_id": s.schedule_id, "cursor": s.cursor, "next_at": s.next_at, "started": s.tally.started,
+                    "schedule_id": s.schedule_id, "cursor": s.cursor, "next_at": s.next_at,
+                    "attempted_at": s.attempted_at, "started": s.tally.started,
                     "skipped": s.tally.skipped, "missed": s.tally.missed, "dropped": s.tally.dropped,
                 }
                 for s in prepared

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from horae.model import (
+    UNREADABLE,
     Action,
     Attempt,
     Backfill,
@@ -96,6 +97,18 @@ def schedule_row(schedule: Schedule, next_at: int | None) -> dict[str, Any]:
 
 
 def run_of(row: Row) -> Run:
+    """A run. One that somebody spoiled by hand is known by its reason, and is no reason to read no other."""
+    try:
+        return _run(row)
+    except (KeyError, msgspec.MsgspecError) as error:
+        return Run(
+            id=row[0], schedule_id=row[1], incarnation=row[2], nominal=0, origin="", overlap=Overlap.SKIP,
+            status=_statuses.get(row[6], Status.PENDING), fire_at=0, start_at=0, reason=UNREADABLE,
+            failure=f"{type(error).__name__}: {error}",
+        )  # fmt: skip
+
+
+def _run(row: Row) -> Run:
     return Run(
         id=row[0], schedule_id=row[1], incarnation=row[2], nominal=row[3], origin=row[4], overlap=_overlaps[row[5]],
         status=_statuses[row[6]], fire_at=row[7], start_at=row[8], action=row[9], action_id=row[10], reason=row[11],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -19,12 +20,13 @@ from horae.errors import (
     TaskTryDeserializeError,
 )
 from horae.face.declarative.registration import Task
-from horae.model import AUTOMATIC, Action, PassedOver, Reason, Run, Schedule, State, Status
+from horae.model import AUTOMATIC, UNREADABLE, Action, PassedOver, Reason, Run, Schedule, State, Status
 from horae.policy.defaults import declarative
 from horae.policy.due import Slot, fire_instant, leave_behind
 from horae.policy.ledger import new_run, passed_over
 from horae.spec import PosixCron, Spec
 from horae.store.port import Transaction
+from horae.store.rows import to_json
 
 PAGE = 5000
 MINUTE = 60
@@ -45,9 +47,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """What is stored of a task."""
 
     schedule: Schedule
+    name: str
     cron: str
     delay: int
     last_attempt_at: int | None
+    intact: bool = True
+    """Whether everything that is derived from the record is as it should be."""
     runs: tuple[Run, ...]
     """Its runs that have not ended."""
 
@@ -80,24 +85,25 @@ async def read_records(transaction: Transaction, owner: str, tasks: Mapping[str,
         runs: dict[str, list[Run]] = defaultdict(list)
         for run in await transaction.open_runs(ids):
             runs[run.schedule_id].append(run)
-        attempts = await transaction.last_attempts(ids)
         for row in rows:
-            records[row[0]] = _record(row, tasks.get(row[0]), tuple(runs[row[0]]), attempts.get(row[0]))
+            records[row[0]] = _record(row, tasks.get(row[0]), tuple(runs[row[0]]))
     return records
 
 
-def _record(row: Sequence[Any], task: Task | None, runs: tuple[Run, ...], last_attempt_at: object) -> Record:
+def _record(row: Sequence[Any], task: Task | None, runs: tuple[Run, ...]) -> Record:
     if task is None:
         bare = Schedule(
             id=row[0], incarnation=row[1], spec="", action=Action(name=""), policies=declarative(0), state=State(),
             token=row[6], cursor=0, created_at=0, updated_at=0,
         )  # fmt: skip
-        return Record(schedule=bare, cron="", delay=0, last_attempt_at=None, runs=runs)
+        return Record(schedule=bare, name=_name(row[3]), cron="", delay=0, last_attempt_at=None, runs=runs)
     name = task.name
     action = _object(name, "action", row[3])
     stored = _field(name, action, "input", dict, "object")
     cron = _field(name, stored, "cron", str, "string")
-    delay = _field(name, stored, "retryDelayMs", int, "number")
+    delay = _field(name, stored, "retryDelayMs", int | float, "number")
+    if delay != int(delay):
+        raise TaskInvalidValueError(name, "retryDelayMs", delay, "must be a whole number")
     if _field(name, stored, "task", str, "string") != name:
         raise TaskInvalidValueError(name, "task", stored["task"], f'is not "{name}"')
     if delay < 0:
@@ -107,19 +113,41 @@ def _record(row: Sequence[Any], task: Task | None, runs: tuple[Run, ...], last_a
             PosixCron(cron)
         except SpecError as error:
             raise TaskInvalidValueError(name, "cron", cron, error.message) from error
-    for field, value in (("lastAttemptAt", last_attempt_at), ("cursor", row[7])):
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+    for field, value in (("lastAttemptAt", row[12]), ("cursor", row[7])):
+        if value is not None and not isinstance(value, int):
             raise TaskInvalidTypeError(name, field, value, "number")
+    _check_runs(name, runs)
     schedule = Schedule(
         id=row[0], incarnation=row[1], spec=row[2], action=Action(name=str(action.get("name")), input=stored),
-        policies=declarative(delay), state=_state(name, row[5]), token=row[6], cursor=row[7], created_at=row[8],
+        policies=declarative(int(delay)), state=_state(name, row[5]), token=row[6], cursor=row[7], created_at=row[8],
         updated_at=row[9], owner=row[10],
     )  # fmt: skip
     _object(name, "policies", row[4])
+    intact = (row[4], row[11], action.get("name")) == (to_json(schedule.policies), "[]", row[10])
     return Record(
-        schedule=schedule, cron=cron, delay=delay, runs=runs,
-        last_attempt_at=last_attempt_at if isinstance(last_attempt_at, int) else None,
+        schedule=schedule, name=name, cron=cron, delay=int(delay), runs=runs, last_attempt_at=row[12], intact=intact
     )  # fmt: skip
+
+
+def _name(action: object) -> str:
+    """The name in a record that nobody needs any more, if it can be read."""
+    with contextlib.suppress(msgspec.DecodeError, TypeError, KeyError):
+        return str(msgspec.json.decode(str(action))["input"]["task"])
+    return ""
+
+
+def _check_runs(task: str, runs: Sequence[Run]) -> None:
+    """Runs that have not ended are part of the record: when the latest was attempted, and when the next may be."""
+    for run in runs:
+        if run.reason == UNREADABLE:
+            raise TaskInvalidValueError(task, "run", run.id, f"cannot be read: {run.failure}")
+        for field, value in (
+            ("nominal", run.nominal),
+            ("pendingRetryUntil", run.start_at),
+            ("attempt", run.attempt),
+        ):
+            if not isinstance(value, int):
+                raise TaskInvalidTypeError(task, field, value, "number")
 
 
 def _object(task: str, field: str, text: object) -> dict[str, Any]:
@@ -139,7 +167,7 @@ def _object(task: str, field: str, text: object) -> dict[str, Any]:
     return value
 
 
-def _field(task: str, record: dict[str, Any], field: str, kind: type, expected: str) -> Any:  # noqa: ANN401 - of that kind
+def _field(task: str, record: dict[str, Any], field: str, kind: Any, expected: str) -> Any:  # noqa: ANN401 - of that kind
     if field not in record:
         raise TaskMissingFieldError(task, field)
     value = record[field]
@@ -200,18 +228,19 @@ class _Planning:
 
     def _action(self, task: Task) -> Action:
         record = {"task": task.name, "cron": task.cron, "retryDelayMs": task.delay}
-        return Action(name=self._owner, input=record, id=task.name)
+        # Not every database takes a NUL in the id of a run.
+        return Action(name=self._owner, input=record, id=task.name.replace("\0", "\\0"))
 
     def compare(self, task: Task, record: Record, dead: set[int]) -> None:
         """A task that was registered before: as it was, or otherwise; or cut off in the middle."""
-        orphaned = any(run.status is Status.RUNNING and run.epoch in dead for run in record.runs)
+        orphaned = any(_is_orphan(run, dead) for run in record.runs)
         same = (record.cron, record.delay) == (task.cron, task.delay)
         self._classes[task.id] = Class.ORPHANED if orphaned else Class.PRESERVED if same else Class.OVERRIDDEN
         waiting = [run for run in record.runs if run.status is not Status.RUNNING and not run.attempt]
         if record.schedule.spec != task.spec:
             self._judge_anew(task, record, waiting)
         else:
-            if not same or record.schedule.state.paused:
+            if not same or record.schedule.state.paused or not record.intact:
                 self._put(task, record, record.schedule.cursor)
             self._keep_one(task, record, waiting)
 
@@ -235,20 +264,26 @@ class _Planning:
         """After a changed cron, what was missed is judged by the new one, since the latest attempt: one run at most."""
         old, spec = record.schedule, Spec.parse(task.spec)
         self._drop(waiting, Reason.EDITED)
-        left = leave_behind(Spec.parse(old.spec), old.cursor, self._second, Reason.EDITED)
-        if left is not None:
-            self._passed.append(passed_over(old, Spec.parse(old.spec), left, self._now))
-        self._put(task, record, max(old.cursor, self._second))
-        since = old.created_at if record.last_attempt_at is None else record.last_attempt_at
+        with contextlib.suppress(SpecError):  # a spec that cannot be read had no slots
+            before = Spec.parse(old.spec)
+            left = leave_behind(before, old.cursor, self._second, Reason.EDITED)
+            if left is not None:
+                self._passed.append(passed_over(old, before, left, self._now))
+        since = (old.created_at if record.last_attempt_at is None else record.last_attempt_at) // 1000
+        self._put(task, record, max(old.cursor, self._second, since))
         owed = spec.previous_instant(self._second)
-        if owed is None or owed <= since // 1000 or any(run.attempt for run in record.runs):
-            return  # a run that goes on, or waits for its retry, serves it
+        if owed is None or owed <= since or any(self._serves(run) for run in record.runs):
+            return
         schedule = self._changed[-1][0]
         slot = Slot(owed, owed * 1000, self._now)
         # An origin of its own: the old spec may have had a slot at that time, and a slot is unique.
         self._made_up.append(
             new_run(schedule, slot, f"{AUTOMATIC}:{schedule.token}", schedule.policies.overlap)
         )
+
+    def _serves(self, run: Run) -> bool:
+        """Whether a run that was cut off, or a retry that is due, serves what is owed as well."""
+        return run.attempt > 0 and (run.status is Status.RUNNING or run.start_at <= self._now)
 
     def _drop(self, runs: Sequence[Run], reason: Reason) -> None:
         self._dropped += [
@@ -266,6 +301,13 @@ class _Planning:
             classes=self._classes, created=self._created, changed=self._changed, removed=self._removed,
             dropped=self._dropped, made_up=self._made_up, passed=self._passed,
         )  # fmt: skip
+
+
+def _is_orphan(run: Run, dead: set[int]) -> bool:
+    """Whether a run was cut off: by an instance that is dead, whether somebody has noticed that yet or not."""
+    if run.status is Status.RUNNING:
+        return run.epoch in dead
+    return run.attempt > 0 and run.reason == Reason.CRASHED
 
 
 async def carry_out(transaction: Transaction, plan: Plan, now: int) -> None:

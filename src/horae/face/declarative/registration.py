@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from functools import lru_cache
@@ -17,6 +16,7 @@ from horae.errors import (
     RegistrationsNotArrayError,
     ScheduleDuplicateTaskError,
 )
+from horae.executor.function import is_coroutine_function
 from horae.spec import PosixCron
 
 Callback = Callable[[], Awaitable[object]]
@@ -63,7 +63,7 @@ def _read(index: int, registration: object, scheduler: str, timezone: str) -> Ta
         (isinstance(name, str), "the name is no text"),
         (isinstance(cron, str), "the cron expression is no text"),
         (
-            _is_coroutine_function(callback),
+            is_coroutine_function(callback),
             "the callback is no coroutine function: define it with `async def`",
         ),
         (isinstance(delay, timedelta), "the retry delay is no timedelta"),
@@ -93,10 +93,3 @@ def _check_name(name: str) -> None:
         name.encode()
     except UnicodeEncodeError:
         raise InvalidRegistrationError("name", name, "has half a character, which cannot be stored") from None
-
-
-def _is_coroutine_function(callback: object) -> bool:
-    """Functions made with ``async def``, partials of them, and objects whose call is one."""
-    if not callable(callback):
-        return False
-    return inspect.iscoroutinefunction(callback) or inspect.iscoroutinefunction(type(callback).__call__)

@@ -10,23 +10,29 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import tzlocal
 
 from horae.app import App
 from horae.clock import Clock, SystemClock
 from horae.config import UNHURRIED, Config
-from horae.errors import ConfigError, HoraeError, SchedulerAlreadyActiveError, SchedulerInitializationError
+from horae.errors import (
+    ConfigError,
+    HoraeError,
+    SchedulerAlreadyActiveError,
+    SchedulerInitializationError,
+)
 from horae.executor.function import Context
 from horae.face.declarative import events
 from horae.face.declarative.records import Class, Plan, carry_out, make_plan, read_records
 from horae.face.declarative.registration import Registration, Task, read_registrations
 from horae.face.declarative.states import SCHEDULER, SchedulerState
-from horae.model import Reason
+from horae.model import Reason, Run
 from horae.spec import load_zone
 
 Listener = Callable[[events.Event], object]
-PATIENT = Config(drain_ms=2**40)
-"""``stop`` waits for running callbacks, however long they take."""
+PATIENT = Config(drain_ms=2**40, concurrency=2**31, most_crashes=2**31)
+"""``stop`` waits for running callbacks, however long they take; no task waits for another; an orphan always restarts."""
 
 _log = logging.getLogger("horae.scheduler")
 
@@ -72,13 +78,17 @@ class Scheduler:
         if self._state in {SchedulerState.INITIALIZING, SchedulerState.RUNNING, SchedulerState.STOPPING}:
             initializing = self._state is SchedulerState.INITIALIZING
             raise SchedulerAlreadyActiveError("initializing" if initializing else "running")
-        loop = asyncio.get_running_loop()
         self._move(events.SchedulerInitializationStarted)
         try:
             tasks = read_registrations(registrations, self._name, self._timezone)
+            loop = asyncio.get_running_loop()
         except HoraeError as error:
             self._fail(error)
             raise
+        except Exception as error:
+            wrapped = SchedulerInitializationError(error)
+            self._fail(wrapped)
+            raise wrapped from error
         self._stop_requested = False
         self._initializing = loop.create_task(self._initialize(tasks), name="horae:initialize")
         return self._initializing
@@ -90,14 +100,16 @@ class Scheduler:
         return asyncio.shield(self._stopping)
 
     async def _initialize(self, tasks: dict[str, Task]) -> None:
-        app = App(self._database, clock=self._clock, config=_config(self._clock))
-        app.action(self._owner)(self._run)
+        app: App | None = None
         try:
+            app = App(self._database, clock=self._clock, config=_config(self._clock))
+            app.executor.register(self._owner, self._run, accepts=self._is_ours)
             await app.open()
             await app.engine.enter(app.now())
             plan = await self._override(app, tasks)
         except BaseException as error:
-            await _let_go(app)
+            if app is not None:
+                await _let_go(app)
             wrapped = error if isinstance(error, HoraeError) else SchedulerInitializationError(error)
             self._fail(wrapped)
             if wrapped is error or not isinstance(error, Exception):
@@ -125,7 +137,7 @@ class Scheduler:
             plan = make_plan(tasks, records, self._owner, dead, now)
             await carry_out(transaction, plan, now)
         for record in plan.removed:
-            _log.info("the task of %s is registered no more, and forgotten", record.schedule.id)
+            _log.info("the task %s is registered no more, and forgotten", record.name or record.schedule.id)
         self._retrying = {
             tasks[key].name: record.retrying
             for key, record in records.items()
@@ -157,6 +169,10 @@ class Scheduler:
             if self._driving is not None:
                 self._emit(events.PollingStopped)
 
+    def _is_ours(self, run: Run) -> bool:
+        """Whether a run is for a task that this instance was given; another one of the same name may have others."""
+        return isinstance(run.input, dict) and run.input.get("task") in self._by_name
+
     async def _run(self, context: Context) -> dict[str, Any]:
         """The one action behind all tasks of this scheduler: the callback of the task that the run is for."""
         name = context.input["task"]
@@ -169,15 +185,25 @@ class Scheduler:
         try:
             await task.callback()
         except BaseException as error:
-            until = self._now() + timedelta(milliseconds=task.delay)
             self._retrying[name] = context.run_id
-            self._emit(events.TaskRunFailed, name, {"error": error, "pendingRetryUntil": until})
-            raise
+            self._emit(
+                events.TaskRunFailed, name, {"error": error, "pendingRetryUntil": self._after(task.delay)}
+            )
+            raise _CallbackFailedError(
+                error
+            ) from error  # whatever it was, also what means something else to the engine
         self._emit(events.TaskRunCompleted, name)
         return {"lastSuccessAt": self._now()}
 
     def _now(self) -> datetime:
         return self._clock.now().astimezone(UTC)
+
+    def _after(self, milliseconds: int) -> datetime:
+        """So much later, or the last moment there is."""
+        try:
+            return self._now() + timedelta(milliseconds=milliseconds)
+        except OverflowError:
+            return datetime.max.replace(tzinfo=UTC)
 
     def _emit(
         self, kind: type[events.Event], task: str | None = None, details: Mapping[str, Any] | None = None
@@ -202,6 +228,13 @@ class Scheduler:
         self._move(events.SchedulerInitializationFailed, {"error": error})
 
 
+class _CallbackFailedError(Exception):
+    """A callback raised something."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(f"{type(cause).__name__}: {cause}")
+
+
 async def _drive(app: App) -> None:
     """Take over what dead instances left, and keep time."""
     with contextlib.suppress(HoraeError):  # if it cannot be done now, housekeeping does it soon
@@ -216,7 +249,10 @@ async def _let_go(app: App) -> None:
 
 
 def _config(clock: Clock) -> Config:
-    return PATIENT if isinstance(clock, SystemClock) else UNHURRIED
+    if isinstance(clock, SystemClock):
+        return PATIENT
+    unlimited = {name: getattr(PATIENT, name) for name in ("drain_ms", "concurrency", "most_crashes")}
+    return msgspec.structs.replace(UNHURRIED, **unlimited)
 
 
 def _host_zone() -> str:

@@ -132,7 +132,10 @@ class PostgresStore(Store):
 
     async def bury(self, epochs: Collection[int]) -> None:
         for epoch in epochs:
-            await self._fetch("delete_node", epoch=epoch)
+            async with self.transaction() as transaction:
+                # First wait for a claim that is being made; whether there is one is then another question.
+                await transaction.rows("lock_node", epoch=epoch)
+                await transaction.rows("delete_node", epoch=epoch)
 
     async def time(self) -> int | None:
         return int((await self._fetch("time"))[0][0])

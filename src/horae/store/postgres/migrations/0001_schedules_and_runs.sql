@@ -25,6 +25,7 @@ CREATE TABLE due (
     schedule_id TEXT PRIMARY KEY,
     cursor BIGINT NOT NULL,
     next_at BIGINT,
+    attempted_at BIGINT,
     started BIGINT NOT NULL DEFAULT 0,
     skipped BIGINT NOT NULL DEFAULT 0,
     missed BIGINT NOT NULL DEFAULT 0,

@@ -23,6 +23,7 @@ CREATE TABLE due (
     schedule_id TEXT PRIMARY KEY,
     cursor INTEGER NOT NULL,
     next_at INTEGER,
+    attempted_at INTEGER,
     started INTEGER NOT NULL DEFAULT 0,
     skipped INTEGER NOT NULL DEFAULT 0,
     missed INTEGER NOT NULL DEFAULT 0,

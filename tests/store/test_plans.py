@@ -1,0 +1,167 @@
+"""With a million schedules, every question that is asked all the time is answered by an index."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from horae.store.port import Store
+from horae.store.postgres import PostgresStore, prepared
+from horae.store.queries import migrations, query
+from horae.store.rows import to_json
+from horae.store.sqlite import SqliteStore
+
+MANY = 1_000_000
+ENDED = 200_000
+DUE = 300
+IDS = [f"s{number:07d}" for number in range(1, 501)]
+
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "due": {"now": DUE, "limit": 500},
+    "wake_at": {},
+    "unclaimed": {"actions": ["a", "b"], "limit": 500},
+    "stopping": {"epoch": 7},
+    "open_runs": {"ids": IDS},
+    "look_behind": {"ids": IDS, "now": DUE},
+    "look_now": {"ids": IDS, "now": DUE},
+    "lock": {"ids": IDS},
+    "schedules": {"ids": IDS},
+    "lasts": {"ids": IDS},
+    "claimed": {"epochs": [7, 8], "limit": 500},
+    "waiting_for_node": {"before": 5, "limit": 500},
+    "delete_node": {"epoch": 7},
+    "never_looked_at": {"after": "", "limit": 500},
+    "open_backfills": {"ids": IDS},
+    "runs": {"id": "s0000001", "limit": 20},
+    "passed_over": {"id": "s0000001", "limit": 20},
+}
+
+# One schedule in each row, a few of them due, a thousand with nothing ahead; many runs that ended, some that are open.
+SCHEDULES = """
+    INSERT INTO schedule (id, incarnation, spec, action, policies, state, token, created_at, updated_at, owner, tags)
+    SELECT {id}, 1, '{{"crons":["0 0 * * *"]}}', '{{"name":"a"}}', '{{}}', '{{}}', 1, 1, 1, '', '[]' FROM {numbers}
+"""
+PLACES = """
+    INSERT INTO due (schedule_id, cursor, next_at)
+    SELECT {id}, 1, CASE WHEN n % 1000 = 999 THEN NULL ELSE n END FROM {numbers}
+"""
+RUNS = """
+    INSERT INTO run (id, schedule_id, incarnation, nominal, origin, overlap, status, fire_at, start_at, action, action_id,
+        reason, attempt, epoch, stop, author, note)
+    SELECT 'r' || n, {id}, 1, n, 'automatic', 'skip',
+        CASE WHEN n % 400 <> 0 THEN 'succeeded' WHEN n % 1200 = 0 THEN 'starting' WHEN n % 800 = 0 THEN 'pending'
+            ELSE 'running' END,
+        n, n, 'a', 'a', '', 1, n % 9, CASE WHEN n % 10000 = 400 THEN 'cancel' ELSE '' END, '', ''
+    FROM {numbers}
+"""
+
+
+@pytest.fixture(scope="module")
+def sqlite_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
+    path = tmp_path_factory.mktemp("plans") / "horae.db"
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = OFF")
+    connection.execute("PRAGMA synchronous = OFF")
+    make_schema(connection)
+    for text, count in ((SCHEDULES, MANY), (PLACES, MANY), (RUNS, ENDED)):
+        numbers = f"(WITH RECURSIVE c (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c WHERE n < {count}) SELECT n FROM c)"  # noqa: S608
+        connection.execute(text.format(id="printf('s%07d', n)", numbers=numbers))
+    yield connection
+    connection.close()
+    path.unlink()
+
+
+def make_schema(connection: sqlite3.Connection) -> None:
+    for step in migrations("sqlite"):
+        for statement in step.split(";\n"):
+            connection.execute(statement)
+
+
+SMALL = r"(due_next|due_never|run_unclaimed|run_open|run_stopping)"
+"""Indexes of a part of their tables: all of one may be looked through, and only that is there."""
+
+
+def check_sqlite(connection: sqlite3.Connection, name: str) -> None:
+    given = {key: to_json(each) if isinstance(each, list) else each for key, each in QUESTIONS[name].items()}
+    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {query('sqlite', name)}", given)]
+    allowed = rf"SCAN (json_each|CONSTANT ROW|\w+ USING (COVERING )?INDEX {SMALL})"
+    assert [line for line in plan if line.startswith("SCAN") and not re.match(allowed, line)] == []
+    if name == "due":  # the longest overdue first, without sorting all that is due
+        assert plan == ["SEARCH d USING INDEX due_next (next_at<?)", "SEARCH s USING PRIMARY KEY (id=?)"]
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_sqlite_answers_by_its_indexes(sqlite_file: sqlite3.Connection, name: str):
+    assert sqlite_file.execute(
+        "SELECT count(*) FROM sqlite_master WHERE name = 'sqlite_stat1'"
+    ).fetchone() == (0,)
+    check_sqlite(sqlite_file, name)
+
+
+def test_sqlite_answers_by_its_indexes_when_somebody_has_counted(sqlite_file: sqlite3.Connection):
+    sqlite_file.execute("ANALYZE")
+    for name in QUESTIONS:
+        check_sqlite(sqlite_file, name)
+
+
+@pytest.fixture
+async def full_database(postgres: str) -> AsyncIterator[Any]:
+    store: Store = PostgresStore(postgres)
+    await store.open(lambda: None)
+    await store.close()
+    connection = await asyncpg.connect(postgres)
+    await connection.execute("SET synchronous_commit = off")
+    for text, count in ((SCHEDULES, MANY), (PLACES, MANY), (RUNS, ENDED)):
+        numbers = f"generate_series(1, {count}) AS n"
+        await connection.execute(text.format(id="'s' || lpad(n::text, 7, '0')", numbers=numbers))
+    await connection.execute("ANALYZE")
+    yield connection
+    await connection.execute("TRUNCATE schedule, due, run CASCADE")  # the server lives on, its disk is small
+    await connection.close()
+
+
+def literal(value: object) -> str:
+    if isinstance(value, list):
+        return f"ARRAY[{', '.join(literal(each) for each in value)}]"
+    return f"'{value}'" if isinstance(value, str) else str(value)
+
+
+async def test_postgresql_answers_by_its_indexes(full_database: Any):
+    for name, values in QUESTIONS.items():
+        text, names = prepared(name)
+        given = ", ".join(literal(values[each]) for each in names)
+        call = f"EXECUTE {name}_question" + (f" ({given})" if given else "")
+        await full_database.execute(f"PREPARE {name}_question AS {text}")
+        transaction = full_database.transaction()
+        await transaction.start()
+        for _ in range(7):  # from the sixth time on the server may have one plan for all values
+            await full_database.execute(call)
+        plan = [row[0] for row in await full_database.fetch(f"EXPLAIN {call}")]
+        await transaction.rollback()
+        assert whole_scans(plan) == [], (name, "\n".join(plan))
+        if name == "due":
+            assert any("Index Scan using due_next" in line for line in plan), "\n".join(plan)
+
+
+def whole_scans(plan: list[str]) -> list[str]:
+    """The lines that go through a whole table, or through the whole of an index that has all of it."""
+    found = []
+    for line, following in zip(plan, [*plan[1:], ""], strict=True):
+        through = re.search(r"Scan (Backward )?using (\w+)", line)
+        if re.search(r"Seq Scan on (due|run|schedule)\b", line) or (
+            through and not re.fullmatch(SMALL, through[2]) and "Index Cond" not in following
+        ):
+            found.append(line)
+    return found
+
+
+def test_every_question_is_one_that_is_asked(tmp_path: Path):
+    assert SqliteStore(str(tmp_path / "horae.db")).batch <= 1000  # as many ids as one question may name
+    for name, values in QUESTIONS.items():
+        assert set(prepared(name)[1]) == set(values)
