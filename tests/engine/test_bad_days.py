@@ -380,7 +380,7 @@ async def test_a_database_that_is_locked_for_too_long_loses_nothing(tmp_path: Pa
     other.execute("ROLLBACK")
     other.close()
     await wait_until(lambda: fired(4))
-    await engine.drain(now())
+    await engine.drain(now)
     async with store.transaction() as transaction:
         runs = await transaction.runs("s", 100)
         (schedule,) = await transaction.schedules(["s"])

@@ -259,7 +259,7 @@ async def test_a_process_that_ended_before_its_run_is_recorded(
         await before.app.schedules.create("s", "0 0 * * *", "work", policies=policies)
         await before.advance(days=1)
         if reason == "shutdown":
-            await before.app.engine.drain(before.app.now())
+            await before.app.engine.drain(before.app.now)
     after = machine_on(0)
     after.clock.move_to(at(1441))
     async with after:
