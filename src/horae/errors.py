@@ -32,6 +32,7 @@
     ├── SchedulerAlreadyActiveError     a scheduler that is initializing or running cannot be initialized
     ├── NegativeRetryDelayError         a retry delay is below zero
     ├── SchedulerInitializationError    initializing failed for a reason that is none of these; that is its cause
+    ├── SchedulerStopError              stopping could not record everything; that is its cause
     ├── TaskTryDeserializeError         the stored record of a task cannot be read
     │   ├── TaskMissingFieldError       it lacks a field
     │   ├── TaskInvalidTypeError        a field is of another type
@@ -396,6 +397,17 @@ class SchedulerInitializationError(HoraeError):
     def __init__(self, cause: BaseException) -> None:
         super().__init__(
             f"Cannot initialize scheduler: {type(cause).__name__}",
+            {"cause": cause},
+            hint="its cause says more",
+        )
+
+
+class SchedulerStopError(HoraeError):
+    """The scheduler has stopped, but could not record how everything ended; what it could not will be run again."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(
+            f"Cannot record how everything ended: {type(cause).__name__}",
             {"cause": cause},
             hint="its cause says more",
         )

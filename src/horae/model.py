@@ -163,6 +163,8 @@ class Policies(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything that decides what becomes of a schedule's slots."""
 
     overlap: Overlap = Overlap.SKIP
+    coalesce: bool = False
+    """Whether automatic starts that wait become one: the latest stands for all."""
     max_concurrent: int | None = None
     """How many may run at once. Unset: one, and any number of ``allow_all``."""
     catch_up: CatchUpPolicy = CatchUpPolicy()

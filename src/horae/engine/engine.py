@@ -176,23 +176,27 @@ class Engine:
 
         What goes on after the time for it is stopped, and attempted elsewhere.
         """
-        patience = self._config.drain_ms
-        while (tasks := self._executor.tasks) and patience > 0:
-            span = min(patience, self._config.housekeeping_ms)
-            await asyncio.wait(tasks, timeout=span / 1000)
-            patience -= span
-            with contextlib.suppress(StoreUnavailableError):  # it goes on living while it waits
-                begun = self._clock.monotonic()
-                if await self._store.renew(self._epoch):
-                    self._extend(begun)
+        until = self._clock.monotonic() + self._config.drain_ms / 1000
+        house = self._config.housekeeping_ms / 1000
+        while (tasks := self._executor.tasks) and (left := until - self._clock.monotonic()) > 0:
+            await asyncio.wait(tasks, timeout=min(left, house), return_when=asyncio.FIRST_COMPLETED)
+            with contextlib.suppress(Exception):  # what cannot be recorded now is tried again at the end
+                await self._record_ends(now())
         self._executor.stop_all(Reason.SHUTDOWN)
         if tasks := self._executor.tasks:
             await asyncio.wait(tasks, timeout=self._config.terminate_ms / 1000)
             self._executor.give_up_all()
-        ended = self._executor.ended()
         with contextlib.suppress(StoreUnavailableError):  # others take over what could not be recorded
-            async with self._store.transaction() as transaction:
-                await self._invoker.record(transaction, ended, now())
-                await transaction.notify()
-            self._executor.forget(len(ended))
+            await self._record_ends(now())
             await self._store.bury([self._epoch])
+
+    async def _record_ends(self, now: int) -> None:
+        """Record what has ended, decide nothing, and go on living."""
+        begun = self._clock.monotonic()
+        if await self._store.renew(self._epoch):
+            self._extend(begun)
+        ended = self._executor.ended()
+        async with self._store.transaction() as transaction:
+            await self._invoker.record(transaction, ended, now)
+            await transaction.notify()
+        self._executor.forget(len(ended))

@@ -234,6 +234,10 @@ class _Look:
                 ledger.end(retries, Status.FAILED, Reason.PREEMPTED)
             waiting = [run for run in waiting if not ledger.has_ended(run)]
             going_on = [run for run in going_on if not ledger.has_ended(run)]
+        if policies.coalesce:
+            automatic = [run for run in waiting if run.origin.startswith(AUTOMATIC)]
+            ledger.end(automatic[:-1], Status.MISSED, Reason.SUPERSEDED)
+            waiting = [run for run in waiting if not ledger.has_ended(run)]
         free = sum(run.overlap is Overlap.ALLOW_ALL for run in going_on)
         starts = [Start(run.id, run.overlap) for run in waiting]
         verdict = judge_overlap(starts, len(going_on) - free, policies.max_concurrent, free=free)

@@ -41,6 +41,7 @@ def declarative(retry_delay: int) -> Policies:
     delay = retry_delay or 1000
     return Policies(
         overlap=Overlap.BUFFER_ONE,
+        coalesce=True,
         catch_up=CatchUpPolicy(mode=CatchUp.LATEST),
         retry=RetryPolicy(attempts=None, first_delay=delay, factor=1, longest_delay=delay, preempted=True),
         start_attempts=1,

@@ -21,6 +21,7 @@ from horae.errors import (
     HoraeError,
     SchedulerAlreadyActiveError,
     SchedulerInitializationError,
+    SchedulerStopError,
 )
 from horae.executor.function import Context
 from horae.face.declarative import events
@@ -154,6 +155,8 @@ class Scheduler:
         self._move(events.SchedulerStopRequested)
         try:
             await self._end(self._app)
+        except Exception as error:
+            raise error if isinstance(error, HoraeError) else SchedulerStopError(error) from error
         finally:
             self._app = self._driving = None
             self._move(events.SchedulerStopped)
@@ -237,8 +240,10 @@ class _CallbackFailedError(Exception):
 
 async def _drive(app: App) -> None:
     """Take over what dead instances left, and keep time."""
-    with contextlib.suppress(HoraeError):  # if it cannot be done now, housekeeping does it soon
+    try:
         await app.engine.keep_house(app.now())
+    except Exception:  # housekeeping does it soon
+        _log.exception("what dead instances left cannot be taken over now")
     await app.run()
 
 
