@@ -24,11 +24,16 @@ def main() -> None:
     parser.add_argument(
         "--sizes", type=_sizes, metavar="N,…", help="how many jobs, instead of 1000,10000,100000"
     )
+    parser.add_argument(
+        "--peers-up-to", type=int, metavar="N", help="the largest herd of the peers, instead of 10000"
+    )
     parser.add_argument("--only", choices=(*NAMES, IDLE), help="one contestant, or only the idle schedules")
     arguments = parser.parse_args()
     effort = QUICK if arguments.quick else FULL
     if arguments.sizes:
         effort = effort._replace(sizes=arguments.sizes)
+    if arguments.peers_up_to:
+        effort = effort._replace(peers_up_to=arguments.peers_up_to)
     # An end by `timeout` unwinds as well, or the PostgreSQL server would go on alone.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with Databases() as databases:

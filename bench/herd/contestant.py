@@ -48,6 +48,11 @@ class Entry(NamedTuple):
     database: str
     place: str
 
+    @property
+    def is_peer(self) -> bool:
+        """Whether it is somebody else's scheduler."""
+        return self.name in {"apscheduler", "procrastinate"}
+
 
 ENTRIES = (
     Entry("horae", "Horae", SQLITE, "bench.herd.horae_app:Cron"),

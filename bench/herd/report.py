@@ -23,7 +23,8 @@ Many schedules are due at the same second. How soon does the last of them start,
 before it is on disk that it does? Horae answers beside its peers, and beside a ceiling: a bare script that
 writes the same rows and decides nothing. In brackets stands how a figure compares to that of Horae's first
 row for as many jobs; the ratios say more about other machines than the figures do. Herds of up to
-{repeated:,} were run {repeats}, and the run with the middle time to the last start is shown.
+{repeated:,} were run {repeats}, and the run with the middle time to the last start is shown. The peers were given up
+to {peers:,} jobs, because more take them many minutes each (`--peers-up-to`).
 `python -m bench.herd --write FILE` writes this page anew.
 """
 
@@ -109,7 +110,7 @@ def render(
         if chosen := [result for result in results if result.entry.database == database]:
             tables += [f"## {database}\n", table(database, chosen)]
     parts = [
-        OPENING.format(repeated=effort.repeated_sizes, repeats=repeats),
+        OPENING.format(repeated=effort.repeated_sizes, repeats=repeats, peers=effort.peers_up_to),
         "## The machine\n",
         machine(server_version),
         *([COLUMNS] if tables else []),
