@@ -74,8 +74,12 @@ class PostgresStore(Store):
                 min_size=1,
                 max_size=4,
                 command_timeout=60,
-                # A node that falls silent in the middle of a decision holds up the others no longer than it lives.
-                server_settings={"idle_in_transaction_session_timeout": str(int(self._patience * 1000))},
+                server_settings={
+                    # A node that falls silent in the middle of a decision holds up the others no longer than it lives.
+                    "idle_in_transaction_session_timeout": str(int(self._patience * 1000)),
+                    # Plans are made while tables are small, and kept: they must not read tables through when they are not.
+                    "enable_seqscan": "off",
+                },
             )
             async with self._pool.acquire() as connection:
                 await _migrate(connection, self._url)
