@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from horae.face.cli import cli
+from horae.face.declarative.states import POLLING, SCHEDULER, TASK, diagram
 from horae.spec import Spec
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -121,3 +122,11 @@ def test_the_tasks_of_the_tutorial_survive_kill_9(tmp_path: Path):
         running.kill()
         running.communicate()
         assert [line.split() for line in lines] == [line.split() for line in shown[1].splitlines()]
+
+
+def test_the_page_of_the_declarative_scheduler_is_drawn_from_its_tables():
+    page = (ROOT / "docs" / "reference" / "declarative.md").read_text("utf-8")
+    for table in (SCHEDULER, POLLING, TASK):
+        assert diagram(table) in page
+        for transition in table:
+            assert f"| `{transition.event.__name__}` |" in page
