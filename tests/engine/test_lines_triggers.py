@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from horae import Context
+from horae.errors import InvalidInputError
 from horae.model import Overlap, Policies, Status
 from horae.spec import slot_key
 from horae.testing import TimeMachine
@@ -182,3 +183,15 @@ async def test_at_most_so_many_run_and_the_rest_wait_or_skip(
     assert slow.nominal == [at(m) for m in started]
     running = [run for run in await machine.app.runs.list("s") if run.status is Status.RUNNING]
     assert 1 <= len(running) <= 2
+
+
+@pytest.mark.contract("SCHD-18", "SCHD-19")
+async def test_an_overlap_policy_that_there_is_not_is_refused_by_name(machine: TimeMachine):
+    machine.app.action("work")(Recorder(machine))
+    await machine.app.schedules.create("s", "* * * * *", "work")
+    unknown: Any = "sometimes"
+    with pytest.raises(InvalidInputError, match=r"overlap is none of skip, .*: 'sometimes'"):
+        await machine.app.schedules.trigger("s", overlap=unknown)
+    with pytest.raises(InvalidInputError, match="overlap"):
+        await machine.app.backfills.start("s", at(0), at(1), overlap=unknown)
+    assert await machine.app.runs.list("s") == []

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from horae.app.schedules import one
+from horae.app.schedules import one, own_overlap
 from horae.errors import BackfillLimitError, BackfillNotFoundError, InvalidInputError, NaiveTimeError
-from horae.model import Backfill, BackfillStatus, Overlap, Reason, Schedule, Status
+from horae.model import Backfill, BackfillStatus, Overlap, Reason, Status
 from horae.spec import Spec
 from horae.store.port import Store
 
@@ -65,7 +65,7 @@ class Backfills:
             backfill = Backfill(
                 id=f"{schedule_id}:{await transaction.next_number()}", schedule_id=schedule_id,
                 incarnation=schedule.incarnation, first=begin, last=end,
-                overlap=_overlap(schedule, overlap), cursor=begin - 1, total=preview.slots, created_at=now,
+                overlap=own_overlap(schedule, overlap), cursor=begin - 1, total=preview.slots, created_at=now,
                 author=author, note=note, input=input,
             )  # fmt: skip
             await transaction.insert_backfills([backfill])
@@ -109,10 +109,6 @@ class Backfills:
             await transaction.look_behind([backfill.schedule_id], now)
         self._wake()
         return backfill
-
-
-def _overlap(schedule: Schedule, overlap: Overlap | None) -> Overlap:
-    return schedule.policies.overlap if overlap is None else Overlap(overlap)
 
 
 def _range(first: datetime, last: datetime) -> tuple[int, int]:

@@ -36,8 +36,8 @@ from horae.model import (
 )
 from horae.policy import pause
 from horae.policy.check import check_policies
-from horae.policy.due import fire_instant, leave_behind
-from horae.policy.ledger import action_id, passed_over, run_id
+from horae.policy.due import Slot, fire_instant, leave_behind
+from horae.policy.ledger import new_run, passed_over
 from horae.spec import Spec
 from horae.store.port import Advance, Filter, Store, Transaction
 
@@ -228,14 +228,9 @@ class Schedules:
         async with self._store.transaction() as transaction:
             schedule = one(await transaction.schedules([schedule_id]), schedule_id)
             origin = f"trigger:{await transaction.next_number()}"
-            run = Run(
-                id=run_id(schedule.id, schedule.incarnation, now // 1000, origin), schedule_id=schedule.id,
-                incarnation=schedule.incarnation, nominal=now // 1000, origin=origin,
-                overlap=schedule.policies.overlap if overlap is None else Overlap(overlap),
-                status=Status.PENDING, fire_at=now, start_at=now, action=schedule.action.name,
-                action_id=action_id(schedule.action, schedule.id, now // 1000), author=author, note=note,
-                input=schedule.action.input if input is msgspec.UNSET else input,
-            )  # fmt: skip
+            run = new_run(schedule, Slot(now // 1000, now, now), origin, own_overlap(schedule, overlap))
+            own = run.input if input is msgspec.UNSET else input
+            run = _replace(run, input=own, author=author, note=note)
             await transaction.insert_runs([run])
             await transaction.look_now([schedule_id], now)
             await transaction.notify()
@@ -290,6 +285,17 @@ def one(found: list[Schedule], schedule_id: str) -> Schedule:
     if not found:
         raise ScheduleNotFoundError(schedule_id)
     return found[0]
+
+
+def own_overlap(schedule: Schedule, overlap: Overlap | str | None) -> Overlap:
+    """The overlap policy that a start was given, or else the schedule's."""
+    if overlap is None:
+        return schedule.policies.overlap
+    try:
+        return Overlap(overlap)
+    except ValueError:
+        known = ", ".join(Overlap)
+        raise InvalidInputError("overlap", f"is none of {known}: {overlap!r}") from None
 
 
 def removal(runs: Iterable[Run], now: int) -> list[Run]:

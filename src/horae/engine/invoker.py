@@ -53,10 +53,10 @@ class Invoker:
             else:
                 self._executor.refuse(start.run)
 
-    async def record(self, transaction: Transaction, ended: Sequence[Ended], now: int) -> list[Outcome]:
+    async def record(self, transaction: Transaction, ended: Sequence[Ended], now: int) -> None:
         """Write how attempts ended; what waited behind them is then due, in the same transaction."""
         if not ended:
-            return []
+            return
         ids = {each.run.schedule_id for each in ended}
         await transaction.lock(ids)
         troubled = [each for each in ended if each.ending is not Ending.RETURNED]
@@ -79,7 +79,6 @@ class Invoker:
         )
         await transaction.advance(_paused_by_failure(judged, schedules, now))
         await transaction.look_behind(ids, now)
-        return [outcome for _, outcome in judged]
 
     async def _schedules(self, transaction: Transaction, ended: list[Ended]) -> dict[str, Schedule]:
         if not ended:

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from horae.model import CatchUp, CatchUpPolicy, Reason
+from horae.model import CatchUp, CatchUpPolicy, Limits, Reason
 from horae.spec import Spec
 
-MOST_PER_PASS = 100
+_LIMITS = Limits()
 
 
 class Slot(msgspec.Struct, frozen=True, gc=False):
@@ -50,7 +50,7 @@ def find_due(
     now: int,
     policy: CatchUpPolicy,
     *,
-    limit: int = MOST_PER_PASS,
+    limit: int = _LIMITS.catch_up_per_pass,
     consent: int | None = None,
 ) -> Due:
     """The slots after the cursor whose fire time has come, chosen by the catch-up policy.

@@ -168,7 +168,7 @@ class _Reader:
         if not self._grammar.steps:
             raise self._error(
                 start - 1, len(text) + 1, f'has a step "/{text}", which is not POSIX',
-                "list the values, or use the dialect unix",
+                "list the values, as in 0,15,30,45; steps are known to the dialect unix",
             )  # fmt: skip
         if not (text.isascii() and text.isdecimal()) or len(text.lstrip("0")) > 4 or not int(text):
             hint = "a step is a whole number from 1 up"

@@ -61,7 +61,6 @@ class Scheduler:
         self._owner = f"declarative:{name}"
         self._listener = listener
         self._state = SchedulerState.UNINITIALIZED
-        self._tasks: dict[str, Task] = {}
         self._by_name: dict[str, Task] = {}
         self._retrying: dict[str, str] = {}
         """Of tasks that failed and wait for their retry: the run that failed."""
@@ -116,7 +115,6 @@ class Scheduler:
             if wrapped is error or not isinstance(error, Exception):
                 raise
             raise wrapped from error
-        self._tasks = tasks
         self._by_name = {task.name: task for task in tasks.values()}
         self._app = app
         if not self._stop_requested:
@@ -192,9 +190,8 @@ class Scheduler:
             self._emit(
                 events.TaskRunFailed, name, {"error": error, "pendingRetryUntil": self._after(task.delay)}
             )
-            raise _CallbackFailedError(
-                error
-            ) from error  # whatever it was, also what means something else to the engine
+            # Wrapped, because some exceptions mean something else to the engine.
+            raise _CallbackFailedError(error) from error
         self._emit(events.TaskRunCompleted, name)
         return {"lastSuccessAt": self._now()}
 
