@@ -155,14 +155,24 @@ async def test_a_slot_is_unique(store: Store):
         assert await transaction.runs("s", 9) == [run(1)]
 
 
-async def test_a_stale_claim_writes_nothing(store: Store):
+@pytest.mark.parametrize("status", [Status.SUCCEEDED, Status.FAILED, Status.PENDING])
+async def test_a_stale_claim_writes_nothing_however_it_ended(store: Store, status: Status):
+    async with store.transaction() as transaction:
+        await transaction.insert_runs([run(1)])
+        done = ended(1, status)
+        for stale in (_replace(done, epoch=6), _replace(done, attempt=2)):
+            assert await transaction.finish([stale]) == 0
+        assert await transaction.runs("s", 9) == [run(1)]
+        assert await transaction.finish([done]) == 1
+
+
+async def test_an_end_is_final(store: Store):
     async with store.transaction() as transaction:
         await transaction.insert_runs([run(1)])
         done = ended(1, result='{"ok":true}')
-        for stale in (_replace(done, epoch=6), _replace(done, attempt=2)):
-            assert await transaction.finish([stale]) == 0
         assert await transaction.finish([done]) == 1
-        assert await transaction.finish([done]) == 0  # an end is final
+        assert await transaction.finish([done]) == 0
+        assert await transaction.finish([ended(1, Status.FAILED)]) == 0
         (read,) = await transaction.runs("s", 9)
         assert (read.status, read.result, read.ended_at) == (Status.SUCCEEDED, {"ok": True}, 9)
         assert await transaction.open_runs(["s"]) == []

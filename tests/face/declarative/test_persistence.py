@@ -398,3 +398,21 @@ async def test_any_name_runs_on_postgresql(postgres: str):
         await wait_until(lambda: set(names) <= done, 2)
     finally:
         await scheduler.stop()
+
+
+@pytest.mark.contract("DECL-06", "DECL-36")
+@pytest.mark.parametrize("downtime", [0, 3])
+async def test_one_run_makes_up_for_what_another_program_decided_meanwhile(tmp_path: Path, downtime: int):
+    """Another program on the same database decides what it cannot run: one slot is released, one waits behind it."""
+    story = Story(tmp_path)
+    await (await story.begin(story.task("a"))).stop()
+    async with App(f"sqlite:///{tmp_path / 'horae.db'}", clock=story.clock) as other:
+        for _ in range(5):
+            await story.clock.advance(minutes=1)
+            await other.engine.step(other.now())
+    assert story.sql("SELECT count(*) FROM run WHERE status IN ('starting', 'pending')") == [(2,)]
+    await story.clock.advance(minutes=downtime)
+    again = await story.begin(story.task("a"))
+    await story.clock.advance(seconds=1)
+    assert len(story.starts["a"]) == 2  # the first minute, and one for all that was missed
+    await again.stop()
