@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
@@ -59,12 +60,72 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """Their catch-up policy."""
     default_jitter_ms: int = 0
     """Their jitter."""
+    database_url: str = "sqlite:///horae.db"
+    """Where the service and the commands keep their schedules: ``sqlite:///path`` or ``postgresql://…``."""
+    host: str = "127.0.0.1"
+    """The address that the service listens on. Without authentication it must be a loopback address."""
+    port: int = 8420
+    """The port that the service listens on; 0 is any free one."""
+    public_url: str = ""
+    """How others reach the service, for work that reports back; empty, and it is the address it listens on."""
+    secret_key: str = ""
+    """What header values and signing secrets of HTTP actions are encrypted with; without it they are refused."""
+    jwt_secret: str = ""
+    """The secret of tokens that are signed with HS256, at least 32 characters."""
+    jwt_jwks: str = ""
+    """The public keys of tokens that are signed with RS256: a file, or an address with https."""
+    jwt_audience: str = "horae"
+    """Whom a token must be meant for."""
+    jwt_issuer: str = ""
+    """Who must have issued a token; empty is anybody who can sign."""
+    tls_certificate: str = ""
+    """The certificate that the service shows, a file; with ``tls_key`` it speaks https."""
+    tls_key: str = ""
+    """The key of that certificate, a file."""
+    tls_client_ca: str = ""
+    """Who must have signed the certificates of clients, a file: mutual TLS. The user is the common name."""
+    tls_admins: tuple[str, ...] = ()
+    """The common names of clients that see across users and may name another, as the scopes admin and service do."""
+    http_allow: tuple[str, ...] = ("*",)
+    """Where HTTP actions may go: hosts, ``host:port`` or ``*.domain``; ``*`` is any public address."""
+    http_private: tuple[str, ...] = ()
+    """The private networks that HTTP actions may reach all the same, such as ``10.1.0.0/16``."""
+    commands: str = ""
+    """A JSON file with the commands that schedules may run, by name."""
+    timezones: tuple[str, ...] = ()
+    """The time zones that the registrar takes; none named is all that are installed."""
+    preview_limit: int = 1000
+    """How many fire times one answer has at most."""
+    body_limit: int = 1024 * 1024
+    """How many bytes the body of a request has at most."""
+    batch_limit: int = 1000
+    """How many schedules one request creates at most."""
+    schedules_per_user: int = 10_000
+    """How many schedules one user has at most."""
+    jitter_limit_ms: int = DAY
+    """How much jitter a schedule has at most."""
+    requests_per_second: int = 1000
+    """How many requests of one user are answered each second."""
+    output_limit: int = 64 * 1024
+    """How many bytes of a command's output, and of an HTTP action's answer, are kept."""
+    log_format: Literal["console", "json"] = "console"
+    """How the service writes its log: for people, or a JSON object a line."""
+    tracing: bool = False
+    """Whether runs become OpenTelemetry spans; where they go is set as OpenTelemetry says (``OTEL_…``)."""
+
+    def __repr__(self) -> str:
+        """All settings but the secret ones."""
+        shown = (
+            f"{name}={'***' if name in SECRETS and getattr(self, name) else repr(getattr(self, name))}"
+            for name in self.__struct_fields__
+        )
+        return f"Config({', '.join(shown)})"
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             value = getattr(self, name)
             least = 0 if name in _MAY_BE_ZERO else 1
-            if isinstance(value, int) and value < least:
+            if isinstance(value, int) and not isinstance(value, bool) and value < least:
                 raise ConfigError(setting_name(name), value, f"must be at least {least}")
         if self.lookahead_ms > HOUR:
             raise ConfigError(setting_name("lookahead_ms"), self.lookahead_ms, f"must be at most {HOUR}")
@@ -93,14 +154,23 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         for field in msgspec.structs.fields(cls):
             text = environment.get(setting_name(field.name))
             if text is not None:
+                value = text if field.type != tuple[str, ...] else _listed(text)
                 try:
-                    given[field.name] = msgspec.convert(text, field.type, strict=False)
+                    given[field.name] = msgspec.convert(value, field.type, strict=False)
                 except msgspec.ValidationError as error:
-                    raise ConfigError(setting_name(field.name), text, f"cannot be read: {error}") from None
+                    shown = "***" if field.name in SECRETS else text
+                    raise ConfigError(setting_name(field.name), shown, f"cannot be read: {error}") from None
         return cls(**given)
 
 
-_MAY_BE_ZERO = {"default_jitter_ms", "drain_ms", "lookahead_ms"}
+_MAY_BE_ZERO = {"default_jitter_ms", "drain_ms", "lookahead_ms", "port"}
+SECRETS = {"database_url", "jwt_secret", "secret_key"}
+"""The settings that are never shown."""
+
+
+def _listed(text: str) -> list[str]:
+    """A list as the environment has it: between commas."""
+    return [each.strip() for each in text.split(",") if each.strip()]
 
 
 def setting_name(field: str) -> str:

@@ -15,6 +15,14 @@
     ├── BackfillNotFoundError           no backfill has this id
     ├── BackfillLimitError              a backfill has more slots than the schedule's limit allows
     ├── ConflictTokenMismatchError      somebody else changed the schedule since it was read
+    ├── CalendarNotFoundError           no shared calendar has this name
+    ├── CalendarInUseError              schedules exclude the shared calendar that was to be removed
+    ├── LimitExceededError              a limit of the service was reached; names it
+    ├── AuthenticationError             who sent a request is not known
+    ├── PermissionDeniedError           who sent a request may not do this
+    ├── ReportRefusedError              a report on a run brought no token of its present attempt
+    ├── ServerError                     a server could not be reached, or answered with an error
+    ├── MissingExtraError               a part of Horae was asked for that was not installed
     ├── InvalidInputError               a value that was given cannot be taken; names the field
     ├── ConfigError                     a setting is wrong; names it
     ├── UnknownActionError              no action of this name was registered in this program
@@ -490,4 +498,69 @@ class CronCalculationError(HoraeError):
         super().__init__(
             f"Failed to calculate next occurrence: {cause}",
             {"expression": expression, "currentTime": current_time, "cause": cause},
+        )
+
+
+class CalendarNotFoundError(HoraeError):
+    """No shared calendar has this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'There is no calendar "{_shown(name)}"', {"calendar": name})
+
+
+class CalendarInUseError(HoraeError):
+    """Schedules exclude the shared calendar that was to be removed; nothing was changed."""
+
+    def __init__(self, name: str, schedule_id: str) -> None:
+        super().__init__(
+            f'The calendar "{name}" is excluded by schedules, "{schedule_id}" among them',
+            {"calendar": name, "scheduleId": schedule_id},
+            hint="change those schedules first",
+        )
+
+
+class LimitExceededError(HoraeError):
+    """A limit of the service was reached; nothing was stored. ``details`` name it: ``limit`` and ``most``."""
+
+    def __init__(self, limit: str, most: int, reason: str) -> None:
+        super().__init__(
+            f"{reason}: the limit {limit} is {most}",
+            {"limit": limit, "most": most},
+            hint=f"the operator can set HORAE_{limit.upper()}",
+        )
+
+
+class AuthenticationError(HoraeError):
+    """Who sent a request is not known: it brought no token, or one that does not hold."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, hint="send the header Authorization: Bearer TOKEN")
+
+
+class PermissionDeniedError(HoraeError):
+    """Who sent a request may not do this."""
+
+    def __init__(self, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(reason, hint=hint)
+
+
+class ReportRefusedError(HoraeError):
+    """A report on a run brought no token of its present attempt, or the run has ended; nothing was changed."""
+
+    def __init__(self, run_id: str, reason: str) -> None:
+        super().__init__(f"The report on the run {_shown(run_id)} was refused: {reason}", {"runId": run_id})
+
+
+class ServerError(HoraeError):
+    """A server could not be reached, or answered with an error; ``details`` are what it said."""
+
+
+class MissingExtraError(HoraeError):
+    """A part of Horae was asked for that was not installed."""
+
+    def __init__(self, extra: str, module: str) -> None:
+        super().__init__(
+            f"This needs the part {extra} of Horae, and {module} is not installed",
+            {"extra": extra, "module": module},
+            hint=f"pip install 'horae[{extra}]'",
         )

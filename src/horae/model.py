@@ -208,15 +208,40 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What somebody should look at, in a sentence."""
 
 
+class HttpRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A request that the action ``http`` makes. Its JSON body says which slot it is for; see ``docs/reference/http-action.md``."""
+
+    url: str
+    method: str = "POST"
+    headers: dict[str, str] = {}
+    """Their values are stored encrypted, and never shown."""
+    secret: str = ""
+    """What the body is signed with; stored encrypted, and never shown."""
+    success: tuple[int, ...] = ()
+    """The statuses that mean success; none named is any from 200 to 299."""
+    timeout: int = 30_000
+    """How long an answer may take, in milliseconds."""
+    reports: bool = False
+    """Whether success only means that the work was accepted: whoever does it reports its end with the run's own token."""
+
+
 class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What to do: the name of a registered action, its input, and how the ids of its runs are formed."""
+    """What to do: the name of a registered action, its input, and how the ids of its runs are formed.
+
+    The name ``http`` makes a request, and ``command:NAME`` runs a program that the operator configured.
+    """
 
     name: str
     input: Any = None
+    http: HttpRequest | None = None
+    """The request, if the name is ``http``."""
     id: str | None = None
     """The base of action ids; the schedule's own id unless said otherwise."""
     id_format: str = "{id}-%Y-%m-%dT%H:%M:%SZ"
     """The base stands for ``{id}``; the rest is the nominal time in UTC, as ``strftime`` writes it."""
+
+
+SearchValue = str | int | float | bool
 
 
 class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -237,6 +262,12 @@ class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     updated_at: int
     owner: str = ""
     tags: tuple[str, ...] = ()
+    memo: dict[str, Any] = {}
+    """What its owner wants to remember about it."""
+    search_attributes: dict[str, SearchValue] = {}
+    """By what it can be found."""
+    request_id: str = ""
+    """The request that created it: the same one again creates nothing."""
 
 
 class Tally(msgspec.Struct, frozen=True, gc=False, kw_only=True):

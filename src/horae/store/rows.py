@@ -62,7 +62,8 @@ def _schedule(row: Row) -> Schedule:
     return Schedule(
         id=row[0], incarnation=row[1], spec=row[2], action=_action(row[3]), policies=_policies(row[4]),
         state=_state(row[5]), token=row[6], cursor=row[7], created_at=row[8], updated_at=row[9], owner=row[10],
-        tags=_tags(row[11]),
+        tags=_tags(row[11]), memo=_optional(row[12]) or {}, search_attributes=_optional(row[13]) or {},
+        request_id=row[14] or "",
     )  # fmt: skip
 
 
@@ -93,6 +94,8 @@ def schedule_row(schedule: Schedule, next_at: int | None) -> dict[str, Any]:
         "action": to_json(schedule.action), "policies": to_json(schedule.policies), "state": to_json(schedule.state),
         "token": schedule.token, "created_at": schedule.created_at, "updated_at": schedule.updated_at,
         "owner": schedule.owner, "tags": to_json(schedule.tags), "cursor": schedule.cursor, "next_at": next_at,
+        "memo": optional_json(schedule.memo or None), "request_id": schedule.request_id or None,
+        "search_attributes": optional_json(schedule.search_attributes or None),
     }  # fmt: skip
 
 

@@ -113,7 +113,7 @@ def _record(row: Sequence[Any], task: Task | None, runs: tuple[Run, ...]) -> Rec
             PosixCron(cron)
         except SpecError as error:
             raise TaskInvalidValueError(name, "cron", cron, error.message) from error
-    for field, value in (("lastAttemptAt", row[12]), ("cursor", row[7])):
+    for field, value in (("lastAttemptAt", row[15]), ("cursor", row[7])):
         if value is not None and not isinstance(value, int):
             raise TaskInvalidTypeError(name, field, value, "number")
     _check_runs(name, runs)
@@ -125,7 +125,7 @@ def _record(row: Sequence[Any], task: Task | None, runs: tuple[Run, ...]) -> Rec
     _object(name, "policies", row[4])
     intact = (row[4], row[11], action.get("name")) == (to_json(schedule.policies), "[]", row[10])
     return Record(
-        schedule=schedule, name=name, cron=cron, delay=int(delay), runs=runs, last_attempt_at=row[12], intact=intact
+        schedule=schedule, name=name, cron=cron, delay=int(delay), runs=runs, last_attempt_at=row[15], intact=intact
     )  # fmt: skip
 
 

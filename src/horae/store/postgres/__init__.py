@@ -200,8 +200,8 @@ class PostgresTransaction(Transaction):
 
     async def due(self, now: int, limit: int) -> list[Schedule]:
         found = await self.rows("due", now=now, limit=limit)
-        if found and abs(found[0][12] - now) > MOST_OFF:
-            raise ClockOffError(found[0][12] - now)
+        if found and abs(found[0][15] - now) > MOST_OFF:
+            raise ClockOffError(found[0][15] - now)
         return [schedule_of(row) for row in found]
 
     async def notify(self) -> None:

@@ -1,4 +1,5 @@
 -- A schedule that was edited.
 UPDATE schedule SET spec = :spec, action = :action, policies = :policies, state = :state, token = :token,
-    updated_at = :updated_at, owner = :owner, tags = :tags
+    updated_at = :updated_at, owner = :owner, tags = :tags, memo = :memo, search_attributes = :search_attributes,
+    request_id = :request_id
 WHERE id = :id
