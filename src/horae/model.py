@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from horae.spec import SharedCalendar
+
 AUTOMATIC = "automatic"
 """The origin of slots that the spec itself brought about; others are ``trigger:…`` and ``backfill:…``."""
 
@@ -382,6 +384,15 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     policies: Policies
     since: int
     until: int
+
+
+class StoredCalendar(msgspec.Struct, frozen=True, kw_only=True):
+    """A shared calendar: an owner's own, or everybody's if the owner is empty."""
+
+    owner: str
+    name: str
+    document: SharedCalendar
+    updated_at: int
 
 
 class Ending(StrEnum):

@@ -38,8 +38,10 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "delete_node": {"epoch": 7},
     "never_looked_at": {"after": "", "limit": 500},
     "open_backfills": {"ids": IDS},
-    "runs": {"id": "s0000001", "limit": 20},
+    "runs": {"id": "s0000001", "limit": 20, "before": "r1"},
     "passed_over": {"id": "s0000001", "limit": 20},
+    "read_schedules": {"ids": IDS},
+    "open_counts": {"ids": IDS},
 }
 
 # One schedule in each row, a few of them due, a thousand with nothing ahead; many runs that ended, some that are open.

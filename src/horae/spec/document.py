@@ -63,6 +63,13 @@ class JitterDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
     centred: bool = False
 
 
+class SharedCalendar(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A calendar that many specs exclude by its name: whole days, and calendars."""
+
+    dates: tuple[str, ...] = ()
+    calendars: tuple[CalendarDocument, ...] = ()
+
+
 class SpecDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """When a schedule fires, as JSON."""
 
@@ -80,13 +87,8 @@ class SpecDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     gap: Gap = "skip"
     fold: Fold = "both"
     clock_change: ClockChange = "literal"
-
-
-class SharedCalendar(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A calendar that many specs exclude by its name: whole days, and calendars."""
-
-    dates: tuple[str, ...] = ()
-    calendars: tuple[CalendarDocument, ...] = ()
+    shared: dict[str, SharedCalendar] = {}
+    """What the shared calendars that it excludes by name contain; a stored spec has this with it."""
 
 
 def read_document(source: str | bytes | Mapping[str, Any] | SpecDocument) -> SpecDocument:

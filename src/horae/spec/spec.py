@@ -47,7 +47,7 @@ _REMEMBERED = 4
 SPECS_KEPT = 16_384
 """How many distinct specs are kept compiled."""
 
-LONGEST_KEPT = 4096
+LONGEST_KEPT = 16_384
 """Stored texts up to this many characters are recognized when they are met again."""
 
 Shared = tuple[tuple[str, SharedCalendar], ...]
@@ -93,9 +93,10 @@ class Spec:
             and zones is None
         ):
             return _parsed_text(document)
-        elements = elements_of(read_document(document), zones)
-        shared = tuple((name, _shared(name, calendars)) for name in elements.exclude_shared)
-        return _interned(elements, shared)
+        read = read_document(document)
+        elements = elements_of(read, zones)
+        known = {**read.shared, **(calendars or {})}
+        return _interned(elements, tuple((name, _shared(name, known)) for name in elements.exclude_shared))
 
     @classmethod
     def cron(
@@ -150,8 +151,14 @@ class Spec:
 
     @property
     def document(self) -> SpecDocument:
-        """The canonical document: parsing it gives this spec again."""
-        return document_of(self.elements)
+        """The canonical document, with the shared calendars that it excludes: parsing it gives this spec again."""
+        document = document_of(self.elements)
+        return msgspec.structs.replace(document, shared=dict(self._shared)) if self._shared else document
+
+    @property
+    def shared_calendars(self) -> tuple[str, ...]:
+        """The names of the shared calendars that it excludes."""
+        return self.elements.exclude_shared
 
     @property
     def text(self) -> str:
@@ -320,9 +327,9 @@ class Spec:
 @lru_cache(maxsize=SPECS_KEPT)
 def _parsed_text(document: str | bytes) -> Spec:
     """A stored spec, met again and again as the same text."""
-    elements = elements_of(read_document(document))
-    shared = tuple((name, _shared(name, None)) for name in elements.exclude_shared)
-    return _interned(elements, shared)
+    read = read_document(document)
+    elements = elements_of(read)
+    return _interned(elements, tuple((name, _shared(name, read.shared)) for name in elements.exclude_shared))
 
 
 @lru_cache(maxsize=SPECS_KEPT)

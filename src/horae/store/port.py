@@ -16,6 +16,7 @@ import msgspec
 from horae.model import (
     Attempt,
     Backfill,
+    StoredCalendar,
     Last,
     Node,
     Outcome,
@@ -31,6 +32,7 @@ from horae.store.rows import (
     Row,
     attempt_of,
     backfill_of,
+    calendar_of,
     change_row,
     fields,
     optional_json,
@@ -68,7 +70,11 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     action: str | None = None
     tag: str | None = None
     paused: bool | None = None
+    completed: bool | None = None
     attention: bool | None = None
+    search_key: str | None = None
+    """A search attribute, and its value as a text."""
+    search_value: str | None = None
 
 
 class Past(msgspec.Struct, frozen=True):
@@ -108,10 +114,24 @@ class Transaction(ABC):
         """Some schedules, locked until the end, in the order of their ids."""
         return [schedule_of(row) for row in await self.rows("schedules", ids=list(ids))]
 
+    async def read_schedules(self, ids: Collection[str]) -> list[Schedule]:
+        """Some schedules, not locked, in the order of their ids."""
+        return [schedule_of(row) for row in await self.rows("read_schedules", ids=list(ids))]
+
     async def find_schedules(self, only: Filter, after: str, limit: int) -> list[Schedule]:
         """A page of schedules in the order of their ids, those after one."""
-        found = await self.rows("find_schedules", after=after, limit=limit, **fields(only))
-        return [schedule_of(row) for row in found]
+        name = "find_schedules" if only.owner is None else "find_owned"
+        return [schedule_of(row) for row in await self.rows(name, after=after, limit=limit, **_asked(only))]
+
+    async def count_schedules(self, only: Filter) -> int:
+        """How many schedules a filter lets through."""
+        name = "count_schedules" if only.owner is None else "count_owned"
+        return int((await self.rows(name, **_asked(only)))[0][0])
+
+    async def excluding(self, needle: str, after: str, limit: int) -> list[str]:
+        """A page of the ids of schedules whose specs contain a text."""
+        found = await self.rows("excluding", needle=needle, after=after, limit=limit)
+        return [row[0] for row in found]
 
     async def owned(self, owner: str, after: str, limit: int) -> Sequence[Row]:
         """A page of an owner's schedules as they are stored, unread, in the order of their ids."""
@@ -204,9 +224,15 @@ class Transaction(ABC):
         """The runs of some schedules that have not ended, oldest first."""
         return [run_of(row) for row in await self.rows("open_runs", ids=list(schedule_ids))]
 
-    async def runs(self, schedule_id: str, limit: int) -> list[Run]:
-        """The latest runs of a schedule, newest first."""
-        return [run_of(row) for row in await self.rows("runs", id=schedule_id, limit=limit)]
+    async def runs(self, schedule_id: str, limit: int, before: str | None = None) -> list[Run]:
+        """The latest runs of a schedule, newest first; those before one."""
+        found = await self.rows("runs", id=schedule_id, limit=limit, before=before)
+        return [run_of(row) for row in found]
+
+    async def open_counts(self, schedule_ids: Collection[str]) -> dict[tuple[str, Status], int]:
+        """How many runs of some schedules wait, and how many go on."""
+        found = await self.rows("open_counts", ids=list(schedule_ids))
+        return {(row[0], Status(row[1])): row[2] for row in found}
 
     async def runs_by_id(self, ids: Collection[str]) -> list[Run]:
         """Some runs."""
@@ -317,6 +343,27 @@ class Transaction(ABC):
         found = await self.rows("backfill", id=backfill_id)
         return backfill_of(found[0]) if found else None
 
+    # Shared calendars
+
+    async def calendars(self, owner: str | None, after: tuple[str, str], limit: int) -> list[StoredCalendar]:
+        """A page of shared calendars after a name and an owner: an owner's and everybody's, or all of them."""
+        found = await self.rows(
+            "calendars", owner=owner, after_name=after[0], after_owner=after[1], limit=limit
+        )
+        return [calendar_of(row) for row in found]
+
+    async def calendars_named(self, names: Collection[str], owner: str) -> list[StoredCalendar]:
+        """The shared calendars of some names that an owner can use: everybody's, then his own."""
+        return [calendar_of(row) for row in await self.rows("calendars_named", names=list(names), owner=owner)]
+
+    async def put_calendar(self, calendar: StoredCalendar) -> None:
+        """Write a shared calendar, new or changed."""
+        await self.write("put_calendar", [fields(calendar) | {"document": to_json(calendar.document)}])
+
+    async def delete_calendar(self, owner: str, name: str) -> int:
+        """Remove a shared calendar; whether there was one."""
+        return await self.write("delete_calendar", [{"owner": owner, "name": name}])
+
     # Retention
 
     async def known_ids(self, after: str, limit: int) -> list[str]:
@@ -330,6 +377,14 @@ class Transaction(ABC):
         await self.write("prune_backfills", rows)
         await self.write("prune_versions", rows)
         return removed
+
+
+def _asked(only: Filter) -> dict[str, Any]:
+    """What a filter asks, for the query that takes it."""
+    asked = fields(only)
+    if only.owner is None:
+        del asked["owner"]
+    return asked
 
 
 def _backfill_row(backfill: Backfill) -> dict[str, Any]:
@@ -355,6 +410,10 @@ class Store(ABC):
     @abstractmethod
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """Begin a transaction that writes; it commits at the end, or is undone by an exception."""
+
+    def reading(self) -> AbstractAsyncContextManager[Transaction]:
+        """Begin a transaction that only reads: it waits for no writer, and no writer waits for it."""
+        return self.transaction()
 
     @abstractmethod
     async def announce(self, node: Node) -> None:

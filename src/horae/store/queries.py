@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib import resources
 
 
 @cache
 def query(dialect: str, name: str) -> str:
-    """The text of a query."""
-    return resources.files(f"horae.store.{dialect}").joinpath(f"{name}.sql").read_text("utf-8")
+    """The text of a query; a line ``-- include NAME`` stands for what several queries have in common."""
+    text = resources.files(f"horae.store.{dialect}").joinpath(f"{name}.sql").read_text("utf-8")
+    return re.sub(r"(?m)^-- include (\w+)\n", lambda match: query(dialect, match[1]), text)
 
 
 @cache

@@ -23,8 +23,10 @@ from horae.model import (
     Schedule,
     State,
     Status,
+    StoredCalendar,
     Version,
 )
+from horae.spec import SharedCalendar
 
 Row = Sequence[Any]
 
@@ -166,6 +168,12 @@ def version_of(row: Row) -> Version:
         schedule_id=row[0], incarnation=row[1], token=row[2], spec=row[3], policies=_policies(row[4]), since=row[5],
         until=row[6],
     )  # fmt: skip
+
+
+def calendar_of(row: Row) -> StoredCalendar:
+    return StoredCalendar(
+        owner=row[0], name=row[1], document=msgspec.json.decode(row[2], type=SharedCalendar), updated_at=row[3]
+    )
 
 
 def node_of(row: Row, *, alive: bool) -> Node:

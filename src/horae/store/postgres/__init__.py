@@ -72,7 +72,7 @@ class PostgresStore(Store):
             self._pool = await asyncpg.create_pool(
                 self._url,
                 min_size=1,
-                max_size=4,
+                max_size=8,
                 command_timeout=60,
                 server_settings={
                     # A node that falls silent in the middle of a decision holds up the others no longer than it lives.
@@ -120,6 +120,16 @@ class PostgresStore(Store):
     async def transaction(self) -> AsyncIterator[Transaction]:
         with _as_unavailable():
             async with self._opened().acquire(timeout=30) as connection, connection.transaction():
+                yield PostgresTransaction(connection)
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[Transaction]:
+        """A snapshot: everything is read as it was at one moment."""
+        with _as_unavailable():
+            async with (
+                self._opened().acquire(timeout=30) as connection,
+                connection.transaction(isolation="repeatable_read", readonly=True),
+            ):
                 yield PostgresTransaction(connection)
 
     async def announce(self, node: Node) -> None:

@@ -7,7 +7,7 @@ import contextlib
 import fcntl
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -36,7 +36,9 @@ class SqliteStore(Store):
         self._patience = patience
         self._connection: sqlite3.Connection | None = None
         self._thread = None if inline else ThreadPoolExecutor(1, thread_name_prefix="horae-sqlite")
+        self._reader: sqlite3.Connection | None = None
         self._lock = asyncio.Lock()
+        self._read_lock = asyncio.Lock()
         self._begun = False
         self._announced: dict[int, int | None] = {}  # the nodes of this process, and the locks they hold
 
@@ -44,6 +46,9 @@ class SqliteStore(Store):
         await self.work(lambda _: None)
 
     async def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
         if self._connection is not None:
             await self.work(lambda connection: connection.close())
             self._connection = None
@@ -57,13 +62,11 @@ class SqliteStore(Store):
 
     async def work(self, work: Work[T]) -> T:
         """Do something with the connection: at once in a transaction, else in the store's thread."""
-        try:
+        with _as_unavailable(self._path):
             if self._thread is None or self._begun:
                 return work(self._connected())
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._thread, lambda: work(self._connected()))
-        except sqlite3.OperationalError as error:  # locked too long, a full disk, a folder that is gone
-            raise StoreUnavailableError(f"{self._path}: {error}") from error
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -91,7 +94,7 @@ class SqliteStore(Store):
             try:
                 await self.work(lambda connection: connection.execute("BEGIN IMMEDIATE"))
                 self._begun = True
-                yield SqliteTransaction(self)
+                yield SqliteTransaction(self.work)
                 self._begun = False
                 await self.work(lambda connection: connection.execute("COMMIT"))
             except BaseException:
@@ -101,6 +104,36 @@ class SqliteStore(Store):
                 ):  # it never began, or the database has undone it
                     await self.work(lambda connection: connection.execute("ROLLBACK"))
                 raise
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[Transaction]:
+        """A snapshot on a connection of its own: in WAL no reader waits for a writer, nor a writer for a reader."""
+        if self._thread is None:  # in memory there is one connection, and a simulation has one order of events
+            async with self.transaction() as transaction:
+                yield transaction
+            return
+        async with self._read_lock:
+            connection = await self.work(lambda _: self._reading())
+
+            async def work(work: Work[T]) -> T:
+                with _as_unavailable(self._path):
+                    return work(connection)
+
+            try:
+                await work(lambda connection: connection.execute("BEGIN"))
+                yield SqliteTransaction(work)
+            finally:
+                if connection.in_transaction:
+                    connection.rollback()
+
+    def _reading(self) -> sqlite3.Connection:
+        if self._reader is None:
+            self._reader = sqlite3.connect(
+                self._path, timeout=self._patience, isolation_level=None, check_same_thread=False,
+                cached_statements=256,
+            )  # fmt: skip
+            self._reader.execute("PRAGMA query_only = ON")
+        return self._reader
 
     async def announce(self, node: Node) -> None:
         """Hold an operating-system lock on a file of the node's own: it ends with the process, at once."""
@@ -148,6 +181,15 @@ class SqliteStore(Store):
         return f"{self._path}.node-{epoch}"
 
 
+@contextlib.contextmanager
+def _as_unavailable(path: str) -> Iterator[None]:
+    """Locked too long, a full disk, a folder that is gone: one thing to the engine."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise StoreUnavailableError(f"{path}: {error}") from error
+
+
 def _migrate(connection: sqlite3.Connection, path: str) -> None:
     """Bring the schema up to date, under a lock, whoever comes first."""
     steps = migrations("sqlite")
@@ -169,21 +211,24 @@ def _migrate(connection: sqlite3.Connection, path: str) -> None:
 
 
 class SqliteTransaction(Transaction):
-    """The transaction of the store's one connection."""
+    """A transaction of one connection, which ``work`` gives."""
 
-    def __init__(self, store: SqliteStore) -> None:
-        self._store = store
+    def __init__(self, work: Callable[[Work[Any]], Awaitable[Any]]) -> None:
+        self._work = work
 
     async def rows(self, name: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
         prepared = {key: to_json(each) if isinstance(each, list) else each for key, each in values.items()}
         text = query("sqlite", name)
-        return await self._store.work(lambda connection: connection.execute(text, prepared).fetchall())
+        found: Sequence[Row] = await self._work(
+            lambda connection: connection.execute(text, prepared).fetchall()
+        )
+        return found
 
     async def write(self, name: str, rows: list[dict[str, Any]]) -> int:
         if not rows:
             return 0
         text = query("sqlite", name)
-        return await self._store.work(lambda connection: connection.executemany(text, rows).rowcount)
+        return int(await self._work(lambda connection: connection.executemany(text, rows).rowcount))
 
     async def notify(self) -> None:
         """Other processes look at the file once each tick."""

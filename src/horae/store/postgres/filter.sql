@@ -1,0 +1,7 @@
+    AND (:prefix::text IS NULL OR starts_with(s.id, :prefix))
+    AND (:action::text IS NULL OR s.action::json ->> 'name' = :action)
+    AND (:tag::text IS NULL OR s.tags::jsonb ? :tag)
+    AND (:paused::boolean IS NULL OR coalesce((s.state::json ->> 'paused')::boolean, FALSE) = :paused)
+    AND (:completed::boolean IS NULL OR (s.state::json ->> 'completed_at' IS NOT NULL) = :completed)
+    AND (:attention::boolean IS NULL OR (coalesce(s.state::json ->> 'attention', '') <> '') = :attention)
+    AND (:search_key::text IS NULL OR s.search_attributes::jsonb ->> :search_key = :search_value::text)
