@@ -1,0 +1,181 @@
+"""The public keys that tokens are checked with: a JWKS in a file, or at an address."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from jwt.algorithms import RSAAlgorithm
+from jwt.exceptions import InvalidKeyError
+
+from horae.errors import ConfigError
+from horae.face.service.loopback import is_loopback
+
+FRESH = 5 * 60 * 1000
+"""Milliseconds for which keys from an address are good."""
+PATIENCE = 30 * 1000
+"""Milliseconds between two attempts to fetch them, whoever asks for a key that is not among them."""
+LARGEST = 256 * 1024
+SHORTEST_KEY = 2048
+SECONDS = 5
+
+SETTING = "HORAE_JWT_JWKS"
+_log = logging.getLogger("horae")
+
+Keys = dict[str, RSAPublicKey]
+
+
+class KeySet(Protocol):
+    """Where keys come from."""
+
+    async def find(self, name: str | None) -> RSAPublicKey | None:
+        """The key of a name (``kid``); without a name the only key, if there is only one."""
+
+
+def key_set(place: str, now: Callable[[], int]) -> KeySet:
+    """The keys of a setting: an address, or a file. What is wrong with it is said now."""
+    if "://" not in place:
+        return FileKeys(Path(place))
+    address = urlsplit(place)
+    if address.scheme == "https" or (address.scheme == "http" and is_loopback(address.hostname or "")):
+        return FetchedKeys(place, now)
+    raise ConfigError(
+        SETTING, place, "must be a file, or an address with https (http only to a loopback address)"
+    )
+
+
+class FileKeys:
+    """Keys in a file, read again when it changes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._seen = self._stamp()
+            self._keys = self._read()
+        except (OSError, ValueError) as error:
+            raise ConfigError(SETTING, str(path), f"cannot be read: {_words(error)}") from None
+
+    async def find(self, name: str | None) -> RSAPublicKey | None:
+        try:
+            if (stamp := self._stamp()) != self._seen:
+                self._keys = self._read()
+                self._seen = stamp
+        except (OSError, ValueError) as error:  # half written, perhaps: those from before still hold
+            _log.warning("the keys in %s cannot be read again: %s", self._path, _words(error))
+        return _find(self._keys, name)
+
+    def _stamp(self) -> tuple[int, int, int]:
+        found = self._path.stat()
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def _read(self) -> Keys:
+        with self._path.open("rb") as file:
+            return read_keys(file.read(LARGEST + 1))
+
+
+class FetchedKeys:
+    """Keys at an address, kept for a while, and for longer while they cannot be fetched."""
+
+    def __init__(self, address: str, now: Callable[[], int]) -> None:
+        self._address = address
+        self._now = now
+        self._keys: Keys = {}
+        self._fetched_at: int | None = None
+        self._tried_at: int | None = None
+        self._fetching = asyncio.Lock()
+
+    async def find(self, name: str | None) -> RSAPublicKey | None:
+        known = _find(self._keys, name)
+        if known is not None and self._fetching.locked():
+            return known  # somebody looks for newer ones; nobody needs to wait for that
+        if self._wants(name):
+            async with self._fetching:
+                if self._wants(name):
+                    await self._fetch()
+        return _find(self._keys, name)
+
+    def _wants(self, name: str | None) -> bool:
+        """Whether to fetch: the keys are old or lack the one that is needed, and nobody tried a moment ago."""
+        now = self._now()
+        needed = _is_over(self._fetched_at, FRESH, now) or _find(self._keys, name) is None
+        return needed and _is_over(self._tried_at, PATIENCE, now)
+
+    async def _fetch(self) -> None:
+        try:
+            async with asyncio.timeout(2 * SECONDS):
+                self._keys = read_keys(await self._download())
+            self._fetched_at = self._now()
+        except (OSError, ValueError, httpx.HTTPError, httpx.InvalidURL) as error:
+            _log.warning("the keys of tokens cannot be fetched: %s", _words(error))
+        finally:
+            self._tried_at = self._now()
+
+    async def _download(self) -> bytes:
+        direct = self._address.startswith("http:")  # a proxy has no business between us and ourselves
+        body = b""
+        async with (
+            httpx.AsyncClient(timeout=SECONDS, trust_env=not direct) as client,
+            client.stream("GET", self._address) as answer,
+        ):
+            if answer.status_code != httpx.codes.OK:
+                raise ValueError(f"the answer has the status {answer.status_code}")
+            async for part in answer.aiter_bytes():
+                body += part
+                if len(body) > LARGEST:
+                    break
+        return body
+
+
+def read_keys(text: bytes) -> Keys:
+    """The keys of a JWKS that check signatures made with RS256; others are passed over, and one there must be."""
+    if len(text) > LARGEST:
+        raise ValueError(f"it has more than {LARGEST} bytes")
+    document = msgspec.json.decode(text)
+    entries = document.get("keys") if isinstance(document, dict) else None
+    if not isinstance(entries, list):
+        raise ValueError("it is no JWKS: there is no list of keys")  # noqa: TRY004 - what is wrong is the text
+    found: Keys = {}
+    for entry in entries:
+        if isinstance(entry, dict) and (key := _public_key(entry)) is not None:
+            found.setdefault(str(entry.get("kid", "")), key)
+    if not found:
+        raise ValueError(f"it has no RSA key of at least {SHORTEST_KEY} bits for RS256 signatures")
+    return found
+
+
+def _public_key(entry: dict[str, Any]) -> RSAPublicKey | None:
+    """The public part of a key, if it is one for RS256; what else may be in there is left alone."""
+    fits = (
+        entry.get("kty") == "RSA"
+        and entry.get("use", "sig") == "sig"
+        and entry.get("alg", "RS256") == "RS256"
+    )
+    if not fits:
+        return None
+    try:
+        key = RSAAlgorithm.from_jwk({"kty": "RSA", "n": entry.get("n"), "e": entry.get("e")})
+    except (InvalidKeyError, ValueError, TypeError, AttributeError):
+        return None
+    return key if isinstance(key, RSAPublicKey) and key.key_size >= SHORTEST_KEY else None
+
+
+def _find(keys: Keys, name: str | None) -> RSAPublicKey | None:
+    if name is not None:
+        return keys.get(name)
+    return next(iter(keys.values())) if len(keys) == 1 else None
+
+
+def _is_over(last: int | None, span: int, now: int) -> bool:
+    """Whether a span has passed since something; a clock that was set back makes nothing last for ever."""
+    return last is None or not 0 <= now - last < span
+
+
+def _words(error: BaseException) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,30 @@
+"""How fast one user may ask: a bucket of requests for each, which fills as time passes."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+MOST_USERS = 10_000
+"""How many users are remembered; one who was forgotten has asked for nothing in a long time, and begins with a full bucket."""
+
+
+class Pace:
+    """Lets each user ask so many times a second, and so many at once after a pause."""
+
+    def __init__(self, per_second: int, monotonic: Callable[[], float]) -> None:
+        self._rate = float(per_second)
+        self._now = monotonic
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """What is left for each user, and when that was so; who asked last is last."""
+
+    def take(self, user: str) -> float:
+        """Take one request of a user: 0 and it may go on, else how many seconds it should wait, and nothing was taken."""
+        now = self._now()
+        left, since = self._buckets.pop(user, (self._rate, now))
+        left = min(self._rate, left + max(now - since, 0.0) * self._rate)
+        wait = 0.0 if left >= 1 else (1 - left) / self._rate
+        self._buckets[user] = (left if wait else left - 1, now)
+        if len(self._buckets) > MOST_USERS:
+            self._buckets.popitem(last=False)
+        return wait
