@@ -46,6 +46,16 @@ class CivilSource:
         self._first = first
         self._last = last
 
+    @property
+    def rule(self) -> CivilRule:
+        """What it happens by, in civil time."""
+        return self._rule
+
+    @property
+    def line(self) -> Timeline:
+        """Where civil time becomes instants."""
+        return self._timeline
+
     def next_after(self, instant: int) -> int | None:
         if instant < self._first:
             instant = self._first - 1
