@@ -176,6 +176,16 @@ class Transaction(ABC):
         """What a schedule was before its edits, newest first."""
         return [version_of(row) for row in await self.rows("versions", id=schedule_id, limit=limit)]
 
+    async def version_at(self, schedule_id: str, moment: int) -> Version | None:
+        """What a schedule was at a moment, if it was edited or deleted at or after it."""
+        found = await self.rows("version_at", id=schedule_id, at=moment)
+        return version_of(found[0]) if found else None
+
+    async def version_before(self, schedule_id: str, moment: int) -> Version | None:
+        """What a schedule was before the last edit, or deletion, before a moment."""
+        found = await self.rows("version_before", id=schedule_id, at=moment)
+        return version_of(found[0]) if found else None
+
     async def advance(self, steps: Iterable[Advance]) -> None:
         """Move cursors, say when to look again, and count."""
         prepared = list(steps)
@@ -237,6 +247,12 @@ class Transaction(ABC):
     async def runs_by_id(self, ids: Collection[str]) -> list[Run]:
         """Some runs."""
         return [run_of(row) for row in await self.rows("runs_by_id", ids=list(ids))]
+
+    async def runs_at(self, schedule_id: str, beginning: str) -> list[Run]:
+        """The runs of a schedule at a nominal time, oldest first: those whose ids begin as the ids of that time do."""
+        # The rest of an id is hexadecimal: whatever the collation, none of its characters comes after an f.
+        found = await self.rows("runs_at", id=schedule_id, from_id=beginning, to_id=f"{beginning}g")
+        return [run_of(row) for row in found]
 
     async def claimed(self, epochs: Collection[int], limit: int) -> list[Run]:
         """The runs that some nodes have claimed and not finished, oldest first."""
@@ -319,6 +335,11 @@ class Transaction(ABC):
     async def passed_over(self, schedule_id: str, limit: int) -> list[PassedOver]:
         """The latest ranges of slots of a schedule that did not run, newest first."""
         return [passed_of(row) for row in await self.rows("passed_over", id=schedule_id, limit=limit)]
+
+    async def passed_at(self, schedule_id: str, nominal: int) -> PassedOver | None:
+        """The latest range of a schedule that a nominal time lies in, whether or not it is one of its slots."""
+        found = await self.rows("passed_at", id=schedule_id, nominal=nominal)
+        return passed_of(found[0]) if found else None
 
     # Backfills
 

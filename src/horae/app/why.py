@@ -1,0 +1,213 @@
+"""The answers to "why?": what became or will become of a moment, what a change would do, and the load ahead."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from datetime import datetime
+from typing import NamedTuple
+
+from horae.app.draft import SpecLike, read_spec, shared_calendars
+from horae.config import Config
+from horae.errors import InvalidInputError, ScheduleNotFoundError
+from horae.model import PassedOver, Schedule
+from horae.policy.ahead import Forecast, Load, Preview, compare
+from horae.policy.explain import Explanation, Facts, InForce, explain, holds, in_force, run_ids_at
+from horae.spec import Spec
+from horae.spec.civil import DAY, END, START
+from horae.spec.duration import parse_duration
+from horae.spec.elements import LONGEST_JITTER, label_of, resolve
+from horae.spec.timeline import timeline
+from horae.spec.why import Code, Standing, why_instant, why_label
+from horae.store.port import Filter, Store, Transaction
+
+MOST_DAYS = 3660
+MOST_LISTED = 10_000
+MOST_MINUTES = 24 * 60
+MOST_SCHEDULES = 100_000
+_PAGE = 500
+_RETENTION = Config().retention_age_ms
+
+
+class _Place(NamedTuple):
+    """A second of a schedule: what was in force, and how the second stands to it."""
+
+    in_force: InForce
+    spec: Spec
+    standing: Standing
+
+
+class _Moment(NamedTuple):
+    """What was asked about: the seconds it may mean, and the wall-clock time if it was given by that."""
+
+    instants: list[int]
+    missing: int | None = None
+    """The label, if no clock ever shows it."""
+
+
+class Why:
+    """Answers about schedules; with an ``owner``, only about his.
+
+    ``retention`` is how long the ledger keeps what ended, for schedules that do not say it themselves, in milliseconds.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        now: Callable[[], int],
+        owner: str | None = None,
+        *,
+        retention: int = _RETENTION,
+    ) -> None:
+        self._store = store
+        self._now = now
+        self._owner = owner
+        self._retention = retention
+
+    async def explain(self, schedule_id: str, when: datetime | str) -> Explanation:
+        """Why a schedule did or did not run at a time, or will or will not.
+
+        A time without an offset is one of the schedule's zone. The second that it lies in is explained.
+        """
+        async with self._store.reading() as transaction:
+            schedule = await self._schedule(transaction, schedule_id)
+            text = await self._text(transaction, schedule_id, schedule)
+            shown = Spec.parse(text)
+            moment = _read(when, shown)
+            places = [
+                await self._place(transaction, schedule_id, schedule, shown, at) for at in moment.instants
+            ]
+            if moment.missing is not None and places[0].spec.elements.timezone == shown.elements.timezone:
+                places = [places[0]._replace(standing=why_label(places[0].spec, moment.missing))]
+            place = next((each for each in places if each.standing.code is Code.NAMED), places[0])
+            nominal = place.standing.instant
+            runs = await transaction.runs_at(schedule_id, run_ids_at(nominal))
+            passed = await self._passed(transaction, schedule_id, schedule, shown, nominal)
+        if (
+            self._owner is not None and schedule is not None
+        ):  # an earlier one of that id may have been another's
+            runs = [run for run in runs if run.incarnation == schedule.incarnation]
+        facts = Facts(
+            schedule_id=schedule_id, schedule=schedule, in_force=place.in_force, spec=place.spec,
+            standing=place.standing, runs=tuple(runs), passed=passed,
+        )  # fmt: skip
+        return explain(facts, self._now())
+
+    async def _schedule(self, transaction: Transaction, schedule_id: str) -> Schedule | None:
+        """The schedule as it stands. Whose a deleted one was is not known: owners have none."""
+        found = await transaction.read_schedules([schedule_id])
+        if self._owner is not None and not any(each.owner == self._owner for each in found):
+            raise ScheduleNotFoundError(schedule_id)
+        return found[0] if found else None
+
+    async def _text(self, transaction: Transaction, schedule_id: str, schedule: Schedule | None) -> str:
+        """The latest spec: times are shown, and read, in its zone."""
+        if schedule is not None:
+            return schedule.spec
+        versions = await transaction.versions(schedule_id, 1)
+        if not versions:
+            raise ScheduleNotFoundError(schedule_id)
+        return versions[0].spec
+
+    async def _place(
+        self, transaction: Transaction, schedule_id: str, schedule: Schedule | None, shown: Spec, second: int
+    ) -> _Place:
+        """What was in force at a second, and how that stands to it."""
+        found = await transaction.version_at(schedule_id, second * 1000)
+        before = await transaction.version_before(schedule_id, second * 1000)
+        if self._owner is not None and schedule is not None:
+            if found is not None and found.incarnation != schedule.incarnation:
+                found = None
+            if before is not None and before.incarnation != schedule.incarnation:
+                before = None
+        age = None if schedule is None else schedule.policies.retention.age
+        kept_since = self._now() - (self._retention if age is None else age)
+        place = in_force(second, schedule, found, before, kept_since)
+        spec = shown if place.spec is None else Spec.parse(place.spec)
+        return _Place(place, spec, why_instant(spec, second))
+
+    async def _passed(
+        self, transaction: Transaction, schedule_id: str, schedule: Schedule | None, shown: Spec, nominal: int
+    ) -> PassedOver | None:
+        """The range that a slot was passed over in, by the spec that was in force when that began."""
+        passed = await transaction.passed_at(schedule_id, nominal)
+        if passed is None:
+            return None
+        if self._owner is not None and schedule is not None and passed.incarnation != schedule.incarnation:
+            return None
+        place = await self._place(transaction, schedule_id, schedule, shown, passed.first)
+        return passed if holds(passed, nominal, place.spec) else None
+
+    async def preview(
+        self, schedule_id: str, spec: SpecLike, *, days: int = 30, limit: int = 1000
+    ) -> Preview:
+        """Which fire times another spec would add to a schedule from now on, and which it would remove."""
+        _check("days", days, MOST_DAYS)
+        _check("limit", limit, MOST_LISTED)
+        async with self._store.reading() as transaction:
+            schedule = await self._schedule(transaction, schedule_id)
+            if schedule is None:
+                raise ScheduleNotFoundError(schedule_id)
+            new = read_spec(spec, await shared_calendars(transaction, [spec], schedule.owner))
+        return compare(Spec.parse(schedule.spec), new, schedule_id, self._now(), days=days, limit=limit)
+
+    async def load(
+        self, *, minutes: int = 60, jitter: str | None = None, limit: int = MOST_SCHEDULES
+    ) -> Load:
+        """How many starts each minute ahead brings, over all schedules that are not paused.
+
+        With ``jitter``, also how many it would if every schedule had that much. At most ``limit`` schedules and
+        :data:`~horae.policy.ahead.MOST_STARTS` fire times are looked at; ``truncated`` says whether there were more.
+        """
+        _check("minutes", minutes, MOST_MINUTES)
+        _check("limit", limit, MOST_SCHEDULES)
+        span = None if jitter is None else parse_duration(jitter, "jitter")
+        if span is not None and not 1 <= span <= LONGEST_JITTER:
+            raise InvalidInputError("jitter", f"must be from 1s to 24h, and is {jitter}")
+        only = Filter(paused=False, owner=self._owner)
+        forecast, after, left = Forecast(self._now(), minutes, span), "", limit
+        while not forecast.is_full:
+            async with self._store.reading() as transaction:
+                page = await transaction.find_schedules(only, after, min(left, _PAGE) + 1)
+            given, more = page[: min(left, _PAGE)], len(page) > min(left, _PAGE)
+            forecast.add(given)
+            left -= len(given)
+            if not more or not left:
+                return forecast.result(truncated=more)
+            after = given[-1].id
+            await asyncio.sleep(0)  # let others have their turn
+        return forecast.result(truncated=True)
+
+
+def _read(when: datetime | str, spec: Spec) -> _Moment:
+    """The seconds that a time may mean: one, two if it comes twice, the one after the gap if it does not exist."""
+    moment = _parsed(when)
+    zone = spec.elements.timezone
+    margin = 2 * DAY
+    seconds = label_of(moment) if moment.tzinfo is None else math.floor(moment.timestamp())
+    if not START + margin <= seconds < END - margin:
+        raise InvalidInputError("time", "must be between 1900-01-03 and 2199-12-29")
+    if moment.tzinfo is not None:
+        return _Moment([seconds])
+    instants = timeline(zone).instants(seconds)
+    if not instants:
+        return _Moment([resolve(seconds, zone, last=False)], seconds)
+    return _Moment(instants[-1:] if moment.fold else instants)
+
+
+def _parsed(when: datetime | str) -> datetime:
+    if isinstance(when, datetime):
+        return when
+    try:
+        return datetime.fromisoformat(when)
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            "time", f"cannot be read: {str(when)[:60]!r}",
+            hint="ISO 8601, such as 2026-03-08T09:00:00Z, or 2026-03-08T09:00:00 in the schedule's zone",
+        ) from None  # fmt: skip
+
+
+def _check(name: str, value: int, most: int) -> None:
+    if not 1 <= value <= most:
+        raise InvalidInputError(name, f"must be from 1 to {most:,}, and is {value}")

@@ -1,0 +1,209 @@
+"""What is ahead: which slots a change of spec adds and removes, and how many starts each minute brings."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from horae.errors import HoraeError
+from horae.model import Schedule
+from horae.policy.due import fire_instant
+from horae.spec import Spec
+from horae.spec.elements import Jitter
+
+MOST_SLOTS = 100_000
+"""How many slots of a spec are looked at when it is compared with another."""
+
+MOST_STARTS = 250_000
+"""How many fire times are computed for one load."""
+
+_SPECS_KEPT = 1024
+_MINUTE = 60_000
+
+
+class SlotTime(msgspec.Struct, frozen=True, gc=False):
+    """A slot: its nominal second, and the millisecond at which it fires."""
+
+    nominal: int
+    fire_at: int
+
+
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """What a change of spec does to the slots ahead. The lists have so many as were asked for, the numbers count all."""
+
+    added: tuple[SlotTime, ...]
+    removed: tuple[SlotTime, ...]
+    adds: int
+    removes: int
+    kept: int
+    until: int
+    """The second up to which slots were compared."""
+    sentence: str
+    truncated: bool
+    """Whether the lists leave some out, or there were too many slots to look at all of them."""
+
+
+def compare(old: Spec, new: Spec, schedule_id: str, now: int, *, days: int, limit: int) -> Preview:
+    """The slots of two specs in the days ahead. A slot is its nominal time; jitter only moves it."""
+    after = now // 1000
+    until = wanted = after + days * 86400
+    found = [spec.instants(after, until, MOST_SLOTS) for spec in (old, new)]
+    for nominals in found:  # beyond the last that was looked at nothing can be compared
+        if len(nominals) == MOST_SLOTS:
+            until = min(until, nominals[-1])
+    before, then = ({each for each in nominals if each <= until} for nominals in found)
+    added, removed = sorted(then - before), sorted(before - then)
+    sentence = _change(len(added), len(removed), days)
+    if until < wanted:
+        sentence += f", looked at until {datetime.fromtimestamp(until, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    if old.elements.jitter != new.elements.jitter and before & then:
+        sentence += "; another jitter moves the others"
+    return Preview(
+        added=tuple(SlotTime(each, fire_instant(new, each, schedule_id)) for each in added[:limit]),
+        removed=tuple(SlotTime(each, fire_instant(old, each, schedule_id)) for each in removed[:limit]),
+        adds=len(added), removes=len(removed), kept=len(before & then), until=until, sentence=f"{sentence}.",
+        truncated=until < wanted or max(len(added), len(removed)) > limit,
+    )  # fmt: skip
+
+
+def _change(adds: int, removes: int, days: int) -> str:
+    span = "the next day" if days == 1 else f"the next {days} days"
+    verbs = [f"{verb} {number}" for verb, number in (("adds", adds), ("removes", removes)) if number]
+    if not verbs:
+        return f"The change neither adds nor removes fire times in {span}"
+    times = "fire time" if (removes or adds) == 1 else "fire times"
+    return f"The change {' and '.join(verbs)} {times} in {span}"
+
+
+class Minute(msgspec.Struct, frozen=True, gc=False):
+    """How many starts a minute brings; ``with_jitter`` how many it would bring with the jitter that was asked about."""
+
+    minute: int
+    """Its first second."""
+    starts: int
+    with_jitter: int | None = None
+
+
+class Load(msgspec.Struct, frozen=True, kw_only=True):
+    """The starts ahead, minute by minute."""
+
+    start: int
+    """The first second of the first minute, of which only what is left is counted."""
+    minutes: tuple[Minute, ...]
+    """Those that bring any."""
+    peak: Minute | None
+    peak_with_jitter: Minute | None
+    total: int
+    schedules: int
+    """How many were looked at."""
+    truncated: bool
+    """Whether there were more schedules or starts than are looked at: then it is less than what will come."""
+
+
+class Forecast:
+    """Counts the starts ahead of schedules that are given page by page.
+
+    Schedules with one spec and no jitter share one count. Others need a hash for each fire time, and so a limit.
+    """
+
+    def __init__(self, now: int, minutes: int, jitter: int | None = None, most: int = MOST_STARTS) -> None:
+        self._now = now
+        self._start = now - now % _MINUTE
+        self._end = self._start + minutes * _MINUTE
+        self._jitter = None if jitter is None else Jitter(jitter, centred=False)
+        self._left = most
+        self._schedules = 0
+        self._cut = False
+        self._starts: Counter[int] = Counter()
+        self._spread: Counter[int] = Counter()
+        self._kept: dict[str, Counter[int]] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more is counted."""
+        return self._left <= 0
+
+    def add(self, schedules: Iterable[Schedule]) -> None:
+        """Count the starts of some schedules; those that are paused, or have no start left, have none."""
+        alike: Counter[str] = Counter()
+        for schedule in schedules:
+            state = schedule.state
+            if self.is_full:
+                self._cut = True
+                break
+            self._schedules += 1
+            if state.paused or state.remaining == 0:
+                continue
+            with contextlib.suppress(HoraeError):  # a spec that cannot be read has no slots
+                spec = Spec.parse(schedule.spec)
+                plain = not state.skip_next and state.remaining is None
+                if plain and self._jitter is None and spec.elements.jitter is None:
+                    alike[schedule.spec] += 1
+                else:
+                    self._add_one(schedule, spec)
+        for text, number in alike.items():
+            for minute, starts in self._histogram(text).items():
+                self._starts[minute] += starts * number
+
+    def _add_one(self, schedule: Schedule, spec: Spec) -> None:
+        """Count the starts of one schedule, by its own jitter and by the one that was asked about."""
+        self._count(self._starts, spec, schedule.id, self._ahead(schedule, spec))
+        if self._jitter is not None:
+            elements = msgspec.structs.replace(spec.elements, jitter=self._jitter)
+            other = Spec(elements, tuple(spec.document.shared.items()))
+            self._count(self._spread, other, schedule.id, self._ahead(schedule, other))
+
+    def _ahead(self, schedule: Schedule, spec: Spec) -> Sequence[int]:
+        """The slots whose fire times may lie ahead, without those that will be skipped or find no start left."""
+        state = schedule.state
+        nominals = self._nominals(spec)
+        if state.skip_next or state.remaining is not None:
+            undecided = [each for each in nominals if each > schedule.cursor]
+            last = None if state.remaining is None else state.skip_next + state.remaining
+            return undecided[state.skip_next : last]
+        return nominals
+
+    def _nominals(self, spec: Spec) -> list[int]:
+        jitter = spec.elements.jitter
+        behind = 0 if jitter is None else jitter.span
+        beyond = jitter.span if jitter is not None and jitter.centred else 0
+        most = max(self._left, 1)
+        found = spec.instants(self._now // 1000 - behind - 1, self._end // 1000 + beyond, most)
+        self._cut = self._cut or len(found) == most
+        self._left -= max(len(found), 1)
+        return found
+
+    def _count(self, starts: Counter[int], spec: Spec, schedule_id: str, nominals: Iterable[int]) -> None:
+        for nominal in nominals:
+            fire_at = fire_instant(spec, nominal, schedule_id)
+            if self._now < fire_at < self._end:
+                starts[fire_at // _MINUTE * 60] += 1
+
+    def _histogram(self, text: str) -> Counter[int]:
+        """The starts of each schedule that has a spec without jitter."""
+        found = self._kept.get(text)
+        if found is None:
+            found = Counter()
+            spec = Spec.parse(text)
+            self._count(found, spec, "", self._nominals(spec))
+            if len(self._kept) < _SPECS_KEPT:
+                self._kept[text] = found
+        return found
+
+    def result(self, *, truncated: bool = False) -> Load:
+        """What was counted; ``truncated`` if there were schedules that were not given."""
+        spread = None if self._jitter is None else self._spread
+        minutes = tuple(
+            Minute(minute, self._starts[minute], None if spread is None else spread[minute])
+            for minute in sorted({*self._starts, *self._spread})
+        )
+        return Load(
+            start=self._start // 1000, minutes=minutes, total=self._starts.total(), schedules=self._schedules,
+            peak=max(minutes, key=lambda each: each.starts, default=None),
+            peak_with_jitter=max(minutes, key=lambda each: each.with_jitter or 0, default=None) if spread else None,
+            truncated=truncated or self._cut,
+        )  # fmt: skip

@@ -1,0 +1,422 @@
+"""Why did it (not) run, why will it (not)? What is known of a moment of a schedule, as a verdict and a sentence.
+
+The ledger goes first: what was decided is stored. What was never due is computed from the spec that was in force then, and
+what is ahead from the schedule as it stands.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+
+import msgspec
+
+from horae.model import AUTOMATIC, OnResume, PassedOver, Reason, Run, Schedule, Status, Version
+from horae.policy.due import fire_instant
+from horae.policy.ledger import run_id
+from horae.policy.reason import SENTENCES
+from horae.spec import Spec
+from horae.spec.duration import render_duration
+from horae.spec.why import Code, Standing
+
+_replace = msgspec.structs.replace
+
+
+class Verdict(StrEnum):
+    """The answer in a word."""
+
+    FIRED = "fired"
+    """It ran, and succeeded."""
+    WAITING = "waiting"
+    RUNNING = "running"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    TERMINATED = "terminated"
+    TIMED_OUT = "timed_out"
+    SKIPPED = "skipped"
+    MISSED = "missed"
+    DROPPED = "dropped"
+    EXCLUDED = "excluded"
+    CLOCK_GAP = "clock_gap"
+    CLOCK_FOLD = "clock_fold"
+    OUT_OF_WINDOW = "out_of_window"
+    NOT_SCHEDULED = "not_scheduled"
+    BEFORE_CREATION = "before_creation"
+    DELETED = "deleted"
+    """The schedule does not exist any more."""
+    PAUSED = "paused"
+    """It falls into a pause, and is judged when that ends."""
+    LIMIT_REACHED = "limit_reached"
+    SKIP_NEXT = "skip_next"
+    WILL_FIRE = "will_fire"
+    UNDECIDED = "undecided"
+    """It is due, and not decided yet."""
+    UNKNOWN = "unknown"
+    """It is older than what the ledger keeps."""
+
+
+_OF_STATUS = {
+    Status.PENDING: Verdict.WAITING,
+    Status.STARTING: Verdict.WAITING,
+    Status.RUNNING: Verdict.RUNNING,
+    Status.SUCCEEDED: Verdict.FIRED,
+    Status.FAILED: Verdict.FAILED,
+    Status.CANCELLED: Verdict.CANCELLED,
+    Status.TERMINATED: Verdict.TERMINATED,
+    Status.TIMED_OUT: Verdict.TIMED_OUT,
+    Status.SKIPPED: Verdict.SKIPPED,
+    Status.MISSED: Verdict.MISSED,
+    Status.DROPPED: Verdict.DROPPED,
+}
+_REASONS = frozenset(str(reason) for reason in Reason)
+_OF_CODE = {
+    Code.EXCLUDED: Verdict.EXCLUDED,
+    Code.GAP: Verdict.CLOCK_GAP,
+    Code.FOLD: Verdict.CLOCK_FOLD,
+    Code.BEFORE_START: Verdict.OUT_OF_WINDOW,
+    Code.AFTER_END: Verdict.OUT_OF_WINDOW,
+    Code.NOT_NAMED: Verdict.NOT_SCHEDULED,
+}
+_ENDINGS = {
+    Verdict.FIRED: "succeeded",
+    Verdict.RUNNING: "is running",
+    Verdict.FAILED: "failed",
+    Verdict.CANCELLED: "was cancelled",
+    Verdict.TERMINATED: "was terminated",
+    Verdict.TIMED_OUT: "timed out",
+    Verdict.SKIPPED: "was skipped",
+    Verdict.MISSED: "was missed",
+    Verdict.DROPPED: "was dropped",
+}
+
+
+class Range(msgspec.Struct, frozen=True, kw_only=True):
+    """The slots that were passed over together: both ends, and how many."""
+
+    first: int
+    last: int
+    count: int
+
+
+class Happened(msgspec.Struct, frozen=True, kw_only=True):
+    """A run at the moment that was asked about: of the slot itself, of a backfill, or of a trigger."""
+
+    id: str
+    origin: str
+    status: Status
+    reason: str
+    fire_at: int
+    started_at: int | None
+    ended_at: int | None
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a moment of a schedule did or did not run, or will or will not."""
+
+    verdict: Verdict
+    sentence: str
+    schedule_id: str
+    nominal: int | None
+    """The second that was asked about; ``None`` for a wall-clock time that does not exist."""
+    local: str
+    """What a clock in the schedule's zone shows then."""
+    timezone: str
+    fire_at: int | None = None
+    late_ms: int | None = None
+    """How long after its fire time it started; of one that is due and not decided, how late it is now."""
+    run_id: str | None = None
+    status: Status | None = None
+    reason: str = ""
+    range: Range | None = None
+    by: str = ""
+    """The element of the spec that names it, or the exclusion that leaves it out."""
+    moved_to: int | None = None
+    """When a wall-clock time that does not exist happens instead."""
+    before: int | None = None
+    """The nominal time before it."""
+    after: int | None = None
+    """The nominal time after it."""
+    version: int | None = None
+    """The token of the version of the schedule that was in force, as far as that is known."""
+    decided_at: int | None = None
+    runs: tuple[Happened, ...] = ()
+
+
+class InForce(msgspec.Struct, frozen=True, kw_only=True):
+    """The spec that is in force at a moment; or why there is none, or none that is known."""
+
+    spec: str | None = None
+    token: int | None = None
+    incarnation: int | None = None
+    current: bool = False
+    """Whether it is that of the schedule as it stands."""
+    verdict: Verdict | None = None
+    """Before the schedule was created, after it was deleted, or too long ago to know."""
+    since: int | None = None
+    """When it was created or deleted."""
+
+
+def in_force(
+    nominal: int,
+    schedule: Schedule | None,
+    version: Version | None,
+    before: Version | None,
+    kept_since: int,
+) -> InForce:
+    """Which spec a nominal second falls under: an edit holds for the seconds after its own.
+
+    ``version`` is the first that ended at that second or later, ``before`` the last that ended before it; what ended
+    after ``kept_since`` has not been removed from the ledger.
+    """
+    if version is not None:
+        return _earlier(nominal, schedule, version, before, kept_since)
+    if schedule is None:
+        return InForce(verdict=Verdict.DELETED, since=None if before is None else before.until)
+    if nominal <= schedule.created_at // 1000:
+        return InForce(verdict=Verdict.BEFORE_CREATION, since=schedule.created_at)
+    if nominal <= schedule.state.spec_since:
+        return InForce(verdict=Verdict.UNKNOWN)
+    return InForce(spec=schedule.spec, token=schedule.token, incarnation=schedule.incarnation, current=True)
+
+
+def _earlier(
+    nominal: int, schedule: Schedule | None, version: Version, before: Version | None, kept_since: int
+) -> InForce:
+    """Whether an earlier version was in force already: its ``since`` is that of its last change, a pause perhaps."""
+    found = InForce(spec=version.spec, token=version.token, incarnation=version.incarnation)
+    created_at = version.since if version.token == 1 else None
+    if schedule is not None and schedule.incarnation == version.incarnation:
+        created_at = schedule.created_at
+    if created_at is not None and nominal <= created_at // 1000:
+        return InForce(verdict=Verdict.BEFORE_CREATION, since=created_at)
+    follows = before is not None and before.incarnation == version.incarnation
+    if (
+        follows
+        or nominal > version.since // 1000
+        or (created_at is not None and nominal * 1000 >= kept_since)
+    ):
+        return found
+    return InForce(verdict=Verdict.UNKNOWN)
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a moment of a schedule."""
+
+    schedule_id: str
+    schedule: Schedule | None
+    """The schedule as it stands; ``None`` if it was deleted."""
+    in_force: InForce
+    spec: Spec
+    """The spec in force; if none is known, the one whose zone times are shown in."""
+    standing: Standing
+    runs: tuple[Run, ...] = ()
+    passed: PassedOver | None = None
+
+
+def run_ids_at(nominal: int) -> str:
+    """How the ids of all runs at a nominal second begin."""
+    return run_id("", 0, nominal, "")[:14]
+
+
+def explain(facts: Facts, now: int) -> Explanation:
+    """The answer. One sentence for each way in which a moment can stand."""
+    standing, place = facts.standing, facts.in_force
+    blank = Explanation(
+        verdict=Verdict.UNKNOWN, sentence="", schedule_id=facts.schedule_id,
+        nominal=standing.instant if standing.exists else None, local=_label(standing.label),
+        timezone=facts.spec.elements.timezone, version=place.token,
+        runs=tuple(_happened(run) for run in facts.runs) if standing.exists else (),
+    )  # fmt: skip
+    if place.verdict is None:
+        blank = _replace(
+            blank, by=standing.by, moved_to=standing.moved_to, before=standing.before, after=standing.after
+        )
+    automatic = [run for run in facts.runs if run.origin == AUTOMATIC] if standing.exists else []
+    if automatic:
+        found = _of_run(blank, automatic[-1])
+    elif facts.passed is not None and standing.exists:
+        found = _of_range(blank, facts, facts.passed)
+    elif place.verdict is not None:
+        found = _of_no_spec(blank, place)
+    elif standing.code is not Code.NAMED:
+        found = _of_no_slot(blank, facts)
+    elif facts.schedule is None or not place.current or standing.instant <= facts.schedule.cursor:
+        found = _said(blank, Verdict.UNKNOWN, "is older than what the ledger keeps of the schedule")
+    else:
+        found = _of_slot_ahead(blank, facts, facts.schedule, now)
+    by_hand = [run for run in blank.runs if run.origin != AUTOMATIC]
+    return _replace(found, sentence=f"{found.sentence}{''.join(map(_by_hand, by_hand))}.")
+
+
+def _of_run(blank: Explanation, run: Run) -> Explanation:
+    """What the run of the slot itself says."""
+    late = None if run.started_at is None else max(run.started_at - run.fire_at, 0)
+    blank = _replace(
+        blank, run_id=run.id, status=run.status, reason=run.reason, fire_at=run.fire_at, late_ms=late,
+        decided_at=run.ended_at if run.started_at is None else None,
+    )  # fmt: skip
+    verdict = _OF_STATUS[run.status]
+    if verdict is Verdict.WAITING:
+        return _said(blank, verdict, _waiting(run, late))
+    ending = _ENDINGS[verdict]
+    why = _because(run.reason)
+    if late is None:
+        return _said(blank, verdict, f"{ending} before it started{why}" if run.ended_at else f"{ending}{why}")
+    return _said(blank, verdict, f"started {_late(late)} and {ending}{why}")
+
+
+def _waiting(run: Run, late: int | None) -> str:
+    if run.attempt and late is not None:
+        return f"started {_late(late)} and waits for its attempt {run.attempt + 1}"
+    if run.status is Status.STARTING:
+        return "was released and waits for a node that can run it"
+    return "is due and waits for its turn"
+
+
+def _of_range(blank: Explanation, facts: Facts, passed: PassedOver) -> Explanation:
+    """What the range that the slot was passed over in says."""
+    found = _replace(
+        blank, status=passed.status, reason=passed.reason, decided_at=passed.decided_at,
+        range=Range(first=passed.first, last=passed.last, count=passed.count),
+        fire_at=None
+        if facts.in_force.verdict is not None
+        else fire_instant(facts.spec, facts.standing.instant, facts.schedule_id),
+    )  # fmt: skip
+    verdict = _OF_STATUS[passed.status]
+    others = f", as were {passed.count - 1} others from {_utc(passed.first)} to {_utc(passed.last)}"
+    return _said(
+        found,
+        verdict,
+        f"{_ENDINGS[verdict]}{others if passed.count > 1 else ''}{_because(passed.reason)}",
+    )
+
+
+def _of_no_spec(blank: Explanation, place: InForce) -> Explanation:
+    """There was no schedule then, or nobody knows any more what it was."""
+    at = "" if place.since is None else f", at {_utc(place.since // 1000)}"
+    if place.verdict is Verdict.BEFORE_CREATION:
+        return _said(blank, Verdict.BEFORE_CREATION, f"is before the schedule was created{at}")
+    if place.verdict is Verdict.DELETED:
+        return _said(blank, Verdict.DELETED, f"is after the schedule was deleted{at}")
+    return _said(blank, Verdict.UNKNOWN, "is older than what the ledger keeps of the schedule")
+
+
+def _of_no_slot(blank: Explanation, facts: Facts) -> Explanation:
+    """Why the spec in force does not name a moment."""
+    standing, elements = facts.standing, facts.spec.elements
+    verdict = _OF_CODE[standing.code]
+    if standing.code is Code.EXCLUDED:
+        return _said(blank, verdict, f"is excluded by {standing.by or 'the exclusions together'}")
+    if standing.code is Code.GAP:
+        return _said(blank, verdict, _gap(facts))
+    if standing.code is Code.FOLD:
+        kept = "last" if elements.fold == "last" else "first"
+        at = "" if standing.other is None else f", {_utc(standing.other)}"
+        return _said(blank, verdict, f"comes twice that day, and only the {kept} of the two fires{at}")
+    if standing.code is Code.BEFORE_START:
+        return _said(blank, verdict, f"is before the schedule's start_at, {_utc(elements.start_at or 0)}")
+    if standing.code is Code.AFTER_END:
+        return _said(blank, verdict, f"is after the schedule's end_at, {_utc(elements.end_at or 0)}")
+    missing = "" if standing.exists else "does not exist that day, and "
+    return _said(blank, verdict, f"{missing}is no time of the schedule{_nearest(standing)}")
+
+
+def _gap(facts: Facts) -> str:
+    """What became of a wall-clock time that does not exist."""
+    standing = facts.standing
+    shown = _label(standing.instant + facts.spec.zone.offset_at(standing.instant))
+    text = f"does not exist: clocks went forward to {shown} at {_utc(standing.instant)}"
+    if standing.moved_to is not None:
+        return f"{text}, and it happens then instead"
+    return f"{text}, and by its spec such a time does not happen"
+
+
+def _nearest(standing: Standing) -> str:
+    known = [
+        f"{_utc(at)} {word}"
+        for at, word in ((standing.before, "before"), (standing.after, "after"))
+        if at is not None
+    ]
+    return f"; the nearest are {' and '.join(known)} it" if known else ", which names no times at all"
+
+
+def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: int) -> Explanation:
+    """What will become of a slot that is not decided yet, if nothing changes."""
+    nominal, state = facts.standing.instant, schedule.state
+    fire_at = fire_instant(facts.spec, nominal, schedule.id)
+    found = _replace(blank, fire_at=fire_at, late_ms=now - fire_at if fire_at <= now else None)
+    if state.paused and (state.paused_until is None or state.paused_until > fire_at):
+        return _said(found, Verdict.PAUSED, _pause(schedule))
+    if state.remaining == 0:
+        return _said(found, Verdict.LIMIT_REACHED, "will not fire: the schedule has no starts left")
+    if fire_at <= now:
+        return _said(found, Verdict.UNDECIDED, f"is due since {_span(now - fire_at)}, and not decided yet")
+    if state.skip_next and nominal in facts.spec.instants(schedule.cursor, nominal, state.skip_next):
+        asked = "it" if state.skip_next == 1 else f"the next {state.skip_next}"
+        return _said(found, Verdict.SKIP_NEXT, f"will be skipped: somebody asked to skip {asked}")
+    moved = "" if fire_at == nominal * 1000 else f" at {_utc_ms(fire_at)}, its time with jitter"
+    left = "" if state.remaining is None else f", if one of the {state.remaining} starts left is left then"
+    return _said(found, Verdict.WILL_FIRE, f"will fire{moved}{left}")
+
+
+def _pause(schedule: Schedule) -> str:
+    state = schedule.state
+    note = f' ("{state.note}")' if state.note else ""
+    end = "is resumed" if state.paused_until is None else f"goes on at {_utc(state.paused_until // 1000)}"
+    skips = schedule.policies.on_resume is OnResume.SKIP
+    what = "it is skipped" if skips else "it is caught up with like what is late"
+    return f"falls into a pause{note}: when the schedule {end}, {what}"
+
+
+def _said(found: Explanation, verdict: Verdict, words: str) -> Explanation:
+    """With a verdict, and a sentence that begins with the moment and has no full stop yet."""
+    local = found.local.replace("T", " ")
+    beside = "" if found.nominal is None else f" ({_utc(found.nominal)})"
+    where = f"{_utc(found.nominal)}" if found.timezone == "UTC" and found.nominal is not None else ""
+    return _replace(
+        found, verdict=verdict, sentence=f"{where or f'{local} in {found.timezone}{beside}'} {words}"
+    )
+
+
+def _because(reason: str) -> str:
+    """A reason as a clause; one that is none of ours is shown as it is."""
+    if not reason:
+        return ""
+    return f": {SENTENCES[Reason(reason)] if reason in _REASONS else reason}"
+
+
+def _by_hand(run: Happened) -> str:
+    word = "backfilled" if run.origin.startswith("backfill:") else "triggered"
+    return f"; it was {word} too, and is {run.status.replace('_', ' ')}"
+
+
+def _happened(run: Run) -> Happened:
+    return Happened(
+        id=run.id, origin=run.origin, status=run.status, reason=run.reason, fire_at=run.fire_at,
+        started_at=run.started_at, ended_at=run.ended_at,
+    )  # fmt: skip
+
+
+def _late(milliseconds: int) -> str:
+    return f"{_span(milliseconds)} late" if milliseconds else "on time"
+
+
+def _span(milliseconds: int) -> str:
+    return f"{milliseconds} ms" if milliseconds < 1000 else render_duration(milliseconds // 1000)
+
+
+def _label(label: int) -> str:
+    return datetime.fromtimestamp(label, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def _utc(instant: int) -> str:
+    return f"{_label(instant)}Z"
+
+
+def _utc_ms(milliseconds: int) -> str:
+    return f"{_label(milliseconds // 1000)}.{milliseconds % 1000:03}Z"
+
+
+def holds(passed: PassedOver, nominal: int, spec_then: Spec) -> bool:
+    """Whether a slot is one of a range's: an end of it, or named in between by the spec that the range was decided by."""
+    return nominal in {passed.first, passed.last} or spec_then.previous_instant(nominal) == nominal
