@@ -1,37 +1,64 @@
-"""The command ``horae``."""
+"""The command ``horae``.
+
+Each command is a file. Only what is asked for is loaded: ``horae next`` needs no database and no server, and pays for neither.
+"""
 
 from __future__ import annotations
 
-import json
+import importlib
 import sys
-from datetime import UTC, datetime
+import traceback
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 import typer
-from rich.console import Console
-from rich.text import Text
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from horae import __version__
-from horae.clock import SystemClock
-from horae.errors import HoraeError, InvalidCronExpressionError, InvalidSpecError
-from horae.face.table import fire_table
-from horae.spec import TZDATA_VERSION, ClockChange, Dialect, Fold, Gap, Spec
-from horae.spec.elements import label_of, parse_time, resolve
-from horae.spec.timeline import timeline
+from horae.errors import HoraeError
+from horae.face.cli.next import next_times
+from horae.face.cli.output import report
+from horae.face.cli.where import DatabaseOption, TokenOption, UrlOption, Where
+from horae.spec import TZDATA_VERSION
 
-MOST_SHOWN = 1000
-LONGEST_POINTED_AT = 200
+LOADED_WHEN_ASKED = {
+    "serve": "serve", "schedules": "schedules", "runs": "runs", "explain": "explain", "load": "load",
+    "calendars": "calendars", "nodes": "nodes", "import": "importing", "check": "check", "migrate": "migrate",
+}  # fmt: skip
+"""The other commands, and the files they are in."""
+
+
+class Commands(TyperGroup):
+    """The commands of ``horae``; a file is loaded when its command is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - typer's own, which differs between versions
+        return [*super().list_commands(ctx), *LOADED_WHEN_ASKED]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
+        if cmd_name in LOADED_WHEN_ASKED and cmd_name not in self.commands:
+            module = importlib.import_module(f"{__name__}.{LOADED_WHEN_ASKED[cmd_name]}")
+            self.commands[cmd_name] = get_command(module.cli)
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
+        if args and args[0] not in self.list_commands(
+            ctx
+        ):  # what it is like can only be said of what is loaded
+            for name in LOADED_WHEN_ASKED:
+                self.get_command(ctx, name)
+        return super().resolve_command(ctx, args)
+
 
 cli = typer.Typer(
     name="horae",
-    help="Horae keeps time: it says when schedules fire.",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
+cli.command("next")(next_times)
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the flag's value
@@ -42,181 +69,53 @@ def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with t
 
 @cli.callback()
 def _root(
-    version: Annotated[
+    context: typer.Context,
+    url: UrlOption = None,
+    token: TokenOption = None,
+    database: DatabaseOption = None,
+    version: Annotated[  # noqa: ARG001 - its callback does it
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Horae keeps time: it says when schedules fire."""
+    """Horae keeps time: it says when schedules fire, runs them, and says why one did not.
 
-
-@cli.command("next")
-def next_times(
-    expressions: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[EXPR]...", help="Cron expressions, each quoted; their times are united."),
-    ] = None,
-    dialect: Annotated[
-        Dialect | None,
-        typer.Option(help="How the expressions are read.  \\[default: unix]", show_default=False),
-    ] = None,
-    spec: Annotated[
-        str | None,
-        typer.Option(metavar="FILE|-", help="A spec as JSON; - reads it from standard input."),
-    ] = None,
-    calendars: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Shared calendars as JSON, by name, for the spec to exclude."),
-    ] = None,
-    timezone: Annotated[
-        str | None,
-        typer.Option("--tz", metavar="ZONE", help="The time zone, such as Europe/Berlin.  \\[default: UTC]"),
-    ] = None,
-    start: Annotated[
-        str | None,
-        typer.Option("--from", metavar="ISO", help="Show times after this one.  \\[default: now]"),
-    ] = None,
-    count: Annotated[int, typer.Option("-n", min=1, max=MOST_SHOWN, help="How many times to show.")] = 10,
-    gap: Annotated[
-        Gap | None,
-        typer.Option(
-            help="What a clock set forward skips: leave it out, or do it right after.  \\[default: skip]"
-        ),
-    ] = None,
-    fold: Annotated[
-        Fold | None,
-        typer.Option(help="What a clock set back repeats: do it both times, or once.  \\[default: both]"),
-    ] = None,
-    clock_change: Annotated[
-        ClockChange | None,
-        typer.Option(
-            help="literal follows --gap and --fold, debian what Debian's cron does.  \\[default: literal]"
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list of UTC times.")] = False,
-) -> None:
-    """Show when a schedule fires next.
-
-    [dim]Every weekday at nine in New York, and what happens to 02:30 when clocks change:[/dim]
+    [dim]When does an expression fire?[/dim]
 
       horae next "0 9 * * 1-5" --tz America/New_York
 
-      horae next "30 2 * * *" --tz Europe/Berlin --from 2026-03-28 -n 3 --gap shift
+    [dim]Serve, and keep a schedule:[/dim]
 
-    [dim]Anything a spec can say, from JSON:[/dim]
+      horae serve
 
-      echo '{"intervals": [{"every": "90m"}], "exclude": [{"hour": "0-5", "minute": "*"}]}' | horae next --spec -
+      horae schedules create report --cron "0 9 * * 1-5" --tz Europe/Berlin --http https://example.org/report
+
+      horae schedules describe report
+
+    Commands work on the database, or with --url on a server.
     """
-    overrides = {
-        "dialect": dialect, "timezone": timezone, "gap": gap, "fold": fold, "clock_change": clock_change,
-    }  # fmt: skip
-    document = _document(expressions or [], spec)
-    document |= {key: value for key, value in overrides.items() if value is not None}
-    example = '{"us-holidays": {"dates": ["2026-12-25"]}}'
-    shared = _decoded(_contents(calendars, "--calendars"), "--calendars", example) if calendars else {}
-    try:
-        asked = Spec.parse(document, calendars=shared)
-    except InvalidSpecError as error:
-        # One expression and nothing else: say what is wrong with it, not where in a document it is.
-        if isinstance(error.__cause__, InvalidCronExpressionError) and len(document.get("crons", [])) == 1:
-            raise error.__cause__ from None
-        raise
-    since = _since(start, asked)
-    times: list[datetime] = []
-    moment: datetime | None = since
-    while moment is not None and len(times) < count:
-        moment = asked.next_after(moment)
-        if moment is not None:
-            times.append(moment)
-    if as_json:
-        typer.echo(msgspec.json.encode([time.strftime("%Y-%m-%dT%H:%M:%SZ") for time in times]).decode())
-        return
-    ended = None if len(times) == count else asked.why_never(times[-1] if times else since)
-    _console().print(fire_table(asked, since, times, ended))
-
-
-def _document(expressions: list[str], spec: str | None) -> dict[str, Any]:
-    if spec is not None:
-        if expressions:
-            raise InvalidSpecError("--spec", "goes without expressions", hint="give one or the other")
-        return _decoded(_contents(spec, "--spec"), "--spec", '{"crons": ["0 9 * * 1-5"]}')
-    if not expressions:
-        raise InvalidSpecError(
-            "EXPR", "is missing", hint='give a cron expression, such as "0 9 * * 1-5", or --spec FILE'
-        )
-    # Five to seven bare words are one expression whose quotes were forgotten.
-    if 5 <= len(expressions) <= 7 and not any(set(word) & set(" \t@") for word in expressions):
-        expressions = [" ".join(expressions)]
-    return {"crons": expressions}
-
-
-def _contents(name: str, option: str) -> bytes:
-    try:
-        if name != "-":
-            return Path(name).read_bytes()
-        return sys.stdin.buffer.read() if sys.stdin else b""
-    except OSError as error:
-        raise InvalidSpecError(option, f"cannot be read: {error}", text=name) from None
-
-
-def _decoded(text: bytes, option: str, example: str) -> dict[str, Any]:
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise InvalidSpecError(option, f"is no JSON: {error}", hint=f"such as {example}") from None
-    if not isinstance(value, dict):
-        raise InvalidSpecError(option, "is no JSON object", hint=f"such as {example}")
-    return value
-
-
-def _since(text: str | None, spec: Spec) -> datetime:
-    if text is None:
-        return SystemClock().now()
-    moment = parse_time(text, "--from")
-    if moment.tzinfo is None:
-        zone, label = spec.elements.timezone, label_of(moment)
-        # Twice there, it is the first; skipped, it is the last instant before.
-        found = timeline(zone).instants(label) or [resolve(label, zone, last=True)]
-        return datetime.fromtimestamp(found[0], UTC)
-    return moment.astimezone(UTC)
-
-
-def _console(*, stderr: bool = False) -> Console:
-    console = Console(stderr=stderr, highlight=False)
-    if not console.is_terminal:
-        console.width = 120
-    return console
+    context.obj = Where(url=url, token=token, database=database)
 
 
 def main() -> None:
-    """Run the command; an error that Horae raises on purpose becomes a sentence, not a traceback."""
+    """Run the command. An error becomes a sentence, not a traceback; one that nobody foresaw also says where it was."""
     try:
         cli()
     except HoraeError as error:
-        _report(error)
+        report(error)
         sys.exit(2)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+    except Exception as error:
+        report(_unforeseen(error))
+        sys.exit(2)
 
 
-def _report(error: HoraeError) -> None:
-    if "--json" in sys.argv:
-        problem = {
-            "error": type(error).__name__, "message": error.message, "details": error.details, "hint": error.hint,
-        }  # fmt: skip
-        typer.echo(json.dumps(problem, default=str), err=True)
-        return
-    console = _console(stderr=True)
-    console.print(Text.assemble(("error: ", "bold red"), _printable(error.message)), soft_wrap=True)
-    if isinstance(error, InvalidCronExpressionError) and 0 < error.length <= LONGEST_POINTED_AT:
-        console.print(Text(f"  {_printable(str(error.details['expression']))}"), soft_wrap=True)
-        console.print("  " + " " * error.position + "^" * error.length, style="red", soft_wrap=True)
-    if error.hint:
-        console.print(Text.assemble(("hint: ", "bold"), error.hint), soft_wrap=True)
-
-
-def _printable(text: str) -> str:
-    """Text that a terminal can show: what would move the cursor or cannot be encoded becomes a mark."""
-    return "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
+def _unforeseen(error: Exception) -> HoraeError:
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
+    return HoraeError(
+        f"{type(error).__name__}: {error} (at {place})",
+        {"place": place},
+        hint="this is a fault of Horae; please report it with the command that you gave",
     )

@@ -1,0 +1,109 @@
+"""``horae calendars``: the shared calendars that specs exclude by name."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import RenderableType
+from rich.text import Text
+
+from horae.errors import InvalidInputError
+from horae.face.cli.client import path
+from horae.face.cli.command import Session, command, confirm
+from horae.face.cli.documents import CALENDAR_EXAMPLE
+from horae.face.cli.files import contents, decoded
+from horae.face.cli.options import Limit, Yes
+from horae.face.cli.output import add, facts, table, utc
+from horae.face.cli.pictures import Json
+
+cli = typer.Typer(
+    name="calendars", help="Calendars that many schedules exclude, such as holidays.", no_args_is_help=True,
+    rich_markup_mode="rich", add_completion=False,
+)  # fmt: skip
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The calendar's name.", show_default=False)]
+
+
+@command(cli, "list")
+async def list_calendars(session: Session, limit: Limit = 100) -> None:
+    """List the shared calendars.
+
+    horae calendars list
+    """
+    found = [each async for each in session.client.items("/calendars", limit)]
+    session.show(found, lambda: _table(found))
+
+
+def _table(found: list[Json]) -> RenderableType:
+    if not found:
+        return Text("No calendars.", style="dim")
+    shown = table("name", "owner", "dates>", "calendars>", "updated (UTC)")
+    for each in found:
+        add(
+            shown, each["name"], each.get("owner"), len(each["dates"]), len(each["calendars"]), utc(each["updated_at"])
+        )  # fmt: skip
+    return shown
+
+
+@command(cli, "show")
+async def show(session: Session, name: Name) -> None:
+    """Show a shared calendar.
+
+    horae calendars show us-holidays
+    """
+    found = await session.client.get(path("calendars", name))
+    session.show(found, lambda: _facts(found))
+
+
+@command(cli, "put")
+async def put(
+    session: Session,
+    name: Name,
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="FILE|-", help="The calendar as JSON; - is standard input.", show_default=False
+        ),
+    ] = None,
+    dates: Annotated[
+        list[str] | None, typer.Option("--date", metavar="DATE", help="A whole day; may be repeated.")
+    ] = None,
+) -> None:
+    """Create a shared calendar, or replace it; schedules that exclude it follow at once.
+
+    horae calendars put us-holidays --date 2026-12-25 --date 2027-01-01
+
+    horae calendars put us-holidays holidays.json
+    """
+    if (file is None) == (not dates):
+        raise InvalidInputError(
+            "the calendar", "is a FILE, or days with --date", hint="give one or the other"
+        )
+    body: dict[str, Any] = {"dates": dates}
+    if file is not None:
+        body = decoded(contents(file, "FILE"), "FILE", CALENDAR_EXAMPLE)
+    found = await session.client.put(path("calendars", name), body)
+    session.show(found, lambda: _facts(found))
+
+
+@command(cli, "delete")
+async def delete(session: Session, name: Name, yes: Yes = False) -> None:
+    """Delete a shared calendar that no schedule excludes any more.
+
+    horae calendars delete us-holidays
+    """
+    confirm(f"Delete the calendar {name}?", yes=yes)
+    await session.client.delete(path("calendars", name))
+    session.show({"deleted": name}, lambda: Text(f"Deleted {name}."))
+
+
+def _facts(found: Json) -> RenderableType:
+    return facts(
+        ("name", found["name"]),
+        ("owner", found.get("owner")),
+        ("dates", ", ".join(found["dates"])),
+        ("calendars", "\n".join(str(each) for each in found["calendars"])),
+        ("updated", utc(found["updated_at"])),
+        ("schedules changed", found.get("schedules")),
+    )

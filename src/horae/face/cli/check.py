@@ -1,0 +1,197 @@
+"""``horae check``: whether what Horae needs is there, and what to do if it is not."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import typer
+
+from horae.clock import SystemClock
+from horae.config import Config, setting_name
+from horae.errors import ConfigError, HoraeError, MissingExtraError
+from horae.face.cli.client import needed, settings
+from horae.face.cli.command import run_to_end
+from horae.face.cli.output import add, console, print_json, table, word
+from horae.face.cli.where import DatabaseOption, JsonOption, Where
+from horae.model import Node
+from horae.spec import TZDATA_VERSION
+from horae.store.health import Health, look_at
+
+MOST_OFF = 1000
+"""Milliseconds that a node's clock may be off the database's; with more it decides nothing."""
+WORTH_A_LOOK = 250
+SHORTEST_SECRET = 32
+_OF_CLIENTS = {"HORAE_URL", "HORAE_TOKEN"}
+
+cli = typer.Typer(rich_markup_mode="rich", add_completion=False)
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that was looked at: how it is, and what to do."""
+
+    what: str
+    level: Literal["ok", "warn", "fail"]
+    found: str
+    advice: str = ""
+
+
+@cli.command("check")
+def check(context: typer.Context, database: DatabaseOption = None, as_json: JsonOption = False) -> None:
+    """Look at the configuration, the database, the clock and the migrations; nothing is changed.
+
+    [dim]Before a service starts, with the same environment; the exit status is 1 if something was found:[/dim]
+
+      horae check && horae serve
+
+      horae check --database postgresql://db/horae --json
+    """
+    where = (context.obj or Where()).but(Where(database=database))
+    run_to_end(_check(where, as_json=as_json))
+
+
+async def _check(where: Where, *, as_json: bool) -> None:
+    findings = list(about_names(os.environ))
+    try:
+        config = settings(where)
+    except ConfigError as error:
+        findings.append(Finding("configuration", "fail", error.message, "set it right, or unset it"))
+    else:
+        findings += [*about_settings(config), *await _about_database(config.database_url)]
+    _show(findings, as_json=as_json)
+    if any(each.level != "ok" for each in findings):
+        raise typer.Exit(1)
+
+
+def _show(findings: list[Finding], *, as_json: bool) -> None:
+    if as_json:
+        print_json(findings)
+        return
+    shown = table("", "what", "found", "what to do")
+    for each in findings:
+        add(shown, word(each.level), each.what, each.found, each.advice)
+    console().print(shown)
+
+
+def about_names(environment: Mapping[str, str]) -> Iterator[Finding]:
+    """A setting whose name is misspelt would be passed over in silence."""
+    known = {setting_name(field) for field in Config.__struct_fields__} | _OF_CLIENTS
+    for name in sorted(each for each in environment if each.startswith("HORAE_") and each not in known):
+        near = difflib.get_close_matches(name, known, n=1)
+        advice = f"did you mean {near[0]}?" if near else "unset it; docs/reference/settings.md has them all"
+        yield Finding("configuration", "warn", f"there is no setting {name}", advice)
+
+
+def about_settings(config: Config) -> Iterator[Finding]:
+    """Settings that can be read, and whether a service could work with them."""
+    yield Finding("configuration", "ok", "all settings can be read")
+    yield _about_service(config)
+    yield _about_secret_key(config)
+    if config.commands:
+        yield _about_commands(Path(config.commands))
+
+
+def _about_service(config: Config) -> Finding:
+    """The address and who may come: what the service itself refuses to start with."""
+    try:
+        for module in ("litestar", "uvicorn", "jwt"):
+            needed(module)
+        importlib.import_module("horae.face.service.auth").check_start(config)
+    except MissingExtraError as error:
+        return Finding(
+            "service", "ok", "not installed, so that only programs use this database", error.hint or ""
+        )
+    except ConfigError as error:
+        return Finding("service", "fail", error.message, "horae serve does not start with this")
+    ways = {
+        "jwt_secret": "tokens (HS256)",
+        "jwt_jwks": "tokens (RS256)",
+        "tls_client_ca": "client certificates",
+    }
+    used = [name for setting, name in ways.items() if getattr(config, setting)]
+    who = f"who asks is known by {' and '.join(used)}" if used else "everybody on this machine is served"
+    return Finding("service", "ok", f"{config.host}:{config.port}; {who}")
+
+
+def _about_secret_key(config: Config) -> Finding:
+    if not config.secret_key:
+        return Finding(
+            "secrets", "ok", "HORAE_SECRET_KEY is not set: HTTP actions have no headers and no secrets"
+        )
+    if len(config.secret_key) < SHORTEST_SECRET:
+        found = f"HORAE_SECRET_KEY has {len(config.secret_key)} characters"
+        return Finding("secrets", "warn", found, f"take {SHORTEST_SECRET} or more: openssl rand -hex 32")
+    return Finding("secrets", "ok", "HORAE_SECRET_KEY is set")
+
+
+def _about_commands(file: Path) -> Finding:
+    try:
+        commands = msgspec.json.decode(file.read_bytes(), type=dict[str, dict[str, object]])
+    except (OSError, msgspec.MsgspecError, UnicodeError) as error:
+        advice = "a JSON object of commands by name; horae import crontab writes one"
+        return Finding("commands", "fail", f"{file} cannot be read: {error}", advice)
+    return Finding("commands", "ok", f"{len(commands)} in {file}")
+
+
+async def _about_database(database: str) -> list[Finding]:
+    clock = SystemClock()
+    try:
+        health = await look_at(database, lambda: int(clock.now().timestamp() * 1000))
+    except HoraeError as error:
+        advice = (
+            error.hint if isinstance(error, MissingExtraError) else "is it running, and the address right?"
+        )
+        return [Finding("database", "fail", error.message, advice or "")]
+    return [*about_health(health), about_zones(health.nodes)]
+
+
+def about_health(health: Health) -> Iterator[Finding]:
+    """The database: reachable, of our version, and true to its word."""
+    if not health.exists:
+        yield Finding(
+            "database", "warn", "it does not exist yet", "horae migrate creates it, and so does horae serve"
+        )
+        return
+    yield Finding("database", "ok", "reachable")
+    yield _about_version(health)
+    if not health.writable:
+        yield Finding("database", "fail", "it is a standby, and takes no changes", "name the primary server")
+    if health.durable is not None:
+        advice = "" if health.durable else "after a power cut, what was started could be started again"
+        yield Finding("durability", "ok" if health.durable else "fail", health.durability, advice)
+    if health.clock_off is not None:
+        yield _about_clock(health.clock_off)
+
+
+def _about_version(health: Health) -> Finding:
+    versions = f"the database is of version {health.version}, this Horae of {health.known}"
+    if health.version > health.known:
+        return Finding("migrations", "fail", versions, "use the Horae that migrated it, or a newer one")
+    if health.version < health.known:
+        return Finding("migrations", "warn", versions, "horae migrate; horae serve does it too")
+    return Finding("migrations", "ok", f"up to date, version {health.version}")
+
+
+def _about_clock(off: int) -> Finding:
+    found = f"{abs(off)} ms {'behind' if off > 0 else 'ahead of'} the database's"
+    if abs(off) > MOST_OFF:
+        return Finding("clock", "fail", found, "keep it by NTP; a node takes the database's time meanwhile")
+    if abs(off) > WORTH_A_LOOK:
+        return Finding("clock", "warn", found, "keep it by NTP")
+    return Finding("clock", "ok", found)
+
+
+def about_zones(nodes: Iterable[Node]) -> Finding:
+    """The time-zone database, beside those of the living nodes: of different ones, the older stop generating."""
+    others = {node.tzdata for node in nodes if node.alive} - {TZDATA_VERSION}
+    if not others:
+        return Finding("time zones", "ok", f"tzdata {TZDATA_VERSION}")
+    found = f"tzdata {TZDATA_VERSION} here, {', '.join(sorted(others))} elsewhere"
+    return Finding(
+        "time zones", "warn", found, "install the same tzdata everywhere; the older nodes decide nothing"
+    )

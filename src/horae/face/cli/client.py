@@ -1,0 +1,209 @@
+"""The one way in: commands are clients of the API, of a server's or of this process's own on a database."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import msgspec
+
+from horae.config import Config
+from horae.errors import InvalidInputError, MissingExtraError, ServerError
+from horae.face.cli.where import Where
+
+if TYPE_CHECKING:
+    import httpx
+
+PREFIX = "/api/v1"
+PAGE = 1000
+"""How many items are asked for at once at most."""
+
+_SECONDS = 60
+_HINTS = {
+    "authentication": "give a token with --token, or set HORAE_TOKEN",
+    "schedule_not_found": "horae schedules list shows those that there are",
+    "calendar_not_found": "horae calendars list shows those that there are",
+    "run_not_found": "horae runs list SCHEDULE_ID shows those that there are",
+    "not_found": "the server may be of another version; horae --version is this one's",
+}
+
+
+def path(*parts: str) -> str:
+    """The path of a resource; ids may have any characters."""
+    return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+class Client:
+    """Asks the API. An answer that is an error is raised as :class:`~horae.errors.ServerError`."""
+
+    def __init__(self, asking: httpx.AsyncClient, place: str) -> None:
+        self._asking = asking
+        self._place = place
+
+    async def get(self, path: str, **query: object) -> Any:  # noqa: ANN401 - any JSON
+        return await self._ask("GET", path, query=query)
+
+    async def post(self, path: str, body: object = None, **query: object) -> Any:  # noqa: ANN401
+        return await self._ask("POST", path, {} if body is None else body, query)
+
+    async def put(self, path: str, body: object, **query: object) -> Any:  # noqa: ANN401
+        return await self._ask("PUT", path, body, query)
+
+    async def patch(self, path: str, body: object, **query: object) -> Any:  # noqa: ANN401
+        return await self._ask("PATCH", path, body, query)
+
+    async def delete(self, path: str, **query: object) -> None:
+        await self._ask("DELETE", path, query=query)
+
+    async def items(self, path: str, limit: int, **query: object) -> AsyncIterator[dict[str, Any]]:
+        """The items of a list, up to so many; the next page is asked for when it is needed."""
+        cursor = None
+        while limit > 0:
+            page = await self.get(path, limit=min(limit, PAGE), cursor=cursor, **query)
+            for item in page["items"]:
+                yield item
+            limit -= len(page["items"])
+            cursor = page.get("next")
+            if cursor is None:
+                return
+
+    async def _ask(
+        self, method: str, path: str, body: object = None, query: Mapping[str, object] | None = None
+    ) -> Any:  # noqa: ANN401
+        import httpx  # noqa: PLC0415 - whoever made this client has it
+
+        named = {key: _text(value) for key, value in (query or {}).items() if value is not None}
+        content = None if body is None else msgspec.json.encode(body)
+        headers = {} if content is None else {"Content-Type": "application/json"}
+        try:
+            answer = await self._asking.request(
+                method, PREFIX + path, params=named, content=content, headers=headers
+            )
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._unreachable(error) from None
+        if answer.status_code >= 300:
+            raise _refused(answer, self._place)
+        if not answer.content:
+            return None
+        try:
+            return msgspec.json.decode(answer.content)
+        except msgspec.DecodeError:
+            raise _no_horae(self._place, answer.status_code) from None
+
+    def _unreachable(self, error: Exception) -> ServerError:
+        reason = str(error) or type(error).__name__
+        return ServerError(
+            f"The server {self._place} cannot be reached: {reason}",
+            {"code": "unreachable", "url": self._place, "reason": reason},
+            hint="start it with horae serve, look at --url, or work on a database with --database",
+        )
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _refused(answer: httpx.Response, place: str) -> ServerError:
+    """What a problem+json says, in our words where a command line can be more helpful."""
+    try:
+        problem = msgspec.json.decode(answer.content)
+    except (msgspec.DecodeError, UnicodeError):
+        problem = None
+    if not isinstance(problem, dict) or "code" not in problem:
+        return _no_horae(place, answer.status_code)
+    code = str(problem["code"])
+    details = problem.get("details")
+    more = {"errors": problem["errors"]} if problem.get("errors") else {}
+    return ServerError(
+        str(problem.get("detail") or problem.get("title") or code),
+        {
+            "code": code,
+            "status": answer.status_code,
+            **(details if isinstance(details, dict) else {}),
+            **more,
+        },
+        hint=_HINTS.get(code) or problem.get("hint"),
+    )
+
+
+def _no_horae(place: str, status: int) -> ServerError:
+    return ServerError(
+        f"What answers at {place} is no Horae: it said {status}",
+        {"code": "no_horae", "url": place, "status": status},
+        hint="look at --url: it is the server's address, without /api",
+    )
+
+
+@asynccontextmanager
+async def connected(where: Where) -> AsyncIterator[Client]:
+    """A client of a server, or of the same application in this process on a database."""
+    where = where.resolved()
+    httpx = needed("httpx")
+    if where.url is None:
+        async with _in_process(where, httpx) as client:
+            yield client
+        return
+    headers = {"Authorization": f"Bearer {where.token}"} if where.token else {}
+    if not where.url.startswith(("http://", "https://")):
+        raise InvalidInputError(
+            "--url", f'is "{where.url}", which is no address', hint="such as http://127.0.0.1:8420"
+        )
+    try:
+        asking = httpx.AsyncClient(base_url=where.url.rstrip("/"), headers=headers, timeout=_SECONDS)
+    except (httpx.InvalidURL, ValueError) as error:
+        raise InvalidInputError("--url", f"cannot be read: {error}") from None
+    async with asking:
+        yield Client(asking, where.url)
+
+
+@asynccontextmanager
+async def _in_process(where: Where, httpx: Any) -> AsyncIterator[Client]:  # noqa: ANN401 - a module
+    from horae.app import App  # noqa: PLC0415 - the engine loads when it is asked for
+
+    needed("litestar")
+    service = importlib.import_module("horae.face.service")
+    # Who can open the database needs no token.
+    config = msgspec.structs.replace(
+        settings(where), host="127.0.0.1", jwt_secret="", jwt_jwks="", tls_client_ca=""
+    )
+    must_exist(config.database_url)
+    if config.database_url.startswith(("postgresql://", "postgres://")):
+        needed("asyncpg", "postgres")
+    app = App(config.database_url, config=config)
+    await app.open()
+    try:
+        transport = httpx.ASGITransport(app=service.make_service(app, config), raise_app_exceptions=False)
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://127.0.0.1", timeout=None
+        ) as asking:
+            yield Client(asking, config.database_url.rpartition("@")[2])
+    finally:
+        await app.close()
+
+
+def settings(where: Where) -> Config:
+    """What the environment says, and the database that the command names."""
+    config = Config.from_environment()
+    return config if where.database is None else msgspec.structs.replace(config, database_url=where.database)
+
+
+def must_exist(database: str) -> None:
+    """A command that asks about a file makes none."""
+    file = database.removeprefix("sqlite:///")
+    if file != database and file and not Path(file).exists():
+        raise InvalidInputError(
+            "the database", f"{file} does not exist",
+            hint="horae serve and horae migrate create it; or name another with --database, or a server with --url",
+        )  # fmt: skip
+
+
+def needed(module: str, extra: str = "service") -> Any:  # noqa: ANN401 - a module
+    """A module that may not be installed, and the part of Horae that brings it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError:
+        raise MissingExtraError(extra, module) from None

@@ -1,0 +1,56 @@
+"""``horae explain``: why a schedule did, or did not, run at a time."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from horae.face.cli.client import path
+from horae.face.cli.command import Session, command
+from horae.face.cli.options import ScheduleId
+from horae.face.cli.output import both, facts, printable, word
+from horae.face.cli.pictures import Json
+
+cli = typer.Typer(rich_markup_mode="rich", add_completion=False)
+
+
+@command(cli, "explain")
+async def explain(
+    session: Session,
+    schedule_id: ScheduleId,
+    time: Annotated[
+        str,
+        typer.Argument(
+            metavar="TIME", help="A time; without an offset it is in the schedule's zone.", show_default=False
+        ),
+    ],
+) -> None:
+    """Say why a schedule did or did not run at a time, or whether it will.
+
+    horae explain report 2026-03-08T09:00
+
+    horae explain report 2026-03-08T08:00:00Z --json
+    """
+    found = await session.client.get(path("schedules", schedule_id, "explain"), time=time)
+    session.show(found, lambda: _answer(found))
+
+
+def _answer(found: Json) -> RenderableType:
+    zone = found.get("timezone") or "UTC"
+    times = {
+        "time": "nominal", "fire time": "fire", "happens instead": "moved_to", "decided": "decided_at",
+        "the one before": "before", "the one after": "after",
+    }  # fmt: skip
+    shown = [(name, both(found.get(key), zone)) for name, key in times.items() if found.get(key)]
+    return Group(
+        Text(printable(str(found["sentence"])), style="bold"),
+        facts(
+            *shown,
+            ("status", word(found["status"]) if found.get("status") else None),
+            ("run id", found.get("run_id")),
+            ("by", found.get("by")),
+        ),
+    )

@@ -1,0 +1,49 @@
+"""``horae load``: how many starts each minute brings, over all schedules."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from horae.face.cli.command import Session, command
+from horae.face.cli.output import add, table, utc
+from horae.face.cli.pictures import Json
+
+WIDEST_BAR = 50
+cli = typer.Typer(rich_markup_mode="rich", add_completion=False)
+
+
+@command(cli, "load")
+async def load(
+    session: Session,
+    minutes: Annotated[int, typer.Option(min=1, help="How far to look ahead.")] = 60,
+    jitter: Annotated[
+        str | None,
+        typer.Option(metavar="SPAN", help="How it would be with this jitter everywhere.", show_default=False),
+    ] = None,
+) -> None:
+    """Show how many starts the next minutes bring, where the peaks are, and how jitter would flatten them.
+
+    horae load --minutes 120 --jitter 30s
+    """
+    found = await session.client.get("/load", minutes=minutes, jitter=jitter)
+    session.show(found, lambda: _chart(found))
+
+
+def _chart(found: Json) -> RenderableType:
+    """The minutes that have starts; a minute without any has no line."""
+    counted = found["minutes"]
+    if not counted:
+        return Text("Nothing starts in this time.", style="dim")
+    most = max(max(each["starts"], each.get("with_jitter") or 0) for each in counted)
+    with_jitter = any(each.get("with_jitter") is not None for each in counted)
+    shown = table("minute (UTC)", "starts>", *(["with jitter>"] if with_jitter else []), "")
+    for each in counted:
+        bar = Text("█" * max(1, each["starts"] * WIDEST_BAR // most) if each["starts"] else "", style="cyan")
+        more = [each.get("with_jitter") or 0] if with_jitter else []
+        add(shown, utc(each["minute"]), each["starts"], *more, bar)
+    cut = " Not all schedules were counted." if found.get("truncated") else ""
+    return Group(shown, Text(f"{found['total']} starts in all.{cut}", style="dim"))

@@ -1,0 +1,146 @@
+"""How commands answer: tables and colours for people, JSON for programs, and errors with what would have been right."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from horae.errors import HoraeError, InvalidCronExpressionError, StoreUnavailableError, UnknownTimezoneError
+from horae.face.table import offset_text
+from horae.spec import load_zone
+
+LONGEST_POINTED_AT = 200
+WIDTH = 120
+"""How wide tables are where no terminal says it."""
+
+COLOURS = {
+    "succeeded": "green", "running": "cyan", "starting": "cyan", "pending": "cyan", "failed": "red",
+    "timed_out": "red", "cancelled": "yellow", "terminated": "yellow", "skipped": "yellow", "missed": "yellow",
+    "dropped": "yellow", "paused": "yellow", "completed": "dim", "open": "cyan", "done": "green",
+    "ok": "green", "warn": "yellow", "fail": "bold red",
+}  # fmt: skip
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Where people read; colours only on a terminal."""
+    made = Console(stderr=stderr, highlight=False)
+    if not made.is_terminal:
+        made.width = WIDTH
+    return made
+
+
+def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON
+    """For programs: one JSON value on standard output."""
+    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def table(*columns: str) -> Table:
+    """A table without lines; a column whose name ends with ``>`` stands to the right."""
+    made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        made.add_column(column.removesuffix(">"), justify="right" if column.endswith(">") else "left")
+    return made
+
+
+def add(to: Table, *cells: object) -> None:
+    """Add a row whose texts are shown as they are: what others wrote is no markup, and moves no cursor."""
+    to.add_row(*(each if isinstance(each, Text) else Text(printable(_cell(each))) for each in cells))
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def facts(*rows: tuple[str, Any]) -> Table:
+    """Names and values, one below the other; what has no value is left out."""
+    made = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    made.add_column(style="dim", no_wrap=True)
+    made.add_column(overflow="fold")
+    for name, value in rows:
+        if value not in (None, "", [], {}):
+            made.add_row(name, value if isinstance(value, Text | Table) else Text(printable(str(value))))
+    return made
+
+
+def word(status: str) -> Text:
+    """A status in its colour."""
+    return Text(status, style=COLOURS.get(status, ""))
+
+
+def instant(text: str | None) -> datetime | None:
+    """A time of an answer."""
+    return None if text is None else datetime.fromisoformat(text).astimezone(UTC)
+
+
+def local(text: str | None, zone: str) -> str:
+    """A time of an answer as a clock in a zone shows it: ``Mon 2026-03-09 09:00:00 +01:00``."""
+    moment = instant(text)
+    if moment is None:
+        return ""
+    try:
+        offset = load_zone(zone).offset_at(int(moment.timestamp()))
+    except UnknownTimezoneError:  # a server may know zones that this machine does not
+        offset = 0
+    there = moment.astimezone(timezone(timedelta(seconds=offset)))
+    return f"{there:%a %Y-%m-%d %H:%M:%S} {offset_text(offset)}"
+
+
+def utc(text: str | None) -> Text:
+    """The same in UTC: ``2026-03-09 08:00:00Z``."""
+    moment = instant(text)
+    return Text("" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}Z", style="dim")
+
+
+def both(text: str | None, zone: str) -> Text:
+    """A time in a zone, and in UTC beside it."""
+    if text is None:
+        return Text("")
+    return Text.assemble(local(text, zone), "  ", utc(text))
+
+
+def report(error: HoraeError) -> None:
+    """An error as a sentence, with the characters that are wrong and what would have been right."""
+    if "--json" in sys.argv:
+        problem = {
+            "error": type(error).__name__, "message": error.message, "details": error.details, "hint": _hint(error),
+        }  # fmt: skip
+        typer.echo(json.dumps(problem, default=str), err=True)
+        return
+    screen = console(stderr=True)
+    screen.print(Text.assemble(("error: ", "bold red"), printable(error.message)), soft_wrap=True)
+    if isinstance(error, InvalidCronExpressionError) and 0 < error.length <= LONGEST_POINTED_AT:
+        screen.print(Text(f"  {printable(str(error.details['expression']))}"), soft_wrap=True)
+        screen.print("  " + " " * error.position + "^" * error.length, style="red", soft_wrap=True)
+    for fault in _faults(error):
+        screen.print(Text(f"  {printable(fault)}"), soft_wrap=True)
+    if hint := _hint(error):
+        screen.print(Text.assemble(("hint: ", "bold"), printable(hint)), soft_wrap=True)
+
+
+def _hint(error: HoraeError) -> str | None:
+    if isinstance(error, StoreUnavailableError):  # its own is for programs that go on
+        return "look at --database, or HORAE_DATABASE_URL; horae check says more"
+    return error.hint
+
+
+def _faults(error: HoraeError) -> list[str]:
+    """What a server said of single fields."""
+    found = error.details.get("errors")
+    if not isinstance(found, list):
+        return []
+    return [f"{each.get('path')}: {each.get('message')}" for each in found if isinstance(each, dict)]
+
+
+def printable(text: str) -> str:
+    """Text that a terminal can show: what would move the cursor or cannot be encoded becomes a mark."""
+    return "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
+    )

@@ -1,0 +1,244 @@
+"""What the API answers, as people read it: tables and panels. Pure: values in, something to print out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from horae.face.cli.output import add, both, facts, instant, local, printable, table, utc, word
+from horae.face.table import gap_text
+
+Json = dict[str, Any]
+_WIDEST_VALUE = 200
+
+
+def schedule_table(items: Sequence[Json], *, more: bool) -> RenderableType:
+    """Schedules, one a line, each with its next time in its own zone."""
+    if not items:
+        return Text("No schedules.", style="dim")
+    shown = table("id", "when", "state", "next time", "UTC", "action")
+    for each in items:
+        state = word(each["state"])
+        if each.get("attention"):
+            state.append(" !", style="bold red")
+        add(
+            shown, each["id"], each["sentence"], state, local(each["next_time"], each["timezone"]),
+            utc(each["next_time"]), each["action"]["name"],
+        )  # fmt: skip
+    return _with_more(shown, len(items), more=more)
+
+
+def schedule_panel(each: Json) -> RenderableType:
+    """A schedule with everything that is known of it."""
+    zone, info = each["timezone"], each.get("info") or {}
+    head = facts(
+        ("when", f"{each['sentence']}."),
+        ("state", _state(each, zone)),
+        (
+            "attention",
+            Text(printable(each["attention"]), style="bold red") if each.get("attention") else None,
+        ),
+        ("action", _action(each["action"])),
+        ("policies", _short(_unusual(each["policies"]))),
+        ("owner", each["owner"]),
+        ("tags", ", ".join(each["tags"])),
+        ("memo", _short(each["memo"])),
+        ("search attributes", _short(each["search_attributes"])),
+        ("spec", _short(each["spec"])),
+        ("token", each["token"]),
+        ("created", both(each["created_at"], zone)),
+        ("updated", both(each["updated_at"], zone)),
+    )
+    parts: list[RenderableType] = [head]
+    if info:
+        parts += _info(info, zone)
+    return Panel(Group(*parts), title=Text(printable(each["id"]), style="bold"), title_align="left")
+
+
+def _info(info: Json, zone: str) -> list[RenderableType]:
+    counts = ", ".join(f"{info[name]} {name}" for name in ("started", "skipped", "missed", "dropped"))
+    now = ", ".join(f"{info[name]} {name}" for name in ("running", "pending"))
+    parts: list[RenderableType] = [
+        facts(
+            ("so far", counts),
+            ("now", now),
+            ("last result", _short(info.get("last_result"))),
+            ("last failure", info.get("last_failure")),
+        )
+    ]
+    if info.get("next_times"):
+        times = table(f"next times ({zone})", "UTC")
+        for time in info["next_times"]:
+            add(times, local(time, zone), utc(time))
+        parts += [Text(), times]
+    if info.get("recent_runs"):
+        parts += [Text(), run_table(info["recent_runs"], zone, title="recent runs")]
+    return parts
+
+
+def _state(each: Json, zone: str) -> Text:
+    text = word(each["state"])
+    if each.get("note"):
+        text.append(f" – {printable(each['note'])}")
+    if each.get("paused_until"):
+        text.append(" until ").append_text(both(each["paused_until"], zone))
+    if each.get("skip_next"):
+        text.append(f", the next {each['skip_next']} are skipped")
+    if each.get("remaining_actions") is not None:
+        text.append(f", {each['remaining_actions']} starts left")
+    return text
+
+
+def _action(action: Json) -> str:
+    name: str = action["name"]
+    if request := action.get("http"):
+        name = f"{request.get('method', 'POST')} {request['url']}"
+    given = "" if action.get("input") is None else f" with {_short(action['input'])}"
+    return f"{name}{given}"
+
+
+def _unusual(policies: Json) -> Json:
+    """The policies that are not as they are by default: the others say nothing about this schedule."""
+    from horae.model import Policies  # noqa: PLC0415 - only here
+
+    usual = msgspec.to_builtins(msgspec.convert({}, Policies), builtin_types=())
+    every = {name: msgspec.to_builtins(getattr(Policies(), name)) for name in Policies.__struct_fields__}
+    return {name: value for name, value in policies.items() if value != (usual | every).get(name)}
+
+
+def run_table(items: Iterable[Json], zone: str, *, title: str | None = None) -> Table:
+    """Runs, newest first: which slot, what became of it, and why."""
+    shown = table(f"{title or 'slot'} ({zone})", "UTC", "status", "took>", "why", "run id")
+    for run in items:
+        add(
+            shown, local(run["nominal"], zone), utc(run["nominal"]), word(run["status"]), _took(run),
+            _why(run), Text(run["id"], style="dim"),
+        )  # fmt: skip
+    return shown
+
+
+def _why(run: Json) -> str:
+    said = [run.get("sentence") if run.get("reason") else "", run.get("failure") or "", run.get("note") or ""]
+    return "; ".join(each for each in said if each)
+
+
+def _took(run: Json) -> str:
+    start, end = instant(run.get("started_at")), instant(run.get("ended_at"))
+    if start is None or end is None:
+        return ""
+    span = end - start
+    return gap_text(span) if span.total_seconds() >= 1 else f"{int(span.total_seconds() * 1000)}ms"
+
+
+def run_panel(run: Json, zone: str) -> RenderableType:
+    """A run with its attempts."""
+    head = facts(
+        ("schedule", run["schedule_id"]),
+        ("status", word(run["status"])),
+        ("why", run.get("sentence")),
+        ("slot", both(run["nominal"], zone)),
+        ("fire time", both(run["fire"], zone)),
+        ("started", both(run["started_at"], zone)),
+        ("ended", both(run["ended_at"], zone)),
+        ("took", _took(run)),
+        ("origin", run["origin"]),
+        ("author", run.get("author")),
+        ("note", run.get("note")),
+        ("action", run["action"]),
+        ("action id", run["action_id"]),
+        ("key", run.get("key")),
+        ("attempt", run["attempt"]),
+        ("asked to", run.get("stop")),
+        ("input", _short(run.get("input"))),
+        ("result", _short(run.get("result"))),
+        ("failure", run.get("failure")),
+    )
+    parts: list[RenderableType] = [head]
+    if run.get("attempts"):
+        attempts = table("attempt>", f"started ({zone})", "UTC", "ended as", "failure")
+        for each in run["attempts"]:
+            started = each["started_at"]
+            add(
+                attempts, each["attempt"], local(started, zone), utc(started), each["reason"], each["failure"]
+            )
+        parts += [Text(), attempts]
+    return Panel(Group(*parts), title=Text(printable(run["id"]), style="bold"), title_align="left")
+
+
+def time_table(items: Sequence[Json], zone: str, ended: str | None) -> RenderableType:
+    """Times that a schedule matches; jitter moves when they fire."""
+    shown = table("#>", f"local time ({zone})", "UTC", "fires")
+    for number, each in enumerate(items, start=1):
+        moved = each["fire"] != each["nominal"]
+        add(
+            shown, number, local(each["nominal"], zone), utc(each["nominal"]), utc(each["fire"]) if moved else "on time"
+        )  # fmt: skip
+    return _with_end(shown, bool(items), ended)
+
+
+def preview_panel(answer: Json, zone: str) -> RenderableType:
+    """What a change adds and takes away."""
+    parts: list[RenderableType] = [Text(f"{answer['sentence']}.", style="bold")]
+    shown = table("", f"local time ({zone})", "UTC")
+    changes = [("-", "red", time) for time in answer["removed"]] + [
+        ("+", "green", time) for time in answer["added"]
+    ]
+    for sign, colour, time in sorted(changes, key=lambda change: change[2]):
+        shown.add_row(Text(sign, style=colour), Text(local(time, zone), style=colour), utc(time))
+    if changes:
+        parts.append(shown)
+    cut = ", and more beyond" if answer.get("truncated") else ""
+    parts.append(
+        Text(
+            f"{len(answer['added'])} added, {len(answer['removed'])} removed, {answer['kept']} kept{cut}.",
+            style="dim",
+        )
+    )
+    return Group(*parts)
+
+
+def upcoming_panel(answer: Json, zone: str) -> RenderableType:
+    """When a spec would fire."""
+    shown = table("#>", f"local time ({zone})", "UTC")
+    for number, time in enumerate(answer["times"], start=1):
+        add(shown, number, local(time, zone), utc(time))
+    sentence = Text(f"{answer['sentence']}.", style="bold")
+    return Group(sentence, _with_end(shown, bool(answer["times"]), answer.get("ended")))
+
+
+def backfill_table(items: Sequence[Json], zone: str) -> RenderableType:
+    """Backfills and how far they are."""
+    shown = table("id", f"from ({zone})", "to", "status", "made>", "of>", "overlap")
+    for each in items:
+        add(
+            shown, each["id"], local(each["start"], zone), local(each["end"], zone), word(each["status"]),
+            each["made"], each["total"], each["overlap"],
+        )  # fmt: skip
+    return shown
+
+
+def _with_end(shown: Table, any_times: bool, ended: str | None) -> RenderableType:  # noqa: FBT001
+    if ended is None:
+        return shown
+    end = Text(f"{'No more times' if any_times else 'Never'}: {printable(ended)}.", style="yellow")
+    return Group(shown, end) if any_times else end
+
+
+def _with_more(shown: Table, count: int, *, more: bool) -> RenderableType:
+    if not more:
+        return shown
+    return Group(shown, Text(f"The first {count}; there are more: --limit shows them.", style="dim"))
+
+
+def _short(value: object) -> str:
+    """JSON in a line."""
+    if value in (None, {}, []):
+        return ""
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= _WIDEST_VALUE else f"{text[:_WIDEST_VALUE]}…"

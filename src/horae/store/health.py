@@ -1,0 +1,116 @@
+"""A database looked at without changing it: whether it is there, its version, and what its commits are worth."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+
+from horae.errors import DatabaseUrlError, MissingExtraError, StoreUnavailableError
+from horae.model import Node
+from horae.store.queries import migrations, query
+
+_SYNCHRONOUS = {0: "OFF", 1: "NORMAL", 2: "FULL", 3: "EXTRA"}
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found."""
+
+    exists: bool = True
+    version: int = 0
+    """How many migrations it has taken; 0 is a database without Horae's tables."""
+    known: int
+    """How many migrations this program knows."""
+    durable: bool | None = None
+    """Whether a commit outlasts a power cut; ``None`` if that could not be asked yet."""
+    durability: str = ""
+    writable: bool = True
+    clock_off: int | None = None
+    """Milliseconds that the database's clock is ahead of this machine's; ``None`` if it has none of its own."""
+    nodes: tuple[Node, ...] = ()
+
+
+async def look_at(database: str, now: Callable[[], int]) -> Health:
+    """Look at a database; one that cannot be reached raises :class:`~horae.errors.StoreUnavailableError`."""
+    if database.startswith(("postgresql://", "postgres://")):
+        return await _look_at_postgres(database, now)
+    if database.startswith("sqlite:///") and len(database) > len("sqlite:///"):
+        return await _look_at_sqlite(database.removeprefix("sqlite:///"))
+    raise DatabaseUrlError(database)
+
+
+async def _look_at_sqlite(path: str) -> Health:
+    from horae.store.sqlite import SqliteStore  # noqa: PLC0415 - a driver loads when it is asked for
+
+    known = len(migrations("sqlite"))
+    if not Path(path).exists():
+        return Health(exists=False, known=known)
+    try:
+        version = _sqlite_version(path)
+    except sqlite3.Error as error:
+        raise StoreUnavailableError(f"{path}: {error}") from None
+    if version != known:  # to open it would migrate it
+        return Health(version=version, known=known)
+    store = SqliteStore(path)
+    try:
+        # As the engine's own connection has it: both are set when a file is opened.
+        journal, synchronous = await store.work(
+            lambda connection: (
+                connection.execute("PRAGMA journal_mode").fetchone()[0],
+                connection.execute("PRAGMA synchronous").fetchone()[0],
+            )
+        )
+        nodes = tuple(await store.nodes())
+    finally:
+        await store.close()
+    return Health(
+        version=version,
+        known=known,
+        durable=journal in {"wal", "delete", "truncate", "persist"} and synchronous >= 2,
+        durability=f"journal_mode {journal}, synchronous {_SYNCHRONOUS.get(synchronous, synchronous)}",
+        nodes=nodes,
+    )
+
+
+def _sqlite_version(path: str) -> int:
+    with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as connection:
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'horae'").fetchone():
+            return 0
+        return int(connection.execute(query("sqlite", "version")).fetchone()[0])
+
+
+async def _look_at_postgres(url: str, now: Callable[[], int]) -> Health:
+    try:
+        import asyncpg  # noqa: PLC0415 - an optional part
+    except ModuleNotFoundError:
+        raise MissingExtraError("postgres", "asyncpg") from None
+    from horae.store.rows import node_of  # noqa: PLC0415
+
+    try:
+        connection = await asyncpg.connect(url, timeout=10)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError, ValueError) as error:
+        raise StoreUnavailableError(str(error) or type(error).__name__) from None
+    try:
+        before = now()
+        time = await connection.fetchval(query("postgres", "time"))
+        clock_off = int(time) - (before + now()) // 2  # the answer took as long as the question
+        commit, fsync, pages, standby = await connection.fetchrow(query("postgres", "durability"))
+        known = len(migrations("postgres"))
+        installed = await connection.fetchval("SELECT to_regclass('horae')")
+        version = await connection.fetchval(query("postgres", "version")) if installed else 0
+        rows = await connection.fetch(query("postgres", "nodes")) if version == known else []
+    finally:
+        await connection.close(timeout=5)
+    return Health(
+        version=version,
+        known=known,
+        durable=commit in {"on", "remote_apply", "remote_write", "local"} and fsync == pages == "on",
+        durability=f"synchronous_commit {commit}, fsync {fsync}, full_page_writes {pages}",
+        writable=not standby,
+        clock_off=clock_off,
+        nodes=tuple(node_of(row, alive=row[5]) for row in rows),
+    )
