@@ -17,6 +17,7 @@ from horae.clock import Clock, SystemClock
 from horae.config import Config
 from horae.engine.engine import Engine
 from horae.engine.housekeeper import Report
+from horae.engine.watcher import Watcher
 from horae.errors import ClockOffError, DatabaseUrlError, NodeNameTakenError, StoreUnavailableError
 from horae.executor.function import ActionFunction, FunctionExecutor
 from horae.model import Node
@@ -79,6 +80,10 @@ class App:
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction of the app's database, for faces that keep something of their own in it."""
         return self._store.transaction()
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell somebody what happens, from now on."""
+        self.engine.watch(watcher)
 
     async def nodes(self) -> list[Node]:
         """The processes that drive this database, and what each can run."""

@@ -14,12 +14,13 @@ from collections.abc import Callable
 
 from horae.clock import Clock
 from horae.config import Config
-from horae.engine.generator import Generator
+from horae.engine.generator import Generator, Looked
 from horae.engine.housekeeper import Housekeeper, Report
 from horae.engine.invoker import Invoker, Start
+from horae.engine.watcher import Watcher, Watchers
 from horae.errors import NodeNameTakenError, StoreUnavailableError
 from horae.executor.function import FunctionExecutor
-from horae.model import Node, Reason, Timeouts
+from horae.model import Ended, Node, Outcome, Reason, Timeouts
 from horae.spec import TZDATA_VERSION
 from horae.store.port import Store
 
@@ -52,6 +53,7 @@ class Engine:
             False  # a commit was lost sight of: it may have claimed runs that were never launched
         )
         self._generating = True
+        self._watchers: Watchers | None = None
         limits = config.limits
         self._invoker = Invoker(executor, limits)
         self._generator = Generator(executor, self._invoker, limits, store.batch)
@@ -66,6 +68,14 @@ class Engine:
     def generating(self) -> bool:
         """Whether this node decides what is due; one with older time-zone data than another does not."""
         return self._generating
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell somebody what happens, from now on."""
+        if self._watchers is None:
+            self._watchers = Watchers(self._clock.monotonic)
+            self._housekeeper.watchers = self._watchers
+            self._store.watch = self._watchers.transaction
+        self._watchers.add(watcher)
 
     async def join(self, now: int) -> None:
         """Become a node, and take over what dead nodes left."""
@@ -119,6 +129,8 @@ class Engine:
         if not await self._store.renew(self._epoch):
             # Others may have taken our runs, so what we still do of them must not go on.
             self._executor.stop_all(Reason.CRASHED)
+            if self._watchers is not None:
+                self._watchers.tell(lambda each: each.lost_lease())
             await self.join(now)
             return Report()
         self._extend(begun)
@@ -126,18 +138,21 @@ class Engine:
             await self._announce(self._name, now)
         report = await self._housekeeper.step(now)
         self._generating = not report.outdated
+        if self._watchers is not None:
+            self._watchers.tell(lambda each: each.kept_house(report))
         return report
 
     async def step(self, now: int) -> int | None:
         """Decide everything that can be decided now. Returns when to step again, if nothing happens before."""
         self._executor.enforce()
         epoch = self._epoch
+        begun = 0.0 if self._watchers is None else self._clock.monotonic()
         ended = self._executor.ended()
         try:
             if self._doubtful:
                 await self._recover()
             async with self._store.transaction() as transaction:
-                await self._invoker.record(transaction, ended, now)
+                recorded = await self._invoker.record(transaction, ended, now)
                 looked = await self._generator.look(transaction, now, epoch, generating=self._generating)
                 stopping = await transaction.stopping(epoch)
                 wake = now if looked.more else await transaction.wake_at()
@@ -146,14 +161,38 @@ class Engine:
             raise
         self._executor.forget(len(ended))
         # It may have joined anew meanwhile, and then these claims are not its own any more.
-        self._invoker.launch(looked.starts, allowed=self.holds_lease and epoch == self._epoch)
+        allowed = self.holds_lease and epoch == self._epoch
+        self._invoker.launch(looked.starts, allowed=allowed)
         for run in stopping:
             self._executor.stop(run)
+        if self._watchers is not None:
+            self._tell_step(self._watchers, recorded, looked, now, begun, launched=allowed)
         if wake is not None and wake <= now and not looked.decided:
             wake = now + CROWDED if self._generating else None
         deadline = self._executor.next_deadline()
         moments = (wake, None if deadline is None else now + deadline)
         return min((at for at in moments if at is not None), default=None)
+
+    def _tell_step(
+        self,
+        watchers: Watchers,
+        recorded: list[tuple[Ended, Outcome]],
+        looked: Looked,
+        now: int,
+        begun: float,
+        *,
+        launched: bool,
+    ) -> None:
+        seconds = self._clock.monotonic() - begun
+        if recorded:
+            watchers.tell(lambda each: each.ended(recorded, now))
+        if looked.schedules:
+            decisions = [(schedule, looked.decisions[schedule.id]) for schedule in looked.schedules]
+            watchers.tell(lambda each: each.decided(decisions, now))
+        if looked.starts:
+            runs = [start.run for start in looked.starts]
+            watchers.tell(lambda each: each.claimed(runs, now + int(seconds * 1000), launched=launched))
+        watchers.tell(lambda each: each.stepped(seconds))
 
     async def _recover(self) -> None:
         """Launch what a commit claimed whose answer was lost: nobody else will, as long as this node lives."""
@@ -197,6 +236,8 @@ class Engine:
             self._extend(begun)
         ended = self._executor.ended()
         async with self._store.transaction() as transaction:
-            await self._invoker.record(transaction, ended, now)
+            recorded = await self._invoker.record(transaction, ended, now)
             await transaction.notify()
         self._executor.forget(len(ended))
+        if self._watchers is not None and recorded:
+            self._watchers.tell(lambda each: each.ended(recorded, now))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -23,6 +23,9 @@ class Looked(msgspec.Struct, frozen=True):
     starts: tuple[Start, ...] = ()
     decided: int = 0
     more: bool = False
+    schedules: Sequence[Schedule] = ()
+    """Those that something was decided for, as they were before."""
+    decisions: Mapping[str, Decision] = {}
 
 
 class Generator:
@@ -56,7 +59,7 @@ class Generator:
         claims = _Claims(self._executor, self._invoker, epoch, now)
         await self._write(transaction, found, runs, decisions, claims)
         starts = await _prepare(transaction, claims, schedules)
-        return Looked(starts, len(found), len(due) == self._batch)
+        return Looked(starts, len(found), len(due) == self._batch, found, decisions)
 
     async def _take_only(self, transaction: Transaction, now: int, epoch: int) -> Looked:
         """Claim what others released, and decide nothing: this node's time-zone data is not what theirs is."""

@@ -8,6 +8,7 @@ import msgspec
 
 from horae.config import Config
 from horae.engine.invoker import Invoker
+from horae.engine.watcher import Watchers
 from horae.model import Ended, Ending, Node, Policies, Retention, Schedule, Status
 from horae.spec import Spec
 from horae.store.port import Advance, Past, Store, Transaction
@@ -43,6 +44,7 @@ class Housekeeper:
         self._pruned_at: int | None = None
         self._prune_after = ""
         self._attended_at: int | None = None
+        self.watchers: Watchers | None = None
 
     async def step(self, now: int) -> Report:
         """One round."""
@@ -71,13 +73,15 @@ class Housekeeper:
         while True:
             async with self._store.transaction() as transaction:
                 lost = await transaction.claimed(dead, PAGE)
-                await self._invoker.record(
+                recorded = await self._invoker.record(
                     transaction,
                     [Ended(run=run, ending=Ending.CRASHED, failure="the process died") for run in lost],
                     now,
                 )
                 if lost:
                     await transaction.notify()
+            if self.watchers is not None and recorded:
+                self.watchers.tell(lambda each, ended=recorded: each.ended(ended, now))  # type: ignore[misc]
             rescued += len(lost)
             if len(lost) < PAGE:
                 break

@@ -53,10 +53,15 @@ class Invoker:
             else:
                 self._executor.refuse(start.run)
 
-    async def record(self, transaction: Transaction, ended: Sequence[Ended], now: int) -> None:
-        """Write how attempts ended; what waited behind them is then due, in the same transaction."""
+    async def record(
+        self, transaction: Transaction, ended: Sequence[Ended], now: int
+    ) -> list[tuple[Ended, Outcome]]:
+        """Write how attempts ended; what waited behind them is then due, in the same transaction.
+
+        Returns what was written: those whose claims still held, and what their ends meant.
+        """
         if not ended:
-            return
+            return []
         ids = {each.run.schedule_id for each in ended}
         await transaction.lock(ids)
         troubled = [each for each in ended if each.ending is not Ending.RETURNED]
@@ -79,6 +84,7 @@ class Invoker:
         )
         await transaction.advance(_paused_by_failure(judged, schedules, now))
         await transaction.look_behind(ids, now)
+        return judged
 
     async def _schedules(self, transaction: Transaction, ended: list[Ended]) -> dict[str, Schedule]:
         if not ended:

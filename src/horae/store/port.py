@@ -7,9 +7,10 @@ here; the names are the same in every dialect.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -412,9 +413,35 @@ def _backfill_row(backfill: Backfill) -> dict[str, Any]:
     return fields(backfill) | {"input": optional_json(backfill.input)}
 
 
+S = TypeVar("S", bound="Store")
+
+
+def watched(
+    begin: Callable[[S], AsyncIterator[Transaction]],
+) -> Callable[[S], AbstractAsyncContextManager[Transaction]]:
+    """A way to begin a transaction, with whoever watches the store around it; it costs nothing when nobody does."""
+    plain = asynccontextmanager(begin)
+
+    @asynccontextmanager
+    async def around(
+        store: S, watch: Callable[[], AbstractContextManager[None]]
+    ) -> AsyncIterator[Transaction]:
+        with watch():
+            async with plain(store) as transaction:
+                yield transaction
+
+    @wraps(begin)
+    def transaction(store: S) -> AbstractAsyncContextManager[Transaction]:
+        return plain(store) if store.watch is None else around(store, store.watch)
+
+    return transaction
+
+
 class Store(ABC):
     """A database. It is opened once, and closed."""
 
+    watch: Callable[[], AbstractContextManager[None]] | None = None
+    """What is put around every transaction, if somebody wants to know how long they take."""
     lease: float | None = None
     """How many seconds a node lives without renewing; ``None`` if its life needs no renewing."""
     batch: int = 1000

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
-from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any
 
@@ -14,7 +13,7 @@ import asyncpg
 
 from horae.errors import ClockOffError, DatabaseVersionError, StoreUnavailableError
 from horae.model import Node, Schedule
-from horae.store.port import Store, Transaction
+from horae.store.port import Store, Transaction, watched
 from horae.store.queries import migrations, query
 from horae.store.rows import Row, node_of, schedule_of, to_json
 
@@ -116,13 +115,13 @@ class PostgresStore(Store):
                 finally:
                     await connection.close(timeout=1)
 
-    @asynccontextmanager
+    @watched
     async def transaction(self) -> AsyncIterator[Transaction]:
         with _as_unavailable():
             async with self._opened().acquire(timeout=30) as connection, connection.transaction():
                 yield PostgresTransaction(connection)
 
-    @asynccontextmanager
+    @watched
     async def reading(self) -> AsyncIterator[Transaction]:
         """A snapshot: everything is read as it was at one moment."""
         with _as_unavailable():

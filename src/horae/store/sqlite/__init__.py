@@ -9,13 +9,12 @@ import os
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from horae.errors import DatabaseVersionError, StoreUnavailableError
 from horae.model import Node
-from horae.store.port import Store, Transaction
+from horae.store.port import Store, Transaction, watched
 from horae.store.queries import migrations, query
 from horae.store.rows import Row, fields, node_of, to_json
 
@@ -88,7 +87,7 @@ class SqliteStore(Store):
             self._connection = connection
         return self._connection
 
-    @asynccontextmanager
+    @watched
     async def transaction(self) -> AsyncIterator[Transaction]:
         async with self._lock:
             try:
@@ -105,7 +104,7 @@ class SqliteStore(Store):
                     await self.work(lambda connection: connection.execute("ROLLBACK"))
                 raise
 
-    @asynccontextmanager
+    @watched
     async def reading(self) -> AsyncIterator[Transaction]:
         """A snapshot on a connection of its own: in WAL no reader waits for a writer, nor a writer for a reader."""
         if self._thread is None:  # in memory there is one connection, and a simulation has one order of events

@@ -1,0 +1,78 @@
+"""What happened, told to whoever watches, once it is durable. While nobody does, nothing is gathered."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from horae.model import Ended, Outcome, Run, Schedule
+from horae.policy.ledger import Decision
+
+if TYPE_CHECKING:
+    from horae.engine.housekeeper import Report
+
+_log = logging.getLogger("horae")
+
+
+class Watcher:
+    """Somebody who wants to know. Derive from it, and say what you want to know; the rest does nothing.
+
+    Called in the event loop, between two steps: be quick, and leave what takes time to somebody else.
+    """
+
+    def decided(self, decisions: Sequence[tuple[Schedule, Decision]], now: int) -> None:
+        """What was decided for some schedules, each as it was before."""
+
+    def claimed(self, runs: Sequence[Run], at: int, *, launched: bool) -> None:
+        """This node took runs at an instant, and launched them; or it did not, because its lease may be over."""
+
+    def ended(self, ended: Sequence[tuple[Ended, Outcome]], now: int) -> None:
+        """How attempts of this node ended, and those that dead nodes left; and what that meant for their runs."""
+
+    def stepped(self, seconds: float) -> None:
+        """How long it took to read, decide and write."""
+
+    def stored(self, seconds: float, error: BaseException | None) -> None:
+        """How long a transaction took, whoever made it, and what ended it early."""
+
+    def kept_house(self, report: Report) -> None:
+        """What a round of housekeeping did."""
+
+    def lost_lease(self) -> None:
+        """This node was late with its sign of life: others have taken its runs, and it joins anew."""
+
+
+class Watchers:
+    """All who watch. What one of them raises is logged, and nothing else."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._all: list[Watcher] = []
+
+    def add(self, watcher: Watcher) -> None:
+        """One more."""
+        self._all.append(watcher)
+
+    def tell(self, what: Callable[[Watcher], None]) -> None:
+        """Tell all of them something."""
+        for watcher in self._all:
+            try:
+                what(watcher)
+            except Exception:
+                _log.exception("somebody who watches failed, and time goes on")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Around a transaction: how long it took, and how it ended."""
+        begun = self._monotonic()
+        error: BaseException | None = None
+        try:
+            yield
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            seconds = self._monotonic() - begun
+            self.tell(lambda each: each.stored(seconds, error))

@@ -1,0 +1,206 @@
+"""Whoever watches is told what happened, once it is durable, and cannot stop it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from horae import App, Config, Context, NotStartedError, Overlap, Policies, RetryPolicy
+from horae.engine.housekeeper import Report
+from horae.engine.watcher import Watcher
+from horae.errors import ClockOffError, StoreUnavailableError
+from horae.model import Ended, Ending, Outcome, Reason, Run, Schedule, Status
+from horae.policy.ledger import Decision
+from horae.testing import TimeMachine
+from tests.conftest import Programs, kill, wait_for
+
+START = datetime(2026, 3, 2, tzinfo=UTC)
+
+
+class Notes(Watcher):
+    """Writes down everything."""
+
+    def __init__(self) -> None:
+        self.decisions: list[tuple[Schedule, Decision]] = []
+        self.launched: list[tuple[Run, int]] = []
+        self.withheld: list[Run] = []
+        self.ends: list[tuple[Ended, Outcome]] = []
+        self.steps: list[float] = []
+        self.transactions: list[BaseException | None] = []
+        self.reports: list[Report] = []
+        self.lost = 0
+
+    def decided(self, decisions: Sequence[tuple[Schedule, Decision]], now: int) -> None:
+        self.decisions += decisions
+
+    def claimed(self, runs: Sequence[Run], at: int, *, launched: bool) -> None:
+        if launched:
+            self.launched += [(run, at) for run in runs]
+        else:
+            self.withheld += runs
+
+    def ended(self, ended: Sequence[tuple[Ended, Outcome]], now: int) -> None:
+        self.ends += ended
+
+    def stepped(self, seconds: float) -> None:
+        self.steps.append(seconds)
+
+    def stored(self, seconds: float, error: BaseException | None) -> None:
+        assert seconds >= 0
+        self.transactions.append(error)
+
+    def kept_house(self, report: Report) -> None:
+        self.reports.append(report)
+
+    def lost_lease(self) -> None:
+        self.lost += 1
+
+
+@pytest.mark.contract("CRON-17")
+async def test_what_becomes_of_slots_is_told():
+    async with TimeMachine(START) as tm:
+        notes = Notes()
+        tm.app.watch(notes)
+
+        @tm.app.action("slow")
+        async def slow(context: Context) -> None:
+            await tm.sleep(90)
+
+        await tm.app.schedules.create("s", "* * * * *", action="slow")
+        await tm.advance(minutes=4, seconds=1)
+    launched = [
+        (run.nominal - START.timestamp(), at - run.fire_at, run.attempt) for run, at in notes.launched
+    ]
+    assert launched == [(60, 0, 1), (180, 0, 1)]
+    passed = [each for _, decision in notes.decisions for each in decision.passed]
+    assert [(each.first - START.timestamp(), each.reason) for each in passed] == [
+        (120, Reason.OVERLAP),
+        (240, Reason.OVERLAP),
+    ]
+    assert {schedule.id for schedule, _ in notes.decisions} == {"s"}
+    assert [(each.ending, outcome.status) for each, outcome in notes.ends] == [
+        (Ending.RETURNED, Status.SUCCEEDED)
+    ]
+    assert notes.steps
+    assert set(notes.transactions) == {None}
+    assert notes.reports
+
+
+async def test_ends_are_told_with_what_they_meant():
+    async with TimeMachine(START) as tm:
+        notes = Notes()
+        tm.app.watch(notes)
+
+        @tm.app.action("fails")
+        async def fails(context: Context) -> None:
+            raise RuntimeError("no")
+
+        @tm.app.action("refuses")
+        async def refuses(context: Context) -> None:
+            raise NotStartedError("not now", permanent=True)
+
+        policies = Policies(retry=RetryPolicy(attempts=2))
+        await tm.app.schedules.create("f", "0 1 * * *", action="fails", policies=policies)
+        await tm.app.schedules.create("r", "0 1 * * *", action="refuses", policies=policies)
+        await tm.advance(hours=2)
+    told = {
+        name: [(each.ending, outcome.status) for each, outcome in notes.ends if each.run.schedule_id == name]
+        for name in ("f", "r")
+    }
+    assert told == {
+        "f": [(Ending.RAISED, Status.PENDING), (Ending.RAISED, Status.FAILED)],
+        "r": [(Ending.REFUSED, Status.DROPPED)],
+    }
+
+
+async def test_one_who_fails_stops_neither_time_nor_the_others(caplog: pytest.LogCaptureFixture):
+    class Clumsy(Watcher):
+        def claimed(self, runs: Sequence[Run], at: int, *, launched: bool) -> None:
+            raise RuntimeError("oops")
+
+    async with TimeMachine(START) as tm:
+        notes = Notes()
+        tm.app.watch(Clumsy())
+        tm.app.watch(notes)
+        tm.app.executor.register("noop", noop)
+        await tm.app.schedules.create("s", "0 1 * * *", action="noop")
+        await tm.advance(hours=2)
+    assert len(notes.launched) == 1
+    assert "oops" in caplog.text
+
+
+async def noop(context: Context) -> None:
+    pass
+
+
+async def test_what_is_withheld_when_the_lease_may_be_over(postgres: str):
+    notes = Notes()
+    async with App(postgres, config=Config(lease_ms=6000)) as app:
+        app.watch(notes)
+        app.executor.register("noop", noop)
+        await app.schedules.create("s", "0 0 1 1 *", action="noop")
+        await app.schedules.trigger("s", overlap=Overlap.ALLOW_ALL)
+        app.engine._lease_until = 0.0
+        await app.engine.step(app.now())
+        assert [run.schedule_id for run in notes.withheld] == ["s"]
+        assert notes.launched == []
+        await app.engine.step(app.now())
+        unlaunched = [(each.ending, outcome.status) for each, outcome in notes.ends]
+        assert unlaunched == [(Ending.UNLAUNCHED, Status.PENDING)]
+
+
+async def test_a_lost_lease_is_told(postgres: str):
+    notes = Notes()
+    async with App(postgres) as app:
+        app.watch(notes)
+        await app._store.bury([app.engine.epoch])  # others took it for dead
+        await app.engine.keep_house(app.now())
+        assert notes.lost == 1
+
+
+async def test_a_clock_that_is_off_and_a_store_that_is_away_are_told(postgres: str):
+    notes = Notes()
+    async with App(postgres) as app:
+        app.watch(notes)
+        app.executor.register("noop", noop)
+        await app.schedules.create("s", "* * * * *", action="noop")
+        with pytest.raises(ClockOffError):
+            await app.engine.step(app.now() + 120_000)
+        assert isinstance(notes.transactions[-1], ClockOffError)
+        await app._store.close()
+        with pytest.raises(StoreUnavailableError):
+            await app.engine.step(app.now())
+        assert isinstance(notes.transactions[-1], StoreUnavailableError)
+        await app._store.open(app.wake)
+
+
+async def test_what_dead_nodes_left_is_told(programs: Programs, tmp_path: Path):
+    process = programs.start(seconds=60, schedules=3)
+    wait_for(lambda: programs.lines() >= 3)
+    kill(process)
+    notes = Notes()
+    app = App(f"sqlite:///{tmp_path / 'horae.db'}", config=Config(drain_ms=0))
+    app.watch(notes)
+    async with app:
+        pass
+    assert [report.rescued for report in notes.reports] == [3]
+    assert {(each.ending, outcome.reason) for each, outcome in notes.ends} == {
+        (Ending.CRASHED, Reason.CRASHED)
+    }
+
+
+async def test_while_nobody_watches_nothing_is_gathered(tmp_path: Path):
+    def refuse(*_: Any) -> None:
+        raise AssertionError("nobody wants to know")
+
+    async with TimeMachine(START) as tm:
+        tm.app.engine._tell_step = refuse  # type: ignore[method-assign,assignment]
+        tm.app.executor.register("noop", noop)
+        await tm.app.schedules.create("s", "0 * * * *", action="noop")
+        await tm.advance(hours=3)
+        assert tm.app._store.watch is None
+        assert len(await tm.app.runs.list("s")) == 3
