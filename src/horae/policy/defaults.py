@@ -11,10 +11,14 @@ from horae.model import (
     OnResume,
     Overlap,
     Policies,
+    Reason,
     RetryPolicy,
     Status,
+    Timeouts,
     WhenFull,
 )
+
+HOUR = 60 * 60 * 1000
 
 SCHEDULES = Policies()
 """The schedules' own face: everything is made up, a finished schedule is kept for a week."""
@@ -50,7 +54,10 @@ def declarative(retry_delay: int) -> Policies:
 
 
 def registrar(overlap: Overlap, catch_up: CatchUp, grace: int, lookahead: int) -> Policies:
-    """Schedules of the registrar: a queue loses no tick, and lateness is judged when a tick falls due."""
+    """Schedules of the registrar: a queue loses no tick, and lateness is judged when a tick falls due.
+
+    A run ends after an hour if it does not by itself, so that ``skip`` and ``queue`` block nothing for ever.
+    """
     return Policies(
         overlap=overlap,
         catch_up=CatchUpPolicy(mode=catch_up, grace=grace, spread=lookahead),
@@ -58,6 +65,7 @@ def registrar(overlap: Overlap, catch_up: CatchUp, grace: int, lookahead: int) -
         start_attempts=3,
         when_full=WhenFull.WAIT,
         expire_waiting=False,
+        timeouts=Timeouts(run=HOUR),
         keep_finished=None,
     )
 
@@ -76,6 +84,14 @@ REGISTRAR_SHOWS: dict[Status, str] = {
     Status.DROPPED: "SKIPPED",
 }
 """A run's status in the words of the registrar."""
+
+
+def registrar_shows(status: Status, reason: str) -> str:
+    """A run in the words of the registrar: one that could not be launched has failed, whereas others that were dropped were skipped."""
+    if status is Status.DROPPED and reason == Reason.NOT_STARTED:
+        return "FAILED"
+    return REGISTRAR_SHOWS[status]
+
 
 GRANTS_SHOW: dict[Status, str] = {
     Status.PENDING: "pending",

@@ -1,0 +1,104 @@
+"""The seam between ticks and workflows: the action ``workflow``, which has a launcher start what a tick is for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable
+from datetime import datetime
+from typing import Any, Protocol
+
+import msgspec
+
+from horae.app import App
+from horae.errors import NotStartedError
+from horae.executor.function import ActionFunction, Context, _call
+from horae.model import Action
+
+WORKFLOW = "workflow"
+"""The name of the action that schedules of the registrar have."""
+
+
+class Workflow(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tick starts: the input of the action ``workflow``."""
+
+    workflow_id: str
+    version: int
+    user_id: str
+
+
+class RunLauncher(Protocol):
+    """Starts the run of a tick, once for each key however often it is asked; a plain method or a coroutine.
+
+    ``False`` is final: there is no such workflow. An exception is tried again, three times in all.
+    """
+
+    def start(
+        self, workflow_id: str, version: int, user_id: str, scheduled_for: datetime, idempotency_key: str
+    ) -> bool | Awaitable[bool]: ...
+
+
+def workflow_of(action: Action) -> Workflow | None:
+    """What a schedule starts; ``None`` if it was not made for a workflow."""
+    if action.name != WORKFLOW:
+        return None
+    try:
+        return msgspec.convert(action.input, Workflow)
+    except msgspec.ValidationError:
+        return None
+
+
+def register(app: App, launcher: RunLauncher | None) -> None:
+    """Let the app's ticks start workflows: through a launcher, or as actions of this program."""
+    if launcher is not None:
+        app.action(WORKFLOW)(_through(launcher))
+    elif not app.executor.knows(WORKFLOW):
+        app.action(WORKFLOW)(_here(app))
+
+
+def _through(launcher: RunLauncher) -> ActionFunction:
+    """The action that has a launcher start a workflow. What it raises is a launch that failed, not a run that did."""
+
+    async def start(context: Context) -> None:
+        workflow = _wanted(context)
+        try:
+            started = launcher.start(
+                workflow.workflow_id, workflow.version, workflow.user_id, context.nominal, context.key
+            )
+            if inspect.isawaitable(started):
+                started = await started
+        except NotStartedError:
+            raise
+        except Exception as error:
+            raise NotStartedError(f"the launcher failed: {type(error).__name__}: {error}") from error
+        if not started:
+            raise _missing(workflow)
+
+    return start
+
+
+def _here(app: App) -> ActionFunction:
+    """The action that runs, as the workflow, the action of this program that has its name."""
+
+    async def run(context: Context) -> Any:  # noqa: ANN401 - any JSON
+        workflow = _wanted(context)
+        function, waits = app.executor._actions.get(workflow.workflow_id, (run, True))  # noqa: SLF001 - it has no other word for it
+        if function is run:  # there is none, or it is this one
+            raise _missing(workflow)
+        return await _call(function, context, threaded=not waits)
+
+    return run
+
+
+def _wanted(context: Context) -> Workflow:
+    workflow = workflow_of(Action(name=WORKFLOW, input=context.input))
+    if workflow is None:
+        raise NotStartedError(
+            f'the input of "{context.schedule_id}" names no workflow_id, version and user_id', permanent=True
+        )
+    return workflow
+
+
+def _missing(workflow: Workflow) -> NotStartedError:
+    return NotStartedError(
+        f'there is no workflow "{workflow.workflow_id}" of version {workflow.version}', permanent=True
+    )

@@ -1,0 +1,140 @@
+"""The registrar: schedules for workflows, as another thin face on the schedules that all faces show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from horae.app import App, NewSchedule
+from horae.app.schedules import Edit
+from horae.config import Config
+from horae.errors import (
+    InvalidInputError,
+    PermissionDeniedError,
+    ScheduleExistsError,
+    ScheduleNotFoundError,
+)
+from horae.face.registrar.launching import WORKFLOW, RunLauncher, register
+from horae.face.registrar.request import ScheduleInput, derived_id, policies_of, read_input, spec_of
+from horae.face.registrar.shown import (
+    CRON_TEXT,
+    LedgerRow,
+    Registered,
+    Upserted,
+    ledger,
+    next_run_at,
+    shown,
+    specs_of,
+)
+from horae.model import Schedule
+from horae.spec import Spec
+
+TAG = "registrar"
+"""The tag of the schedules that the registrar made."""
+
+MOST_RUNS = 1000
+
+
+class Registrar:
+    """Registers schedules for workflows, and shows them.
+
+    With an ``owner``, only his schedules are there. The app's ticks start workflows through the ``launcher``; without one, a
+    workflow is the action of this program that has its id as name.
+    """
+
+    def __init__(self, app: App, launcher: RunLauncher | None = None, owner: str | None = None) -> None:
+        self._app = app
+        self._owner = owner
+        mine = app if owner is None else app.owned_by(owner)
+        self._schedules = mine.schedules
+        self._runs = mine.runs
+        register(app, launcher)
+
+    async def upsert_schedule(
+        self, given: ScheduleInput | Mapping[str, Any], *, trigger_id: str | None = None
+    ) -> Upserted:
+        """Register a schedule, or change the one of its id: it stays paused if it is, and its next time stays unless the
+        expression, the zone or the window changed. ``trigger_id`` names the trigger of a workflow that it comes from.
+        """
+        read = read_input(given)
+        if self._owner is not None and read.user_id != self._owner:
+            raise PermissionDeniedError(f'The user_id is "{read.user_id}", and not "{self._owner}"')
+        new = _new(read, trigger_id, self._app.config)
+        try:
+            return _upserted(await self._put(new, read))
+        except ScheduleExistsError:
+            # It is another user's; or somebody registered it just now, and then it is there to be changed.
+            return _upserted(await self._put(new, read))
+
+    async def _put(self, new: NewSchedule, read: ScheduleInput) -> Schedule:
+        try:
+            return await self._schedules.edit(new.id, lambda old: _edit(old, new, read, self._app.config))
+        except ScheduleNotFoundError:
+            return (await self._schedules.create_many([new]))[0]
+
+    async def _find(self, schedule_id: str) -> Schedule | None:
+        try:
+            return await self._schedules.get(schedule_id)
+        except ScheduleNotFoundError:
+            return None
+
+    async def pause_schedule(self, schedule_id: str, paused: bool) -> None:  # noqa: FBT001 - the call has it so
+        """Stop ticks at once, or go on: from the next tick ahead under ``none``, by the catch-up policy otherwise."""
+        if paused:
+            await self._schedules.pause(schedule_id)
+        else:
+            await self._schedules.resume(schedule_id)
+
+    async def delete_schedule(self, schedule_id: str) -> None:
+        """Remove a schedule; its ledger stays."""
+        await self._schedules.delete(schedule_id)
+
+    async def get_schedule(self, schedule_id: str) -> Registered:
+        """A schedule with every field, and its next fire times."""
+        return shown(await self._schedules.get(schedule_id), self._app.now())
+
+    async def runs(self, schedule_id: str, limit: int = 20) -> list[LedgerRow]:
+        """What became of the latest ticks, newest first; for who sees all, also of a schedule that was deleted."""
+        if not 1 <= limit <= MOST_RUNS:
+            raise InvalidInputError("limit", f"must be from 1 to {MOST_RUNS}, and is {limit}")
+        schedule = await self._find(schedule_id)
+        if schedule is None and self._owner is not None:
+            raise ScheduleNotFoundError(schedule_id)
+        runs = await self._runs.list(schedule_id, limit)
+        passed = await self._runs.passed_over(schedule_id, limit)
+        if schedule is None and not runs and not passed:
+            raise ScheduleNotFoundError(schedule_id)
+        versions = await self._schedules.versions(schedule_id, MOST_RUNS) if passed else []
+        return ledger(runs, passed, specs_of(schedule, versions), limit)
+
+
+def _new(read: ScheduleInput, trigger_id: str | None, config: Config) -> NewSchedule:
+    """What is stored for an input, if nothing is yet."""
+    return NewSchedule(
+        id=read.schedule_id or derived_id(read, trigger_id),
+        spec=spec_of(read, config),
+        action=WORKFLOW,
+        input={"workflow_id": read.workflow_id, "version": read.version, "user_id": read.user_id},
+        policies=policies_of(read, config),
+        owner=read.user_id,
+        tags=(TAG,),
+        memo={CRON_TEXT: read.cron_expr},
+    )
+
+
+def _edit(old: Schedule, new: NewSchedule, read: ScheduleInput, config: Config) -> Edit:
+    """What an input changes about the schedule that is there; its pause, its cursor and the rest stay."""
+    if old.owner != read.user_id:
+        raise ScheduleExistsError(old.id)
+    return Edit(
+        spec=new.spec,
+        action=new.action,
+        input=new.input,
+        policies=policies_of(read, config, old.policies if TAG in old.tags else None),
+        tags=tuple(dict.fromkeys((*old.tags, TAG))),
+        memo={**old.memo, **new.memo},
+    )
+
+
+def _upserted(schedule: Schedule) -> Upserted:
+    return Upserted(schedule_id=schedule.id, next_run_at=next_run_at(schedule, Spec.parse(schedule.spec)))

@@ -1,0 +1,155 @@
+"""What the registrar is asked to register: read, checked field by field, and turned into a spec and policies. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from horae.config import Config
+from horae.errors import InvalidInputError, InvalidSpecError, LimitExceededError
+from horae.model import CatchUp, Overlap, Policies
+from horae.policy import defaults
+from horae.spec import Spec, installed_zones
+
+LONGEST = {"schedule_id": 500, "workflow_id": 500, "user_id": 200}
+"""How many characters a name has at most."""
+LARGEST_VERSION = 2**53 - 1
+RESERVED = frozenset({"pause", "upsert"})
+"""Ids that are words of the HTTP interface."""
+
+T = TypeVar("T")
+OverlapPolicy = Literal["allow", "skip", "queue"]
+CatchupPolicy = Literal["none", "fire_immediately", "spread"]
+
+OVERLAPS = {"allow": Overlap.ALLOW_ALL, "skip": Overlap.SKIP, "queue": Overlap.BUFFER_ALL}
+"""The registrar's words for overlap policies."""
+
+CATCH_UPS = {"none": CatchUp.NONE, "fire_immediately": CatchUp.ALL, "spread": CatchUp.SPREAD}
+"""The registrar's words for catch-up policies."""
+
+_ELEMENTS = {"crons": "cron_expr", "jitter": "jitter_ms"}
+_FIELD_IN_MESSAGE = re.compile(r"field `([^`]{1,100})`")
+
+
+class ScheduleInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A schedule to be registered. What is left out has the default that the settings name."""
+
+    schedule_id: str | None = None
+    """Without one it is derived from the workflow, the user, the expression and the zone."""
+    workflow_id: str
+    version: int
+    user_id: str
+    cron_expr: str
+    """Five fields, or six with the seconds first."""
+    timezone: str
+    """An IANA name, such as ``America/New_York``."""
+    start_at: datetime | None = None
+    """The window begins here, and includes it. A time without an offset is meant in the schedule's zone."""
+    end_at: datetime | None = None
+    """The window ends here, and includes it."""
+    jitter_ms: int | None = None
+    overlap_policy: OverlapPolicy | None = None
+    catchup_policy: CatchupPolicy | None = None
+
+
+class PauseInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which schedule is to stop, or to go on."""
+
+    schedule_id: str
+    paused: bool
+
+
+def convert(given: object, kind: type[T]) -> T:
+    """An input of the right shape; what is not is an error that names the field."""
+    try:
+        return msgspec.convert(given, kind)
+    except msgspec.ValidationError as error:
+        reason, _, path = str(error).partition(" - at `$.")
+        named = _FIELD_IN_MESSAGE.search(reason)
+        field = path.rstrip("`") or (named[1] if named else "input")
+        raise InvalidInputError(field, f"cannot be taken: {reason}") from None
+
+
+def read_input(given: ScheduleInput | Mapping[str, Any]) -> ScheduleInput:
+    """An input whose texts and numbers can be."""
+    values = msgspec.structs.asdict(given) if isinstance(given, ScheduleInput) else given
+    read = convert(values, ScheduleInput)
+    for name in LONGEST:
+        _check_name(name, getattr(read, name))
+    if read.schedule_id in RESERVED:
+        raise InvalidInputError("schedule_id", f"is reserved: {read.schedule_id!r}", hint="choose another id")
+    if not 0 <= read.version <= LARGEST_VERSION:
+        raise InvalidInputError("version", f"must be from 0 to {LARGEST_VERSION}, and is {read.version}")
+    if read.cron_expr.lstrip().startswith("@"):
+        raise InvalidInputError(
+            "cron_expr",
+            f"is no five or six fields: {read.cron_expr[:40]!r}",
+            hint="write the fields: @daily is 0 0 * * *",
+        )
+    return read
+
+
+def _check_name(field: str, value: str | None) -> None:
+    if value is None:
+        return
+    if not 1 <= len(value) <= LONGEST[field]:
+        raise InvalidInputError(field, f"must be a text of 1 to {LONGEST[field]} characters")
+    if not value.isprintable():
+        raise InvalidInputError(field, f"has a character that cannot be shown: {value[:100]!r}")
+
+
+def derived_id(read: ScheduleInput, trigger_id: str | None) -> str:
+    """The id of a schedule that was given none: the same for every version, so that deploying twice is an upsert."""
+    origin = ["trigger", trigger_id] if trigger_id else ["cron", *read.cron_expr.split(), read.timezone]
+    name = msgspec.json.encode([read.workflow_id, read.user_id, *origin])
+    return f"cron-{sha256(name).hexdigest()[:32]}"
+
+
+def spec_of(read: ScheduleInput, config: Config) -> Spec:
+    """When the schedule fires; what is wrong is said in the words of the input."""
+    document = {
+        "crons": [read.cron_expr],
+        "dialect": "unix",
+        "timezone": read.timezone,
+        "start_at": None if read.start_at is None else read.start_at.isoformat(),
+        "end_at": None if read.end_at is None else read.end_at.isoformat(),
+        "jitter": {"span": jitter_of(read, config) // 1000, "centred": True},
+    }
+    try:
+        return Spec.parse(document, zones=config.timezones or installed_zones())
+    except InvalidSpecError as error:
+        element = str(error.details["element"]).partition("[")[0]
+        field = _ELEMENTS.get(element, element)
+        raise InvalidInputError(
+            field, f"cannot be taken: {error.details['reason']}", hint=error.hint
+        ) from error
+
+
+def jitter_of(read: ScheduleInput, config: Config) -> int:
+    """How far around their planned times ticks may fire, in milliseconds."""
+    jitter = config.default_jitter_ms if read.jitter_ms is None else read.jitter_ms
+    if jitter < 0:
+        raise InvalidInputError("jitter_ms", f"must be at least 0, and is {jitter}")
+    if jitter > config.jitter_limit_ms:
+        raise LimitExceededError("jitter_limit_ms", config.jitter_limit_ms, f"jitter_ms is {jitter}")
+    return jitter
+
+
+def policies_of(read: ScheduleInput, config: Config, kept: Policies | None = None) -> Policies:
+    """What becomes of its ticks. Of a schedule that was registered before, what the input has no word for is kept."""
+    policies = defaults.registrar(
+        OVERLAPS.get(read.overlap_policy or "", config.default_overlap_policy),
+        CATCH_UPS.get(read.catchup_policy or "", config.default_catchup_policy),
+        grace=max(config.tick_ms, config.lookahead_ms),
+        lookahead=config.lookahead_ms,
+    )
+    if kept is None:
+        return policies
+    return msgspec.structs.replace(
+        kept, overlap=policies.overlap, catch_up=policies.catch_up, on_resume=policies.on_resume
+    )

@@ -1,0 +1,135 @@
+"""The ledger as the registrar shows it: runs, and the ticks of ranges that never ran, in one order."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from horae import Context, Overlap, Spec
+from horae.face.registrar.shown import ledger
+from horae.model import AUTOMATIC, PassedOver, Reason, Run, Status
+from horae.registrar import Registrar
+from horae.testing import TimeMachine
+from tests.face.registrar.test_request import GOOD
+
+START = datetime(2026, 1, 5, 8, tzinfo=UTC)
+SECONDLY = Spec.cron("* * * * * *")
+MINUTELY = GOOD | {"schedule_id": "s", "cron_expr": "* * * * *", "timezone": "UTC"}
+
+
+def passed(first: int, last: int, step: int = 1, reason: Reason = Reason.LATE) -> PassedOver:
+    return PassedOver(
+        schedule_id="s", incarnation=1, first=first, last=last, count=(last - first) // step + 1,
+        status=Status.MISSED, reason=reason, decided_at=(last + 5) * 1000,
+    )  # fmt: skip
+
+
+def run(nominal: int, *, origin: str = AUTOMATIC, fire_at: int | None = None) -> Run:
+    return Run(
+        id=f"{nominal}:{origin}", schedule_id="s", incarnation=1, nominal=nominal, origin=origin, overlap=Overlap.SKIP,
+        status=Status.SUCCEEDED, fire_at=nominal * 1000 if fire_at is None else fire_at, start_at=nominal * 1000,
+        ended_at=nominal * 1000 + 7,
+    )  # fmt: skip
+
+
+def nominals(runs: list[Run], ranges: list[PassedOver], limit: int, *specs: Spec) -> list[int]:
+    rows = ledger(runs, ranges, specs or [SECONDLY], limit)
+    return [int(row.run_at.timestamp()) for row in rows]
+
+
+@pytest.mark.contract("CRON-17")
+def test_a_range_of_a_million_costs_what_is_shown(monkeypatch: pytest.MonkeyPatch):
+    calls = 0
+    previous = Spec.previous_instant
+
+    def counted(spec: Spec, instant: int) -> int | None:
+        nonlocal calls
+        calls += 1
+        return previous(spec, instant)
+
+    monkeypatch.setattr(Spec, "previous_instant", counted)
+    assert nominals([run(2_000_000_000)], [passed(10**9, 10**9 + 10**6)], 4) == [
+        2_000_000_000,
+        10**9 + 10**6,
+        10**9 + 10**6 - 1,
+        10**9 + 10**6 - 2,
+    ]
+    assert calls < 10
+
+
+@given(
+    st.lists(st.sampled_from(["run", "passed", "passed", "nothing"]), min_size=1, max_size=40),
+    st.integers(1, 50),
+)
+@pytest.mark.contract("CRON-17")
+def test_runs_and_ranges_are_merged_in_order(kinds: list[str], limit: int):
+    base = 1_767_600_000
+    runs, ranges = [], []
+    for n, kind in enumerate(kinds):
+        if kind == "run":
+            runs.insert(0, run(base + n))
+        elif kind == "passed" and n and kinds[n - 1] == "passed":
+            ranges[0] = passed(ranges[0].first, base + n)
+        elif kind == "passed":
+            ranges.insert(0, passed(base + n, base + n))
+    expected = [base + n for n, kind in enumerate(kinds) if kind != "nothing"][::-1][:limit]
+    assert nominals(runs[:limit], ranges[:limit], limit) == expected
+
+
+@pytest.mark.contract("CRON-17")
+def test_what_was_started_by_hand_stands_where_it_was_started():
+    backfilled = run(100, origin="backfill:1", fire_at=300_000)
+    rows = ledger([backfilled, run(200)], [passed(201, 202)], [SECONDLY], 10)
+    assert [int(row.run_at.timestamp()) for row in rows] == [100, 202, 201, 200]
+    assert rows[0].idempotency_key == "100:backfill:1"
+
+
+@pytest.mark.contract("CRON-17")
+def test_a_range_is_of_the_spec_that_has_its_ticks():
+    minutely, fives = Spec.cron("* * * * *"), Spec.cron("*/5 * * * *")
+    assert nominals([], [passed(600, 1200, 300)], 10, minutely, fives) == [1200, 900, 600]
+    assert nominals([], [passed(600, 840, 60)], 3, fives, minutely) == [840, 780, 720]
+    # What it was is forgotten: its ends are known.
+    assert nominals([], [passed(600, 1200, 300)], 10, minutely) == [1200, 600]
+    assert nominals([], [passed(600, 600)], 10, Spec.cron("30 2 * * *")) == [600]
+
+
+@pytest.mark.contract("CRON-17")
+async def test_a_long_outage_is_shown_tick_by_tick():
+    async with TimeMachine(START) as machine:
+        machine.app.action("report")(_nothing)
+        registrar = Registrar(machine.app)
+        await registrar.upsert_schedule(MINUTELY)
+        machine.clock.move_to(START + timedelta(days=700, seconds=10))
+        await machine.advance(seconds=1)
+        assert len(await machine.app.runs.passed_over("s")) == 1
+        rows = await registrar.runs("s", 1000)
+        assert len(rows) == 1000
+        assert [row.run_at for row in rows] == [START + timedelta(days=700, minutes=-n) for n in range(1000)]
+        assert [row.status for row in rows[:3]] == ["SUCCESS", "SKIPPED", "SKIPPED"]
+        assert len(await registrar.runs("s")) == 20
+        assert len({row.idempotency_key for row in rows}) == 1000
+
+
+@pytest.mark.contract("CRON-17", "CRON-10")
+async def test_edits_and_a_deletion_leave_the_ledger_readable():
+    async with TimeMachine(START) as machine:
+        machine.app.action("report")(_nothing)
+        registrar = Registrar(machine.app)
+        await registrar.upsert_schedule(MINUTELY)
+        machine.clock.move_to(START + timedelta(minutes=10, seconds=10))
+        await machine.advance(seconds=1)
+        await registrar.upsert_schedule(MINUTELY | {"cron_expr": "*/5 * * * *"})
+        machine.clock.move_to(START + timedelta(minutes=30, seconds=10))
+        await machine.advance(seconds=1)
+        expected = [*range(1, 11), 15, 20, 25, 30]
+        for _ in range(2):
+            rows = (await registrar.runs("s", 100))[::-1]
+            assert [(row.run_at - START) // timedelta(minutes=1) for row in rows] == expected
+            if await registrar._find("s") is not None:
+                await registrar.delete_schedule("s")
+
+
+async def _nothing(context: Context) -> None:
+    pass
