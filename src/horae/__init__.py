@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from horae.app import App, Filter, NewSchedule
 from horae.config import Config
 from horae.errors import HoraeError, NotStartedError
-from horae.executor.function import Context
+from horae.executor.function import Accepted, Context
 from horae.model import (
     Backfill,
     CatchUp,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Accepted",
     "App",
     "Backfill",
     "CatchUp",

@@ -115,7 +115,7 @@ class Reason(StrEnum):
     FAILED = "failed"
 
 
-class CatchUpPolicy(msgspec.Struct, frozen=True, kw_only=True):
+class CatchUpPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How late a slot may start. ``window`` in milliseconds; ``None`` is for ever."""
 
     mode: CatchUp = CatchUp.ALL
@@ -126,7 +126,7 @@ class CatchUpPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Over how long the mode ``spread`` distributes what is late."""
 
 
-class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
+class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How often an action that failed is tried again, when, and after which errors."""
 
     attempts: int | None = 1
@@ -141,7 +141,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a slot that falls due takes the place of a retry that waits for its time."""
 
 
-class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How long things may take; ``None`` is for ever."""
 
     start: int | None = None
@@ -154,14 +154,14 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """How long a run that was asked to stop may take; then it is made to."""
 
 
-class Retention(msgspec.Struct, frozen=True, kw_only=True):
+class Retention(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How long the ledger keeps what ended: by age and by number, whichever is less; ``None`` is the program's own."""
 
     age: int | None = None
     count: int | None = None
 
 
-class Policies(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Policies(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Everything that decides what becomes of a schedule's slots."""
 
     overlap: Overlap = Overlap.SKIP
@@ -225,6 +225,10 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     """How long an answer may take, in milliseconds."""
     reports: bool = False
     """Whether success only means that the work was accepted: whoever does it reports its end with the run's own token."""
+
+    def __repr__(self) -> str:
+        """All of it but what is secret."""
+        return f"HttpRequest({self.method} {self.url}, headers={sorted(self.headers)})"
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -405,6 +409,8 @@ class Ending(StrEnum):
     STOPPED = "stopped"
     TIMED_OUT = "timed_out"
     CRASHED = "crashed"
+    ACCEPTED = "accepted"
+    """Somebody else goes on with it, and reports how it ends."""
     UNLAUNCHED = "unlaunched"
     """It was claimed, and the claim may not have held any more when it was to begin."""
 
@@ -439,6 +445,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     failures: int = 0
     refusals: int = 0
     crashes: int = 0
+    report_by: int | None = None
+    """When the work was handed to somebody else (the status is then running): until when something must be heard of it."""
 
 
 class Last(msgspec.Struct, frozen=True, gc=False):

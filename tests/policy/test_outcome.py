@@ -20,9 +20,10 @@ from horae.model import (
     RetryPolicy,
     Run,
     Status,
+    Timeouts,
 )
 from horae.policy.lifecycle import ENDED, TRANSITIONS
-from horae.policy.outcome import judge_end
+from horae.policy.outcome import judge_end, overdue, report_by
 
 NOW = 1_772_366_400_000
 LIMITS = Limits()
@@ -66,6 +67,10 @@ ENDINGS: list[tuple[Ended, Policies | None, str, str, int | None]] = [
     (ended("crashed", {"crashes": 9}), TWICE, "failed", "crashed", None),
     (ended("crashed", {"stop": "cancel"}), TWICE, "terminated", "crashed", None),
     (ended("unlaunched"), TWICE, "pending", "", 0),
+    (ended("accepted"), TWICE, "running", "", None),
+    (ended("accepted"), None, "running", "", None),
+    (ended("accepted", {"stop": "cancel"}), TWICE, "running", "", None),
+    (ended("accepted", {"stop": "terminate"}), TWICE, "terminated", "terminated", None),
 ]  # fmt: skip
 
 
@@ -114,6 +119,10 @@ ANY_END = st.builds(
 @given(ANY_END, ANY_POLICIES)
 def test_an_outcome_follows_from_running_and_belongs_to_its_claim(end: Ended, policies: Policies | None):
     outcome = judge_end(end, policies, NOW, LIMITS)
+    assert (outcome.status is Status.RUNNING) is (outcome.report_by is not None)
+    if outcome.status is Status.RUNNING:  # somebody else goes on with it
+        assert end.ending is Ending.ACCEPTED
+        return
     assert outcome.status in TRANSITIONS[Status.RUNNING]
     assert (outcome.run_id, outcome.epoch, outcome.attempt) == (end.run.id, end.run.epoch, end.run.attempt)
     # It waits for another attempt, from a known time on, or it is over.
@@ -150,8 +159,48 @@ def test_what_was_asked_to_stop_is_never_attempted_again(ending: str, reason: Re
     assert outcome.status in ENDED
 
 
+HOUR = 60 * 60 * 1000
+
+
+@pytest.mark.contract("CRON-13", "SCHD-17")
+@pytest.mark.parametrize(
+    ("timeouts", "stop", "later", "by"),
+    [
+        (Timeouts(), "", 0, HOUR),
+        (Timeouts(run=5000), "", 0, 5000),
+        (Timeouts(run=5000), "", 4000, 5000),
+        (Timeouts(heartbeat=1000), "", 4000, 5000),
+        (Timeouts(run=5000, heartbeat=3000), "", 4000, 5000),
+        (Timeouts(run=50_000, cancel=2000), "cancel", 4000, 6000),
+        (Timeouts(run=5000, cancel=2000), "cancel", 4000, 5000),
+    ],
+)
+def test_until_when_something_must_be_heard(timeouts: Timeouts, stop: str, later: int, by: int):
+    run = msgspec.structs.replace(RUN, stop=stop)
+    assert report_by(run, timeouts, NOW + later) == NOW + by
+    end = judge_end(ended("accepted", {"stop": stop}), Policies(timeouts=timeouts), NOW + later, LIMITS)
+    assert end.report_by == NOW + by
+
+
+@pytest.mark.contract("CRON-13", "SCHD-17")
+@pytest.mark.parametrize(
+    ("timeouts", "stop", "by", "status", "reason"),
+    [
+        (Timeouts(), "", HOUR, "timed_out", "run_timeout"),
+        (Timeouts(run=HOUR, heartbeat=5), "", HOUR, "timed_out", "run_timeout"),
+        (Timeouts(run=HOUR, heartbeat=5), "", HOUR - 1, "timed_out", "heartbeat_timeout"),
+        (Timeouts(run=2 * HOUR), "", HOUR, "timed_out", "run_timeout"),
+        (Timeouts(), "cancel", 5, "cancelled", "cancelled"),
+    ],
+)
+def test_what_silence_means(timeouts: Timeouts, stop: str, by: int, status: str, reason: str):
+    end = overdue(msgspec.structs.replace(RUN, stop=stop), NOW + by, timeouts)
+    outcome = judge_end(end, Policies(), NOW + by, LIMITS)
+    assert (outcome.status, outcome.reason) == (status, reason)
+
+
 @pytest.mark.contract("GRNT-14")
-@pytest.mark.parametrize("ending", Ending)
+@pytest.mark.parametrize("ending", [each for each in Ending if each is not Ending.ACCEPTED])
 def test_nothing_waits_for_a_schedule_that_is_gone(ending: Ending):
     for reason in (None, Reason.SHUTDOWN, Reason.CRASHED):
         assert judge_end(ended(ending, reason=reason), None, NOW, LIMITS).status in ENDED

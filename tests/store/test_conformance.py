@@ -416,6 +416,51 @@ async def test_one_node_wakes_another(postgres: str):
     await other.close()
 
 
+@pytest.mark.contract("CRON-13")
+async def test_work_that_was_handed_over_is_held_by_nobody_and_expected_in_time(store: Store):
+    async with store.transaction() as transaction:
+        await transaction.insert_schedules([(schedule("s"), None)])
+        await transaction.insert_runs([run(1), run(2), _replace(run(3), epoch=8)])
+        assert await transaction.keep_token(run(1), "hash")
+        assert not await transaction.keep_token(run(3), "hash")  # the claim is another's
+        accepted = [ended(number, Status.RUNNING, report_by=number * 100) for number in (1, 2, 3)]
+        assert await transaction.finish(accepted) == 2
+        assert [each.id for each in await transaction.claimed([7, 8], 10)] == ["run-s-3"]
+    async with store.transaction() as transaction:
+        found = await transaction.reported("run-s-1")
+        assert found == (_replace(run(1), epoch=0), "hash", 100)
+        assert await transaction.reported("run-s-9") is None
+        assert await transaction.overdue_reports(99, 10) == []
+        assert [each.run.id for each in await transaction.overdue_reports(200, 10)] == ["run-s-1", "run-s-2"]
+        assert [each.report_by for each in await transaction.overdue_reports(200, 1)] == [100]
+        assert await transaction.finish([ended(1)]) == 0  # the claim it was handed over under is gone
+
+
+@pytest.mark.contract("CRON-13", "SCHD-17")
+async def test_who_was_asked_to_stop_never_gets_more_time(store: Store):
+    async with store.transaction() as transaction:
+        await transaction.insert_runs([run(1), run(2), run(3)])
+        await transaction.finish([ended(number, Status.RUNNING, report_by=100) for number in (1, 2)])
+        await transaction.ask_to_stop([_replace(run(2), stop="cancel", reason="cancelled")])
+        for by in (500, 50, 70):
+            await transaction.expect_reports([(run(1), by), (run(2), by), (run(3), by)])
+        expected = [await transaction.reported(f"run-s-{number}") for number in (1, 2, 3)]
+    assert [each and each.report_by for each in expected] == [70, 50, None]
+
+
+@pytest.mark.contract("CRON-13")
+async def test_the_token_of_an_attempt_is_for_no_other(store: Store):
+    async with store.transaction() as transaction:
+        await transaction.insert_runs([run(1), run(2)])
+        for number in (1, 2):
+            await transaction.keep_token(run(number), "hash")
+        await transaction.finish([ended(1, Status.PENDING, start_at=5), ended(2, Status.FAILED)])
+        again, over = [await transaction.reported(f"run-s-{number}") for number in (1, 2)]
+    assert again is not None
+    assert over is not None
+    assert (again.token_hash, over.token_hash) == (None, "hash")
+
+
 def test_both_dialects_have_the_same_queries():
     names = {
         folder: {

@@ -27,6 +27,8 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "wake_at": {},
     "unclaimed": {"actions": ["a", "b"], "limit": 500},
     "stopping": {"epoch": 7},
+    "overdue_reports": {"now": DUE, "limit": 500},
+    "reported": {"id": "r7"},
     "open_runs": {"ids": IDS},
     "look_behind": {"ids": IDS, "now": DUE},
     "look_now": {"ids": IDS, "now": DUE},
@@ -85,7 +87,7 @@ def make_schema(connection: sqlite3.Connection) -> None:
             connection.execute(statement)
 
 
-SMALL = r"(due_next|due_never|run_unclaimed|run_open|run_stopping)"
+SMALL = r"(due_next|due_never|run_unclaimed|run_open|run_stopping|run_reports)"
 """Indexes of a part of their tables: all of one may be looked through, and only that is there."""
 
 

@@ -11,12 +11,14 @@ import contextlib
 import os
 import socket
 from collections.abc import Callable
+from functools import partial
 
 from horae.clock import Clock
 from horae.config import Config
 from horae.engine.generator import Generator, Looked
 from horae.engine.housekeeper import Housekeeper, Report
 from horae.engine.invoker import Invoker, Start
+from horae.engine.reports import keep_token
 from horae.engine.watcher import Watcher, Watchers
 from horae.errors import NodeNameTakenError, StoreUnavailableError
 from horae.executor.function import FunctionExecutor
@@ -56,6 +58,7 @@ class Engine:
         self._watchers: Watchers | None = None
         limits = config.limits
         self._invoker = Invoker(executor, limits)
+        executor.keep_token = partial(keep_token, store)
         self._generator = Generator(executor, self._invoker, limits, store.batch)
         self._housekeeper = Housekeeper(store, self._invoker, config, tzdata)
 
@@ -201,10 +204,12 @@ class Engine:
             known = self._executor.known
             forgotten = [run for run in claimed if (run.id, run.attempt) not in known]
             found = await transaction.schedules({run.schedule_id for run in forgotten})
-            timeouts = {each.id: each.policies.timeouts for each in found}
-            lasts = await transaction.lasts(timeouts)
+            schedules = {each.id: each for each in found}
+            lasts = await transaction.lasts(schedules)
         starts = [
-            Start(run, timeouts.get(run.schedule_id, Timeouts()), lasts.get(run.schedule_id))
+            Start(run, schedule.policies.timeouts, lasts.get(run.schedule_id), schedule.action)
+            if (schedule := schedules.get(run.schedule_id))
+            else Start(run, Timeouts())
             for run in forgotten
         ]
         self._invoker.launch(starts, allowed=self.holds_lease)

@@ -169,8 +169,9 @@ async def _prepare(
         )
     lasts = await transaction.lasts({run.schedule_id for run in claims.taken})
     return tuple(
-        Start(run, schedules[run.schedule_id].policies.timeouts, lasts.get(run.schedule_id))
+        Start(run, schedule.policies.timeouts, lasts.get(run.schedule_id), schedule.action)
         for run in claims.taken
+        for schedule in (schedules[run.schedule_id],)
     )
 
 

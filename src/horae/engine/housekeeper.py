@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from horae.config import Config
-from horae.engine.invoker import Invoker
+from horae.engine.invoker import Invoker, Recorded
+from horae.engine.reports import end_overdue, stop_reported
 from horae.engine.watcher import Watchers
 from horae.model import Ended, Ending, Node, Policies, Retention, Schedule, Status
 from horae.spec import Spec
@@ -22,6 +23,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     rescued: int = 0
     """Runs of dead nodes that were given another attempt, or have failed."""
+    overdue: int = 0
+    """Runs that others did and whose time was up."""
     repaired: int = 0
     """Schedules that should have had a next time and had none."""
     pruned: int = 0
@@ -50,6 +53,9 @@ class Housekeeper:
         """One round."""
         nodes = await self._store.nodes()
         rescued = await self.rescue([node.epoch for node in nodes if not node.alive], now)
+        overdue = await end_overdue(self._store, now) + await self._stop_reported(now)
+        if self.watchers is not None and overdue:
+            self.watchers.tell(lambda each: each.ended(overdue, now))
         repaired = pruned = waiting = 0
         if _is_time(self._reconciled_at, self._config.reconcile_ms, now):
             self._reconciled_at = now
@@ -62,8 +68,15 @@ class Housekeeper:
             waiting = await self._attend(nodes, now)
         newest = max((node.tzdata for node in nodes if node.alive), default=self._tzdata)
         return Report(
-            rescued=rescued, repaired=repaired, pruned=pruned, waiting=waiting, outdated=newest > self._tzdata
-        )
+            rescued=rescued, overdue=len(overdue), repaired=repaired, pruned=pruned, waiting=waiting,
+            outdated=newest > self._tzdata,
+        )  # fmt: skip
+
+    async def _stop_reported(self, now: int) -> Recorded:
+        """Stop the work of others that was asked to make way; no node holds it, so none sees the wish."""
+        async with self._store.transaction() as transaction:
+            asked = await transaction.stopping(0)
+            return await stop_reported(transaction, asked, now) if asked else []
 
     async def rescue(self, dead: Sequence[int], now: int) -> int:
         """Give the runs of dead nodes another attempt, or record that they failed; then bury the nodes."""

@@ -8,6 +8,7 @@ import msgspec
 
 from horae.executor.function import FunctionExecutor
 from horae.model import (
+    Action,
     Attempt,
     Ended,
     Ending,
@@ -23,6 +24,8 @@ from horae.model import (
 from horae.policy.outcome import judge_end
 from horae.store.port import Advance, Transaction
 
+Recorded = list[tuple[Ended, Outcome]]
+"""How attempts ended, and what became of their runs."""
 _replace = msgspec.structs.replace
 
 
@@ -32,6 +35,8 @@ class Start(msgspec.Struct, frozen=True, gc=False):
     run: Run
     timeouts: Timeouts
     last: Last | None = None
+    action: Action | None = None
+    """What the schedule says of its action; ``None`` if the schedule is gone."""
 
 
 class Invoker:
@@ -49,75 +54,76 @@ class Invoker:
         """After the commit: start what was claimed. A node that may have lost its claims starts nothing."""
         for start in starts:
             if allowed:
-                self._executor.launch(start.run, start.timeouts, start.last)
+                self._executor.launch(start.run, start.timeouts, start.last, start.action)
             else:
                 self._executor.refuse(start.run)
 
-    async def record(
-        self, transaction: Transaction, ended: Sequence[Ended], now: int
-    ) -> list[tuple[Ended, Outcome]]:
-        """Write how attempts ended; what waited behind them is then due, in the same transaction.
+    async def record(self, transaction: Transaction, ended: Sequence[Ended], now: int) -> Recorded:
+        """Write how attempts ended, within this program's limits; those whose claims were not stale."""
+        return await record(transaction, ended, now, self._limits)
 
-        Returns what was written: those whose claims still held, and what their ends meant.
-        """
-        if not ended:
-            return []
-        ids = {each.run.schedule_id for each in ended}
-        await transaction.lock(ids)
-        troubled = [each for each in ended if each.ending is not Ending.RETURNED]
-        schedules = await self._schedules(transaction, troubled)
-        ended = [each for each in ended if each.ending is Ending.RETURNED]
-        ended += await self._as_stored(transaction, troubled)
-        judged = [
-            (each, judge_end(each, _policies(each.run, schedules), now, self._limits)) for each in ended
-        ]
-        outcomes = [outcome for _, outcome in judged]
-        if await transaction.finish(outcomes) < len(outcomes):
-            judged = await self._written(transaction, judged)
-        await transaction.insert_attempts(
-            _attempt(each, outcome) for each, outcome in judged if outcome.status is Status.PENDING
-        )
-        await transaction.keep_lasts(
-            (each.run.schedule_id, outcome)
-            for each, outcome in judged
-            if outcome.status in {Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT}
-        )
-        await transaction.advance(_paused_by_failure(judged, schedules, now))
-        await transaction.look_behind(ids, now)
+
+async def record(transaction: Transaction, ended: Sequence[Ended], now: int, limits: Limits) -> Recorded:
+    """Write how attempts ended; what waited behind them is then due, in the same transaction."""
+    if not ended:
+        return []
+    ids = {each.run.schedule_id for each in ended}
+    await transaction.lock(ids)
+    troubled = [each for each in ended if each.ending is not Ending.RETURNED]
+    schedules = await _schedules(transaction, troubled)
+    ended = [each for each in ended if each.ending is Ending.RETURNED]
+    ended += await _as_stored(transaction, troubled)
+    judged = [(each, judge_end(each, _policies(each.run, schedules), now, limits)) for each in ended]
+    outcomes = [outcome for _, outcome in judged]
+    if await transaction.finish(outcomes) < len(outcomes):
+        judged = await _written(transaction, judged)
+    await transaction.insert_attempts(
+        _attempt(each, outcome) for each, outcome in judged if outcome.status is Status.PENDING
+    )
+    await transaction.keep_lasts(
+        (each.run.schedule_id, outcome)
+        for each, outcome in judged
+        if outcome.status in {Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT}
+    )
+    await transaction.advance(_paused_by_failure(judged, schedules, now))
+    await transaction.look_behind(ids, now)
+    if not troubled:
         return judged
+    return [(each, outcome) for each, outcome in judged if outcome.status is not Status.RUNNING]
 
-    async def _schedules(self, transaction: Transaction, ended: list[Ended]) -> dict[str, Schedule]:
-        if not ended:
-            return {}
-        found = await transaction.schedules({each.run.schedule_id for each in ended})
-        return {schedule.id: schedule for schedule in found}
 
-    async def _as_stored(self, transaction: Transaction, ended: list[Ended]) -> list[Ended]:
-        """Attempts that are ours to end, with what was asked of their runs meanwhile; the others are somebody else's."""
-        if not ended:
-            return []
-        found = await transaction.runs_by_id([each.run.id for each in ended])
-        held = {(run.id, run.epoch, run.attempt): run for run in found if run.status is Status.RUNNING}
-        ours = []
-        for each in ended:
-            stored = held.get((each.run.id, each.run.epoch, each.run.attempt))
-            if stored is not None:
-                stop = each.run.stop or stored.stop  # a node that waited in vain has made it stop since
-                reason = stored.reason if stored.stop else each.run.reason
-                ours.append(_replace(each, run=_replace(each.run, stop=stop, reason=reason)))
-        return ours
+async def _schedules(transaction: Transaction, ended: list[Ended]) -> dict[str, Schedule]:
+    if not ended:
+        return {}
+    found = await transaction.schedules({each.run.schedule_id for each in ended})
+    return {schedule.id: schedule for schedule in found}
 
-    async def _written(
-        self, transaction: Transaction, judged: list[tuple[Ended, Outcome]]
-    ) -> list[tuple[Ended, Outcome]]:
-        """Some claims were stale: only of the others anything follows."""
-        found = await transaction.runs_by_id([outcome.run_id for _, outcome in judged])
-        ends = {(run.id, run.epoch, run.attempt, run.status) for run in found}
-        return [
-            (each, outcome)
-            for each, outcome in judged
-            if (outcome.run_id, outcome.epoch, outcome.attempt, outcome.status) in ends
-        ]
+
+async def _as_stored(transaction: Transaction, ended: list[Ended]) -> list[Ended]:
+    """Attempts that are ours to end, with what was asked of their runs meanwhile; the others are somebody else's."""
+    if not ended:
+        return []
+    found = await transaction.runs_by_id([each.run.id for each in ended])
+    held = {(run.id, run.epoch, run.attempt): run for run in found if run.status is Status.RUNNING}
+    ours = []
+    for each in ended:
+        stored = held.get((each.run.id, each.run.epoch, each.run.attempt))
+        if stored is not None:
+            stop = each.run.stop or stored.stop  # a node that waited in vain has made it stop since
+            reason = stored.reason if stored.stop else each.run.reason
+            ours.append(_replace(each, run=_replace(each.run, stop=stop, reason=reason)))
+    return ours
+
+
+async def _written(transaction: Transaction, judged: Recorded) -> Recorded:
+    """Some claims were stale: only of the others anything follows."""
+    found = await transaction.runs_by_id([outcome.run_id for _, outcome in judged])
+    ends = {(run.id, run.epoch, run.attempt, run.status) for run in found}
+    return [
+        (each, outcome)
+        for each, outcome in judged
+        if (outcome.run_id, outcome.epoch, outcome.attempt, outcome.status) in ends
+    ]
 
 
 def _policies(run: Run, schedules: dict[str, Schedule]) -> Policies | None:

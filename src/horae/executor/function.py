@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import hashlib
 import heapq
 import inspect
+import secrets
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -17,7 +19,7 @@ from typing import Any
 import msgspec
 
 from horae.errors import NotStartedError
-from horae.model import AUTOMATIC, Ended, Ending, Last, Reason, Run, Timeouts
+from horae.model import AUTOMATIC, Action, Ended, Ending, HttpRequest, Last, Reason, Run, Timeouts
 from horae.spec import slot_key
 
 LONGEST_RESULT = 1024 * 1024
@@ -26,22 +28,30 @@ _NO_TIMEOUTS = Timeouts()
 _encode = msgspec.json.Encoder().encode
 
 
+class Accepted(msgspec.Struct, frozen=True):
+    """Return it from an action whose work somebody else goes on with, who reports its end with the run's own token.
+
+    The run goes on, and this program has room for another one. Make the token with :meth:`Context.report_token` before.
+    """
+
+
+KeepToken = Callable[[Run, str], Awaitable[None]]
+"""Stores the hash of a run's token under the claim of its attempt, or raises: the claim is stale."""
+
+
 class Context:
     """What an action gets to know about its run."""
 
-    __slots__ = ("_beat", "_last", "_run", "_stop_requested")
+    __slots__ = ("_action", "_held", "_keep_token", "_last", "_run")
 
     def __init__(
-        self,
-        run: Run,
-        last: Last | None = None,
-        beat: Callable[[], None] | None = None,
-        stop_requested: Callable[[], bool] | None = None,
+        self, run: Run, last: Last | None, held: _Held, action: Action | None, keep_token: KeepToken
     ) -> None:
         self._run = run
         self._last = last
-        self._beat = beat
-        self._stop_requested = stop_requested
+        self._held = held
+        self._action = action
+        self._keep_token = keep_token
 
     @property
     def schedule_id(self) -> str:
@@ -95,6 +105,11 @@ class Context:
         return self._run.input
 
     @property
+    def request(self) -> HttpRequest | None:
+        """The request of the schedule, if it has one; header values and secret as they are stored."""
+        return None if self._action is None else self._action.http
+
+    @property
     def last_result(self) -> Any:  # noqa: ANN401 - any JSON
         """What the latest run of the schedule that ended well returned."""
         return (
@@ -110,12 +125,30 @@ class Context:
 
     def heartbeat(self) -> None:
         """A sign of life: call it now and then in long work that has a heartbeat timeout."""
-        if self._beat is not None:
-            self._beat()
+        self._held.beat()
 
     def stop_requested(self) -> bool:
         """Whether the run was asked to stop. A coroutine is cancelled; a plain function looks here."""
-        return self._stop_requested is not None and self._stop_requested()
+        return bool(self._held.stop)
+
+    @property
+    def time_to_stop(self) -> int:
+        """How many milliseconds an attempt that was asked to stop has for it; then it is made to, or given up."""
+        return self._held.time_to_stop
+
+    async def report_token(self) -> str:
+        """A token with which somebody else may report on this attempt; its hash is stored when this returns.
+
+        Another call makes another token, and the one before holds no longer.
+        """
+        token = secrets.token_urlsafe(24)
+        await self._keep_token(self._run, hash_of(token))
+        return token
+
+
+def hash_of(token: str) -> str:
+    """What is stored of a token: enough to know it again, and not enough to use it."""
+    return hashlib.sha256(token.encode("utf-8", "backslashreplace")).hexdigest()
 
 
 ActionFunction = Callable[[Context], Awaitable[Any]] | Callable[[Context], Any]
@@ -125,7 +158,10 @@ Key = tuple[str, int]
 class _Held:
     """An attempt that is going on."""
 
-    __slots__ = ("_now", "beat_at", "reason", "run", "stop", "task", "threaded", "timed_out", "timeouts")
+    __slots__ = (
+        "_now", "beat_at", "reason", "run", "stop", "task", "threaded", "time_to_stop", "timed_out",
+        "timeouts",
+    )  # fmt: skip
 
     def __init__(self, run: Run, timeouts: Timeouts, now: Callable[[], int], *, threaded: bool) -> None:
         self.run = run
@@ -133,6 +169,7 @@ class _Held:
         self.threaded = threaded
         self.task: asyncio.Task[None] | None = None
         self.stop = ""
+        self.time_to_stop = 0
         self.timed_out = False
         self.reason: Reason | None = None
         self.beat_at = 0
@@ -140,9 +177,6 @@ class _Held:
 
     def beat(self) -> None:
         self.beat_at = self._now()
-
-    def stop_requested(self) -> bool:
-        return bool(self.stop)
 
 
 class FunctionExecutor:
@@ -164,6 +198,7 @@ class FunctionExecutor:
         self._ended: deque[Ended] = deque()
         self._deadlines: list[tuple[int, int, str, Key]] = []
         self._numbers = count()
+        self.keep_token: KeepToken = _keep_no_token
 
     def register(
         self, name: str, function: ActionFunction, accepts: Callable[[Run], bool] | None = None
@@ -172,6 +207,11 @@ class FunctionExecutor:
         self._actions[name] = (function, is_coroutine_function(function))
         if accepts is not None:
             self._accepts[name] = accepts
+
+    @property
+    def functions(self) -> dict[str, ActionFunction]:
+        """What was registered, by name."""
+        return {name: function for name, (function, _) in self._actions.items()}
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -204,13 +244,19 @@ class FunctionExecutor:
         accepts = self._accepts.get(run.action)
         return accepts is None or accepts(run)
 
-    def launch(self, run: Run, timeouts: Timeouts = _NO_TIMEOUTS, last: Last | None = None) -> None:
+    def launch(
+        self,
+        run: Run,
+        timeouts: Timeouts = _NO_TIMEOUTS,
+        last: Last | None = None,
+        action: Action | None = None,
+    ) -> None:
         """Begin an attempt whose claim is durable."""
         key = (run.id, run.attempt)
         function, waits = self._actions.get(run.action, (_unknown, True))
         held = _Held(run, timeouts, self._now, threaded=not waits)
         self._held[key] = held
-        context = Context(run, last, held.beat, held.stop_requested)
+        context = Context(run, last, held, action, self.keep_token)
         held.task = asyncio.create_task(self._attempt(key, held, function, context), name=run.action_id)
         if timeouts.run is not None or timeouts.heartbeat is not None:
             self._watch(key, held)
@@ -248,6 +294,7 @@ class FunctionExecutor:
 
     def _stop(self, held: _Held, how: str, grace: int) -> None:
         held.stop = how
+        held.time_to_stop = grace
         if held.task is not None and not held.threaded:
             held.task.cancel()
         self._deadline(self._now() + grace, "end", (held.run.id, held.run.attempt))
@@ -315,6 +362,10 @@ def is_coroutine_function(function: object) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
+async def _keep_no_token(run: Run, token_hash: str) -> None:  # noqa: ARG001 - what keeps tokens takes both
+    raise RuntimeError("this program has no engine that could keep a token")
+
+
 async def _unknown(context: Context) -> None:
     raise NotStartedError(
         f'the action of "{context.schedule_id}" is not registered in this program', permanent=True
@@ -360,10 +411,17 @@ def _returned(held: _Held, value: object) -> Ended:
         return _stopped(held, "it ended after its time was up")
     if value is None:
         return Ended(run=held.run, ending=Ending.RETURNED)
+    if isinstance(value, Accepted):
+        return Ended(run=held.run, ending=Ending.ACCEPTED)
+    return Ended(run=held.run, ending=Ending.RETURNED, result=kept_result(value))
+
+
+def kept_result(value: object) -> str:
+    """A result as it is kept: JSON, and not too much of it."""
     result = _encode(value)
     if len(result) > LONGEST_RESULT:
         raise ValueError(f"the result has {len(result)} bytes of JSON, and {LONGEST_RESULT} are kept at most")
-    return Ended(run=held.run, ending=Ending.RETURNED, result=result.decode())
+    return result.decode()
 
 
 def _raised(held: _Held, error: BaseException) -> Ended:
@@ -384,10 +442,13 @@ def _stopped(held: _Held, failure: str) -> Ended:
 
 
 def _words(error: BaseException) -> str:
-    """An exception as a text that every database takes: not too long, no half characters, no NUL."""
     try:
-        text = f"{type(error).__name__}: {error}"
+        return kept_failure(f"{type(error).__name__}: {error}")
     except BaseException:
-        text = type(error).__name__
+        return type(error).__name__
+
+
+def kept_failure(text: str) -> str:
+    """A failure as a text that every database takes: not too long, no half characters, no NUL."""
     text = text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")
     return text if len(text) <= LONGEST_FAILURE else f"{text[:LONGEST_FAILURE]}…"

@@ -4,20 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from horae.model import Ended, Ending, Limits, Outcome, Policies, Reason, Status
+from horae.model import Ended, Ending, Limits, Outcome, Policies, Reason, Run, Status, Timeouts
 from horae.policy.retry import retry_at, start_again_at
 
 GONE = Policies(at_most_once=True, start_attempts=1)
 """What holds for a run whose schedule was deleted while it went on: no further attempt."""
 
+REPORTED_WITHIN = 60 * 60 * 1000
+"""How long work that somebody else does may take, if its schedule does not say."""
+
 
 def judge_end(ended: Ended, policies: Policies | None, now: int, limits: Limits) -> Outcome:
     """The outcome of an attempt under the policies of its schedule; ``None`` if that is gone."""
-    if ended.run.stop and ended.ending is not Ending.RETURNED:
+    if _is_over(ended):
         return _asked_to_stop(ended, now)
     if policies is None and ended.ending is Ending.UNLAUNCHED:
         return _outcome(ended, Status.DROPPED, now, Reason.DELETED)
     return _JUDGES[ended.ending](ended, policies or GONE, now, limits)
+
+
+def report_by(run: Run, timeouts: Timeouts, now: int) -> int:
+    """Until when something must be heard of work that somebody else does, if it gave a sign of life now."""
+    by = _run_until(run, timeouts)
+    if timeouts.heartbeat is not None:
+        by = min(by, now + timeouts.heartbeat)
+    return min(by, now + timeouts.cancel) if run.stop else by
+
+
+def _run_until(run: Run, timeouts: Timeouts) -> int:
+    return (run.started_at or 0) + (REPORTED_WITHIN if timeouts.run is None else timeouts.run)
+
+
+def overdue(run: Run, expected_by: int, timeouts: Timeouts) -> Ended:
+    """How work ended of which nothing was heard until it had to be."""
+    if run.stop:
+        return Ended(run=run, ending=Ending.STOPPED, failure="nobody reported that it has stopped")
+    silent = timeouts.heartbeat is not None and expected_by < _run_until(run, timeouts)
+    return Ended(
+        run=run,
+        ending=Ending.TIMED_OUT,
+        reason=Reason.HEARTBEAT_TIMEOUT if silent else Reason.RUN_TIMEOUT,
+        failure="no heartbeat was reported in time" if silent else "its end was not reported in time",
+    )
+
+
+def _is_over(ended: Ended) -> bool:
+    """Whether a run ends because it was asked to stop. Work that others do gets to know it, unless it is made to stop."""
+    if ended.ending is Ending.ACCEPTED:
+        return ended.run.stop == "terminate"
+    return bool(ended.run.stop) and ended.ending is not Ending.RETURNED
 
 
 def _asked_to_stop(ended: Ended, now: int) -> Outcome:
@@ -88,6 +123,15 @@ def _unlaunched(ended: Ended, policies: Policies, now: int, limits: Limits) -> O
     return _outcome(ended, Status.PENDING, now, "", start_at=now)
 
 
+def _accepted(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
+    """The run goes on, and nobody holds it."""
+    run = ended.run
+    return Outcome(
+        run_id=run.id, epoch=run.epoch, attempt=run.attempt, status=Status.RUNNING, ended_at=now,
+        report_by=report_by(run, policies.timeouts, now),
+    )  # fmt: skip
+
+
 _JUDGES: dict[Ending, Callable[[Ended, Policies, int, Limits], Outcome]] = {
     Ending.RETURNED: _returned,
     Ending.RAISED: _raised,
@@ -95,5 +139,6 @@ _JUDGES: dict[Ending, Callable[[Ended, Policies, int, Limits], Outcome]] = {
     Ending.STOPPED: _stopped,
     Ending.TIMED_OUT: _timed_out,
     Ending.CRASHED: _crashed,
+    Ending.ACCEPTED: _accepted,
     Ending.UNLAUNCHED: _unlaunched,
 }

@@ -78,6 +78,14 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     search_value: str | None = None
 
 
+class Reported(NamedTuple):
+    """A run that somebody else may report on: the hash of the token for it, and when something must have been heard."""
+
+    run: Run
+    token_hash: str | None
+    report_by: int | None
+
+
 class Past(msgspec.Struct, frozen=True):
     """What of a schedule's ledger is too old, by age and by number."""
 
@@ -287,7 +295,9 @@ class Transaction(ABC):
 
     async def finish(self, outcomes: Iterable[Outcome]) -> int:
         """Write outcomes under their claims. A stale claim writes nothing; how many were not stale."""
-        succeeded, others = [], []
+        succeeded: list[dict[str, Any]] = []
+        handed_off: list[dict[str, Any]] = []
+        others: list[dict[str, Any]] = []
         for each in outcomes:
             if each.status is Status.SUCCEEDED:
                 succeeded.append(
@@ -297,8 +307,31 @@ class Transaction(ABC):
                     }
                 )  # fmt: skip
             else:
-                others.append(fields(each))
-        return await self.write("succeed", succeeded) + await self.write("finish", others)
+                (handed_off if each.status is Status.RUNNING else others).append(fields(each))
+        return (
+            await self.write("succeed", succeeded)
+            + await self.write("hand_off", handed_off)
+            + await self.write("finish", others)
+        )
+
+    async def keep_token(self, run: Run, token_hash: str) -> bool:
+        """Let whoever has a token report on an attempt; ``False`` if its claim is stale."""
+        row = {"id": run.id, "epoch": run.epoch, "attempt": run.attempt, "token_hash": token_hash}
+        return bool(await self.write("keep_token", [row]))
+
+    async def reported(self, run_id: str) -> Reported | None:
+        """A run, with what a report on it must bring."""
+        found = await self.rows("reported", id=run_id)
+        return _reported_of(found[0]) if found else None
+
+    async def overdue_reports(self, now: int, limit: int) -> list[Reported]:
+        """Runs that others go on with and of which something should have been heard, the longest overdue first."""
+        return [_reported_of(row) for row in await self.rows("overdue_reports", now=now, limit=limit)]
+
+    async def expect_reports(self, runs: Iterable[tuple[Run, int]]) -> None:
+        """Say until when something must be heard of runs; those that were asked to stop never get more time."""
+        rows = [{"id": run.id, "attempt": run.attempt, "report_by": by} for run, by in runs]
+        await self.write("expect_report", rows)
 
     async def insert_attempts(self, attempts: Iterable[Attempt]) -> None:
         """Keep attempts that are followed by another."""
@@ -376,7 +409,9 @@ class Transaction(ABC):
 
     async def calendars_named(self, names: Collection[str], owner: str) -> list[StoredCalendar]:
         """The shared calendars of some names that an owner can use: everybody's, then his own."""
-        return [calendar_of(row) for row in await self.rows("calendars_named", names=list(names), owner=owner)]
+        return [
+            calendar_of(row) for row in await self.rows("calendars_named", names=list(names), owner=owner)
+        ]
 
     async def put_calendar(self, calendar: StoredCalendar) -> None:
         """Write a shared calendar, new or changed."""
@@ -407,6 +442,10 @@ def _asked(only: Filter) -> dict[str, Any]:
     if only.owner is None:
         del asked["owner"]
     return asked
+
+
+def _reported_of(row: Row) -> Reported:
+    return Reported(run_of(row), row[25], row[26])
 
 
 def _backfill_row(backfill: Backfill) -> dict[str, Any]:

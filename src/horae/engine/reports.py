@@ -1,0 +1,151 @@
+"""Work that somebody else does, and reports on: who may report, what a report means, and what silence does.
+
+No node holds such a run, so none has to live for it. What is heard of it is written under the claim that its row has, also when
+that is heard before the node that handed it over has recorded so.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+
+import msgspec
+
+from horae.engine.invoker import Recorded, record
+from horae.errors import InvalidInputError, ReportRefusedError
+from horae.executor.function import LONGEST_RESULT, hash_of, kept_failure, kept_result
+from horae.model import Ended, Ending, Limits, Run, Status, Timeouts
+from horae.policy.outcome import overdue, report_by
+from horae.store.port import Reported, Store, Transaction
+
+PAGE = 500
+STARTED, HEARTBEAT, SUCCEEDED, FAILED = "started", "heartbeat", "succeeded", "failed"
+_SIGNS_OF_LIFE = {STARTED, HEARTBEAT}
+_LIMITS = Limits()  # they limit crashes, and nothing here is one
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody says of a run whose token he has."""
+
+    run_id: str
+    token: str
+    what: str
+    result: object = None
+    failure: str | None = None
+
+    def __repr__(self) -> str:
+        """All of it but the token."""
+        return f"Report({self.what} of {self.run_id})"
+
+
+async def keep_token(store: Store, run: Run, token_hash: str) -> None:
+    """Let whoever has a token report on an attempt, from now on and whatever becomes of this process."""
+    async with store.transaction() as transaction:
+        if not await transaction.keep_token(run, token_hash):
+            raise ReportRefusedError(run.id, "this attempt is not the run's present one any more")
+
+
+async def take_report(store: Store, report: Report, now: int) -> Run:
+    """Do what a report asks for; returns the run as it is then."""
+    result = _checked_result(report)
+    async with store.transaction() as transaction:
+        found = await _known(transaction, report)
+        await transaction.lock([found.run.schedule_id])
+        run = (await _known(transaction, report)).run  # nobody else decides for it any more
+        if run.status is not Status.RUNNING:
+            return _said_again(run, report)
+        if report.what in _SIGNS_OF_LIFE:
+            timeouts = (await _timeouts(transaction, [run])).get(run.schedule_id, Timeouts())
+            await transaction.expect_reports([(run, report_by(run, timeouts, now))])
+            return run
+        await record(transaction, [_ended(run, report, result)], now, _LIMITS)
+        await transaction.notify()
+        (run,) = await transaction.runs_by_id([run.id])
+        return run
+
+
+def _checked_result(report: Report) -> str | None:
+    """The result that a report brings, as JSON; a report that says nothing that can be is refused."""
+    if report.what not in {*_SIGNS_OF_LIFE, SUCCEEDED, FAILED}:
+        raise InvalidInputError("what", "must be started, heartbeat, succeeded or failed")
+    if report.what != SUCCEEDED or report.result is None:
+        return None
+    try:
+        return kept_result(report.result)
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
+        raise InvalidInputError(
+            "result", f"must be JSON of at most {LONGEST_RESULT} bytes, and nothing was recorded"
+        ) from None
+
+
+def _ended(run: Run, report: Report, result: str | None) -> Ended:
+    if report.what == SUCCEEDED:
+        return Ended(run=run, ending=Ending.RETURNED, result=result)
+    failure = kept_failure(report.failure or "it was reported as failed")
+    return Ended(run=run, ending=Ending.RAISED, failure=failure)
+
+
+async def _known(transaction: Transaction, report: Report) -> Reported:
+    """The run that a report is on. Who does not have its token does not learn whether there is one."""
+    found = await transaction.reported(report.run_id)
+    given = hash_of(report.token)
+    if found is None or not hmac.compare_digest(given, found.token_hash or ""):
+        raise ReportRefusedError(report.run_id, "it brought no token of the run's present attempt")
+    return found
+
+
+def _said_again(run: Run, report: Report) -> Run:
+    """Saying twice how it ended changes nothing, and is no mistake."""
+    if run.status == report.what:
+        return run
+    raise ReportRefusedError(run.id, f"the run has ended, and is {run.status.replace('_', ' ')}")
+
+
+async def end_overdue(store: Store, now: int) -> Recorded:
+    """End the runs of which something should have been heard, and say which."""
+    ended: Recorded = []
+    while True:
+        async with store.transaction() as transaction:
+            late = await transaction.overdue_reports(now, PAGE)
+            ids = {each.run.schedule_id for each in late}
+            if ids:
+                await transaction.lock(ids)
+                # Something may have been heard of them until now.
+                late = [
+                    each
+                    for each in await transaction.overdue_reports(now, PAGE)
+                    if each.run.schedule_id in ids
+                ]
+                ended += await _end(transaction, late, now)
+        if len(late) < PAGE:
+            return ended
+
+
+async def _end(transaction: Transaction, late: Sequence[Reported], now: int) -> Recorded:
+    timeouts = await _timeouts(transaction, [each.run for each in late])
+    ends = [
+        overdue(each.run, each.report_by or now, timeouts.get(each.run.schedule_id, Timeouts()))
+        for each in late
+    ]
+    await transaction.notify()
+    return await record(transaction, ends, now, _LIMITS)
+
+
+async def stop_reported(transaction: Transaction, runs: Sequence[Run], now: int) -> Recorded:
+    """Runs that others go on with were asked to stop: they get to know it, and some time; or they end at once."""
+    await transaction.lock({run.schedule_id for run in runs})
+    timeouts = await _timeouts(transaction, runs)
+    asked = [run for run in runs if run.stop == "cancel"]
+    await transaction.expect_reports(
+        (run, now + timeouts.get(run.schedule_id, Timeouts()).cancel) for run in asked
+    )
+    made = [Ended(run=run, ending=Ending.STOPPED) for run in runs if run.stop == "terminate"]
+    if made:
+        await transaction.notify()
+    return await record(transaction, made, now, _LIMITS)
+
+
+async def _timeouts(transaction: Transaction, runs: Sequence[Run]) -> dict[str, Timeouts]:
+    """The timeouts of some runs' schedules; of one that was deleted there are none."""
+    found = await transaction.schedules({run.schedule_id for run in runs}) if runs else []
+    return {each.id: each.policies.timeouts for each in found}
