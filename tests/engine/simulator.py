@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from horae.app.backfills import Backfills
+from horae.app.desk import Desk
 from horae.app.runs import Runs
 from horae.app.schedules import Schedules
 from horae.config import Config
@@ -271,9 +272,8 @@ class World:
         self.document = dice.choice(SPECS)
         outside = FunctionExecutor(lambda: None, self.now, concurrency=1, terminate=1)
         outside.register("work", self._never)
-        self.schedules = Schedules(self.store, self.now, outside, lambda: None)
-        self.backfills = Backfills(self.store, self.now, lambda: None)
-        self.runs = Runs(self.store, self.now, lambda: None)
+        desk = Desk(self.store, self.now, lambda: None, executor=outside, config=Config())
+        self.schedules, self.backfills, self.runs = Schedules(desk), Backfills(desk), Runs(desk)
         self.asked: list[str] = []
 
     async def _never(self, context: Context) -> None: ...

@@ -19,6 +19,7 @@ import pytest
 
 from horae import App, Config, Context, Overlap, Policies, RetryPolicy, Timeouts
 from horae.app import Schedules
+from horae.app.desk import Desk
 from horae.clock import SystemClock
 from horae.engine.engine import Engine
 from horae.errors import NodeNameTakenError, StoreUnavailableError, UnknownActionError
@@ -75,7 +76,7 @@ async def test_an_action_that_is_gone_after_a_restart_is_waited_for(file: str):
         await wait_until(lambda: has_status(app, "starting"))
 
         async def needs_attention() -> bool:
-            return "work" in (await app.schedules.describe("s")).state.attention
+            return "work" in (await app.schedules.get("s")).state.attention
 
         await wait_until(needs_attention)
         app.action("work")(lambda context: "at last")  # it is announced, and then it runs
@@ -363,7 +364,7 @@ async def test_a_database_that_is_locked_for_too_long_loses_nothing(tmp_path: Pa
     executor.register("work", work)
     await engine.join(now())
     policies = Policies(overlap=Overlap.ALLOW_ALL)
-    schedules = Schedules(store, now, executor, lambda: None)
+    schedules = Schedules(Desk(store, now, lambda: None, executor=executor, config=Config()))
     schedule = await schedules.create("s", "* * * * * *", "work", policies=policies)
 
     async def fired(times: int) -> bool:

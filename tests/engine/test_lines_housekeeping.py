@@ -110,15 +110,15 @@ async def test_a_finished_schedule_is_kept_for_a_week_after_the_last_event(
 ):
     await machine.app.schedules.create("s", {"times": [at(60).isoformat()]}, "hello")
     await machine.advance(minutes=60)
-    completed = (await machine.app.schedules.describe("s")).state.completed_at
+    completed = (await machine.app.schedules.get("s")).state.completed_at
     assert completed == int(at(60).timestamp() * 1000)
     await machine.advance(minutes=WEEK - 10)
     await machine.app.schedules.trigger("s")  # something happens: its week begins anew
     await machine.advance(minutes=WEEK - 1)
-    assert (await machine.app.schedules.describe("s")).state.completed_at is not None
+    assert (await machine.app.schedules.get("s")).state.completed_at is not None
     await machine.advance(minutes=1)
     with pytest.raises(ScheduleNotFoundError):
-        await machine.app.schedules.describe("s")
+        await machine.app.schedules.get("s")
     assert len(await machine.app.runs.list("s")) == 2  # the ledger stays
 
 
@@ -132,7 +132,7 @@ async def test_what_is_not_finished_is_kept(machine: TimeMachine, why: str):
         policies=Policies(keep_finished=None) if why == "for ever" else Policies(),
     )  # fmt: skip
     await machine.advance(days=60)
-    assert (await machine.app.schedules.describe("s")).id == "s"
+    assert (await machine.app.schedules.get("s")).id == "s"
 
 
 @pytest.mark.contract("SCHD-25")
@@ -142,7 +142,7 @@ async def test_an_edit_brings_a_finished_schedule_back(machine: TimeMachine, hel
     await machine.app.schedules.update("s", "0 0 * * *")
     await machine.advance(days=6)
     assert len(hello.called) == 7
-    assert (await machine.app.schedules.describe("s")).state.completed_at is None
+    assert (await machine.app.schedules.get("s")).state.completed_at is None
 
 
 async def test_a_schedule_whose_action_no_node_knows_needs_attention(machine: TimeMachine, hello: Recorder):

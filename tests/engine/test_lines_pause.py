@@ -62,7 +62,7 @@ async def test_a_pause_until_a_date_ends_by_itself(
     assert hello.nominal == [at(1), at(2)]
     await machine.advance(minutes=1)
     assert hello.nominal == [at(m) for m in expected]
-    schedule = await machine.app.schedules.describe("s")
+    schedule = await machine.app.schedules.get("s")
     assert (schedule.state.paused, schedule.state.paused_until) == (False, None)
     assert await passed(machine) == ([] if on_resume == "catch_up" else [(at(3), at(5), 3, "paused")])
 
@@ -84,7 +84,7 @@ async def test_a_pause_until_a_date_needs_a_zone(machine: TimeMachine, hello: Re
     await machine.app.schedules.create("s", "* * * * *", "hello")
     with pytest.raises(NaiveTimeError):
         await machine.app.schedules.pause("s", until=datetime(2026, 3, 2))
-    assert not (await machine.app.schedules.describe("s")).state.paused
+    assert not (await machine.app.schedules.get("s")).state.paused
 
 
 @pytest.mark.contract("SCHD-13")
@@ -138,7 +138,7 @@ async def test_the_next_so_many_are_skipped(machine: TimeMachine, hello: Recorde
     await machine.advance(minutes=1)
     await machine.app.schedules.skip_next("s", 3)
     await machine.advance(minutes=2)
-    assert (await machine.app.schedules.describe("s")).state.skip_next == 1
+    assert (await machine.app.schedules.get("s")).state.skip_next == 1
     await machine.app.schedules.trigger("s")  # is not one of them
     await machine.advance(minutes=3)
     assert hello.nominal == [at(1), at(3), at(5), at(6)]
@@ -266,7 +266,7 @@ async def test_a_pause_while_the_queue_is_full_loses_no_tick_in_silence(machine:
     await machine.advance(minutes=4)
     await machine.app.schedules.pause("s")
     await machine.advance(minutes=30)
-    schedule = await machine.app.schedules.describe("s")
+    schedule = await machine.app.schedules.get("s")
     assert await accounted(machine, "s") == (schedule.cursor - START.timestamp()) // 60
     assert slow.nominal == sorted(set(slow.nominal))
 
@@ -312,11 +312,11 @@ async def test_a_run_with_no_attempt_left_pauses_its_schedule(machine: TimeMachi
     )
     await machine.app.schedules.create("s", "* * * * *", "work", policies=policies)
     await machine.advance(minutes=1)
-    assert not (await machine.app.schedules.describe("s")).state.paused  # another attempt is to come
+    assert not (await machine.app.schedules.get("s")).state.paused  # another attempt is to come
     await machine.advance(minutes=10)
     (run,) = await machine.app.runs.list("s")
     assert run.status == ("failed" if kind == "fails" else "timed_out")
-    state = (await machine.app.schedules.describe("s")).state
+    state = (await machine.app.schedules.get("s")).state
     assert state.paused
     assert run.id in state.note
     assert len(work.called) == 2
@@ -333,7 +333,7 @@ async def test_what_was_cancelled_or_refused_pauses_nothing(machine: TimeMachine
         await stop(run)
         await machine.advance(seconds=1)
     assert [run.status for run in await machine.app.runs.list("s")] == [Status.TERMINATED, Status.CANCELLED]
-    assert not (await machine.app.schedules.describe("s")).state.paused
+    assert not (await machine.app.schedules.get("s")).state.paused
 
 
 @pytest.mark.contract("SCHD-15")
@@ -343,13 +343,13 @@ async def test_skips_triggers_backfills_and_retries_use_up_nothing(machine: Time
     policies = Policies(retry=RetryPolicy(attempts=3))
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies, limited_actions=2)
     await machine.advance(minutes=4, seconds=30)  # a run of two attempts, and what it stood in the way of
-    assert (await machine.app.schedules.describe("s")).state.remaining == 1
+    assert (await machine.app.schedules.get("s")).state.remaining == 1
     await machine.app.backfills.start("s", at(-2), at(-1), overlap=Overlap.ALLOW_ALL)
     await machine.app.schedules.trigger("s", overlap=Overlap.ALLOW_ALL)
     await machine.advance(seconds=1)
-    assert (await machine.app.schedules.describe("s")).state.remaining == 1
+    assert (await machine.app.schedules.get("s")).state.remaining == 1
     await machine.advance(minutes=1)
-    assert (await machine.app.schedules.describe("s")).state.remaining == 0
+    assert (await machine.app.schedules.get("s")).state.remaining == 0
 
 
 @pytest.mark.contract("SCHD-15")
@@ -363,7 +363,7 @@ async def test_starts_that_wait_for_each_other_use_up_the_limit_one_by_one(
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies, limited_actions=2)
     await machine.advance(minutes=20)
     assert slow.nominal == [at(1), at(4 if overlap == "skip" else 2)]
-    assert (await machine.app.schedules.describe("s")).state.remaining == 0
+    assert (await machine.app.schedules.get("s")).state.remaining == 0
     assert await accounted(machine, "s") == 20
 
 
@@ -413,5 +413,5 @@ async def test_a_schedule_at_its_limit_takes_triggers_and_is_kept(machine: TimeM
     await machine.app.schedules.trigger("s")
     await machine.advance(seconds=1)
     assert seen == ["trigger"]
-    assert (await machine.app.schedules.describe("s")).state.remaining == 0
+    assert (await machine.app.schedules.get("s")).state.remaining == 0
     assert (await passed(machine)) == [(at(1), at(2 * 1440), 2 * 1440, "limit_reached")]

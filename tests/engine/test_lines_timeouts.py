@@ -386,7 +386,7 @@ async def test_a_run_that_waited_too_long_for_its_start_pauses_its_schedule_too(
     await machine.app.schedules.create("s", "* * * * *", "work", policies=policies)
     await machine.advance(minutes=5)
     late, _ = await machine.app.runs.list("s")
-    state = (await machine.app.schedules.describe("s")).state
+    state = (await machine.app.schedules.get("s")).state
     assert (late.status, late.reason) == ("timed_out", "start_timeout")
     assert state.paused
     assert late.id in state.note

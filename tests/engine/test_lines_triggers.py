@@ -51,7 +51,7 @@ async def test_two_triggers_in_one_second_are_two_runs_and_change_nothing_else(m
     await machine.advance(seconds=1)
     assert {run.id for run in await machine.app.runs.list("s")} == set(ids)
     assert len(set(ids)) == len(hello.called) == 2
-    schedule = await machine.app.schedules.describe("s")
+    schedule = await machine.app.schedules.get("s")
     assert (schedule.token, schedule.cursor) == (created.token, created.cursor)
     await machine.advance(hours=1)
     assert hello.nominal[-1] == at(60)

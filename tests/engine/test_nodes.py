@@ -270,13 +270,13 @@ async def test_a_node_decides_what_it_cannot_run_and_leaves_it_to_one_that_can(p
         await wait_until(lambda: has_status(unable, "starting"))
         run = await only_run(unable)
         assert (run.attempt, run.epoch) == (0, 0)
-        assert (await unable.schedules.describe("s")).cursor > created.cursor  # it was decided
+        assert (await unable.schedules.get("s")).cursor > created.cursor  # it was decided
 
         async def says_so() -> bool:
-            return (await unable.schedules.describe("s")).state.attention != ""
+            return (await unable.schedules.get("s")).state.attention != ""
 
         await wait_until(says_so)
-        attention = (await unable.schedules.describe("s")).state.attention
+        attention = (await unable.schedules.get("s")).state.attention
         assert attention == 'no living node can run the action "work"'
         assert (await only_run(unable)).status == "starting"
         again = App(postgres, config=QUICK)
@@ -285,7 +285,7 @@ async def test_a_node_decides_what_it_cannot_run_and_leaves_it_to_one_that_can(p
             await wait_until(lambda: has_status(unable, "succeeded"))
         assert ran == [run.id]
         assert (await only_run(unable)).attempt == 1
-        assert (await unable.schedules.describe("s")).state.attention == ""
+        assert (await unable.schedules.get("s")).state.attention == ""
 
 
 @pytest.mark.parametrize("where", ["sqlite", "postgres"])
@@ -446,11 +446,11 @@ async def test_a_node_with_older_zone_data_decides_nothing_when_it_takes_what_ot
         await able.schedules.create("s", "* * * * * *", "work")
     async with unable, outdated_engine(postgres, able) as engine:
         await wait_until(lambda: step_until(unable, "starting"))
-        decided = (await unable.schedules.describe("s")).cursor
+        decided = (await unable.schedules.get("s")).cursor
         await wait_until(lambda: due_now(unable))  # the next slot
         assert not engine.generating
         await engine.step(unable.now())
-        assert (await unable.schedules.describe("s")).cursor == decided
+        assert (await unable.schedules.get("s")).cursor == decided
 
 
 async def test_a_node_that_falls_silent_in_the_middle_of_a_decision_holds_up_no_other_for_long(postgres: str):

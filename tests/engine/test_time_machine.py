@@ -158,7 +158,7 @@ async def test_pause_on_failure(machine: TimeMachine):
     assert len(broken.called) == 2
     (run,) = await machine.app.runs.list("s")
     assert (run.status, run.failure) == (Status.FAILED, "RuntimeError: failure 2")
-    schedule = await machine.app.schedules.describe("s")
+    schedule = await machine.app.schedules.get("s")
     assert schedule.state.paused
     assert run.id in schedule.state.note
 
@@ -314,7 +314,7 @@ class Timeline:
         """What could be seen at a moment is what is seen here; of what is to come, the runs tell."""
         app = self.machine.app
         runs = await app.runs.list("s")
-        state = (await app.schedules.describe("s")).state
+        state = (await app.schedules.get("s")).state
         seen = {
             "running": [run.action_id for run in runs if run.status is Status.RUNNING],
             "buffer_size": sum(run.status is Status.PENDING for run in runs),
@@ -353,11 +353,11 @@ async def test_timelines_that_close(facts: dict[str, Any]):
         await timeline.create()
         closing = datetime.fromisoformat(facts["closes_at"])
         await machine.advance(seconds=(closing - machine.now).total_seconds() - 1)
-        await machine.app.schedules.describe("s")
+        await machine.app.schedules.get("s")
         await machine.advance(seconds=1)
         gone = contextlib.nullcontext() if facts["spec"] == {} else pytest.raises(ScheduleNotFoundError)
         with gone:
-            await machine.app.schedules.describe("s")
+            await machine.app.schedules.get("s")
 
 
 async def test_bad_input_says_what_to_do(machine: TimeMachine):
@@ -427,7 +427,7 @@ async def test_a_schedule_that_cannot_be_decided_stops_no_other(machine: TimeMac
     await store.work(lambda c: c.execute("UPDATE schedule SET spec = ? WHERE id = 'bad'", (broken,)))
     await machine.advance(minutes=3)
     assert len(hello.called) == 3
-    bad = await machine.app.schedules.describe("bad")
+    bad = await machine.app.schedules.get("bad")
     assert bad.state.paused
     assert 'Unknown time zone "Atlantis/Capital"' in bad.state.note
 
@@ -444,4 +444,4 @@ async def test_no_more_are_started_at_once_than_are_left(machine: TimeMachine):
     await machine.app.schedules.resume("s")
     await machine.advance(minutes=5)
     assert hello.nominal == [at(1), at(2)]
-    assert (await machine.app.schedules.describe("s")).state.remaining == 0
+    assert (await machine.app.schedules.get("s")).state.remaining == 0

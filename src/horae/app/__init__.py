@@ -10,9 +10,16 @@ from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Self, TypeVar
 
+import msgspec
+
 from horae.app.backfills import Backfills
+from horae.app.by_hand import BackfillRequest, Trigger
+from horae.app.calendars import Calendars
+from horae.app.desk import Desk
+from horae.app.draft import NewSchedule
 from horae.app.runs import Runs
-from horae.app.schedules import NewSchedule, Schedules
+from horae.app.schedules import Description, Edit, Schedules, next_time
+from horae.app.why import Why
 from horae.clock import Clock, SystemClock
 from horae.config import Config
 from horae.engine.engine import Engine
@@ -23,10 +30,42 @@ from horae.executor.function import ActionFunction, FunctionExecutor
 from horae.model import Node
 from horae.store.port import Filter, Store, Transaction
 
-__all__ = ["App", "Backfills", "Filter", "NewSchedule", "Runs", "Schedules"]
+__all__ = [
+    "App", "BackfillRequest", "Backfills", "Calendars", "Description", "Edit", "Filter", "NewSchedule", "Operations",
+    "Readiness", "Runs", "Schedules", "Trigger", "next_time",
+]  # fmt: skip
 
 F = TypeVar("F", bound=ActionFunction)
+MOST_OFF = 1000
+"""Milliseconds that the clock may be off the database's, after what was known of it is allowed for."""
 _log = logging.getLogger("horae")
+
+
+class Readiness(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether an app can do its work, and what keeps it from it."""
+
+    status: str
+    """``ready``, or what is wrong in a sentence."""
+    store: bool
+    """Whether the database answers."""
+    clock_off_ms: int | None = None
+    """How much this machine's clock was last seen to be off the database's, which is allowed for; unknown without one."""
+    lease: bool = False
+    """Whether this is a node, and no other can have taken it for dead."""
+    generating: bool = False
+    """Whether it decides what is due; one with older time-zone data than another node does not."""
+
+
+class Operations:
+    """What can be asked and changed: of everybody's things, or of one owner's."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.owner = desk.owner
+        self.schedules = Schedules(desk)
+        self.runs = Runs(desk)
+        self.backfills = Backfills(desk)
+        self.calendars = Calendars(desk)
+        self.why = Why(desk.store, desk.now, desk.owner)
 
 
 class App:
@@ -55,9 +94,16 @@ class App:
             terminate=self.config.terminate_ms,
         )
         self.engine = Engine(self._store, self.executor, self.clock, self.config)
-        self.schedules = Schedules(self._store, self.now, self.executor, self.wake)
-        self.runs = Runs(self._store, self.now, self.wake)
-        self.backfills = Backfills(self._store, self.now, self.wake)
+        self._desk = Desk(self._store, self.now, self.wake, executor=self.executor, config=self.config)
+        self.everybody = Operations(self._desk)
+        """What can be asked and changed, whoever owns it; the same as the five that follow."""
+        self.schedules, self.runs = self.everybody.schedules, self.everybody.runs
+        self.backfills, self.calendars = self.everybody.backfills, self.everybody.calendars
+        self.why = self.everybody.why
+
+    def owned_by(self, owner: str) -> Operations:
+        """What can be done on behalf of somebody to whom only his own things are there."""
+        return Operations(self._desk.for_owner(owner))
 
     def now(self) -> int:
         """The present, in milliseconds, by the clock that all nodes share."""
@@ -77,13 +123,38 @@ class App:
 
         return register
 
+    def adopt(self, other: App) -> None:
+        """Register every action that another app of this process has registered."""
+        for name, function in other.executor.functions.items():
+            self.executor.register(name, function)
+
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction of the app's database, for faces that keep something of their own in it."""
         return self._store.transaction()
 
+    def reading(self) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction that only reads, and holds up nobody."""
+        return self._store.reading()
+
     def watch(self, watcher: Watcher) -> None:
         """Tell somebody what happens, from now on."""
         self.engine.watch(watcher)
+
+    async def readiness(self) -> Readiness:
+        """Whether this app can do its work now."""
+        try:
+            shared = await self._store.time()
+            await self._store.nodes()
+        except StoreUnavailableError as error:
+            return Readiness(status=f"the database does not answer: {error.message}", store=False)
+        lease, generating = self.engine.epoch > 0 and self.engine.holds_lease, self.engine.generating
+        off = None if shared is None else shared - self.now()
+        status = "ready"
+        if not lease:
+            status = "this node has no lease, and starts nothing"
+        elif off is not None and abs(off) > MOST_OFF:
+            status = f"the clock is {off} ms off the database's"
+        return Readiness(status=status, store=True, clock_off_ms=off, lease=lease, generating=generating)
 
     async def nodes(self) -> list[Node]:
         """The processes that drive this database, and what each can run."""

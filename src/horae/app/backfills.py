@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from horae.app.schedules import one, own_overlap
-from horae.errors import BackfillLimitError, BackfillNotFoundError, InvalidInputError, NaiveTimeError
+from horae.app.by_hand import BackfillPreview, BackfillRequest, preview_of, seconds_of, start_backfill
+from horae.app.desk import Desk
+from horae.errors import BackfillNotFoundError, ScheduleNotFoundError
 from horae.model import Backfill, BackfillStatus, Overlap, Reason, Status
 from horae.spec import Spec
-from horae.store.port import Store
+from horae.store.port import Transaction
 
+MOST = 1000
 _replace = msgspec.structs.replace
-
-
-class BackfillPreview(msgspec.Struct, frozen=True, kw_only=True):
-    """What a backfill would do: how many slots, from when to when."""
-
-    slots: int
-    first: datetime | None
-    last: datetime | None
 
 
 class Backfills:
     """Ask for ranges to be made up, watch them, cancel them."""
 
-    def __init__(self, store: Store, now: Callable[[], int], wake: Callable[[], None]) -> None:
-        self._store = store
-        self._now = now
-        self._wake = wake
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
 
     async def preview(self, schedule_id: str, first: datetime, last: datetime) -> BackfillPreview:
         """What a backfill of a range, both ends included, would do; nothing happens."""
-        async with self._store.transaction() as transaction:
-            schedule = one(await transaction.schedules([schedule_id]), schedule_id)
-        return _preview(Spec.parse(schedule.spec), *_range(first, last))
+        begin, end = seconds_of(first, last)
+        async with self._desk.store.reading() as transaction:
+            schedule = await self._desk.read(transaction, schedule_id)
+        return preview_of(Spec.parse(schedule.spec), begin, end)
 
     async def start(
         self,
@@ -54,44 +46,43 @@ class Backfills:
 
         Automatic starts go before it; a pause, limits and the catch-up window do not hold it up.
         """
-        now = self._now()
-        begin, end = _range(first, last)
-        async with self._store.transaction() as transaction:
-            schedule = one(await transaction.schedules([schedule_id]), schedule_id)
-            preview = _preview(Spec.parse(schedule.spec), begin, end)
-            limit = schedule.policies.backfill_limit
-            if limit is not None and preview.slots > limit:
-                raise BackfillLimitError(schedule_id, preview.slots, limit)
-            backfill = Backfill(
-                id=f"{schedule_id}:{await transaction.next_number()}", schedule_id=schedule_id,
-                incarnation=schedule.incarnation, first=begin, last=end,
-                overlap=own_overlap(schedule, overlap), cursor=begin - 1, total=preview.slots, created_at=now,
-                author=author, note=note, input=input,
-            )  # fmt: skip
-            await transaction.insert_backfills([backfill])
-            await transaction.look_now([schedule_id], now)
-            await transaction.notify()
-        self._wake()
+        request = BackfillRequest(
+            first=first, last=last, overlap=overlap, input=input, author=author, note=note
+        )
+        async with self._desk.store.transaction() as transaction:
+            schedule = await self._desk.locked(transaction, schedule_id)
+            backfill = await start_backfill(transaction, schedule, request, self._desk.now())
+        self._desk.wake()
         return backfill
 
     async def get(self, backfill_id: str) -> Backfill:
         """A backfill as it stands: ``made`` of ``total`` slots have become runs."""
-        async with self._store.transaction() as transaction:
-            found = await transaction.backfill(backfill_id)
+        async with self._desk.store.reading() as transaction:
+            return await self._one(transaction, backfill_id)
+
+    async def _one(self, transaction: Transaction, backfill_id: str) -> Backfill:
+        found = await transaction.backfill(backfill_id)
+        if found is not None and self._desk.owner is not None:
+            try:
+                await self._desk.read(transaction, found.schedule_id)
+            except ScheduleNotFoundError:
+                found = None
         if found is None:
             raise BackfillNotFoundError(backfill_id)
         return found
 
     async def list(self, schedule_id: str, limit: int = 20) -> list[Backfill]:
         """The latest backfills of a schedule, newest first."""
-        async with self._store.transaction() as transaction:
-            return await transaction.backfills(schedule_id, min(limit, 1000))
+        async with self._desk.store.reading() as transaction:
+            if self._desk.owner is not None:
+                await self._desk.read(transaction, schedule_id)
+            return await transaction.backfills(schedule_id, min(limit, MOST))
 
     async def cancel(self, backfill_id: str) -> Backfill:
         """Make no more of its slots up; those that wait never start, those that run go on."""
         backfill = await self.get(backfill_id)
-        now = self._now()
-        async with self._store.transaction() as transaction:
+        now = self._desk.now()
+        async with self._desk.store.transaction() as transaction:
             await transaction.lock([backfill.schedule_id])
             backfill = await transaction.backfill(backfill_id) or backfill
             if backfill.status is BackfillStatus.OPEN:
@@ -107,29 +98,5 @@ class Backfills:
                 for run in waiting
             )
             await transaction.look_behind([backfill.schedule_id], now)
-        self._wake()
+        self._desk.wake()
         return backfill
-
-
-def _range(first: datetime, last: datetime) -> tuple[int, int]:
-    """The whole seconds of a range with both ends."""
-    for moment in (first, last):
-        if moment.utcoffset() is None:
-            raise NaiveTimeError(moment)
-    if last < first:
-        raise InvalidInputError("last", f"is before first: {last} < {first}")
-    # A nominal time is a whole second: from half past one on, that second is over.
-    begin = first.timestamp()
-    return int(begin) + (begin > int(begin)), int(last.timestamp())
-
-
-def _preview(spec: Spec, begin: int, end: int) -> BackfillPreview:
-    first = spec.next_instant(begin - 1)
-    if first is None or first > end:
-        return BackfillPreview(slots=0, first=None, last=None)
-    last = spec.previous_instant(end)
-    return BackfillPreview(
-        slots=spec.count(begin - 1, end),
-        first=datetime.fromtimestamp(first, UTC),
-        last=None if last is None else datetime.fromtimestamp(last, UTC),
-    )

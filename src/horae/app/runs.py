@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 
-from horae.errors import RunNotFoundError
+from horae.app.desk import Desk
+from horae.engine.reports import Report, stop_reported, take_report
 from horae.model import Attempt, PassedOver, Reason, Run, Status
-from horae.store.port import Store
+from horae.store.port import Transaction
 
 MOST = 1000
 
@@ -16,33 +15,37 @@ MOST = 1000
 class Runs:
     """The ledger: what became of slots."""
 
-    def __init__(self, store: Store, now: Callable[[], int], wake: Callable[[], None]) -> None:
-        self._store = store
-        self._now = now
-        self._wake = wake
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._store, self._now, self._wake = desk.store, desk.now, desk.wake
 
     async def passed_over(self, schedule_id: str, limit: int = 20) -> list[PassedOver]:
         """The latest ranges of slots that did not run, newest first."""
-        async with self._store.transaction() as transaction:
+        async with self._store.reading() as transaction:
+            await self._check_owner(transaction, schedule_id)
             return await transaction.passed_over(schedule_id, min(limit, MOST))
 
     async def get(self, run_id: str) -> Run:
         """One run."""
-        async with self._store.transaction() as transaction:
-            found = await transaction.runs_by_id([run_id])
-        if not found:
-            raise RunNotFoundError(run_id)
-        return found[0]
+        async with self._store.reading() as transaction:
+            return await self._desk.run(transaction, run_id)
 
     async def attempts(self, run_id: str) -> list[Attempt]:
         """The attempts of a run that were followed by another, in order."""
-        async with self._store.transaction() as transaction:
+        async with self._store.reading() as transaction:
+            await self._desk.run(transaction, run_id)
             return await transaction.attempts(run_id)
 
-    async def list(self, schedule_id: str, limit: int = 20) -> list[Run]:
-        """The latest runs of a schedule, newest first."""
-        async with self._store.transaction() as transaction:
-            return await transaction.runs(schedule_id, min(limit, MOST))
+    async def list(self, schedule_id: str, limit: int = 20, *, before: str | None = None) -> list[Run]:
+        """The latest runs of a schedule, newest first; those before one, by its id."""
+        async with self._store.reading() as transaction:
+            await self._check_owner(transaction, schedule_id)
+            return await transaction.runs(schedule_id, min(limit, MOST), before)
+
+    async def _check_owner(self, transaction: Transaction, schedule_id: str) -> None:
+        """The ledger outlives a schedule; for an owner, only what is known to be his is there."""
+        if self._desk.owner is not None:
+            await self._desk.read(transaction, schedule_id)
 
     async def cancel(self, run_id: str) -> Run:
         """Ask a run to stop: it gets the time its schedule grants, and is then made to. One that waits never starts."""
@@ -51,6 +54,18 @@ class Runs:
     async def terminate(self, run_id: str) -> Run:
         """Make a run stop. One that waits never starts."""
         return await self._stop(run_id, "terminate", Reason.TERMINATED, Status.TERMINATED)
+
+    async def report(
+        self, run_id: str, token: str, what: str, *, result: object = None, failure: str | None = None
+    ) -> Run:
+        """What somebody with the run's own token says of it: ``started``, ``heartbeat``, ``succeeded`` or ``failed``.
+
+        The answer's ``stop`` says whether he is to stop.
+        """
+        report = Report(run_id=run_id, token=token, what=what, result=result, failure=failure)
+        run = await take_report(self._store, report, self._now())
+        self._wake()
+        return run
 
     async def _stop(self, run_id: str, how: str, reason: Reason, status: Status) -> Run:
         run = await self.get(run_id)
@@ -65,6 +80,9 @@ class Runs:
             elif run.status is Status.RUNNING:
                 run = msgspec.structs.replace(run, stop=how, reason=reason)
                 await transaction.ask_to_stop([run])
+                if run.epoch == 0:  # somebody else goes on with it
+                    await stop_reported(transaction, [run], now)
+                    (run,) = await transaction.runs_by_id([run_id])
             await transaction.notify()
         self._wake()
         return run

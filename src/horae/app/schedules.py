@@ -4,77 +4,117 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
+from horae.app.by_hand import BackfillRequest, Trigger, check_text, start_backfill, start_trigger
+from horae.app.desk import Desk
+from horae.app.draft import (
+    NewSchedule,
+    SpecLike,
+    check_action,
+    check_jitter,
+    check_labels,
+    check_limit,
+    draft,
+    read_spec,
+    shared_calendars,
+)
 from horae.errors import (
     ConflictTokenMismatchError,
     HoraeError,
     InvalidInputError,
+    LimitExceededError,
     NaiveTimeError,
     ScheduleExistsError,
     ScheduleNotFoundError,
     UnknownActionError,
 )
-from horae.executor.function import FunctionExecutor
+from horae.executor.sealing import Sealer
 from horae.model import (
     Action,
     Backfill,
     BackfillStatus,
+    HttpRequest,
+    Last,
     Overlap,
     PassedOver,
     Policies,
     Reason,
     Run,
     Schedule,
-    State,
+    SearchValue,
     Status,
     Tally,
     Version,
 )
 from horae.policy import pause
 from horae.policy.check import check_policies
-from horae.policy.due import Slot, fire_instant, leave_behind
-from horae.policy.ledger import new_run, passed_over
-from horae.spec import Spec
-from horae.store.port import Advance, Filter, Store, Transaction
+from horae.policy.due import fire_instant, leave_behind
+from horae.policy.ledger import passed_over
+from horae.spec import SharedCalendar, Spec
+from horae.store.port import Advance, Filter, Transaction
 
-LONGEST_ID = 500
-LONGEST_INPUT = 1024 * 1024
 MOST = 1000
-SpecLike = Spec | str | Mapping[str, Any]
+RECENT = 10
 _replace = msgspec.structs.replace
 
 
-class NewSchedule(msgspec.Struct, frozen=True, kw_only=True):
-    """A schedule to be created. ``spec`` is a :class:`Spec`, a document, or a cron expression in UTC."""
+class Description(msgspec.Struct, frozen=True, kw_only=True):
+    """A schedule, with what became of it and what is ahead."""
 
-    id: str
-    spec: Any
-    action: str
-    input: Any = None
-    action_id: str | None = None
-    action_id_format: str | None = None
-    policies: Policies = Policies()
-    paused: bool = False
-    note: str = ""
-    limited_actions: int | None = None
-    owner: str = ""
-    tags: tuple[str, ...] = ()
+    schedule: Schedule
+    tally: Tally
+    pending: int
+    running: int
+    recent_runs: tuple[Run, ...]
+    """The latest ten, newest first."""
+    next_times: tuple[datetime, ...]
+    """The next ten times at which it fires."""
+    last_result: Any = None
+    last_failure: str | None = None
+
+
+class Time(msgspec.Struct, frozen=True, gc=False):
+    """A time that a schedule names, and when it fires."""
+
+    nominal: datetime
+    fire: datetime
+
+
+class Patched(msgspec.Struct, frozen=True, kw_only=True):
+    """What several changes at once brought about."""
+
+    schedule: Schedule
+    run_id: str | None = None
+    backfills: tuple[Backfill, ...] = ()
+
+
+class Edit(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to change about a schedule; what is unset stays."""
+
+    spec: Any = msgspec.UNSET
+    action: str | msgspec.UnsetType = msgspec.UNSET
+    input: Any = msgspec.UNSET
+    http: HttpRequest | msgspec.UnsetType | None = msgspec.UNSET
+    action_id: str | msgspec.UnsetType | None = msgspec.UNSET
+    action_id_format: str | msgspec.UnsetType = msgspec.UNSET
+    policies: Policies | msgspec.UnsetType = msgspec.UNSET
+    limited_actions: int | msgspec.UnsetType | None = msgspec.UNSET
+    tags: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    memo: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    search_attributes: dict[str, SearchValue] | msgspec.UnsetType = msgspec.UNSET
+    paused: bool | msgspec.UnsetType = msgspec.UNSET
+    note: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Schedules:
     """The schedules of an app."""
 
-    def __init__(
-        self, store: Store, now: Callable[[], int], executor: FunctionExecutor, wake: Callable[[], None]
-    ) -> None:
-        self._store = store
-        self._now = now
-        self._executor = executor
-        self._wake = wake
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
 
     async def create(self, schedule_id: str, spec: SpecLike, action: str, **more: Any) -> Schedule:  # noqa: ANN401 - as NewSchedule names them
         """Create a schedule; it fires from now on. ``more`` are the other fields of :class:`NewSchedule`."""
@@ -86,130 +126,271 @@ class Schedules:
 
     async def create_many(self, new: Iterable[NewSchedule]) -> list[Schedule]:
         """Create schedules, all or none of them, in one transaction."""
-        now = self._now()
-        drafts = [_draft(each, now) for each in new]
-        ids = [schedule.id for schedule, _ in drafts]
+        wanted = [self._owned(each) for each in new]
+        ids = [each.id for each in wanted]
         if len(set(ids)) < len(ids):
             raise ScheduleExistsError(next(each for each in ids if ids.count(each) > 1))
-        await self._check_actions({schedule.action.name for schedule, _ in drafts})
-        async with self._store.transaction() as transaction:
+        await self._check_actions({each.action for each in wanted})
+        now = self._desk.now()
+        async with self._desk.store.transaction() as transaction:
             incarnations = await transaction.next_incarnations(ids)
-            if taken := await transaction.schedules(ids):
-                raise ScheduleExistsError(taken[0].id)
-            created = [
-                (_replace(schedule, incarnation=incarnations[schedule.id]), next_at)
-                for schedule, next_at in drafts
-            ]
+            there = {each.id: each for each in await transaction.schedules(ids)}
+            if there:
+                self._check_repeated(wanted, there)
+                return [there[each] for each in ids]
+            created = []
+            for each in wanted:
+                calendars = await shared_calendars(transaction, [each.spec], each.owner)
+                schedule, next_at = draft(each, now, self._desk.config, self._desk.sealer, calendars)
+                created.append((_replace(schedule, incarnation=incarnations[each.id]), next_at))
+            await self._check_room(transaction, wanted)
             await transaction.insert_schedules(created)
+            for each, (schedule, _) in zip(wanted, created, strict=True):
+                await _start_by_hand(transaction, schedule, each.trigger, each.backfills, now)
             await transaction.notify()
-        self._wake()
+        self._desk.wake()
         return [schedule for schedule, _ in created]
+
+    def _owned(self, new: NewSchedule) -> NewSchedule:
+        return new if self._desk.owner is None else _replace(new, owner=self._desk.owner)
+
+    def _check_repeated(self, wanted: Sequence[NewSchedule], there: Mapping[str, Schedule]) -> None:
+        """A taken id is a conflict, unless all of this very request was carried out before."""
+        for each in wanted:
+            found = there.get(each.id)
+            same = found is not None and each.request_id and found.request_id == each.request_id
+            if not same or self._desk.owner not in {None, there[each.id].owner}:
+                raise ScheduleExistsError(each.id if found is not None else next(iter(there)))
+
+    async def _check_room(self, transaction: Transaction, wanted: Sequence[NewSchedule]) -> None:
+        """One user has so many schedules at most; a program's own are not counted."""
+        most = self._desk.config.schedules_per_user
+        for owner in {each.owner for each in wanted if each.owner}:
+            more = sum(each.owner == owner for each in wanted)
+            if await transaction.count_schedules(Filter(owner=owner)) + more > most:
+                raise LimitExceededError(
+                    "schedules_per_user", most, f'the user "{owner}" has too many schedules'
+                )
 
     async def _check_actions(self, actions: set[str]) -> None:
         """An action exists if this program registered it, or a living node announced it."""
-        unknown = {each for each in actions if not self._executor.knows(each)}
+        unknown = {each for each in actions if not self._desk.executor.knows(each)}
         if unknown:
             announced = {
-                action for node in await self._store.nodes() if node.alive for action in node.actions
+                action for node in await self._desk.store.nodes() if node.alive for action in node.actions
             }
             if missing := sorted(unknown - announced):
-                raise UnknownActionError(missing[0], sorted({*announced, *self._executor.actions}))
+                raise UnknownActionError(missing[0], sorted({*announced, *self._desk.executor.actions}))
 
-    async def describe(self, schedule_id: str) -> Schedule:
+    async def get(self, schedule_id: str) -> Schedule:
         """A schedule as it stands."""
-        async with self._store.transaction() as transaction:
-            return one(await transaction.schedules([schedule_id]), schedule_id)
+        async with self._desk.store.reading() as transaction:
+            return await self._desk.read(transaction, schedule_id)
+
+    async def exists(self, schedule_id: str) -> bool:
+        """Whether there is such a schedule."""
+        async with self._desk.store.reading() as transaction:
+            return bool(await transaction.read_schedules([schedule_id]))
+
+    async def meaning(self, spec: SpecLike, limit: int = 10) -> tuple[Spec, list[datetime]]:
+        """A spec with the shared calendars that it names, and the next times that it names; nothing is stored."""
+        self._check_preview(limit)
+        async with self._desk.store.reading() as transaction:
+            calendars = await shared_calendars(transaction, [spec], self._desk.owner or "")
+        read = read_spec(spec, calendars)
+        check_jitter(read, self._desk.config)
+        nominals = _nominals(read, self._desk.now() // 1000, None, limit)
+        return read, [datetime.fromtimestamp(each, UTC) for each in nominals]
+
+    def _check_preview(self, limit: int) -> None:
+        most = self._desk.config.preview_limit
+        if not 1 <= limit <= most:
+            raise LimitExceededError("preview_limit", most, f"{limit} times were asked for")
+
+    async def describe(self, schedule_id: str) -> Description:
+        """A schedule, with what became of it and what is ahead."""
+        now = self._desk.now()
+        async with self._desk.store.reading() as transaction:
+            schedule = await self._desk.read(transaction, schedule_id)
+            tally = (await transaction.tallies([schedule_id]))[schedule_id]
+            open_counts = await transaction.open_counts([schedule_id])
+            recent = await transaction.runs(schedule_id, RECENT)
+            last = (await transaction.lasts([schedule_id])).get(schedule_id, Last(schedule_id))
+        counts = {status: number for (_, status), number in open_counts.items()}
+        return Description(
+            schedule=schedule, tally=tally, pending=counts.get(Status.PENDING, 0),
+            running=counts.get(Status.STARTING, 0) + counts.get(Status.RUNNING, 0),
+            recent_runs=tuple(run for run in recent if run.incarnation == schedule.incarnation),
+            next_times=tuple(each.fire for each in _times_ahead(schedule, now, RECENT)),
+            last_result=None if last.result is None else msgspec.json.decode(last.result), last_failure=last.failure,
+        )  # fmt: skip
+
+    async def times(
+        self, schedule_id: str, start: datetime | None = None, end: datetime | None = None, limit: int = 1000
+    ) -> list[Time]:
+        """The times that a schedule names later than ``start``, up to and including ``end``."""
+        for moment in (start, end):
+            if moment is not None and moment.utcoffset() is None:
+                raise NaiveTimeError(moment)
+        self._check_preview(limit)
+        schedule = await self.get(schedule_id)
+        spec = Spec.parse(schedule.spec)
+        after = self._desk.now() // 1000 if start is None else int(start.timestamp() // 1)
+        until = None if end is None else int(end.timestamp() // 1)
+        return [_time(spec, nominal, schedule.id) for nominal in _nominals(spec, after, until, limit)]
 
     async def tally(self, schedule_id: str) -> Tally:
         """How often what became of a schedule's starts, since it was created."""
-        async with self._store.transaction() as transaction:
+        async with self._desk.store.reading() as transaction:
+            await self._desk.read(transaction, schedule_id)
             found = await transaction.tallies([schedule_id])
         if schedule_id not in found:
             raise ScheduleNotFoundError(schedule_id)
         return found[schedule_id]
 
     async def versions(self, schedule_id: str, limit: int = 20) -> list[Version]:
-        """What a schedule was before its edits, newest first."""
-        async with self._store.transaction() as transaction:
+        """What a schedule was before its edits, newest first; also of one that was deleted."""
+        async with self._desk.store.reading() as transaction:
+            if self._desk.owner is not None:
+                await self._desk.read(transaction, schedule_id)
             return await transaction.versions(schedule_id, min(limit, MOST))
 
     async def list(self, only: Filter | None = None, *, after: str = "", limit: int = 100) -> list[Schedule]:
         """A page of schedules in the order of their ids."""
-        async with self._store.transaction() as transaction:
-            return await transaction.find_schedules(only or Filter(), after, min(limit, MOST))
+        async with self._desk.store.reading() as transaction:
+            return await transaction.find_schedules(self._desk.only(only), after, min(limit, MOST))
+
+    async def count(self, only: Filter | None = None) -> int:
+        """How many schedules there are that a filter lets through."""
+        async with self._desk.store.reading() as transaction:
+            return await transaction.count_schedules(self._desk.only(only))
 
     async def update(
         self,
         schedule_id: str,
         spec: SpecLike | None = None,
         *,
-        action: str | None = None,
-        input: Any = msgspec.UNSET,  # noqa: A002, ANN401 - the word that users know; any JSON
-        action_id: str | None = None,
-        policies: Policies | None = None,
-        limited_actions: int | msgspec.UnsetType | None = msgspec.UNSET,
-        tags: Iterable[str] | None = None,
         token: int | None = None,
+        **changes: Any,  # noqa: ANN401 - as Edit names them
     ) -> Schedule:
         """Change what is given, from now on; what waits is kept. With a ``token``, only if nobody changed it since."""
-        document = None if spec is None else read_spec(spec).text
-        if limited_actions is not msgspec.UNSET:
-            _check_limit(limited_actions)
-        if policies is not None:
-            check_policies(policies)
-        if action is not None:
+        if spec is not None:
+            changes["spec"] = spec
+        if changes.get("tags") is not None:
+            changes["tags"] = tuple(changes["tags"])
+        try:
+            edit = Edit(**{name: value for name, value in changes.items() if not _unsaid(name, value)})
+        except TypeError as error:
+            raise InvalidInputError("update", f"cannot be read: {error}") from None
+        return await self.edit(schedule_id, lambda _: edit, token=token)
+
+    async def edit(
+        self, schedule_id: str, edit_of: Callable[[Schedule], Edit], *, token: int | None = None
+    ) -> Schedule:
+        """Change a schedule by what an edit makes of it as it stands, within one transaction."""
+        now = self._desk.now()
+        # Whether an action exists is asked before the lock is held; the edit is made once more under it.
+        action = edit_of(await self.get(schedule_id)).action
+        if action is not msgspec.UNSET:
             await self._check_actions({action})
-        now = self._now()
-        async with self._store.transaction() as transaction:
-            old = one(await transaction.schedules([schedule_id]), schedule_id)
+        async with self._desk.store.transaction() as transaction:
+            old = await self._desk.locked(transaction, schedule_id)
             if token is not None and token != old.token:
                 raise ConflictTokenMismatchError(schedule_id, token, old.token)
-            new = _replace(
-                old,
-                spec=old.spec if document is None else document,
-                action=_edited(old.action, action, input, action_id),
-                policies=old.policies if policies is None else policies,
-                state=old.state
-                if limited_actions is msgspec.UNSET
-                else _replace(old.state, remaining=limited_actions),
-                tags=old.tags if tags is None else tuple(tags),
+            edit = edit_of(old)
+            calendars = await shared_calendars(
+                transaction, [] if edit.spec is msgspec.UNSET else [edit.spec], old.owner
             )
-            if new.spec != old.spec:
-                new = _replace(new, state=_replace(new.state, spec_since=now // 1000, completed_at=None))
-                new = await _leave_behind(transaction, old, new, Reason.EDITED, now)
-            elif old.state.remaining == 0 != new.state.remaining:  # time passed at the limit is gone
-                new = await _leave_behind(transaction, old, new, Reason.LIMIT_REACHED, now)
-            if (new.spec, new.policies) != (old.spec, old.policies):
-                await transaction.insert_versions([_version(old, now)])
-            changed = await _put(transaction, new, now)
-        self._wake()
+            spec = Spec.parse(old.spec) if edit.spec is msgspec.UNSET else read_spec(edit.spec, calendars)
+            changed = await self._apply(transaction, old, edit, spec, now)
+        self._desk.wake()
         return changed
+
+    async def _apply(
+        self, transaction: Transaction, old: Schedule, edit: Edit, spec: Spec, now: int
+    ) -> Schedule:
+        """Write an edit that was checked, and what it leaves behind."""
+        check_jitter(spec, self._desk.config)
+        new, passed = _edited(old, edit, spec, now)
+        new = _replace(new, action=self._action(old.action, edit))
+        await _pass(transaction, old, passed, now)
+        here = _replace(old, cursor=new.cursor)  # a pause that ends has passed over what fell due in it
+        if new.spec != old.spec:
+            new = await _change_spec(transaction, here, new, now)
+        elif old.state.remaining == 0 != new.state.remaining:  # time passed at the limit is gone
+            new = await _leave_behind(transaction, here, new, Reason.LIMIT_REACHED, now)
+        if (new.spec, new.policies) != (old.spec, old.policies):
+            await transaction.insert_versions([_version(old, now)])
+        return await _put(transaction, new, now)
+
+    def _action(self, old: Action, edit: Edit) -> Action:
+        said = {"name": edit.action, "input": edit.input, "http": edit.http, "id": edit.action_id}
+        said |= {"id_format": edit.action_id_format}
+        said = {field: value for field, value in said.items() if value is not msgspec.UNSET}
+        if not said:
+            return old
+        if said.get("name", "http") != "http":
+            said.setdefault("http", None)
+        elif "http" not in said and old.http is not None:  # sealed already, and not touched
+            return check_action(
+                _replace(old, **said, http=_kept(old.http)), old, self._desk.config, self._desk.sealer
+            )
+        return check_action(_replace(old, **said), old, self._desk.config, self._desk.sealer)
+
+    async def patch(
+        self,
+        schedule_id: str,
+        *,
+        trigger: Trigger | None = None,
+        backfills: Iterable[BackfillRequest] = (),
+        pause: str | None = None,
+        resume: str | None = None,
+        token: int | None = None,
+    ) -> Patched:
+        """Trigger, backfill, and pause or resume with a note: all of it, or nothing."""
+        if pause is not None and resume is not None:
+            raise InvalidInputError("pause", "cannot go together with resume")
+        now = self._desk.now()
+        async with self._desk.store.transaction() as transaction:
+            schedule = await self._desk.locked(transaction, schedule_id)
+            if token is not None and token != schedule.token:
+                raise ConflictTokenMismatchError(schedule_id, token, schedule.token)
+            if pause is not None or resume is not None:
+                edit = Edit(paused=pause is not None, note=pause if pause is not None else resume or "")
+                schedule = await self._apply(transaction, schedule, edit, Spec.parse(schedule.spec), now)
+            run, made = await _start_by_hand(transaction, schedule, trigger, backfills, now)
+        self._desk.wake()
+        return Patched(schedule=schedule, run_id=None if run is None else run.id, backfills=tuple(made))
 
     async def pause(self, schedule_id: str, note: str = "", *, until: datetime | None = None) -> Schedule:
         """Start nothing automatic until resumed, or until a moment; running runs go on, triggers work."""
         if until is not None and until.utcoffset() is None:
             raise NaiveTimeError(until)
+        check_text("note", note)
         end = None if until is None else int(until.timestamp() * 1000)
         return await self._change(schedule_id, lambda s, _: (_pause(s, note, end), ()))
 
     async def resume(self, schedule_id: str, note: str = "") -> Schedule:
         """Go on; what fell due in the pause is caught up with or skipped, by policy."""
+        check_text("note", note)
         return await self._change(schedule_id, lambda s, now: _resume(s, note, now))
 
     async def skip_next(self, schedule_id: str, number: int = 1) -> Schedule:
         """Pass over the next so many slots; 0 takes that back."""
-        if number < 0:
-            raise InvalidInputError("number", f"must be at least 0, and is {number}")
+        if not 0 <= number <= 1_000_000:
+            raise InvalidInputError("number", f"must be from 0 to 1,000,000, and is {number}")
         return await self._change(
             schedule_id, lambda s, _: (_replace(s, state=_replace(s.state, skip_next=number)), ())
         )
 
     async def pause_all(self, only: Filter, note: str = "") -> int:
         """Pause all schedules that a filter lets through, all at once; how many there were."""
+        check_text("note", note)
         return await self._change_all(only, lambda s, _: (_pause(s, note, None), ()))
 
     async def resume_all(self, only: Filter, note: str = "") -> int:
         """Resume all schedules that a filter lets through, all at once; how many there were."""
+        check_text("note", note)
         return await self._change_all(only, lambda s, now: _resume(s, note, now))
 
     async def trigger(
@@ -222,26 +403,20 @@ class Schedules:
         note: str = "",
     ) -> str:
         """Start a run now, whatever the spec says; the answer is the run's id."""
-        now = self._now()
-        if input is not msgspec.UNSET:
-            _check_input(input)
-        async with self._store.transaction() as transaction:
-            schedule = one(await transaction.schedules([schedule_id]), schedule_id)
-            origin = f"trigger:{await transaction.next_number()}"
-            run = new_run(schedule, Slot(now // 1000, now, now), origin, own_overlap(schedule, overlap))
-            own = run.input if input is msgspec.UNSET else input
-            run = _replace(run, input=own, author=author, note=note)
-            await transaction.insert_runs([run])
-            await transaction.look_now([schedule_id], now)
-            await transaction.notify()
-        self._wake()
+        trigger = Trigger(overlap=overlap, input=input, author=author, note=note)
+        async with self._desk.store.transaction() as transaction:
+            schedule = await self._desk.locked(transaction, schedule_id)
+            run = await start_trigger(transaction, schedule, trigger, self._desk.now())
+        self._desk.wake()
         return run.id
 
-    async def delete(self, schedule_id: str) -> None:
+    async def delete(self, schedule_id: str, *, token: int | None = None) -> None:
         """Remove a schedule; its runs stay in the ledger, those that have not begun never do."""
-        now = self._now()
-        async with self._store.transaction() as transaction:
-            schedule = one(await transaction.schedules([schedule_id]), schedule_id)
+        now = self._desk.now()
+        async with self._desk.store.transaction() as transaction:
+            schedule = await self._desk.locked(transaction, schedule_id)
+            if token is not None and token != schedule.token:
+                raise ConflictTokenMismatchError(schedule_id, token, schedule.token)
             await transaction.update_runs(removal(await transaction.open_runs([schedule_id]), now))
             await transaction.update_backfills(
                 _ended(each, now) for each in await transaction.open_backfills([schedule_id])
@@ -252,19 +427,19 @@ class Schedules:
             await transaction.delete_schedules([schedule_id])
 
     async def _change(self, schedule_id: str, change: Change) -> Schedule:
-        now = self._now()
-        async with self._store.transaction() as transaction:
-            schedule, passed = change(one(await transaction.schedules([schedule_id]), schedule_id), now)
+        now = self._desk.now()
+        async with self._desk.store.transaction() as transaction:
+            schedule, passed = change(await self._desk.locked(transaction, schedule_id), now)
             changed = await _put(transaction, schedule, now)
             await _pass(transaction, changed, passed, now)
-        self._wake()
+        self._desk.wake()
         return changed
 
     async def _change_all(self, only: Filter, change: Change) -> int:
-        now = self._now()
+        now = self._desk.now()
         number, after = 0, ""
-        async with self._store.transaction() as transaction:
-            while page := await transaction.find_schedules(only, after, MOST):
+        async with self._desk.store.transaction() as transaction:
+            while page := await transaction.find_schedules(self._desk.only(only), after, MOST):
                 after = page[-1].id
                 locked = await transaction.schedules([each.id for each in page])
                 changes = [change(each, now) for each in locked]
@@ -273,29 +448,43 @@ class Schedules:
                     await _pass(transaction, each, passed, now)
                 number += len(changes)
             await transaction.notify()
-        self._wake()
+        self._desk.wake()
         return number
 
 
 Change = Callable[[Schedule, int], tuple[Schedule, tuple[PassedOver, ...]]]
 
 
-def one(found: list[Schedule], schedule_id: str) -> Schedule:
-    """The schedule that was asked for, or an error that says that there is none."""
-    if not found:
-        raise ScheduleNotFoundError(schedule_id)
-    return found[0]
+def next_time(schedule: Schedule) -> datetime | None:
+    """When a schedule fires next; ``None`` while it is paused, and when nothing is left."""
+    if schedule.state.paused or schedule.state.remaining == 0:
+        return None
+    spec = Spec.parse(schedule.spec)
+    nominal = spec.next_instant(schedule.cursor)
+    return None if nominal is None else _time(spec, nominal, schedule.id).fire
 
 
-def own_overlap(schedule: Schedule, overlap: Overlap | str | None) -> Overlap:
-    """The overlap policy that a start was given, or else the schedule's."""
-    if overlap is None:
-        return schedule.policies.overlap
-    try:
-        return Overlap(overlap)
-    except ValueError:
-        known = ", ".join(Overlap)
-        raise InvalidInputError("overlap", f"is none of {known}: {overlap!r}") from None
+def _times_ahead(schedule: Schedule, now: int, limit: int) -> list[Time]:
+    """The times at which a schedule fires next; none while it is paused, or has no start left."""
+    if schedule.state.paused or schedule.state.remaining == 0:
+        return []
+    spec = Spec.parse(schedule.spec)
+    nominals = _nominals(spec, max(schedule.cursor, now // 1000), None, limit)
+    return [_time(spec, nominal, schedule.id) for nominal in nominals]
+
+
+def _nominals(spec: Spec, after: int, until: int | None, limit: int) -> list[int]:
+    found: list[int] = []
+    nominal = spec.next_instant(after)
+    while nominal is not None and len(found) < limit and (until is None or nominal <= until):
+        found.append(nominal)
+        nominal = spec.next_instant(nominal)
+    return found
+
+
+def _time(spec: Spec, nominal: int, schedule_id: str) -> Time:
+    fire = fire_instant(spec, nominal, schedule_id)
+    return Time(datetime.fromtimestamp(nominal, UTC), datetime.fromtimestamp(fire / 1000, UTC))
 
 
 def removal(runs: Iterable[Run], now: int) -> list[Run]:
@@ -307,58 +496,75 @@ def removal(runs: Iterable[Run], now: int) -> list[Run]:
     ]  # fmt: skip
 
 
-def read_spec(spec: SpecLike) -> Spec:
-    """A spec, in whichever form it was given."""
-    if isinstance(spec, str):
-        return Spec.cron(spec)
-    return spec if isinstance(spec, Spec) else Spec.parse(spec)
+def _unsaid(name: str, value: object) -> bool:
+    """Whether a change was not asked for: unset, or nothing where nothing cannot be meant."""
+    return value is msgspec.UNSET or (
+        value is None and name not in {"input", "http", "action_id", "limited_actions"}
+    )
 
 
-def _draft(new: NewSchedule, now: int) -> tuple[Schedule, int | None]:
-    """A schedule that is not stored yet, and when to look at it; everything that can be wrong is said here."""
-    _check_id(new.id)
-    _check_input(new.input)
-    check_policies(new.policies)
-    _check_limit(new.limited_actions)
-    spec = read_spec(new.spec)
-    action = Action(name=new.action, input=new.input, id=new.action_id)
-    if new.action_id_format is not None:
-        action = _replace(action, id_format=new.action_id_format)
-    schedule = Schedule(
-        id=new.id, incarnation=0, spec=spec.text, action=action, policies=new.policies,
-        state=State(paused=new.paused, note=new.note, remaining=new.limited_actions), token=1, cursor=now // 1000,
-        created_at=now, updated_at=now, owner=new.owner, tags=new.tags,
-    )  # fmt: skip
-    if new.paused:
-        return schedule, None
-    following = spec.next_instant(schedule.cursor)
-    # One that has nothing to fire is looked at, so that it is known to be finished.
-    return schedule, now if following is None else fire_instant(spec, following, new.id)
+def _edited(old: Schedule, edit: Edit, spec: Spec, now: int) -> tuple[Schedule, tuple[PassedOver, ...]]:
+    """A schedule after an edit, but for its action; and what a pause that ends so passes over."""
+    said = {
+        name: value
+        for name in ("policies", "tags", "memo", "search_attributes")
+        if (value := getattr(edit, name)) is not msgspec.UNSET
+    }
+    if edit.policies is not msgspec.UNSET:
+        check_policies(edit.policies)
+    check_labels(said.get("tags"), said.get("memo"), said.get("search_attributes"))
+    new = _replace(old, **said)
+    passed: tuple[PassedOver, ...] = ()
+    if edit.limited_actions is not msgspec.UNSET:
+        check_limit(edit.limited_actions)
+        new = _replace(new, state=_replace(new.state, remaining=edit.limited_actions))
+    note = edit.note if edit.note is not msgspec.UNSET else old.state.note
+    check_text("note", note)
+    paused = edit.paused if edit.paused is not msgspec.UNSET else old.state.paused
+    if paused and not old.state.paused:
+        new = _pause(new, note, None)
+    elif old.state.paused and not paused:
+        new, passed = _resume(new, note, now)
+    elif note != old.state.note:
+        new = _replace(new, state=_replace(new.state, note=note))
+    return _replace(new, spec=spec.text), passed
 
 
-def _check_id(schedule_id: object) -> None:
-    if not isinstance(schedule_id, str) or not 1 <= len(schedule_id) <= LONGEST_ID:
-        raise InvalidInputError("id", f"must be a text of 1 to {LONGEST_ID} characters")
-    if not schedule_id.isprintable():
-        raise InvalidInputError("id", f"has a character that cannot be shown: {schedule_id!r}")
+def _kept(request: HttpRequest) -> HttpRequest:
+    """A stored request as it is given back: its secrets stay what they are."""
+    return Sealer.hide(request)
 
 
-def _check_input(value: object) -> None:
-    if value is None:
-        return
-    try:
-        size = len(msgspec.json.encode(value))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError("input", f"is no JSON: {error}") from None
-    if size > LONGEST_INPUT:
-        raise InvalidInputError("input", f"has {size} bytes, and {LONGEST_INPUT} are taken at most")
+async def _change_spec(transaction: Transaction, old: Schedule, new: Schedule, now: int) -> Schedule:
+    """Another spec from now on: what the old one named and nobody decided yet is left behind."""
+    new = _replace(new, state=_replace(new.state, spec_since=now // 1000, completed_at=None))
+    return await _leave_behind(transaction, old, new, Reason.EDITED, now)
 
 
-def _edited(action: Action, name: str | None, value: object, base: str | None) -> Action:
-    if value is not msgspec.UNSET:
-        _check_input(value)
-        action = _replace(action, input=value)
-    return _replace(action, name=name or action.name, id=action.id if base is None else base)
+async def rewrite_spec(
+    transaction: Transaction, old: Schedule, name: str, calendar: SharedCalendar, now: int
+) -> bool:
+    """A shared calendar that a schedule excludes has changed, and so its spec has; whether that makes a difference."""
+    document = Spec.parse(old.spec).document
+    shared = {**document.shared, name: calendar}
+    spec = Spec.parse(_replace(document, shared=shared))
+    if spec.text == old.spec:
+        return False
+    new = await _change_spec(transaction, old, _replace(old, spec=spec.text), now)
+    await transaction.insert_versions([_version(old, now)])
+    await transaction.update_schedules([(_next_token(new, now), now)])
+    return True
+
+
+async def _start_by_hand(
+    transaction: Transaction,
+    schedule: Schedule,
+    trigger: Trigger | None,
+    backfills: Iterable[BackfillRequest],
+    now: int,
+) -> tuple[Run | None, list[Backfill]]:
+    run = None if trigger is None else await start_trigger(transaction, schedule, trigger, now)
+    return run, [await start_backfill(transaction, schedule, each, now) for each in backfills]
 
 
 async def _leave_behind(
@@ -378,11 +584,6 @@ async def _pass(transaction: Transaction, schedule: Schedule, passed: Sequence[P
         await transaction.insert_passed(passed)
         counted = Tally(skipped=sum(each.count for each in passed))
         await transaction.advance([Advance(schedule.id, schedule.cursor, now, tally=counted)])
-
-
-def _check_limit(limit: int | None) -> None:
-    if limit is not None and limit < 0:
-        raise InvalidInputError("limited_actions", f"must be at least 0, and is {limit}")
 
 
 def _version(schedule: Schedule, now: int) -> Version:

@@ -1,0 +1,141 @@
+"""What people start by hand: triggers, and backfills of a range. The parts that happen within a transaction."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from horae.errors import BackfillLimitError, InvalidInputError, NaiveTimeError
+from horae.model import Backfill, Overlap, Run, Schedule
+from horae.policy.due import Slot
+from horae.policy.ledger import new_run
+from horae.spec import Spec
+from horae.store.port import Transaction
+
+LONGEST_INPUT = 1024 * 1024
+LONGEST_TEXT = 10_000
+_replace = msgspec.structs.replace
+
+
+class Trigger(msgspec.Struct, frozen=True, kw_only=True):
+    """A start that somebody asks for; what is not said is the schedule's own."""
+
+    overlap: Overlap | str | None = None
+    input: Any = msgspec.UNSET
+    author: str = ""
+    note: str = ""
+
+
+class BackfillRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A range of nominal times, both ends included, that somebody asks to be made up."""
+
+    first: datetime
+    last: datetime
+    overlap: Overlap | str | None = None
+    input: Any = None
+    author: str = ""
+    note: str = ""
+
+
+class BackfillPreview(msgspec.Struct, frozen=True, kw_only=True):
+    """What a backfill would do: how many slots, from when to when."""
+
+    slots: int
+    first: datetime | None
+    last: datetime | None
+
+
+async def start_trigger(transaction: Transaction, schedule: Schedule, trigger: Trigger, now: int) -> Run:
+    """A run of a schedule, whatever its spec says."""
+    if trigger.input is not msgspec.UNSET:
+        check_input(trigger.input)
+    check_text("note", trigger.note)
+    origin = f"trigger:{await transaction.next_number()}"
+    run = new_run(schedule, Slot(now // 1000, now, now), origin, own_overlap(schedule, trigger.overlap))
+    own = run.input if trigger.input is msgspec.UNSET else trigger.input
+    run = _replace(run, input=own, author=trigger.author, note=trigger.note)
+    await transaction.insert_runs([run])
+    await transaction.look_now([schedule.id], now)
+    await transaction.notify()
+    return run
+
+
+async def start_backfill(
+    transaction: Transaction, schedule: Schedule, request: BackfillRequest, now: int
+) -> Backfill:
+    """A backfill that goes on by itself until its range is made up."""
+    check_input(request.input)
+    check_text("note", request.note)
+    begin, end = seconds_of(request.first, request.last)
+    preview = preview_of(Spec.parse(schedule.spec), begin, end)
+    limit = schedule.policies.backfill_limit
+    if limit is not None and preview.slots > limit:
+        raise BackfillLimitError(schedule.id, preview.slots, limit)
+    backfill = Backfill(
+        id=f"{schedule.id}:{await transaction.next_number()}", schedule_id=schedule.id,
+        incarnation=schedule.incarnation, first=begin, last=end, overlap=own_overlap(schedule, request.overlap),
+        cursor=begin - 1, total=preview.slots, created_at=now, author=request.author, note=request.note,
+        input=request.input,
+    )  # fmt: skip
+    await transaction.insert_backfills([backfill])
+    await transaction.look_now([schedule.id], now)
+    await transaction.notify()
+    return backfill
+
+
+def own_overlap(schedule: Schedule, overlap: Overlap | str | None) -> Overlap:
+    """The overlap policy that a start was given, or else the schedule's."""
+    if overlap is None:
+        return schedule.policies.overlap
+    try:
+        return Overlap(overlap)
+    except ValueError:
+        known = ", ".join(Overlap)
+        raise InvalidInputError("overlap", f"is none of {known}: {overlap!r}") from None
+
+
+def check_input(value: object) -> None:
+    """An input must be JSON, and not too long."""
+    if value is None:
+        return
+    try:
+        size = len(msgspec.json.encode(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInputError("input", f"is no JSON: {error}") from None
+    if size > LONGEST_INPUT:
+        raise InvalidInputError("input", f"has {size} bytes, and {LONGEST_INPUT} are taken at most")
+
+
+def check_text(field: str, text: str) -> None:
+    """A text must be one that every database takes, and not too long."""
+    if len(text) > LONGEST_TEXT:
+        raise InvalidInputError(field, f"has {len(text)} characters, and {LONGEST_TEXT} are taken at most")
+    if "\x00" in text or (not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text)):
+        raise InvalidInputError(field, "has a character that no text has")
+
+
+def seconds_of(first: datetime, last: datetime) -> tuple[int, int]:
+    """The whole seconds of a range with both ends."""
+    for moment in (first, last):
+        if moment.utcoffset() is None:
+            raise NaiveTimeError(moment)
+    if last < first:
+        raise InvalidInputError("last", f"is before first: {last} < {first}")
+    # A nominal time is a whole second: from half past one on, that second is over.
+    begin = first.timestamp()
+    return int(begin) + (begin > int(begin)), int(last.timestamp())
+
+
+def preview_of(spec: Spec, begin: int, end: int) -> BackfillPreview:
+    """What a backfill of a range, both ends included, would do."""
+    first = spec.next_instant(begin - 1)
+    if first is None or first > end:
+        return BackfillPreview(slots=0, first=None, last=None)
+    last = spec.previous_instant(end)
+    return BackfillPreview(
+        slots=spec.count(begin - 1, end),
+        first=datetime.fromtimestamp(first, UTC),
+        last=None if last is None else datetime.fromtimestamp(last, UTC),
+    )

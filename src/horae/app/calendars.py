@@ -1,0 +1,95 @@
+"""The shared calendars of an app: days that many schedules exclude by one name.
+
+A schedule's stored spec has the contents of the calendars it names with it, so that deciding needs nothing else and what was in
+force is known later. Changing a calendar is therefore an edit of every schedule that excludes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import msgspec
+
+from horae.app.desk import Desk
+from horae.app.draft import check_id
+from horae.app.schedules import rewrite_spec
+from horae.errors import CalendarInUseError, CalendarNotFoundError, HoraeError
+from horae.model import Schedule, StoredCalendar
+from horae.spec import SharedCalendar, Spec
+from horae.store.port import Transaction
+
+MOST = 1000
+
+
+class Calendars:
+    """Shared calendars by name: an owner's own, and those of everybody."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    @property
+    def _owner(self) -> str:
+        return self._desk.owner or ""
+
+    async def put(
+        self, name: str, calendar: SharedCalendar | Mapping[str, Any]
+    ) -> tuple[StoredCalendar, int]:
+        """Create or change a calendar; with it comes how many schedules that changed."""
+        check_id(name)
+        document = {"exclude": [{"calendar": name}]}
+        read = Spec.parse(document, calendars={name: calendar}).document.shared[name]  # checks every element
+        now = self._desk.now()
+        stored = StoredCalendar(owner=self._owner, name=name, document=read, updated_at=now)
+        changed = 0
+        async with self._desk.store.transaction() as transaction:
+            await transaction.put_calendar(stored)
+            async for schedule in self._excluding(transaction, name):
+                changed += await rewrite_spec(transaction, schedule, name, read, now)
+            await transaction.notify()
+        self._desk.wake()
+        return stored, changed
+
+    async def get(self, name: str) -> StoredCalendar:
+        """A calendar: one's own, or else everybody's."""
+        async with self._desk.store.reading() as transaction:
+            found = await transaction.calendars_named([name], self._owner)
+        if not found:
+            raise CalendarNotFoundError(name)
+        return found[-1]
+
+    async def list(self, *, after: tuple[str, str] = ("", ""), limit: int = 100) -> list[StoredCalendar]:
+        """A page of calendars in the order of their names: one's own, and everybody's."""
+        async with self._desk.store.reading() as transaction:
+            return await transaction.calendars(self._desk.owner, after, min(limit, MOST))
+
+    async def delete(self, name: str) -> None:
+        """Remove a calendar that no schedule excludes."""
+        async with self._desk.store.transaction() as transaction:
+            if not await transaction.delete_calendar(self._owner, name):
+                raise CalendarNotFoundError(name)
+            async for schedule in self._excluding(transaction, name):
+                raise CalendarInUseError(name, schedule.id)
+
+    async def _excluding(self, transaction: Transaction, name: str) -> AsyncIterator[Schedule]:
+        """The schedules that exclude this calendar, and not one of their owner's own with the same name."""
+        needle = f'"calendar":{msgspec.json.encode(name).decode()}'
+        own: dict[str, bool] = {}
+        after = ""
+        while ids := await transaction.excluding(needle, after, MOST):
+            after = ids[-1]
+            for schedule in await transaction.schedules(ids):
+                if schedule.owner not in own:
+                    found = await transaction.calendars_named([name], schedule.owner)
+                    own[schedule.owner] = bool(found) and found[-1].owner == schedule.owner != ""
+                mine = own[schedule.owner]
+                theirs = schedule.owner == self._owner if self._owner else not mine
+                if theirs and _names(schedule, name):
+                    yield schedule
+
+
+def _names(schedule: Schedule, name: str) -> bool:
+    try:
+        return name in Spec.parse(schedule.spec).shared_calendars
+    except HoraeError:  # spoiled by hand, and put aside when it is looked at
+        return False

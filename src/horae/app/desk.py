@@ -1,0 +1,74 @@
+"""What all operations of an app work with, and for whom they work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from horae.config import Config
+from horae.errors import InvalidInputError, RunNotFoundError, ScheduleNotFoundError
+from horae.executor.function import FunctionExecutor
+from horae.executor.sealing import Sealer
+from horae.model import Run, Schedule
+from horae.store.port import Filter, Store, Transaction
+
+
+class Desk:
+    """The store, the clock and the limits that operations work with; with an ``owner``, only his things are there."""
+
+    def __init__(
+        self,
+        store: Store,
+        now: Callable[[], int],
+        wake: Callable[[], None],
+        *,
+        executor: FunctionExecutor,
+        config: Config,
+        owner: str | None = None,
+        sealer: Sealer | None = None,
+    ) -> None:
+        self.store = store
+        self.now = now
+        self.wake = wake
+        self.executor = executor
+        self.config = config
+        self.owner = owner
+        self.sealer = sealer or Sealer(config.secret_key)
+
+    def for_owner(self, owner: str) -> Desk:
+        """The same for somebody to whom only his own things are there."""
+        if not owner or len(owner) > 200 or not owner.isprintable():
+            raise InvalidInputError("owner", "must be a text of 1 to 200 characters that can be shown")
+        return Desk(self.store, self.now, self.wake, executor=self.executor, config=self.config, owner=owner)
+
+    def one(self, found: Iterable[Schedule], schedule_id: str) -> Schedule:
+        """The schedule that was asked for. One that belongs to somebody else is as good as none."""
+        for schedule in found:
+            if self.owner in {None, schedule.owner}:
+                return schedule
+        raise ScheduleNotFoundError(schedule_id)
+
+    async def locked(self, transaction: Transaction, schedule_id: str) -> Schedule:
+        """A schedule that nobody else can change until the end of the transaction."""
+        return self.one(await transaction.schedules([schedule_id]), schedule_id)
+
+    async def read(self, transaction: Transaction, schedule_id: str) -> Schedule:
+        """A schedule as it stands."""
+        return self.one(await transaction.read_schedules([schedule_id]), schedule_id)
+
+    async def run(self, transaction: Transaction, run_id: str) -> Run:
+        """A run. One of somebody else's schedule is as good as none; so is, for owners, one whose schedule is gone."""
+        found = await transaction.runs_by_id([run_id])
+        if found and self.owner is not None:
+            schedules = await transaction.read_schedules([found[0].schedule_id])
+            if not any(each.owner == self.owner for each in schedules):
+                found = []
+        if not found:
+            raise RunNotFoundError(run_id)
+        return found[0]
+
+    def only(self, wanted: Filter | None) -> Filter:
+        """A filter that lets nothing through that is somebody else's."""
+        wanted = wanted or Filter()
+        return wanted if self.owner is None else msgspec.structs.replace(wanted, owner=self.owner)

@@ -1,0 +1,165 @@
+"""A schedule before it is stored: everything that can be wrong with it is said here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from horae.app.by_hand import BackfillRequest, Trigger, check_input, check_text
+from horae.config import Config
+from horae.errors import InvalidInputError, LimitExceededError
+from horae.executor.sealing import Sealer
+from horae.model import Action, HttpRequest, Policies, Schedule, SearchValue, State
+from horae.policy.check import check_policies
+from horae.policy.due import fire_instant
+from horae.spec import SharedCalendar, Spec, SpecDocument
+from horae.spec.document import read_document
+from horae.store.port import Transaction
+
+LONGEST_ID = 500
+LONGEST_TAG = 200
+MOST_TAGS = 100
+LONGEST_MEMO = 64 * 1024
+SpecLike = Spec | SpecDocument | str | Mapping[str, Any]
+Calendars = Mapping[str, SharedCalendar]
+
+
+class NewSchedule(msgspec.Struct, frozen=True, kw_only=True):
+    """A schedule to be created. ``spec`` is a :class:`Spec`, a document, or a cron expression in UTC."""
+
+    id: str
+    spec: Any
+    action: str
+    input: Any = None
+    http: HttpRequest | None = None
+    """The request, if the action is ``http``."""
+    action_id: str | None = None
+    action_id_format: str | None = None
+    policies: Policies = Policies()
+    paused: bool = False
+    note: str = ""
+    limited_actions: int | None = None
+    owner: str = ""
+    tags: tuple[str, ...] = ()
+    memo: dict[str, Any] = {}
+    search_attributes: dict[str, SearchValue] = {}
+    request_id: str = ""
+    """The same again for the same id creates nothing, and answers with what is there."""
+    trigger: Trigger | None = None
+    """A start right away."""
+    backfills: tuple[BackfillRequest, ...] = ()
+    """Ranges to be made up right away."""
+
+
+def draft(
+    new: NewSchedule, now: int, config: Config, sealer: Sealer, calendars: Calendars
+) -> tuple[Schedule, int | None]:
+    """A schedule that is not stored yet, and when to look at it."""
+    check_id(new.id)
+    for field, text in (("note", new.note), ("request_id", new.request_id)):
+        check_text(field, text)
+    check_policies(new.policies)
+    check_limit(new.limited_actions)
+    check_labels(new.tags, new.memo, new.search_attributes)
+    spec = read_spec(new.spec, calendars)
+    check_jitter(spec, config)
+    action = Action(name=new.action, input=new.input, id=new.action_id)
+    if new.action_id_format is not None:
+        action = msgspec.structs.replace(action, id_format=new.action_id_format)
+    action = check_action(msgspec.structs.replace(action, http=new.http), None, config, sealer)
+    schedule = Schedule(
+        id=new.id, incarnation=0, spec=spec.text, action=action, policies=new.policies,
+        state=State(paused=new.paused, note=new.note, remaining=new.limited_actions), token=1, cursor=now // 1000,
+        created_at=now, updated_at=now, owner=new.owner, tags=tuple(new.tags), memo=new.memo,
+        search_attributes=new.search_attributes, request_id=new.request_id,
+    )  # fmt: skip
+    if new.paused:
+        return schedule, None
+    following = spec.next_instant(schedule.cursor)
+    # One that has nothing to fire is looked at, so that it is known to be finished.
+    return schedule, now if following is None else fire_instant(spec, following, new.id)
+
+
+def read_spec(spec: SpecLike, calendars: Calendars | None = None) -> Spec:
+    """A spec, in whichever form it was given."""
+    if isinstance(spec, str):
+        return Spec.cron(spec)
+    return spec if isinstance(spec, Spec) else Spec.parse(spec, calendars=calendars)
+
+
+async def shared_calendars(transaction: Transaction, specs: Iterable[SpecLike], owner: str) -> Calendars:
+    """What the shared calendars contain that some specs exclude by name; an owner's own goes before everybody's."""
+    names = {
+        each.calendar
+        for spec in specs
+        if not isinstance(spec, str | Spec)
+        for each in read_document(spec).exclude
+        if each.calendar is not None
+    }
+    if not names:
+        return {}
+    return {each.name: each.document for each in await transaction.calendars_named(names, owner)}
+
+
+def check_id(schedule_id: object) -> None:
+    """An id must be a text that can be shown."""
+    if not isinstance(schedule_id, str) or not 1 <= len(schedule_id) <= LONGEST_ID:
+        raise InvalidInputError("id", f"must be a text of 1 to {LONGEST_ID} characters")
+    if not schedule_id.isprintable():
+        raise InvalidInputError("id", f"has a character that cannot be shown: {schedule_id!r}")
+
+
+def check_action(action: Action, stored: Action | None, config: Config, sealer: Sealer) -> Action:
+    """An action that may be stored: secrets of its request are sealed; ``***`` is what is ``stored``."""
+    check_input(action.input)
+    for field, text in (("action.id", action.id or ""), ("action.id_format", action.id_format)):
+        check_text(field, text)
+    if (action.http is not None) != (action.name == "http"):
+        reason = (
+            "is missing" if action.http is None else f'is only for the action "http", not "{action.name}"'
+        )
+        raise InvalidInputError("action.http", reason, hint='{"name": "http", "http": {"url": "https://…"}}')
+    if action.http is None:
+        return action
+    from horae.executor.http import check_request  # noqa: PLC0415 - its client loads when it is asked for
+
+    check_request(action.http, config)
+    kept = stored.http if stored is not None else None
+    return msgspec.structs.replace(action, http=sealer.seal(action.http, kept))
+
+
+def check_jitter(spec: Spec, config: Config) -> None:
+    """Jitter is bounded: a start must not wander about for days."""
+    jitter = spec.elements.jitter
+    if jitter is not None and jitter.span * 1000 > config.jitter_limit_ms:
+        raise LimitExceededError(
+            "jitter_limit_ms", config.jitter_limit_ms, f"the jitter has {jitter.span} seconds"
+        )
+
+
+def check_labels(
+    tags: Iterable[str] | None, memo: Mapping[str, Any] | None, search: Mapping[str, SearchValue] | None
+) -> None:
+    """Tags, memo and search attributes must be of a sensible size."""
+    listed = list(tags or ())
+    if len(listed) > MOST_TAGS or len(search or ()) > MOST_TAGS:
+        raise InvalidInputError("tags" if len(listed) > MOST_TAGS else "search_attributes", "are too many")
+    for tag in listed:
+        if not 1 <= len(tag) <= LONGEST_TAG or not tag.isprintable():
+            raise InvalidInputError(
+                "tags", f"must be texts of 1 to {LONGEST_TAG} characters that can be shown"
+            )
+    for key, value in (search or {}).items():
+        check_text("search_attributes", f"{key}{value}")
+    if memo:
+        check_input(memo)
+        if len(msgspec.json.encode(memo)) > LONGEST_MEMO:
+            raise InvalidInputError("memo", f"has more than {LONGEST_MEMO} bytes")
+
+
+def check_limit(limit: int | None) -> None:
+    """How many actions are left cannot be less than none."""
+    if limit is not None and limit < 0:
+        raise InvalidInputError("limited_actions", f"must be at least 0, and is {limit}")

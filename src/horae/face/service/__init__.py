@@ -1,0 +1,84 @@
+"""The service: an app behind HTTP, for people and programs."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from litestar import Litestar, Request, Router
+from litestar.di import Provide
+from litestar.exceptions import HTTPException
+from litestar.types import ControllerRouterHandler
+
+from horae import __version__
+from horae.app import App
+from horae.config import Config
+from horae.errors import HoraeError, LimitExceededError
+from horae.face.registrar.routes import registrar_router
+from horae.face.service.auth import Authenticator
+from horae.face.service.caller import Caller
+from horae.face.service.openapi import document_of
+from horae.face.service.others import others_router
+from horae.face.service.pace import Pace
+from horae.face.service.problems import (
+    PreconditionFailedError,
+    on_defect,
+    on_failed_precondition,
+    on_horae_error,
+    on_http_error,
+)
+from horae.face.service.runs import runs_router
+from horae.face.service.schedules import schedules_router
+from horae.face.service.system import healthz, openapi, readyz
+from horae.face.service.why import why_router
+
+__all__ = ["Service", "make_service"]
+
+
+class Service(Litestar):
+    """The routes of an app. Paths are taken as they were sent, so that an id may have a slash in it."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI has them
+        """Answer a request."""
+        if scope["type"] == "http":
+            scope["path"] = scope["raw_path"].decode("latin-1")
+        await super().__call__(scope, receive, send)
+
+
+def make_service(app: App, config: Config) -> Service:
+    """The service of an app that is open; it starts and ends nothing."""
+    authenticator = Authenticator(config, app.now)
+    pace = Pace(config.requests_per_second, app.clock.monotonic)
+
+    async def caller(request: Request[Any, Any, Any]) -> Caller:
+        """Who sent a request, if he may send another one yet."""
+        found = await authenticator.caller(request.scope["headers"], request.scope["state"].get("peer"))
+        if pace.take(found.user) > 0:
+            most = config.requests_per_second
+            raise LimitExceededError("requests_per_second", most, f'the user "{found.user}" asks too often')
+        return found
+
+    dependencies = {
+        "app": Provide(lambda: app, sync_to_thread=False, use_cache=True),
+        "caller": Provide(caller),
+    }
+    service = Service(
+        route_handlers=_routes(),
+        dependencies=dependencies,
+        exception_handlers={
+            HoraeError: on_horae_error,
+            PreconditionFailedError: on_failed_precondition,
+            HTTPException: on_http_error,
+            Exception: on_defect,
+        },
+        request_max_body_size=config.body_limit,
+        logging_config=None,
+        openapi_config=None,  # its pages load scripts from elsewhere; the document is made when it is asked for
+    )
+    service.state.openapi = cache(lambda: document_of(_routes(), dependencies, __version__))
+    return service
+
+
+def _routes() -> list[ControllerRouterHandler]:
+    api = Router("/api/v1", route_handlers=[schedules_router(), runs_router(), why_router(), others_router()])
+    return [api, registrar_router(), healthz, readyz, openapi]

@@ -1,0 +1,138 @@
+"""The other routes: many schedules at once, shared calendars, and what the service knows of itself."""
+
+from __future__ import annotations
+
+from litestar import Router, delete, get, post, put
+
+from horae.app import App, next_time
+from horae.errors import LimitExceededError
+from horae.face.service.caller import Caller
+from horae.face.service.requests import CreateSchedules, ManyByFilter, PreviewSpec
+from horae.face.service.routes import Cursor, Limit, Owner, filter_of, named, operations
+from horae.face.service.schedules import Search, StateName, new_schedule, which_of
+from horae.face.service.views import (
+    CalendarView,
+    Changed,
+    Count,
+    CreatedView,
+    NodeView,
+    Page,
+    SpecPreview,
+    calendar_view,
+    node_view,
+    spec_view,
+    times_of,
+)
+from horae.spec import SharedCalendar
+
+
+@post("/bulk/schedules", summary="Create many schedules", status_code=201)
+async def create_many(
+    app: App, caller: Caller, data: CreateSchedules, owner: Owner = None
+) -> Page[CreatedView]:
+    """All or none, at most 1,000 at once."""
+    most = app.config.batch_limit
+    if len(data.schedules) > most:
+        raise LimitExceededError("batch_limit", most, f"the request has {len(data.schedules)} schedules")
+    there = app.owned_by(caller.owner_of_new(owner))
+    created = await there.schedules.create_many([new_schedule(each, caller) for each in data.schedules])
+    return Page(
+        items=[CreatedView(id=each.id, token=each.token, next_time=next_time(each)) for each in created]
+    )
+
+
+@post("/bulk/pause", summary="Pause many schedules", status_code=200)
+async def pause_many(app: App, caller: Caller, data: ManyByFilter, owner: Owner = None) -> Changed:
+    """All that the filter lets through, at once."""
+    there = operations(app, caller, owner).schedules
+    return Changed(changed=await there.pause_all(filter_of(data.filter), data.note))
+
+
+@post("/bulk/resume", summary="Resume many schedules", status_code=200)
+async def resume_many(app: App, caller: Caller, data: ManyByFilter, owner: Owner = None) -> Changed:
+    """All that the filter lets through, at once."""
+    there = operations(app, caller, owner).schedules
+    return Changed(changed=await there.resume_all(filter_of(data.filter), data.note))
+
+
+@get("/bulk/count", summary="Count schedules")
+async def count(
+    app: App,
+    caller: Caller,
+    owner: Owner = None,
+    state_name: StateName = None,
+    action: str | None = None,
+    tag: str | None = None,
+    prefix: str | None = None,
+    attention: bool | None = None,
+    search: Search = None,
+) -> Count:
+    """Those that are so in every way that is named."""
+    which = which_of(state_name, action, tag, prefix, attention=attention, search=search)
+    return Count(count=await operations(app, caller, owner).schedules.count(filter_of(which)))
+
+
+@post("/preview", summary="What a spec means", status_code=200)
+async def preview_spec(app: App, caller: Caller, data: PreviewSpec, owner: Owner = None) -> SpecPreview:
+    """Its canonical form, a sentence, and its next times; nothing is stored."""
+    spec, nominals = await operations(app, caller, owner).schedules.meaning(data.spec, data.limit)
+    last = nominals[-1] if nominals else app.clock.now()
+    ended = None if len(nominals) == data.limit else spec.why_never(last)
+    return SpecPreview(
+        spec=spec_view(spec), sentence=spec.sentence(), times=times_of(spec, [(each, each) for each in nominals]),
+        ended=ended,
+    )  # fmt: skip
+
+
+@get("/calendars", summary="List shared calendars")
+async def calendars(
+    app: App, caller: Caller, owner: Owner = None, limit: Limit = 100, cursor: Cursor = None
+) -> Page[CalendarView]:
+    """One's own, and everybody's, in the order of their names."""
+    name, _, whose = (cursor or "").partition("\x1f")
+    found = await operations(app, caller, owner).calendars.list(after=(name, whose), limit=limit)
+    following = f"{found[-1].name}\x1f{found[-1].owner}" if len(found) == limit else None
+    return Page(items=[calendar_view(each) for each in found], next=following)
+
+
+@get("/calendars/{name:str}", summary="A shared calendar")
+async def show_calendar(app: App, caller: Caller, name: str, owner: Owner = None) -> CalendarView:
+    """One's own, or else everybody's."""
+    return calendar_view(await operations(app, caller, owner).calendars.get(named(name)))
+
+
+@put("/calendars/{name:str}", summary="Create or change a shared calendar")
+async def put_calendar(
+    app: App, caller: Caller, name: str, data: SharedCalendar, owner: Owner = None
+) -> CalendarView:
+    """Every schedule that excludes it changes with it, from now on; the answer says how many."""
+    stored, changed = await operations(app, caller, owner).calendars.put(named(name), data)
+    return calendar_view(stored, changed)
+
+
+@delete("/calendars/{name:str}", summary="Remove a shared calendar", status_code=204)
+async def delete_calendar(app: App, caller: Caller, name: str, owner: Owner = None) -> None:
+    """Only one that no schedule excludes."""
+    await operations(app, caller, owner).calendars.delete(named(name))
+
+
+@get("/nodes", summary="The processes that drive the database")
+async def nodes(app: App, caller: Caller) -> Page[NodeView]:  # noqa: ARG001 - whoever asks must be known
+    """What each can run, and whether it lives."""
+    return Page(items=[node_view(each) for each in await app.nodes()])
+
+
+@get("/actions", summary="What can be run")
+async def actions(app: App, caller: Caller) -> Page[str]:  # noqa: ARG001 - whoever asks must be known
+    """The names of the actions that living nodes have announced."""
+    announced = {action for node in await app.nodes() if node.alive for action in node.actions}
+    return Page(items=sorted(announced | set(app.executor.actions)))
+
+
+def others_router() -> Router:
+    """The routes of everything that is neither a schedule nor a run."""
+    handlers = [
+        create_many, pause_many, resume_many, count, preview_spec, calendars, show_calendar, put_calendar,
+        delete_calendar, nodes, actions,
+    ]  # fmt: skip
+    return Router("/", route_handlers=handlers)

@@ -1,0 +1,179 @@
+"""Errors as answers: ``application/problem+json`` with a code that stays, where it is, and what to do."""
+
+from __future__ import annotations
+
+import logging
+import re
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from litestar import Request, Response
+from litestar.exceptions import HTTPException, ValidationException
+from litestar.status_codes import HTTP_500_INTERNAL_SERVER_ERROR
+
+from horae.errors import (
+    AuthenticationError,
+    BackfillNotFoundError,
+    CalendarInUseError,
+    CalendarNotFoundError,
+    ClockOffError,
+    ConflictTokenMismatchError,
+    HoraeError,
+    InvalidSpecError,
+    LimitExceededError,
+    PermissionDeniedError,
+    ReportRefusedError,
+    RunNotFoundError,
+    ScheduleExistsError,
+    ScheduleNotFoundError,
+    SpecError,
+    StoreUnavailableError,
+)
+
+MEDIA_TYPE = "application/problem+json"
+_log = logging.getLogger("horae")
+
+STATUSES: dict[type[HoraeError], int] = {
+    ScheduleNotFoundError: 404,
+    RunNotFoundError: 404,
+    BackfillNotFoundError: 404,
+    CalendarNotFoundError: 404,
+    ScheduleExistsError: 409,
+    CalendarInUseError: 409,
+    ConflictTokenMismatchError: 409,
+    ReportRefusedError: 409,
+    AuthenticationError: 401,
+    PermissionDeniedError: 403,
+    StoreUnavailableError: 503,
+    ClockOffError: 503,
+}
+"""The status of each error; of the others it is 422: what was asked for cannot be."""
+
+_LIMITS = {"body_limit": 413, "requests_per_second": 429}
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """One thing that is wrong with a request: where, and what."""
+
+    path: str
+    message: str
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An error, as RFC 9457 has it. ``code`` stays what it is, whatever the words."""
+
+    title: str
+    status: int
+    detail: str
+    code: str
+    type: str = "about:blank"
+    hint: str | None = None
+    errors: list[Fault] = []
+    details: dict[str, Any] = {}
+
+
+class PreconditionFailedError(Exception):
+    """The header If-Match names another state of the thing than the present one."""
+
+    def __init__(self, mismatch: ConflictTokenMismatchError) -> None:
+        super().__init__(mismatch.message)
+        self.mismatch = mismatch
+
+
+def code_of(error: HoraeError) -> str:
+    """The stable name of an error: its class in small letters."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__.removesuffix("Error")).lower()
+
+
+def problem_of(error: HoraeError, status: int | None = None) -> Problem:
+    """An error that Horae raised on purpose."""
+    if status is None:
+        status = STATUSES.get(type(error), 422)
+        if isinstance(error, LimitExceededError):
+            status = _LIMITS.get(error.details["limit"], 422)
+    path = _path(error)
+    faults = [Fault(path, str(error.details.get("reason", error.message)))] if path else []
+    return Problem(
+        title=HTTPStatus(status).phrase, status=status, detail=error.message, code=code_of(error), hint=error.hint,
+        errors=faults, details=_plain(error.details),
+    )  # fmt: skip
+
+
+def _path(error: HoraeError) -> str:
+    """Where in a request an error is; nothing if it is not in one place."""
+    if isinstance(error, InvalidSpecError):
+        element = str(error.details["element"])
+        return element if element.split(".", maxsplit=1)[0] == "spec" else f"spec.{element}"
+    if isinstance(error, SpecError):
+        return "spec"
+    return str(error.details.get("field", ""))
+
+
+def _plain(details: dict[str, Any]) -> dict[str, Any]:
+    """Details that are JSON, whatever was put into them."""
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(details, enc_hook=str))
+    return plain
+
+
+def answer(problem: Problem, headers: dict[str, str] | None = None) -> Response[bytes]:
+    """A problem as an answer."""
+    return Response(
+        msgspec.json.encode(problem), media_type=MEDIA_TYPE, status_code=problem.status, headers=headers
+    )
+
+
+def on_horae_error(_: Request[Any, Any, Any], error: HoraeError) -> Response[bytes]:
+    """An error that Horae raised on purpose."""
+    problem = problem_of(error)
+    headers = {}
+    if problem.status == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="horae"'
+    if problem.status in {429, 503}:
+        headers["Retry-After"] = "1"
+    return answer(problem, headers)
+
+
+def on_failed_precondition(_: Request[Any, Any, Any], error: PreconditionFailedError) -> Response[bytes]:
+    """A stale If-Match."""
+    return answer(problem_of(error.mismatch, 412))
+
+
+_CODES = {404: "not_found", 405: "method_not_allowed", 413: "limit_exceeded", 415: "unsupported_media_type"}
+
+
+def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+    """A request that did not come as far as a handler."""
+    if error.status_code >= HTTP_500_INTERNAL_SERVER_ERROR:
+        return on_defect(request, error)
+    faults = _faults(error) if isinstance(error, ValidationException) else []
+    code = _CODES.get(error.status_code, "invalid_request")
+    detail = str(error.detail)
+    if error.status_code == 404:
+        detail = f"There is nothing at {request.url.path}"
+    elif faults:
+        detail = "; ".join(f"{each.path}: {each.message}" for each in faults[:5])
+    problem = Problem(
+        title=HTTPStatus(error.status_code).phrase, status=error.status_code, detail=detail, code=code, errors=faults
+    )  # fmt: skip
+    return answer(problem, dict(error.headers or {}))
+
+
+def _faults(error: ValidationException) -> list[Fault]:
+    """Where a body or a parameter is not what it should be."""
+    extra = error.extra if isinstance(error.extra, list) else []
+    return [
+        Fault(str(each.get("key") or "body"), str(each.get("message", "is wrong")))
+        for each in extra
+        if isinstance(each, dict)
+    ]
+
+
+def on_defect(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    """A defect of ours: the log has it, and the one who asked learns nothing of our insides."""
+    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    problem = Problem(
+        title="Internal Server Error", status=500, code="internal",
+        detail="The request could not be carried out. The log of the service says why.",
+    )  # fmt: skip
+    return answer(problem)

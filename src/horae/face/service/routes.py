@@ -1,0 +1,103 @@
+"""What routes have in common: who is calling, whose things are meant, ids in paths, tokens in headers, pages."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import unquote
+
+import msgspec
+from litestar import Response
+from litestar.params import Parameter
+
+from horae.app import App, BackfillRequest, Filter, Operations, Trigger
+from horae.errors import InvalidInputError
+from horae.face.service.caller import Caller
+from horae.face.service.requests import BackfillBody, TriggerBody, Which
+from horae.face.service.views import ScheduleView
+
+Owner = Annotated[
+    str | None, Parameter(query="owner", description="Whose things: needs the scope service or admin.")
+]
+Limit = Annotated[int, Parameter(query="limit", ge=1, le=1000, description="How many at most.")]
+Cursor = Annotated[str | None, Parameter(query="cursor", description="The `next` of the page before.")]
+IfMatch = Annotated[
+    str | None, Parameter(header="If-Match", description="The ETag that the schedule must still have.")
+]
+
+
+def operations(app: App, caller: Caller, owner: str | None) -> Operations:
+    """What can be done to the things that are meant: those of a named owner, of the caller, or of everybody."""
+    meant = caller.owner_for(owner)
+    return app.everybody if meant is None else app.owned_by(meant)
+
+
+def named(text: str) -> str:
+    """An id as it was meant: in the path it is percent-encoded."""
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        raise InvalidInputError("id", f"is no text: {text!r}") from None
+
+
+def tokens(if_match: str | None) -> int | None:
+    """The token that an ETag stands for; ``*`` is any."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    text = if_match.strip().removeprefix("W/").strip('"')
+    if not text.isdecimal() or not text.isascii() or len(text) > 18:
+        raise InvalidInputError(
+            "If-Match",
+            f"is no ETag of a schedule: {if_match[:100]!r}",
+            hint='such as "7", as answers have it',
+        )
+    return int(text)
+
+
+def with_etag(view: ScheduleView, status: int = 200, **headers: str) -> Response[Any]:
+    """A schedule, with its token as ETag."""
+    return Response(view, status_code=status, headers={"ETag": f'"{view.token}"', **headers})
+
+
+def filter_of(which: Which) -> Filter:
+    """The filter that parameters or a body ask for."""
+    key = value = None
+    if which.search is not None:
+        key, colon, value = which.search.partition(":")
+        if not colon or not key:
+            raise InvalidInputError(
+                "search", "must be a name, a colon and a value", hint="such as customer:42"
+            )
+    states: dict[str | None, tuple[bool | None, bool | None]] = {
+        None: (None, None), "running": (False, False), "paused": (True, None), "completed": (False, True),
+    }  # fmt: skip
+    paused, completed = states[which.state]
+    return Filter(
+        prefix=which.prefix, action=which.action, tag=which.tag, paused=paused, completed=completed,
+        attention=which.attention, search_key=key, search_value=value,
+    )  # fmt: skip
+
+
+def trigger_of(body: TriggerBody | bool | None, caller: Caller) -> Trigger | None:
+    """A trigger that a body asks for, by who is calling."""
+    if body is None or body is False:
+        return None
+    if body is True:
+        return Trigger(author=caller.user)
+    return Trigger(overlap=body.overlap, input=body.input, note=body.note, author=caller.user)
+
+
+def backfill_of(body: BackfillBody, caller: Caller) -> BackfillRequest:
+    """A backfill that a body asks for, by who is calling."""
+    return BackfillRequest(
+        first=body.start, last=body.end, overlap=body.overlap, input=body.input, note=body.note, author=caller.user
+    )  # fmt: skip
+
+
+def next_of(items: list[Any], limit: int, key: str = "id") -> str | None:
+    """Where the next page begins; nothing if this one was not full."""
+    return getattr(items[-1], key) if len(items) == limit else None
+
+
+def given(body: msgspec.Struct, *names: str) -> dict[str, Any]:
+    """Those of some fields that a body has."""
+    return {name: value for name in names if (value := getattr(body, name)) is not msgspec.UNSET}

@@ -1,0 +1,393 @@
+"""``/api/v1/schedules``: create, look at, change, start by hand."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+from urllib.parse import quote
+from uuid import uuid4
+
+import msgspec
+from litestar import Response, Router, delete, get, patch, post, put
+from litestar.params import Parameter
+
+from horae.app import App, Edit, NewSchedule
+from horae.errors import ConflictTokenMismatchError, InvalidInputError
+from horae.face.service.caller import Caller
+from horae.face.service.problems import PreconditionFailedError
+from horae.face.service.requests import (
+    ActionBody,
+    CreateSchedule,
+    MergeSchedule,
+    Note,
+    PatchSchedule,
+    PauseSchedule,
+    ReplaceSchedule,
+    SkipNext,
+    StartBackfill,
+    TriggerBody,
+    Which,
+)
+from horae.face.service.routes import (
+    Cursor,
+    IfMatch,
+    Limit,
+    Owner,
+    backfill_of,
+    filter_of,
+    given,
+    named,
+    next_of,
+    operations,
+    tokens,
+    trigger_of,
+    with_etag,
+)
+from horae.face.service.views import (
+    BackfillView,
+    DescribedSchedule,
+    Page,
+    PassedView,
+    PatchedView,
+    RunView,
+    ScheduleView,
+    TimesView,
+    Triggered,
+    VersionView,
+    backfill_view,
+    description_view,
+    passed_view,
+    preview_view,
+    run_view,
+    schedule_view,
+    times_of,
+    version_view,
+)
+from horae.model import Policies, Schedule
+from horae.spec import Spec
+
+StateName = Annotated[str | None, Parameter(query="state", description="running, paused or completed.")]
+Search = Annotated[
+    str | None, Parameter(query="search", description="A search attribute and its value: customer:42.")
+]
+
+
+def new_schedule(body: CreateSchedule, caller: Caller) -> NewSchedule:
+    """What a body asks to be created; without an id it gets one."""
+    action = ActionBody(name=body.action) if isinstance(body.action, str) else body.action
+    return NewSchedule(
+        id=str(uuid4()) if body.id is None else body.id, spec=body.spec, action=action.name, input=action.input,
+        http=action.http, action_id=action.id, action_id_format=action.id_format, policies=body.policies,
+        paused=body.paused, note=body.note, limited_actions=body.limited_actions, tags=body.tags, memo=body.memo,
+        search_attributes=body.search_attributes, request_id=body.request_id,
+        trigger=trigger_of(body.trigger, caller),
+        backfills=tuple(backfill_of(each, caller) for each in body.backfills),
+    )  # fmt: skip
+
+
+@post("/", summary="Create a schedule", status_code=201)
+async def create(
+    app: App, caller: Caller, data: CreateSchedule, owner: Owner = None
+) -> Response[ScheduleView]:
+    """It fires from now on. With a `request_id`, sending the same again creates nothing and answers 200."""
+    there = app.owned_by(caller.owner_of_new(owner))
+    new = new_schedule(data, caller)
+    repeated = bool(data.request_id) and await there.schedules.exists(new.id)
+    (schedule,) = await there.schedules.create_many([new])
+    view = schedule_view(schedule)
+    return with_etag(view, 200 if repeated else 201, Location=f"/api/v1/schedules/{quote(view.id, safe='')}")
+
+
+@get("/", summary="List schedules")
+async def list_schedules(
+    app: App,
+    caller: Caller,
+    owner: Owner = None,
+    state_name: StateName = None,
+    action: str | None = None,
+    tag: str | None = None,
+    prefix: str | None = None,
+    attention: bool | None = None,
+    search: Search = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Page[ScheduleView]:
+    """In the order of their ids, those that are so in every way that is named."""
+    which = which_of(state_name, action, tag, prefix, attention=attention, search=search)
+    found = await operations(app, caller, owner).schedules.list(
+        filter_of(which), after=cursor or "", limit=limit
+    )
+    return Page(items=[schedule_view(each) for each in found], next=next_of(found, limit))
+
+
+def which_of(
+    state: str | None,
+    action: str | None,
+    tag: str | None,
+    prefix: str | None,
+    *,
+    attention: bool | None,
+    search: str | None,
+) -> Which:
+    """The filter that parameters ask for."""
+    try:
+        return msgspec.convert(
+            {"state": state, "action": action, "tag": tag, "prefix": prefix, "attention": attention, "search": search},
+            Which,
+        )  # fmt: skip
+    except msgspec.ValidationError:
+        known = "running, paused, completed"
+        raise InvalidInputError("state", f"is none of {known}: {state!r}") from None
+
+
+@get("/{schedule_id:str}", summary="Describe a schedule")
+async def describe(
+    app: App, caller: Caller, schedule_id: str, owner: Owner = None
+) -> Response[DescribedSchedule]:
+    """With its counts, its latest runs and its next times."""
+    found = await operations(app, caller, owner).schedules.describe(named(schedule_id))
+    return with_etag(description_view(found))
+
+
+@put("/{schedule_id:str}", summary="Replace a schedule")
+async def replace(
+    app: App,
+    caller: Caller,
+    schedule_id: str,
+    data: ReplaceSchedule,
+    owner: Owner = None,
+    if_match: IfMatch = None,
+) -> Response[ScheduleView]:
+    """Spec, action, policies and state become what is given, from now on; what waits is kept."""
+    edit = Edit(
+        spec=data.spec, policies=data.policies, limited_actions=data.limited_actions, tags=data.tags,
+        paused=data.paused, note=data.note, **_action_fields(data.action),
+        **given(data, "memo", "search_attributes"),
+    )  # fmt: skip
+    there = operations(app, caller, owner).schedules
+    return await _edited(there.edit, named(schedule_id), lambda _: edit, data.token, if_match)
+
+
+@patch("/{schedule_id:str}", summary="Change a part of a schedule")
+async def merge(
+    app: App,
+    caller: Caller,
+    schedule_id: str,
+    data: MergeSchedule,
+    owner: Owner = None,
+    if_match: IfMatch = None,
+) -> Response[ScheduleView]:
+    """Only what is named changes; `policies` are merged into what is there."""
+    fields = given(data, "spec", "paused", "note", "limited_actions", "tags", "memo", "search_attributes")
+    if data.action is not msgspec.UNSET:
+        fields |= _action_fields(data.action)
+
+    def edit_of(schedule: Schedule) -> Edit:
+        if data.policies is msgspec.UNSET:
+            return Edit(**fields)
+        return Edit(**fields, policies=merged(schedule.policies, data.policies))
+
+    there = operations(app, caller, owner).schedules
+    return await _edited(there.edit, named(schedule_id), edit_of, data.token, if_match)
+
+
+def _action_fields(action: ActionBody | str) -> dict[str, Any]:
+    """An action that is given is given whole."""
+    body = ActionBody(name=action) if isinstance(action, str) else action
+    fields = {"action": body.name, "input": body.input, "http": body.http, "action_id": body.id}
+    return fields if body.id_format is None else fields | {"action_id_format": body.id_format}
+
+
+async def _edited(
+    edit: Any,  # noqa: ANN401 - Schedules.edit
+    schedule_id: str,
+    edit_of: Any,  # noqa: ANN401 - from the schedule as it stands to an Edit
+    token: int | None,
+    if_match: str | None,
+) -> Response[ScheduleView]:
+    """Make an edit; a stale token in the body is a conflict, one in the header a failed precondition."""
+    expected = tokens(if_match)
+    try:
+        changed = await edit(schedule_id, edit_of, token=token if expected is None else expected)
+    except ConflictTokenMismatchError as error:
+        if expected is not None:
+            raise PreconditionFailedError(error) from None
+        raise
+    return with_etag(schedule_view(changed))
+
+
+def merged(policies: Policies, change: dict[str, Any]) -> Policies:
+    """Policies with some of them changed; what is null becomes the default."""
+    try:
+        return msgspec.convert(_merge(msgspec.to_builtins(policies), change), Policies)
+    except msgspec.ValidationError as error:
+        reason, _, path = str(error).partition(" - at `$")
+        raise InvalidInputError(f"policies{path.rstrip('`')}", reason) from None
+
+
+def _merge(old: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    new = dict(old)
+    for key, value in change.items():
+        if value is None:
+            new.pop(key, None)
+        elif isinstance(value, dict) and isinstance(new.get(key), dict):
+            new[key] = _merge(new[key], value)
+        else:
+            new[key] = value
+    return new
+
+
+@delete("/{schedule_id:str}", summary="Delete a schedule", status_code=204)
+async def remove(
+    app: App, caller: Caller, schedule_id: str, owner: Owner = None, if_match: IfMatch = None
+) -> None:
+    """What runs goes on; what waits never starts. Its ledger stays."""
+    try:
+        await operations(app, caller, owner).schedules.delete(named(schedule_id), token=tokens(if_match))
+    except ConflictTokenMismatchError as error:
+        raise PreconditionFailedError(error) from None
+
+
+@post("/{schedule_id:str}/patch", summary="Trigger, backfill, pause or resume together", status_code=200)
+async def patch_together(
+    app: App, caller: Caller, schedule_id: str, data: PatchSchedule, owner: Owner = None
+) -> PatchedView:
+    """All of it, or nothing."""
+    done = await operations(app, caller, owner).schedules.patch(
+        named(schedule_id), trigger=trigger_of(data.trigger, caller), pause=data.pause, resume=data.resume,
+        backfills=[backfill_of(each, caller) for each in data.backfills], token=data.token,
+    )  # fmt: skip
+    return PatchedView(
+        schedule=schedule_view(done.schedule), run_id=done.run_id,
+        backfills=[backfill_view(each) for each in done.backfills],
+    )  # fmt: skip
+
+
+@post("/{schedule_id:str}/trigger", summary="Start a run now", status_code=202)
+async def trigger(
+    app: App, caller: Caller, schedule_id: str, data: TriggerBody | None = None, owner: Owner = None
+) -> Triggered:
+    """Whatever the spec says, and also while it is paused."""
+    wanted = trigger_of(data or TriggerBody(), caller)
+    done = await operations(app, caller, owner).schedules.patch(named(schedule_id), trigger=wanted)
+    return Triggered(run_id=done.run_id or "")
+
+
+@post("/{schedule_id:str}/pause", summary="Pause a schedule", status_code=200)
+async def pause(
+    app: App, caller: Caller, schedule_id: str, data: PauseSchedule | None = None, owner: Owner = None
+) -> Response[ScheduleView]:
+    """Nothing automatic starts until it is resumed, or until a moment; runs go on, triggers work."""
+    wanted = data or PauseSchedule()
+    there = operations(app, caller, owner).schedules
+    return with_etag(schedule_view(await there.pause(named(schedule_id), wanted.note, until=wanted.until)))
+
+
+@post("/{schedule_id:str}/resume", summary="Resume a schedule", status_code=200)
+async def resume(
+    app: App, caller: Caller, schedule_id: str, data: Note | None = None, owner: Owner = None
+) -> Response[ScheduleView]:
+    """What fell due in the pause is caught up with or skipped, by its policy `on_resume`."""
+    there = operations(app, caller, owner).schedules
+    return with_etag(schedule_view(await there.resume(named(schedule_id), (data or Note()).note)))
+
+
+@post("/{schedule_id:str}/skip", summary="Skip the next slots", status_code=200)
+async def skip(
+    app: App, caller: Caller, schedule_id: str, data: SkipNext | None = None, owner: Owner = None
+) -> Response[ScheduleView]:
+    """Pass over the next so many; 0 takes that back."""
+    there = operations(app, caller, owner).schedules
+    return with_etag(schedule_view(await there.skip_next(named(schedule_id), (data or SkipNext()).number)))
+
+
+@post("/{schedule_id:str}/backfills", summary="Backfill a range", status_code=202)
+async def start_backfill(
+    app: App, caller: Caller, schedule_id: str, data: StartBackfill, owner: Owner = None
+) -> Response[Any]:
+    """Both ends included. With `dry_run` nothing happens, and the answer says how many slots, from when to when."""
+    there = operations(app, caller, owner)
+    if data.dry_run:
+        preview = await there.backfills.preview(named(schedule_id), data.start, data.end)
+        return Response(preview_view(preview), status_code=200)
+    done = await there.schedules.patch(named(schedule_id), backfills=[backfill_of(data, caller)])
+    return Response(backfill_view(done.backfills[0]), status_code=202)
+
+
+@get("/{schedule_id:str}/backfills", summary="List the backfills of a schedule")
+async def backfills(
+    app: App, caller: Caller, schedule_id: str, owner: Owner = None, limit: Limit = 20
+) -> Page[BackfillView]:
+    """The latest first."""
+    there = operations(app, caller, owner)
+    await there.schedules.get(named(schedule_id))
+    found = await there.backfills.list(named(schedule_id), limit)
+    return Page(items=[backfill_view(each) for each in found])
+
+
+@get("/{schedule_id:str}/times", summary="Matching times")
+async def times(
+    app: App,
+    caller: Caller,
+    schedule_id: str,
+    owner: Owner = None,
+    start: datetime | None = None,
+    end: datetime | None = None,
+    limit: int = 10,
+) -> TimesView:
+    """Those later than `start` (now), up to and including `end`; at most 1,000."""
+    there = operations(app, caller, owner).schedules
+    found = await there.times(named(schedule_id), start, end, limit)
+    spec = Spec.parse((await there.get(named(schedule_id))).spec)
+    last = found[-1].nominal if found else start or app.clock.now()
+    ended = spec.why_never(last) if len(found) < limit and end is None else None
+    return TimesView(items=times_of(spec, [(each.nominal, each.fire) for each in found]), ended=ended)
+
+
+@get("/{schedule_id:str}/runs", summary="List the runs of a schedule")
+async def runs(
+    app: App,
+    caller: Caller,
+    schedule_id: str,
+    owner: Owner = None,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+) -> Page[RunView]:
+    """The latest first, each with what became of it and why. Those of a deleted schedule stay for its retention."""
+    found = await operations(app, caller, owner).runs.list(named(schedule_id), limit, before=cursor)
+    if not found and cursor is None:
+        await operations(app, caller, owner).schedules.get(named(schedule_id))
+    return Page(items=[run_view(each) for each in found], next=next_of(found, limit))
+
+
+@get("/{schedule_id:str}/passed", summary="List the slots of a schedule that did not run")
+async def passed(
+    app: App, caller: Caller, schedule_id: str, owner: Owner = None, limit: Limit = 20
+) -> Page[PassedView]:
+    """Consecutive slots that did not run for one reason are one range; the latest first."""
+    there = operations(app, caller, owner)
+    found = await there.runs.passed_over(named(schedule_id), limit)
+    if not found:
+        await there.schedules.get(named(schedule_id))
+    return Page(items=[passed_view(each) for each in found])
+
+
+@get("/{schedule_id:str}/versions", summary="List what a schedule was before its edits")
+async def versions(
+    app: App, caller: Caller, schedule_id: str, owner: Owner = None, limit: Limit = 20
+) -> Page[VersionView]:
+    """The latest first."""
+    there = operations(app, caller, owner)
+    found = await there.schedules.versions(named(schedule_id), limit)
+    if not found:
+        await there.schedules.get(named(schedule_id))
+    return Page(items=[version_view(each) for each in found])
+
+
+def schedules_router() -> Router:
+    """The routes of schedules."""
+    handlers = [
+        create, list_schedules, describe, replace, merge, remove, patch_together, trigger, pause, resume, skip,
+        start_backfill, backfills, times, runs, passed, versions,
+    ]  # fmt: skip
+    return Router("/schedules", route_handlers=handlers, tags=["schedules"])

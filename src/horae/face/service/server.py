@@ -1,0 +1,123 @@
+"""The service as a process: it listens, keeps time, and ends without losing anything when it is asked to."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import os
+import socket
+import sys
+from typing import Any
+
+import uvicorn
+
+from horae.app import App
+from horae.config import Config
+from horae.errors import ConfigError, HoraeError, InvalidInputError
+from horae.face.registrar.registrar import Registrar
+from horae.face.service import make_service
+from horae.face.service.auth import takes_tokens
+from horae.face.service.log import configure_logging
+from horae.face.service.peer import PeerProtocol, tls_options
+
+_log = logging.getLogger("horae")
+_GRACE = 10
+"""Seconds that requests have to end when the service does."""
+
+
+def serve(config: Config, actions: str | None = None) -> None:
+    """Run the service until it is asked to end; ``actions`` is a module that registers what can be run."""
+    configure_logging(config)
+    found = None if actions is None else load_actions(actions)
+    asyncio.run(_serve(config, found))
+
+
+def load_actions(name: str) -> App:
+    """The app of a module, for its actions: ``package.module``, or ``package.module:name`` if it is not called ``app``."""
+    module_name, _, attribute = name.partition(":")
+    # A module in the folder where the command was given is found, as by `python -m`.
+    if os.getcwd() not in sys.path:  # noqa: PTH109
+        sys.path.insert(0, os.getcwd())  # noqa: PTH109
+    hint = "a module with: app = horae.App(), and functions under @app.action(…)"
+    try:
+        module = importlib.import_module(module_name)
+    except HoraeError:
+        raise
+    except Exception as error:
+        reason = f"{module_name} cannot be imported: {type(error).__name__}: {error}"
+        raise InvalidInputError("--app", reason, hint=hint) from error
+    found = getattr(module, attribute or "app", None)
+    if not isinstance(found, App):
+        raise InvalidInputError("--app", f"{module_name} has no App called {attribute or 'app'}", hint=hint)
+    return found
+
+
+async def _serve(config: Config, actions: App | None) -> None:
+    app = App(config.database_url, config=config)
+    if actions is not None:
+        app.adopt(actions)
+    Registrar(app)
+    service = make_service(app, config)  # first of all it says whether it may listen there
+    with _listening(config) as listener:
+        address = address_of(config, listener)
+        app.offer_requests(config.public_url or address)
+        app.offer_commands()
+        async with app:
+            _log.info("Horae listens on %s%s", address, "" if is_guarded(config) else _UNGUARDED)
+            await _until_asked(app, _server(config, service), listener)
+        _log.info("Horae has ended")
+
+
+_UNGUARDED = ": without authentication it serves this machine only, as the user local"
+
+
+def is_guarded(config: Config) -> bool:
+    """Whether who sends a request must say who he is."""
+    return takes_tokens(config) or bool(config.tls_client_ca)
+
+
+def _listening(config: Config) -> socket.socket:
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    try:
+        return socket.create_server((config.host, config.port), family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        place = f"{config.host}:{config.port}"
+        raise ConfigError("HORAE_PORT", place, f"cannot be listened on: {error}") from None
+
+
+def address_of(config: Config, listener: socket.socket) -> str:
+    """Where the service can be reached on this machine."""
+    scheme = "https" if config.tls_certificate else "http"
+    host = f"[{config.host}]" if ":" in config.host else config.host
+    return f"{scheme}://{host}:{listener.getsockname()[1]}"
+
+
+def _server(config: Config, service: Any) -> uvicorn.Server:  # noqa: ANN401 - an ASGI application
+    return uvicorn.Server(
+        uvicorn.Config(
+            service,
+            http=PeerProtocol,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=_GRACE,
+            **tls_options(config),
+        )
+    )
+
+
+async def _until_asked(app: App, server: uvicorn.Server, listener: socket.socket) -> None:
+    """Answer and keep time until a signal ends the one, or a defect the other."""
+    answering = asyncio.create_task(server.serve(sockets=[listener]), name="horae:answer")
+    keeping_time = asyncio.create_task(app.run(), name="horae:run")
+    await asyncio.wait({answering, keeping_time}, return_when=asyncio.FIRST_COMPLETED)
+    server.should_exit = True
+    await answering
+    keeping_time.cancel()
+    try:
+        await keeping_time
+    except asyncio.CancelledError:
+        _log.info("Horae ends: it waits for what is running")

@@ -1,0 +1,35 @@
+"""Whether the service lives, whether it can work, what it measured, and what its API is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from litestar import Request, Response, get
+
+from horae.app import App, Readiness
+
+
+class Health(msgspec.Struct, frozen=True):
+    """The process lives."""
+
+    status: str = "ok"
+
+
+@get("/healthz", summary="Whether the process lives", tags=["system"], sync_to_thread=False)
+def healthz() -> Health:
+    """Always, while it does."""
+    return Health()
+
+
+@get("/readyz", summary="Whether the service can work", tags=["system"])
+async def readyz(app: App) -> Response[Readiness]:
+    """503 when the store is away, the clock is off the database's, or the node has lost its lease."""
+    readiness = await app.readiness()
+    return Response(readiness, status_code=200 if readiness.status == "ready" else 503)
+
+
+@get("/openapi.json", include_in_schema=False, sync_to_thread=False)
+def openapi(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """The description of the API, as OpenAPI has it."""
+    return Response(request.app.state.openapi(), media_type="application/json")
