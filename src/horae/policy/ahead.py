@@ -151,28 +151,26 @@ class Forecast:
 
     def _add_one(self, schedule: Schedule, spec: Spec) -> None:
         """Count the starts of one schedule, by its own jitter and by the one that was asked about."""
-        self._count(self._starts, spec, schedule.id, self._ahead(schedule, spec))
+        own = spec.elements.jitter
+        behind = 0 if own is None else own.span
+        beyond = own.span if own is not None and own.centred else 0
+        self._count(self._starts, spec, schedule.id, self._ahead(schedule, spec, behind, beyond))
         if self._jitter is not None:
             elements = msgspec.structs.replace(spec.elements, jitter=self._jitter)
             other = Spec(elements, tuple(spec.document.shared.items()))
             self._count(self._spread, other, schedule.id, self._ahead(schedule, other))
 
-    def _ahead(self, schedule: Schedule, spec: Spec) -> Sequence[int]:
+    def _ahead(self, schedule: Schedule, spec: Spec, behind: int = 0, beyond: int = 0) -> Sequence[int]:
         """The slots whose fire times may lie ahead, without those that will be skipped or find no start left."""
         state = schedule.state
-        nominals = self._nominals(spec)
-        if state.skip_next or state.remaining is not None:
-            undecided = [each for each in nominals if each > schedule.cursor]
-            last = None if state.remaining is None else state.skip_next + state.remaining
-            return undecided[state.skip_next : last]
-        return nominals
+        undecided = [each for each in self._nominals(spec, behind, beyond) if each > schedule.cursor]
+        last = None if state.remaining is None else state.skip_next + state.remaining
+        return undecided[state.skip_next : last]
 
-    def _nominals(self, spec: Spec) -> list[int]:
-        jitter = spec.elements.jitter
-        behind = 0 if jitter is None else jitter.span
-        beyond = jitter.span if jitter is not None and jitter.centred else 0
+    def _nominals(self, spec: Spec, behind: int = 0, beyond: int = 0) -> list[int]:
+        """The slots from so many seconds before now until so many after the end."""
         most = max(self._left, 1)
-        found = spec.instants(self._now // 1000 - behind - 1, self._end // 1000 + beyond, most)
+        found = spec.instants(self._now // 1000 - behind, self._end // 1000 + beyond, most)
         self._cut = self._cut or len(found) == most
         self._left -= max(len(found), 1)
         return found

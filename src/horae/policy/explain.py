@@ -190,11 +190,7 @@ def _earlier(
     if created_at is not None and nominal <= created_at // 1000:
         return InForce(verdict=Verdict.BEFORE_CREATION, since=created_at)
     follows = before is not None and before.incarnation == version.incarnation
-    if (
-        follows
-        or nominal > version.since // 1000
-        or (created_at is not None and nominal * 1000 >= kept_since)
-    ):
+    if follows or nominal > version.since // 1000 or nominal * 1000 >= kept_since:
         return found
     return InForce(verdict=Verdict.UNKNOWN)
 

@@ -1,0 +1,632 @@
+"""Every slot has an answer to "why did it (not) run?", and every other second one to "why not then?"."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from horae.app.why import Why
+from horae.errors import InvalidInputError, InvalidSpecError, ScheduleNotFoundError
+from horae.executor.function import Context
+from horae.model import (
+    AUTOMATIC,
+    CatchUp,
+    CatchUpPolicy,
+    OnResume,
+    Overlap,
+    PassedOver,
+    Policies,
+    Retention,
+    Run,
+    Schedule,
+    Status,
+)
+from horae.policy.explain import Explanation, Verdict
+from horae.spec import Spec
+from horae.testing import TimeMachine
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+FIRST = int(START.timestamp())
+NEW_YORK = "America/New_York"
+
+
+def at(minutes: float) -> datetime:
+    return START + timedelta(minutes=minutes)
+
+
+def why(machine: TimeMachine, owner: str | None = None, **more: Any) -> Why:
+    return Why(machine.app._store, machine.app.now, owner, **more)
+
+
+@pytest.fixture
+async def machine() -> AsyncIterator[TimeMachine]:
+    async with TimeMachine(START) as machine:
+
+        @machine.app.action("instant")
+        async def instant(context: Context) -> None:
+            """Does nothing, and takes no time."""
+
+        @machine.app.action("slow")
+        async def slow(context: Context) -> None:
+            await machine.sleep(150)
+
+        @machine.app.action("broken")
+        async def broken(context: Context) -> None:
+            raise RuntimeError("no")
+
+        yield machine
+
+
+async def ask(machine: TimeMachine, when: datetime | str, schedule_id: str = "s") -> tuple[str, str]:
+    found = await why(machine).explain(schedule_id, when)
+    return str(found.verdict), found.sentence
+
+
+@pytest.mark.contract("SCHD-28")
+async def test_what_ran_says_how_late_and_how_it_ended(machine: TimeMachine):
+    await machine.app.schedules.create("s", "* * * * *", "instant")
+    await machine.app.schedules.create("b", "* * * * *", "broken")
+    await machine.advance(minutes=1)
+    machine.clock.move_to(at(2) + timedelta(seconds=75))
+    await machine.advance(seconds=0)
+    assert await ask(machine, at(1)) == ("fired", "2026-03-01T00:01:00Z started on time and succeeded.")
+    found = await why(machine).explain("s", at(2))
+    assert found.sentence == "2026-03-01T00:02:00Z started 1m15s late and succeeded."
+    (run, *_) = [each for each in await machine.app.runs.list("s") if each.nominal == FIRST + 120]
+    assert (found.late_ms, found.run_id, found.status) == (75_000, run.id, Status.SUCCEEDED)
+    assert (found.before, found.after) == (FIRST + 60, FIRST + 180)
+    assert (found.by, found.version, found.fire_at) == ('cron "* * * * *"', 1, run.fire_at)
+    assert [each.id for each in found.runs] == [run.id]
+    assert await ask(machine, at(1), "b") == (
+        "failed", "2026-03-01T00:01:00Z started on time and failed: its action failed.",
+    )  # fmt: skip
+
+
+@pytest.mark.contract("SCHD-28")
+async def test_what_waits_runs_or_was_skipped(machine: TimeMachine):
+    policies = Policies(overlap=Overlap.BUFFER_ONE)
+    await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies)
+    await machine.app.schedules.create("n", "* * * * *", "slow")
+    await machine.advance(minutes=3)
+    assert await ask(machine, at(1)) == ("running", "2026-03-01T00:01:00Z started on time and is running.")
+    assert await ask(machine, at(2)) == ("waiting", "2026-03-01T00:02:00Z is due and waits for its turn.")
+    found = await why(machine).explain("n", at(2))
+    assert found.verdict is Verdict.SKIPPED
+    assert found.sentence == (
+        "2026-03-01T00:02:00Z was skipped, as were 1 others from 2026-03-01T00:02:00Z to 2026-03-01T00:03:00Z:"
+        " another run of the schedule was going on."
+    )
+    assert found.range is not None
+    assert (found.range.first, found.range.last, found.range.count) == (FIRST + 120, FIRST + 180, 2)
+    assert found.decided_at == (FIRST + 180) * 1000
+
+
+@pytest.mark.contract("SCHD-28")
+async def test_a_year_of_downtime_is_explained_slot_by_slot(machine: TimeMachine):
+    policies = Policies(catch_up=CatchUpPolicy(mode=CatchUp.LATEST, window=3_600_000))
+    await machine.app.schedules.create("s", "* * * * *", "instant", policies=policies)
+    machine.clock.move_to(START + timedelta(days=365))
+    await machine.advance(seconds=0)
+    assert (await ask(machine, START + timedelta(days=100)))[0] == "missed"
+    late = await why(machine).explain("s", START + timedelta(days=100))
+    assert (late.reason, late.range.count if late.range else 0) == ("late", 365 * 1440 - 61)
+    assert (await why(machine).explain("s", START + timedelta(days=365, minutes=-5))).reason == "superseded"
+    assert (await ask(machine, START + timedelta(days=365)))[0] == "fired"
+
+
+@pytest.mark.contract("SCHD-28")
+async def test_what_is_ahead(machine: TimeMachine):
+    schedules = machine.app.schedules
+    await schedules.create(
+        "s", {"crons": ["* * * * *"], "exclude": [{"minute": "9", "hour": "*"}]}, "instant"
+    )
+    await schedules.create("j", {"crons": ["* * * * *"], "jitter": "50s"}, "instant", limited_actions=5)
+    await schedules.create("z", "* * * * *", "instant", limited_actions=0)
+    assert await ask(machine, at(5)) == ("will_fire", "2026-03-01T00:05:00Z will fire.")
+    jittered = await why(machine).explain("j", at(5))
+    assert jittered.fire_at == int(
+        Spec.parse({"crons": ["* * * * *"], "jitter": "50s"}).fire_time(at(5), "j").timestamp() * 1000
+    )
+    assert "its time with jitter, if one of the 5 starts left is left then." in jittered.sentence
+    assert await ask(machine, at(5), "z") == (
+        "limit_reached", "2026-03-01T00:05:00Z will not fire: the schedule has no starts left.",
+    )  # fmt: skip
+    assert await ask(machine, at(9)) == (
+        "excluded", '2026-03-01T00:09:00Z is excluded by exclusion "at minute 9".',
+    )  # fmt: skip
+    await schedules.skip_next("s", 2)
+    assert [(await ask(machine, at(m)))[0] for m in (1, 2, 3)] == ["skip_next", "skip_next", "will_fire"]
+    await schedules.pause("s", "lunch", until=at(4.5))
+    assert [(await ask(machine, at(m)))[0] for m in (4, 5)] == ["paused", "will_fire"]
+    assert (await ask(machine, at(4)))[1] == (
+        '2026-03-01T00:04:00Z falls into a pause ("lunch"): when the schedule goes on at 2026-03-01T00:04:30Z,'
+        " it is caught up with like what is late."
+    )
+    machine.clock.move_to(at(3))
+    assert (await ask(machine, at(2), "j"))[0] in {"undecided", "will_fire"}
+    assert (await ask(machine, at(1), "j"))[1].startswith("2026-03-01T00:01:00Z is due since ")
+
+
+@pytest.mark.contract("SCHD-28")
+async def test_a_pause_that_skips_says_so_before_and_after(machine: TimeMachine):
+    policies = Policies(on_resume=OnResume.SKIP)
+    await machine.app.schedules.create("s", "* * * * *", "instant", policies=policies)
+    await machine.app.schedules.pause("s")
+    await machine.advance(minutes=5)
+    assert (await ask(machine, at(3)))[1] == (
+        "2026-03-01T00:03:00Z falls into a pause: when the schedule is resumed, it is skipped."
+    )
+    await machine.app.schedules.resume("s")
+    await machine.advance(minutes=1)
+    verdict, sentence = await ask(machine, at(3))
+    assert verdict == "skipped"
+    assert sentence.endswith(": the schedule was paused.")
+    assert (await ask(machine, at(6)))[0] == "fired"
+
+
+@pytest.mark.contract("SCHD-28")
+async def test_the_spec_that_was_in_force_then_answers(machine: TimeMachine):
+    schedules = machine.app.schedules
+    await schedules.create("s", "*/2 * * * *", "instant")
+    await machine.advance(minutes=3)
+    await schedules.pause("s")
+    await schedules.resume("s")
+    await machine.advance(minutes=2)
+    await schedules.update("s", "1-59/2 * * * *")
+    await machine.advance(minutes=5)
+    expected = {0: "before_creation", 1: "not_scheduled", 2: "fired", 4: "fired", 5: "not_scheduled",
+                6: "not_scheduled", 7: "fired", 8: "not_scheduled", 9: "fired", 11: "will_fire"}  # fmt: skip
+    assert {m: (await ask(machine, at(m)))[0] for m in expected} == expected
+    tokens = [(await why(machine).explain("s", at(m))).version for m in (2, 7)]
+    assert tokens == [3, 4]
+
+
+@pytest.mark.contract("SCHD-28")
+async def test_a_deleted_schedule_is_explained_by_its_ledger(machine: TimeMachine):
+    schedules = machine.app.schedules
+    await schedules.create("s", "*/2 * * * *", "instant", owner="ada")
+    await machine.advance(minutes=5)
+    await schedules.delete("s")
+    await machine.advance(minutes=5)
+    expected = {0: "before_creation", 1: "not_scheduled", 2: "fired", 6: "deleted", 99: "deleted"}
+    assert {m: (await ask(machine, at(m)))[0] for m in expected} == expected
+    with pytest.raises(ScheduleNotFoundError):
+        await why(machine, "ada").explain("s", at(2))  # whose it was is not known any more
+    await schedules.create("s", "*/5 * * * *", "instant", owner="bob")
+    await machine.advance(minutes=5)
+    expected = {1: "not_scheduled", 2: "fired", 6: "before_creation", 15: "fired", 16: "not_scheduled"}
+    assert {m: (await ask(machine, at(m)))[0] for m in expected} == expected
+    found = await why(machine, "bob").explain("s", at(2))
+    assert (found.verdict, found.runs) == (Verdict.BEFORE_CREATION, ())
+    with pytest.raises(ScheduleNotFoundError):
+        await ask(machine, at(1), "none")
+
+
+@pytest.mark.contract("SCHD-28")
+async def test_backfills_and_triggers_at_a_time_are_told_too(machine: TimeMachine):
+    schedules = machine.app.schedules
+    await schedules.create("s", "*/2 * * * *", "slow")
+    await machine.advance(minutes=4.5)
+    await machine.app.backfills.start("s", at(-2), at(4), overlap=Overlap.ALLOW_ALL)
+    await schedules.trigger("s", overlap=Overlap.ALLOW_ALL)
+    await machine.advance(minutes=10)
+    verdict, sentence = await ask(machine, at(4))
+    assert verdict == "skipped"
+    assert sentence.endswith("; it was backfilled too, and is succeeded.")
+    assert (await ask(machine, at(-2)))[0] == "before_creation"
+    triggered = await why(machine).explain("s", at(4.5))
+    assert triggered.verdict is Verdict.NOT_SCHEDULED
+    assert triggered.sentence.endswith("; it was triggered too, and is succeeded.")
+    assert [each.origin.partition(":")[0] for each in triggered.runs] == ["trigger"]
+
+
+CHANGES = [
+    (NEW_YORK, "30 2 * * *", datetime(2026, 3, 8, 5, tzinfo=UTC), "2026-03-08T02:30:00"),
+    ("Europe/London", "30 1 * * *", datetime(2026, 3, 28, 23, tzinfo=UTC), "2026-03-29T01:30:00"),
+    ("Australia/Lord_Howe", "15 2 * * *", datetime(2026, 10, 3, 13, tzinfo=UTC), "2026-10-04T02:15:00"),
+    ("America/Santiago", "0 0 * * *", datetime(2026, 9, 6, 2, tzinfo=UTC), "2026-09-06T00:00:00"),
+]
+
+
+@pytest.mark.contract("SCHD-28")
+@pytest.mark.parametrize(("zone", "cron", "start", "local"), CHANGES)
+@pytest.mark.parametrize("change", [{}, {"gap": "shift"}, {"clock_change": "debian"}])
+async def test_a_clock_that_goes_forward(
+    zone: str, cron: str, start: datetime, local: str, change: dict[str, str]
+):
+    async with TimeMachine(start) as machine:
+
+        @machine.app.action("instant")
+        async def instant(context: Context) -> None:
+            """Does nothing, and takes no time."""
+
+        await machine.app.schedules.create("s", {"crons": [cron], "timezone": zone, **change}, "instant")
+        for _ in range(2):  # as it will be, and as it was
+            found = await why(machine).explain("s", local)
+            assert (found.verdict, found.nominal, found.local) == (Verdict.CLOCK_GAP, None, local)
+            assert found.sentence.startswith(
+                f"{local.replace('T', ' ')} in {zone} does not exist: clocks went forward"
+            )
+            assert (found.moved_to is None) == (not change)
+            await machine.advance(hours=6)
+        if found.moved_to is not None:
+            moved = await why(machine).explain("s", datetime.fromtimestamp(found.moved_to, UTC))
+            assert moved.verdict is Verdict.FIRED
+        assert len(await machine.app.runs.list("s")) == (1 if change else 0)
+
+
+@pytest.mark.contract("SCHD-28")
+@pytest.mark.parametrize(
+    ("fold", "verdicts"),
+    [("both", ["fired", "fired"]), ("first", ["fired", "clock_fold"]), ("last", ["clock_fold", "fired"])],
+)
+async def test_a_clock_that_goes_back(fold: str, verdicts: list[str]):
+    async with TimeMachine(datetime(2026, 11, 1, 4, tzinfo=UTC)) as machine:
+
+        @machine.app.action("instant")
+        async def instant(context: Context) -> None:
+            """Does nothing, and takes no time."""
+
+        spec = {"crons": ["30 1 * * *"], "timezone": NEW_YORK, "fold": fold}
+        await machine.app.schedules.create("s", spec, "instant")
+        await machine.advance(hours=4)
+        times = ["2026-11-01T01:30:00-04:00", "2026-11-01T01:30:00-05:00"]
+        assert [(await ask(machine, each))[0] for each in times] == verdicts
+        assert (await ask(machine, "2026-11-01T01:30:00"))[0] == "fired"
+        second = datetime(2026, 11, 1, 1, 30, fold=1)
+        assert (await ask(machine, second))[0] == verdicts[1]
+        if fold == "first":
+            assert (await ask(machine, times[1]))[1] == (
+                "2026-11-01 01:30:00 in America/New_York (2026-11-01T06:30:00Z) comes twice that day,"
+                " and only the first of the two fires, 2026-11-01T05:30:00Z."
+            )
+
+
+@pytest.mark.contract("SCHD-28")
+async def test_the_window_and_the_very_second(machine: TimeMachine):
+    spec = {"crons": ["* * * * *"], "start_at": "2026-03-01T00:02:00Z", "end_at": "2026-03-01T00:03:00Z"}
+    await machine.app.schedules.create("s", spec, "instant")
+    assert await ask(machine, at(1)) == (
+        "out_of_window", "2026-03-01T00:01:00Z is before the schedule's start_at, 2026-03-01T00:02:00Z.",
+    )  # fmt: skip
+    assert await ask(machine, at(4)) == (
+        "out_of_window", "2026-03-01T00:04:00Z is after the schedule's end_at, 2026-03-01T00:03:00Z.",
+    )  # fmt: skip
+    assert await ask(machine, "2026-03-01T00:02:00.999Z") == await ask(machine, at(2))
+    assert await ask(machine, "2026-03-01T00:02:01Z") == (
+        "not_scheduled",
+        "2026-03-01T00:02:01Z is no time of the schedule; the nearest are 2026-03-01T00:02:00Z before and 2026-03-01T00:03:00Z after it.",
+    )
+    for wrong in ("tomorrow", "0001-01-01T00:00:00Z", "9999-01-01T00:00:00"):
+        with pytest.raises(InvalidInputError, match="time"):
+            await ask(machine, wrong)
+
+
+@pytest.mark.contract("SCHD-28")
+async def test_what_the_ledger_no_longer_keeps_is_unknown(machine: TimeMachine):
+    keep = Policies(retention=Retention(age=60_000, count=1))
+    await machine.app.schedules.create("s", "* * * * *", "instant", policies=keep)
+    await machine.advance(minutes=3)
+    await machine.app.schedules.update("s", "*/2 * * * *")
+    await machine.advance(days=3)
+    assert await ask(machine, at(2)) == (
+        "unknown", "2026-03-01T00:02:00Z is older than what the ledger keeps of the schedule.",
+    )  # fmt: skip
+    assert (await ask(machine, at(2.5)))[0] == "unknown"  # nobody knows which spec it was
+    assert (await ask(machine, at(6)))[0] == "unknown"
+    assert (await ask(machine, at(7)))[0] == "not_scheduled"
+    assert (await ask(machine, START + timedelta(days=3)))[0] == "fired"
+
+
+# What a random history is made of. Seconds stand for minutes, so that all of them can be asked about.
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A spec, and what it means: these seconds of each minute, not in these minutes, from one until another."""
+
+    seconds: frozenset[int]
+    closed: frozenset[int]
+    first: int
+    last: int
+    jitter: int
+
+    @property
+    def document(self) -> dict[str, Any]:
+        exclude = [{"minute": str(m), "hour": "*", "second": "*"} for m in sorted(self.closed)]
+        document: dict[str, Any] = {
+            "crons": [f"{','.join(map(str, sorted(self.seconds)))} * * * * *"], "exclude": exclude,
+            "start_at": f"{datetime.fromtimestamp(FIRST + self.first, UTC):%Y-%m-%dT%H:%M:%SZ}",
+            "end_at": f"{datetime.fromtimestamp(FIRST + self.last, UTC):%Y-%m-%dT%H:%M:%SZ}",
+        }  # fmt: skip
+        return document | ({"jitter": self.jitter} if self.jitter else {})
+
+    def verdict(self, second: int) -> str:
+        """``slot``, or why there is none."""
+        if not FIRST + self.first <= second <= FIRST + self.last:
+            return "out_of_window"
+        if second % 60 not in self.seconds:
+            return "not_scheduled"
+        return "excluded" if second // 60 % 60 in self.closed else "slot"
+
+
+plans = st.builds(
+    Plan,
+    st.frozensets(st.integers(0, 59), min_size=1, max_size=4),
+    st.frozensets(st.integers(0, 4), max_size=2),
+    st.sampled_from([-100, 0, 45]),
+    st.sampled_from([200, 10_000]),
+    st.sampled_from([0, 0, 0, 7]),
+)
+policies = st.builds(
+    Policies,
+    overlap=st.sampled_from(Overlap),
+    catch_up=st.builds(
+        CatchUpPolicy, mode=st.sampled_from(CatchUp), window=st.sampled_from([None, 20_000]), grace=st.just(2000)
+    ),
+    on_resume=st.sampled_from(OnResume),
+    coalesce=st.booleans(),
+)  # fmt: skip
+steps = st.one_of(
+    st.tuples(st.just("advance"), st.integers(1, 60)),
+    st.tuples(st.just("advance"), st.integers(1, 60)),
+    st.tuples(st.just("sleep"), st.integers(1, 60)),
+    st.tuples(st.just("pause"), st.sampled_from([None, 30])),
+    st.tuples(st.just("resume"), st.none()),
+    st.tuples(st.just("edit"), plans),
+    st.tuples(st.just("skip"), st.integers(1, 3)),
+    st.tuples(st.just("limit"), st.sampled_from([None, 0, 1, 3])),
+    st.tuples(st.just("trigger"), st.none()),
+    st.tuples(st.just("backfill"), st.integers(0, 60)),
+    st.tuples(st.just("delete"), st.none()),
+)
+
+
+@dataclass
+class History:
+    """A schedule that things happen to; who writes down which plan holds from which second on."""
+
+    machine: TimeMachine
+    plan: Plan
+    policies: Policies
+    reign: list[tuple[int, Plan | str]] = field(default_factory=lambda: [(0, "before_creation")])
+    alive: bool = False
+
+    @property
+    def second(self) -> int:
+        return int(self.machine.now.timestamp())
+
+    async def create(self) -> None:
+        await self.machine.app.schedules.create("s", self.plan.document, "work", policies=self.policies)
+        self.alive = True
+        if self.reign[-1][1] == "deleted":  # what lies between is before the creation of what is there now
+            self.reign[-1] = (self.reign[-1][0], "before_creation")
+        self.reign.append((self.second, self.plan))
+
+    async def happen(self, what: str, how: Any) -> None:
+        if what == "advance":
+            await self.machine.advance(seconds=how)
+        elif what == "sleep":
+            self.machine.clock.move_to(self.machine.now + timedelta(seconds=how))
+        elif not self.alive:
+            await self.create()
+        elif what == "edit":
+            await self.machine.app.schedules.update("s", how.document)
+            self.plan = how
+            self.reign.append((self.second, how))
+        elif what == "delete":
+            await self.machine.app.schedules.delete("s")
+            self.alive = False
+            self.reign.append((self.second, "deleted"))
+        else:
+            await self.change(what, how)
+
+    async def change(self, what: str, how: Any) -> None:
+        schedules, now = self.machine.app.schedules, self.machine.now
+        if what == "pause":
+            await schedules.pause("s", until=None if how is None else now + timedelta(seconds=how))
+        elif what == "resume":
+            await schedules.resume("s")
+        elif what == "skip":
+            await schedules.skip_next("s", how)
+        elif what == "limit":
+            await schedules.update("s", limited_actions=how)
+        elif what == "trigger":
+            await schedules.trigger("s")
+        else:
+            await self.machine.app.backfills.start("s", now - timedelta(seconds=how), now)
+
+    def forgotten(self, second: int) -> Plan | None:
+        """The first plan of the schedule created next, if it is gone: a version does not keep when it was created."""
+        later = [plan for since, plan in self.reign if since >= second]
+        gone = any(isinstance(each, str) for each in later[1:])
+        return later[0] if gone and isinstance(later[0], Plan) else None
+
+    def in_force(self, second: int) -> Plan | str:
+        return [plan for since, plan in self.reign if since < second][-1]
+
+
+def read(
+    history: History, second: int, runs: list[Run], ranges: list[PassedOver], now: Schedule | None
+) -> set[str]:
+    """The verdicts that the ledger allows, by reading all of it."""
+    plan = history.in_force(second)
+    own = [run for run in runs if run.nominal == second and run.origin == AUTOMATIC]
+    if own:
+        return {STATUS.get(own[0].status, str(own[0].status))}
+    if plan == "before_creation" and (first := history.forgotten(second)) is not None:
+        return {plan, "unknown", first.verdict(second)} - {"slot"}
+    if isinstance(plan, str):
+        return {plan}
+    if plan.verdict(second) != "slot":
+        return {plan.verdict(second)}
+    passed = [each for each in ranges if each.first <= second <= each.last]
+    if passed:
+        assert len(passed) == 1
+        return {str(passed[0].status)}
+    assert now is not None, "a slot of a schedule that is gone has a record"
+    assert second > now.cursor, "a slot that was decided has a record"
+    present = history.machine.app.now()
+    fire_at = Spec.parse(now.spec).fire_time(datetime.fromtimestamp(second, UTC), "s").timestamp() * 1000
+    state = now.state
+    if state.paused and (state.paused_until is None or state.paused_until > fire_at):
+        return {"paused"}
+    if state.remaining == 0:
+        return {"limit_reached"}
+    if fire_at <= present:
+        return {"undecided"}
+    ahead = [each for each in range(now.cursor + 1, second + 1) if history.plan.verdict(each) == "slot"]
+    return {"skip_next" if len(ahead) <= state.skip_next else "will_fire"}
+
+
+STATUS = {Status.SUCCEEDED: "fired", Status.PENDING: "waiting", Status.STARTING: "waiting"}
+
+
+async def live(plan: Plan, how: Policies, story: list[tuple[str, Any]], seconds: int) -> None:
+    async with TimeMachine(START + timedelta(seconds=30)) as machine:
+
+        @machine.app.action("work")
+        async def work(context: Context) -> None:
+            await machine.sleep(seconds)
+            if int(context.nominal.timestamp()) % 7 == 0:
+                raise RuntimeError("a bad number")
+
+        history = History(machine, plan, how)
+        await history.create()
+        for what, value in story:
+            await history.happen(what, value)
+        runs = await machine.app.runs.list("s", 1000)
+        ranges = await machine.app.runs.passed_over("s", 1000)
+        async with machine.app.transaction() as transaction:
+            present = next(iter(await transaction.read_schedules(["s"])), None)
+        asked = why(machine)
+        for second in range(FIRST, history.second + 90):
+            found: Explanation = await asked.explain("s", datetime.fromtimestamp(second, UTC))
+            assert found.verdict in read(history, second, runs, ranges, present), found
+            assert found.nominal == second
+            assert {each.id for each in found.runs} == {run.id for run in runs if run.nominal == second}
+
+
+@pytest.mark.contract("SCHD-28")
+@settings(max_examples=settings().max_examples // 3)
+@given(plans, policies, st.lists(steps, min_size=2, max_size=8), st.sampled_from([0, 1, 25]))
+def test_every_second_of_a_random_history_is_explained_as_the_ledger_reads(
+    plan: Plan, how: Policies, story: list[tuple[str, Any]], seconds: int
+):
+    asyncio.run(live(plan, how, story, seconds))
+
+
+# Previews and load
+
+
+@pytest.mark.contract("SCHD-29")
+async def test_a_change_is_previewed(machine: TimeMachine):
+    await machine.app.schedules.create("s", "0 9 * * *", "instant", owner="ada")
+    found = await why(machine).preview("s", "0 8,9 1-30 * *")
+    assert found.sentence == "The change adds 30 fire times in the next 30 days."
+    assert (found.adds, found.removes, found.kept, found.truncated) == (30, 0, 30, False)
+    assert found.added[0].nominal == FIRST + 8 * 3600
+    found = await why(machine).preview("s", {"crons": ["0 10 * * *"], "jitter": "5m"}, days=2, limit=1)
+    assert found.sentence == "The change adds 2 and removes 2 fire times in the next 2 days."
+    assert (len(found.added), len(found.removed), found.truncated) == (1, 1, True)
+    assert 0 <= found.added[0].fire_at - found.added[0].nominal * 1000 < 300_000
+    same = await why(machine).preview("s", {"crons": ["0 9 * * *"], "jitter": "5m"}, days=1)
+    assert same.sentence == (
+        "The change neither adds nor removes fire times in the next day; another jitter moves the others."
+    )
+    dense = await why(machine).preview("s", "* * * * * *", days=30)
+    assert dense.truncated
+    assert dense.sentence.endswith(", looked at until 2026-03-02T03:46:40Z.")
+    with pytest.raises(ScheduleNotFoundError):
+        await why(machine, "bob").preview("s", "0 8 * * *")
+    with pytest.raises(ScheduleNotFoundError):
+        await why(machine).preview("none", "0 8 * * *")
+    with pytest.raises(InvalidInputError, match="days"):
+        await why(machine).preview("s", "0 8 * * *", days=0)
+
+
+@pytest.mark.contract("SCHD-29")
+@given(plans, plans, st.integers(0, 200))
+def test_a_preview_is_the_difference_of_the_fire_times(old: Plan, new: Plan, offset: int):
+    async def check() -> None:
+        async with TimeMachine(START + timedelta(seconds=offset)) as machine:
+            machine.app.action("instant")(lambda context: asyncio.sleep(0))
+            await machine.app.schedules.create("s", old.document, "instant")
+            found = await why(machine).preview("s", new.document, days=1, limit=10_000)
+            window = range(FIRST + offset + 1, FIRST + 10_001)
+            before, after = ({s for s in window if plan.verdict(s) == "slot"} for plan in (old, new))
+            assert {each.nominal for each in found.added} == after - before
+            assert {each.nominal for each in found.removed} == before - after
+            assert (found.adds, found.removes, found.kept) == (
+                len(after - before), len(before - after), len(after & before),
+            )  # fmt: skip
+
+    asyncio.run(check())
+
+
+@pytest.mark.contract("SCHD-29")
+async def test_the_load_ahead_has_peaks_that_jitter_flattens(machine: TimeMachine):
+    schedules = machine.app.schedules
+    for number in range(600):
+        await schedules.create(f"s{number:03}", "0 * * * *", "instant", owner="ada" if number % 2 else "bob")
+    await schedules.create("own", {"crons": ["30 * * * *"], "jitter": "10m"}, "instant")
+    await schedules.create("paused", "* * * * *", "instant", paused=True)
+    await schedules.create("spent", "* * * * *", "instant", limited_actions=0)
+    await schedules.create("three", "* * * * *", "instant", limited_actions=3)
+    await schedules.skip_next("three", 2)
+    load = await why(machine).load(minutes=120, jitter="30m")
+    three = [FIRST + 180, FIRST + 240, FIRST + 300]
+    own = [int(Spec.parse({"crons": ["30 * * * *"], "jitter": "10m"}).fire_time(at(m), "own").timestamp()) // 60 * 60
+           for m in (30, 90)]  # fmt: skip
+    expected = {FIRST + 3600: 600, **dict.fromkeys(own, 1), **dict.fromkeys(three, 1)}
+    assert {each.minute: each.starts for each in load.minutes if each.starts} == expected
+    assert load.total == 605
+    assert not load.truncated
+    assert load.peak is not None
+    assert (load.peak.minute, load.peak.starts) == (FIRST + 3600, 600)
+    assert load.peak_with_jitter is not None
+    assert 20 <= (load.peak_with_jitter.with_jitter or 0) < 60  # 600 over half an hour
+    assert sum(each.with_jitter or 0 for each in load.minutes) == 605
+    assert (await why(machine, "ada").load(minutes=120)).total == 300
+    plain = await why(machine).load(minutes=120)
+    assert (plain.total, plain.peak_with_jitter, plain.schedules) == (605, None, 603)
+    cut = await why(machine).load(minutes=120, limit=10)
+    assert (cut.truncated, cut.schedules) == (True, 10)
+    assert not (await why(machine).load(minutes=120, limit=603)).truncated
+    for wrong in ({"minutes": 0}, {"jitter": "0s"}, {"jitter": "2d"}, {"limit": 0}):
+        with pytest.raises(InvalidInputError, match=next(iter(wrong))):
+            await why(machine).load(**wrong)
+    with pytest.raises(InvalidSpecError):
+        await why(machine).load(jitter="often")
+
+
+@pytest.mark.contract("SCHD-29")
+async def test_the_load_of_one_minute_is_what_then_starts(machine: TimeMachine):
+    started: list[datetime] = []
+
+    @machine.app.action("counted")
+    async def counted(context: Context) -> None:
+        started.append(machine.now)
+
+    for number, jitter in enumerate([None, "20s", {"span": "90s", "centred": True}, "3m"]):
+        spec = {"crons": ["*/2 * * * *"], **({} if jitter is None else {"jitter": jitter})}
+        await machine.app.schedules.create(f"s{number}", spec, "counted")
+    await machine.advance(seconds=90)
+    started.clear()
+    load = await why(machine).load(minutes=30)
+    await machine.advance(minutes=28.5)
+    counts: dict[int, int] = {}
+    for each in started:
+        minute = int(each.timestamp()) // 60 * 60
+        counts[minute] = counts.get(minute, 0) + 1
+    first = FIRST + 60
+    assert {m.minute: m.starts for m in load.minutes if m.minute < first + 28 * 60} == {
+        minute: number for minute, number in counts.items() if minute < first + 28 * 60
+    }
