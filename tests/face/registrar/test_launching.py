@@ -1,5 +1,7 @@
 """The seam to workflows: launchers, what they answer, and what a tick becomes."""
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
@@ -38,7 +40,10 @@ class Launcher:
         self.calls: list[tuple[Any, ...]] = []
         self.times: list[float] = []
 
-    def start(self, *arguments: Any) -> bool:
+    async def start(self, *arguments: Any) -> bool:
+        return self.answer(arguments)
+
+    def answer(self, arguments: tuple[Any, ...]) -> bool:
         self.calls.append(arguments)
         self.times.append((self.machine.now - NINE).total_seconds())
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
@@ -47,9 +52,10 @@ class Launcher:
         return answer
 
 
-class Awaited(Launcher):
-    async def start(self, *arguments: Any) -> bool:  # type: ignore[override] # both are launchers
-        return super().start(*arguments)
+class Plain(Launcher):
+    def start(self, *arguments: Any) -> bool:  # type: ignore[override] # both are launchers
+        assert threading.current_thread() is not threading.main_thread()
+        return self.answer(arguments)
 
 
 async def only_row(machine: TimeMachine, launcher: Launcher) -> tuple[str, str | None]:
@@ -60,18 +66,32 @@ async def only_row(machine: TimeMachine, launcher: Launcher) -> tuple[str, str |
     return row.status, row.reason
 
 
-@pytest.mark.parametrize("kind", [Launcher, Awaited])
 @pytest.mark.contract("CRON-11")
-async def test_a_launcher_is_told_what_to_start(machine: TimeMachine, kind: type[Launcher]):
-    launcher = kind(machine, True)
+async def test_a_launcher_is_told_what_to_start(machine: TimeMachine):
+    launcher = Launcher(machine, True)
     assert await only_row(machine, launcher) == ("SUCCESS", None)
     assert launcher.calls == [("report", 3, "alice", NINE, slot_key("s", int(NINE.timestamp())))]
 
 
-@pytest.mark.parametrize("kind", [Launcher, Awaited])
+@pytest.mark.parametrize("answer", [True, False, ValueError("no")])
+@pytest.mark.contract("CRON-11")
+async def test_a_launcher_may_be_plain(machine: TimeMachine, answer: bool | Exception):
+    launcher = Plain(machine, answer)
+    registrar = Registrar(machine.app, launcher)
+    await registrar.upsert_schedule(ONCE)
+    await machine.advance(hours=1)
+    rows = await registrar.runs("s")
+    while rows[0].status in {"ENQUEUED", "STARTED"}:
+        await asyncio.sleep(0.01)
+        await machine.advance(seconds=1)
+        rows = await registrar.runs("s")
+    assert rows[0].status == ("SUCCESS" if answer is True else "FAILED")
+    assert len(launcher.calls) == (3 if isinstance(answer, Exception) else 1)
+
+
 @pytest.mark.contract("CRON-12", "CRON-13")
-async def test_a_launch_that_fails_is_tried_three_times(machine: TimeMachine, kind: type[Launcher]):
-    launcher = kind(machine, ConnectionError("nobody there"))
+async def test_a_launch_that_fails_is_tried_three_times(machine: TimeMachine):
+    launcher = Launcher(machine, ConnectionError("nobody there"))
     status, reason = await only_row(machine, launcher)
     assert status == "FAILED"
     assert reason is not None
@@ -137,9 +157,12 @@ async def test_a_workflow_that_fails_has_failed_once(machine: TimeMachine):
     assert (row.status, row.reason, begun) == ("FAILED", "failed: ValueError: no paper", [1])
 
 
-@pytest.mark.parametrize("workflow", ["never-registered", "workflow"])
-@pytest.mark.contract("CRON-12")
+@pytest.mark.parametrize("workflow", ["never-registered", "workflow", "http", "command:backup"])
+@pytest.mark.contract("CRON-12", "CRON-23")
 async def test_a_workflow_that_is_not_there(machine: TimeMachine, workflow: str):
+    """What the operator offers under names of its own is not there either."""
+    for name in ("http", "command:backup"):
+        machine.app.action(name)(_nothing)
     registrar = Registrar(machine.app)
     await registrar.upsert_schedule(ONCE | {"workflow_id": workflow})
     await machine.advance(hours=2)
@@ -173,3 +196,7 @@ def test_only_a_launch_that_failed_is_a_failure_among_what_was_dropped():
     for status, word in REGISTRAR_SHOWS.items():
         assert registrar_shows(status, "overlap") == word
         assert registrar_shows(status, "not_started") == ("FAILED" if status == "dropped" else word)
+
+
+async def _nothing(context: Context) -> None:
+    pass

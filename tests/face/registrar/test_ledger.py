@@ -65,7 +65,8 @@ def test_a_range_of_a_million_costs_what_is_shown(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.contract("CRON-17")
 def test_runs_and_ranges_are_merged_in_order(kinds: list[str], limit: int):
     base = 1_767_600_000
-    runs, ranges = [], []
+    runs: list[Run] = []
+    ranges: list[PassedOver] = []
     for n, kind in enumerate(kinds):
         if kind == "run":
             runs.insert(0, run(base + n))

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from horae import App, Config, Context, Policies
 from horae.errors import InvalidInputError, PermissionDeniedError, ScheduleExistsError, ScheduleNotFoundError
 from horae.registrar import Registrar
 from horae.testing import TimeMachine
+from tests.conftest import wait_until
 from tests.face.registrar.test_request import GOOD
 
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)
@@ -264,27 +266,32 @@ async def test_upserts_at_once_make_one_schedule_on_both_stores(tmp_path: Path, 
             assert await app.schedules.list() == []
 
 
-@pytest.mark.contract("CRON-01")
-async def test_a_tick_becomes_a_run_on_both_stores(tmp_path: Path, postgres: str):
+@pytest.mark.contract("CRON-01", "CRON-10", "CRON-17")
+async def test_ticks_by_the_second_on_both_stores(tmp_path: Path, postgres: str):
     for database in (f"sqlite:///{tmp_path / 'horae.db'}", postgres):
         async with App(database, config=Config(tick_ms=100)) as app:
-            ran = asyncio.Event()
-
-            @app.action("report")
-            async def report(context: Context, ran: asyncio.Event = ran) -> None:
-                ran.set()
-
+            app.action("report")(_nothing)
             registrar = Registrar(app)
             await registrar.upsert_schedule(HOURLY | {"cron_expr": "* * * * * *"})
             running = asyncio.create_task(app.run())
-            await asyncio.wait_for(ran.wait(), 30)
-            await asyncio.sleep(1.5)
+
+            async def shows(status: str, registrar: Registrar = registrar) -> bool:
+                return status in {row.status for row in await registrar.runs("s")}
+
+            await wait_until(lambda: shows("SUCCESS"))
+            await registrar.pause_schedule("s", True)
+            await asyncio.sleep(2)
+            await registrar.pause_schedule("s", False)
+            await wait_until(lambda: shows("SKIPPED"))
             running.cancel()
             await asyncio.wait([running])
-            rows = await registrar.runs("s")
-            assert rows[-1].status == "SUCCESS"
-            assert rows[-1].run_at.microsecond == 0
-            assert timedelta(0) <= rows[-1].updated_at - rows[-1].run_at
+            rows = (await registrar.runs("s", 1000))[::-1]
+            gaps = {later.run_at - earlier.run_at for earlier, later in pairwise(rows)}
+            assert gaps == {timedelta(seconds=1)}  # every tick, once, with what became of it
+            assert {row.reason for row in rows if row.status == "SKIPPED"} == {
+                "paused: the schedule was paused"
+            }
+            assert all(row.updated_at >= row.run_at for row in rows)
 
 
 def test_importing_horae_does_not_load_the_registrar():

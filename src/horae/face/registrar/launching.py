@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable
 from datetime import datetime
 from typing import Any, Protocol
@@ -11,7 +10,7 @@ import msgspec
 
 from horae.app import App
 from horae.errors import NotStartedError
-from horae.executor.function import ActionFunction, Context, _call
+from horae.executor.function import ActionFunction, Context, _call, is_coroutine_function
 from horae.model import Action
 
 WORKFLOW = "workflow"
@@ -27,7 +26,7 @@ class Workflow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunLauncher(Protocol):
-    """Starts the run of a tick, once for each key however often it is asked; a plain method or a coroutine.
+    """Starts the run of a tick, once for each key however often it is asked; a coroutine, or a plain method, in a thread.
 
     ``False`` is final: there is no such workflow. An exception is tried again, three times in all.
     """
@@ -57,23 +56,25 @@ def register(app: App, launcher: RunLauncher | None) -> None:
 
 def _through(launcher: RunLauncher) -> ActionFunction:
     """The action that has a launcher start a workflow. What it raises is a launch that failed, not a run that did."""
+    threaded = not is_coroutine_function(launcher.start)
 
-    async def start(context: Context) -> None:
+    def start(context: Context) -> bool | Awaitable[bool]:
         workflow = _wanted(context)
+        return launcher.start(
+            workflow.workflow_id, workflow.version, workflow.user_id, context.nominal, context.key
+        )
+
+    async def launch(context: Context) -> None:
         try:
-            started = launcher.start(
-                workflow.workflow_id, workflow.version, workflow.user_id, context.nominal, context.key
-            )
-            if inspect.isawaitable(started):
-                started = await started
+            started = await _call(start, context, threaded=threaded)
         except NotStartedError:
             raise
         except Exception as error:
             raise NotStartedError(f"the launcher failed: {type(error).__name__}: {error}") from error
         if not started:
-            raise _missing(workflow)
+            raise _missing(_wanted(context))
 
-    return start
+    return launch
 
 
 def _here(app: App) -> ActionFunction:
@@ -82,11 +83,16 @@ def _here(app: App) -> ActionFunction:
     async def run(context: Context) -> Any:  # noqa: ANN401 - any JSON
         workflow = _wanted(context)
         function, waits = app.executor._actions.get(workflow.workflow_id, (run, True))  # noqa: SLF001 - it has no other word for it
-        if function is run:  # there is none, or it is this one
+        if function is run or _is_builtin(workflow.workflow_id):
             raise _missing(workflow)
         return await _call(function, context, threaded=not waits)
 
     return run
+
+
+def _is_builtin(action: str) -> bool:
+    """Whether an action is none of the program's own functions: those are not reached by the name of a workflow."""
+    return action in {WORKFLOW, "http"} or action.startswith("command:")
 
 
 def _wanted(context: Context) -> Workflow:

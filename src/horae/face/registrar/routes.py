@@ -1,0 +1,109 @@
+"""The registrar over HTTP: the same calls, at the root of the service."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Protocol
+from urllib.parse import unquote
+
+import msgspec
+from litestar import Router, delete, get, post
+from litestar.di import NamedDependency
+from litestar.enums import RequestEncodingType
+from litestar.params import BodyKwarg, FromPath, FromQuery, SkipValidation
+
+from horae.app import App
+from horae.errors import InvalidInputError
+from horae.face.registrar.registrar import Registrar
+from horae.face.registrar.request import PauseInput, ScheduleInput, convert, read_input
+from horae.face.registrar.shown import LedgerRow, Registered, Upserted
+
+
+class Caller(Protocol):
+    """Who sent a request, as far as it matters here."""
+
+    def owner_for(self, named: str | None) -> str | None:
+        """Whose schedules are meant: a named user's, or else his own; ``None`` is everybody's."""
+
+    def owner_of_new(self, named: str | None) -> str:
+        """Whose schedules he registers."""
+
+
+def _body(kind: type[msgspec.Struct]) -> BodyKwarg:
+    """A body that is read here, so that every fault names its field; its shape is said in the OpenAPI document."""
+    shape = msgspec.json.schema_components([kind])[1][kind.__name__]
+    return BodyKwarg(
+        media_type=RequestEncodingType.JSON,
+        schema_extra={
+            "title": kind.__name__,
+            "properties": shape["properties"],
+            "required": shape["required"],
+            "additional_properties": False,
+        },
+    )
+
+
+ScheduleBody = Annotated[dict[str, Any], _body(ScheduleInput)]
+PauseBody = Annotated[dict[str, Any], _body(PauseInput)]
+TheApp = NamedDependency[SkipValidation[App]]
+TheCaller = NamedDependency[SkipValidation[Caller]]
+
+
+@post("/upsert", status_code=200, summary="Register a schedule, or change it")
+async def upsert(app: TheApp, caller: TheCaller, data: ScheduleBody) -> Upserted:
+    """The next time stays unless the expression, the zone or the window changed; a paused schedule stays paused."""
+    read = read_input(data)
+    return await Registrar(app, owner=caller.owner_of_new(read.user_id)).upsert_schedule(read)
+
+
+@post("/pause", status_code=204, summary="Pause a schedule, or resume it")
+async def pause(
+    app: TheApp, caller: TheCaller, data: PauseBody, user_id: FromQuery[str | None] = None
+) -> None:
+    """Ticks stop at once; a resumed schedule goes on by its catch-up policy."""
+    wanted = convert(data, PauseInput)
+    await _registrar(app, caller, user_id).pause_schedule(wanted.schedule_id, wanted.paused)
+
+
+@delete("/{schedule_id:str}", status_code=204, summary="Delete a schedule")
+async def remove(
+    app: TheApp, caller: TheCaller, schedule_id: FromPath[str], user_id: FromQuery[str | None] = None
+) -> None:
+    """Its ledger stays."""
+    await _registrar(app, caller, user_id).delete_schedule(_named(schedule_id))
+
+
+@get("/{schedule_id:str}", summary="A schedule and its next fire times")
+async def show(
+    app: TheApp, caller: TheCaller, schedule_id: FromPath[str], user_id: FromQuery[str | None] = None
+) -> Registered:
+    """Every field with its default filled in."""
+    return await _registrar(app, caller, user_id).get_schedule(_named(schedule_id))
+
+
+@get("/{schedule_id:str}/runs", summary="What became of the latest ticks")
+async def runs(
+    app: TheApp,
+    caller: TheCaller,
+    schedule_id: FromPath[str],
+    limit: FromQuery[int] = 20,
+    user_id: FromQuery[str | None] = None,
+) -> list[LedgerRow]:
+    """Newest first, at most 1,000."""
+    return await _registrar(app, caller, user_id).runs(_named(schedule_id), limit)
+
+
+def registrar_router() -> Router:
+    """The routes of the registrar; the service gives them the app and who is calling."""
+    return Router("/schedules", route_handlers=[upsert, pause, remove, show, runs], tags=["registrar"])
+
+
+def _registrar(app: App, caller: Caller, user_id: str | None) -> Registrar:
+    return Registrar(app, owner=caller.owner_for(user_id))
+
+
+def _named(schedule_id: str) -> str:
+    """An id as it was meant: in the path it is percent-encoded."""
+    try:
+        return unquote(schedule_id, errors="strict")
+    except UnicodeDecodeError:
+        raise InvalidInputError("schedule_id", f"is no text: {schedule_id!r}") from None
