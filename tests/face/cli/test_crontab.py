@@ -234,6 +234,6 @@ def test_an_imported_line_means_what_the_expression_means(
 @given(st.text(st.characters(codec=None, exclude_categories=()), max_size=200), st.booleans())
 def test_any_text_can_be_read(text: str, system: bool):
     found = read_crontab(text, timezone="UTC", system=system)
-    lines = {each.line for each in (*found.entries, *found.left_out)}
+    lines = {entry.line for entry in found.entries} | {remark.line for remark in found.left_out}
     assert all(1 <= line <= text.count("\n") + 1 for line in lines)
     msgspec.json.encode([found, [entry.schedule for entry in found.entries]])

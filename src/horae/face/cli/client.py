@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,11 +13,13 @@ from urllib.parse import quote
 import msgspec
 
 from horae.config import Config
-from horae.errors import InvalidInputError, MissingExtraError, ServerError
+from horae.errors import InvalidInputError, MissingExtraError, ServerError, StoreUnavailableError
 from horae.face.cli.where import Where
 
 if TYPE_CHECKING:
     import httpx
+
+    from horae.app import App
 
 PREFIX = "/api/v1"
 PAGE = 1000
@@ -28,6 +31,7 @@ _HINTS = {
     "schedule_not_found": "horae schedules list shows those that there are",
     "calendar_not_found": "horae calendars list shows those that there are",
     "run_not_found": "horae runs list SCHEDULE_ID shows those that there are",
+    "internal": "this is a fault of Horae; please report it, with what the log of the server says",
     "not_found": "the server may be of another version; horae --version is this one's",
 }
 
@@ -126,8 +130,14 @@ def _refused(answer: httpx.Response, place: str) -> ServerError:
             **(details if isinstance(details, dict) else {}),
             **more,
         },
-        hint=_HINTS.get(code) or problem.get("hint"),
+        hint=_hint(code, problem.get("hint")),
     )
+
+
+def _hint(code: str, said: str | None) -> str | None:
+    if code == "unknown_action":
+        return f"{said}; horae nodes shows who can run what, horae serve starts a node"
+    return _HINTS.get(code) or said
 
 
 def _no_horae(place: str, status: int) -> ServerError:
@@ -166,6 +176,7 @@ async def _in_process(where: Where, httpx: Any) -> AsyncIterator[Client]:  # noq
 
     needed("litestar")
     service = importlib.import_module("horae.face.service")
+    logging.disable(logging.CRITICAL)  # what happens here is said in the answer
     # Who can open the database needs no token.
     config = msgspec.structs.replace(
         settings(where), host="127.0.0.1", jwt_secret="", jwt_jwks="", tls_client_ca=""
@@ -174,7 +185,7 @@ async def _in_process(where: Where, httpx: Any) -> AsyncIterator[Client]:  # noq
     if config.database_url.startswith(("postgresql://", "postgres://")):
         needed("asyncpg", "postgres")
     app = App(config.database_url, config=config)
-    await app.open()
+    await _open(app)
     try:
         transport = httpx.ASGITransport(app=service.make_service(app, config), raise_app_exceptions=False)
         async with httpx.AsyncClient(
@@ -183,6 +194,15 @@ async def _in_process(where: Where, httpx: Any) -> AsyncIterator[Client]:  # noq
             yield Client(asking, config.database_url.rpartition("@")[2])
     finally:
         await app.close()
+
+
+async def _open(app: App) -> None:
+    import sqlite3  # noqa: PLC0415 - only commands that work on a database need it
+
+    try:
+        await app.open()
+    except sqlite3.DatabaseError as error:  # the file is there, and something else is in it
+        raise StoreUnavailableError(str(error)) from None
 
 
 def settings(where: Where) -> Config:

@@ -132,11 +132,14 @@ def _hint(error: HoraeError) -> str | None:
 
 
 def _faults(error: HoraeError) -> list[str]:
-    """What a server said of single fields."""
+    """What a server said of single fields, and not in its sentence already."""
     found = error.details.get("errors")
     if not isinstance(found, list):
         return []
-    return [f"{each.get('path')}: {each.get('message')}" for each in found if isinstance(each, dict)]
+    more = [
+        each for each in found if isinstance(each, dict) and str(each.get("message")) not in error.message
+    ]
+    return [f"{each.get('path')}: {each.get('message')}" for each in more]
 
 
 def printable(text: str) -> str:

@@ -206,8 +206,8 @@ def preview_panel(answer: Json, zone: str) -> RenderableType:
 def upcoming_panel(answer: Json, zone: str) -> RenderableType:
     """When a spec would fire."""
     shown = table("#>", f"local time ({zone})", "UTC")
-    for number, time in enumerate(answer["times"], start=1):
-        add(shown, number, local(time, zone), utc(time))
+    for number, each in enumerate(answer["times"], start=1):
+        add(shown, number, local(each["nominal"], zone), utc(each["nominal"]))
     sentence = Text(f"{answer['sentence']}.", style="bold")
     return Group(sentence, _with_end(shown, bool(answer["times"]), answer.get("ended")))
 

@@ -1,0 +1,31 @@
+"""A server for the tests of a file, and the same database asked directly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.face.cli.process import Server
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The database of the server."""
+    folder: Path = tmp_path_factory.mktemp("cli")
+    return f"sqlite:///{folder / 'horae.db'}"
+
+
+@pytest.fixture(scope="module")
+def server(database: str) -> Iterator[Server]:
+    """A server without authentication, for this machine."""
+    server = Server(database)
+    yield server
+    server.end()
+
+
+@pytest.fixture(params=["url", "database"])
+def place(request: pytest.FixtureRequest, server: Server, database: str) -> list[str]:
+    """Where commands work: on the server, or on its database directly."""
+    return ["--url", server.url] if request.param == "url" else ["--database", database]

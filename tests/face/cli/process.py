@@ -1,0 +1,82 @@
+"""The command and a server as users have them: real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+PLAIN = {"PATH": "/usr/bin:/bin", "NO_COLOR": "1", "COLUMNS": "200", "LANG": "C.UTF-8", "HOME": "/nowhere"}
+
+
+def horae(
+    *arguments: str, stdin: str = "", folder: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end. It never shows a traceback."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "horae", *arguments],
+        input=stdin, capture_output=True, text=True, timeout=120, check=False, cwd=folder, env=PLAIN | environment,
+    )  # fmt: skip
+    assert "Traceback" not in ran.stdout + ran.stderr, ran.stderr
+    assert "fault of Horae" not in ran.stderr, ran.stderr
+    return ran
+
+
+def answered(*arguments: str, **more: Any) -> Any:
+    """What the command answers with ``--json``; its standard error stays empty."""
+    ran = horae(*arguments, "--json", **more)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr == ""
+    return json.loads(ran.stdout)
+
+
+def refused(*arguments: str, **more: Any) -> dict[str, Any]:
+    """The error that the command answers with ``--json``; nothing is on standard output, and the exit status is 2."""
+    ran = horae(*arguments, "--json", **more)
+    assert ran.returncode == 2, ran.stdout
+    assert ran.stdout == ""
+    problem: dict[str, Any] = json.loads(ran.stderr)
+    assert set(problem) == {"error", "message", "details", "hint"}
+    return problem
+
+
+class Server:
+    """A process of ``horae serve`` on a free port; its log goes to a file."""
+
+    def __init__(self, database: str, **environment: str) -> None:
+        with tempfile.NamedTemporaryFile(prefix="horae-log-", delete=False) as log:
+            self._log = Path(log.name)
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "horae", "serve", "--port", "0", "--database", database, "--app", "actions"],
+                stdout=log, stderr=subprocess.STDOUT, cwd=FOLDER, env=PLAIN | environment,
+            )  # fmt: skip
+        self.url = self._address()
+
+    def _address(self) -> str:
+        for _ in range(600):
+            if match := re.search(r"listens on (http://[\d.:]+)", self._log.read_text()):
+                return match[1]
+            assert self._process.poll() is None, self._log.read_text()
+            time.sleep(0.05)
+        raise AssertionError(self._log.read_text())
+
+    def end(self) -> str:
+        """Ask it to end, as an operator would; what it wrote."""
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(30)
+        finally:
+            if self._process.poll() is None:
+                os.kill(self._process.pid, signal.SIGKILL)
+                self._process.wait()
+        written = self._log.read_text()
+        self._log.unlink()
+        return written

@@ -1,0 +1,101 @@
+"""Help that teaches, completion, documentation that names everything, and a start that loads little."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from horae.face.cli import cli
+from tests.face.cli.process import horae
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "cli.md").read_text("utf-8")
+
+
+def commands(group: Any = None, name: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command, by its words."""
+    group = get_command(cli) if group is None else group
+    if not hasattr(group, "list_commands"):
+        yield name, group
+        return
+    for each in group.list_commands(None):
+        yield from commands(group.get_command(None, each), (*name, each))
+
+
+COMMANDS = dict(commands())
+
+
+def test_the_promised_commands_are_there():
+    schedules = "create list describe update pause resume trigger backfill delete skip times preview"
+    promised = {
+        *(("schedules", name) for name in schedules.split()),
+        *(("runs", name) for name in ("list", "show", "cancel", "terminate")),
+        *(("calendars", name) for name in ("list", "put", "show", "delete")),
+        ("next",), ("serve",), ("explain",), ("load",), ("nodes",), ("import", "crontab"), ("migrate",), ("check",),
+    }  # fmt: skip
+    assert promised <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS, ids=" ".join)
+def test_help_has_an_example_and_the_page_has_every_option(name: tuple[str, ...]):
+    command = COMMANDS[name]
+    assert f"horae {' '.join(name)}" in command.help
+    assert f"horae {name[0]}" in PAGE
+    assert f"`{name[-1]}" in PAGE or f"`horae {' '.join(name)}" in PAGE
+    for parameter in command.params:
+        for option in parameter.opts + parameter.secondary_opts:
+            if option.startswith("--"):
+                assert re.search(rf"{option}\b", PAGE), option
+
+
+def test_help_is_shown_where_something_is_missing():
+    ran = horae("schedules", "describe")
+    assert "horae schedules describe report" in ran.stdout + ran.stderr
+    assert "Did you mean 'schedules'?" in horae("schedulse").stderr
+    assert "Did you mean 'describe'?" in horae("schedules", "descibe").stderr
+    assert horae("schedulse").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("horae ", {"next", "schedules"}), ("horae schedules d", {"describe", "delete"}), ("horae schedules list --st", {"--state"})],
+)  # fmt: skip
+def test_shells_can_complete(words: str, expected: set[str]):
+    ran = subprocess.run(
+        [str(Path(sys.executable).parent / "horae")], capture_output=True, text=True, check=False, timeout=60,
+        env={
+            "PATH": "/usr/bin:/bin", "_HORAE_COMPLETE": "complete_bash", "COMP_WORDS": words,
+            "COMP_CWORD": str(len(words.split(" ")) - 1),
+        },
+    )  # fmt: skip
+    assert expected <= set(ran.stdout.split())
+    assert "--show-completion" in horae("--help").stdout
+
+
+def test_what_needs_no_server_loads_none():
+    code = (
+        "import sys; sys.argv = ['horae', 'next', '0 9 * * *']\n"
+        "from horae.face.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print([m for m in ('httpx', 'litestar', 'uvicorn', 'sqlite3', 'asyncpg', 'horae.face.cli.schedules') if m in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert ran.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("module", "command"), [("httpx", "schedules list"), ("litestar", "schedules list"), ("uvicorn", "serve")]
+)
+def test_a_part_that_is_not_installed_is_named(tmp_path: Path, module: str, command: str):
+    (tmp_path / f"{module}.py").write_text(f"raise ModuleNotFoundError('no {module}', name={module!r})")
+    ran = horae(*command.split(), "--database", f"sqlite:///{tmp_path / 'x.db'}", PYTHONPATH=str(tmp_path))
+    assert ran.returncode == 2
+    assert f"{module} is not installed" in ran.stderr
+    assert "hint: pip install 'horae[service]'" in ran.stderr
