@@ -64,12 +64,13 @@ def schedule(name: str, cursor: int = 100, **more: Any) -> Schedule:
 
 
 def run(number: int, status: Status = Status.RUNNING, schedule_id: str = "s", **more: Any) -> Run:
-    return Run(
+    made = Run(
         id=f"run-{schedule_id}-{number}", schedule_id=schedule_id, incarnation=1, nominal=number, origin="automatic",
         overlap=Overlap.SKIP, status=status, fire_at=number * 1000, start_at=number * 1000, action="a",
         action_id=f"{schedule_id}-{number}", attempt=int(status is Status.RUNNING),
-        epoch=7 if status is Status.RUNNING else 0, input={"a": 1}, **more,
+        epoch=7 if status is Status.RUNNING else 0, input={"a": 1},
     )  # fmt: skip
+    return _replace(made, **more)
 
 
 def ended(number: int, status: Status = Status.SUCCEEDED, **more: Any) -> Outcome:
@@ -304,6 +305,39 @@ async def test_backfills_and_versions(store: Store):
         assert [b.id for b in await transaction.backfills("s", 1)] == ["b2"]
         await transaction.insert_versions([version])
         assert await transaction.versions("s", 9) == [version]
+
+
+@pytest.mark.contract("SCHD-28")
+async def test_what_was_at_a_moment_is_found(store: Store):
+    """The runs of a nominal time by how their ids begin, the range it lies in, the version that was in force."""
+    first = run(1, id="019ca6f5-b000-8aaa-aaaa-0", origin="automatic")
+    again = run(1, id="019ca6f5-b000-8fff-aaaa-0", origin="backfill:1")
+    version = Version(
+        schedule_id="s", incarnation=1, token=3, spec="{}", policies=Policies(), since=1000, until=5000
+    )
+    async with store.transaction() as transaction:
+        await transaction.insert_runs([again, first])
+        await transaction.insert_runs(
+            [run(2, id="019ca6f5-b001-8000-aaaa-0"), run(3, id="019ca6f5-afff-8fff-aaaa-0")]
+        )
+        await transaction.insert_runs([run(1, id="019ca6f5-b000-8bbb-aaaa-0", schedule_id="t")])
+        assert await transaction.runs_at("s", "019ca6f5-b000-") == [again, first]
+        assert await transaction.runs_at("s", "019ca6f5-b002-") == []
+        await transaction.insert_passed([passed(10, 20, None), passed(30, 30, None)])
+        for nominal, expected in ((9, None), (10, 10), (15, 10), (20, 10), (21, None), (30, 30)):
+            found = await transaction.passed_at("s", nominal)
+            assert (None if found is None else found.first) == expected
+        assert await transaction.passed_at("t", 15) is None
+        following = _replace(version, token=7, since=6000, until=9000)
+        later = _replace(version, incarnation=2, token=1, since=9500, until=9900)
+        await transaction.insert_versions([later, following, version])
+        for moment, at, before in (
+            (0, version, None), (5000, version, None), (5001, following, version), (9000, following, version),
+            (9001, later, following), (9901, None, later),
+        ):  # fmt: skip
+            assert await transaction.version_at("s", moment) == at
+            assert await transaction.version_before("s", moment) == before
+        assert await transaction.version_at("t", 0) is None
 
 
 async def test_what_is_past_its_retention_is_removed_and_nothing_open(store: Store):

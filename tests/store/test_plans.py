@@ -42,6 +42,10 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "open_backfills": {"ids": IDS},
     "runs": {"id": "s0000001", "limit": 20, "before": "r1"},
     "passed_over": {"id": "s0000001", "limit": 20},
+    "runs_at": {"id": "s0000001", "from_id": "019ca6f5-b000-", "to_id": "019ca6f5-b000-g"},
+    "passed_at": {"id": "s0000001", "nominal": 5},
+    "version_at": {"id": "s0000001", "at": 5},
+    "version_before": {"id": "s0000001", "at": 5},
     "read_schedules": {"ids": IDS},
     "open_counts": {"ids": IDS},
 }
