@@ -228,6 +228,10 @@ class Transaction(ABC):
         """A page of the schedules that nobody will look at by themselves, in the order of their ids."""
         return [row[0] for row in await self.rows("never_looked_at", after=after, limit=limit)]
 
+    async def count_due(self, now: int, limit: int) -> int:
+        """How many schedules are due, counted up to a limit."""
+        return int((await self.rows("count_due", now=now, limit=limit))[0][0])
+
     async def wake_at(self) -> int | None:
         """The earliest time at which a schedule must be looked at."""
         found: int | None = (await self.rows("wake_at"))[0][0]
@@ -252,6 +256,10 @@ class Transaction(ABC):
         """How many runs of some schedules wait, and how many go on."""
         found = await self.rows("open_counts", ids=list(schedule_ids))
         return {(row[0], Status(row[1])): row[2] for row in found}
+
+    async def count_open(self, limit: int) -> dict[Status, int]:
+        """How many runs have not ended, by status, counted up to a limit."""
+        return {Status(row[0]): row[1] for row in await self.rows("count_open", limit=limit)}
 
     async def runs_by_id(self, ids: Collection[str]) -> list[Run]:
         """Some runs."""

@@ -1,0 +1,150 @@
+"""What is counted and measured, for Prometheus. No label names a schedule, a run or a user: their number has no end."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter as Counts
+from collections.abc import Iterator, Sequence
+
+import prometheus_client
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from horae import __version__
+from horae.app import App
+from horae.engine.housekeeper import Report
+from horae.engine.watcher import Watcher
+from horae.errors import StoreUnavailableError
+from horae.model import AUTOMATIC, OPEN, Ended, Ending, Outcome, Reason, Run, Schedule, Status
+from horae.policy.ledger import Decision
+from horae.spec import TZDATA_VERSION
+
+MEDIA_TYPE = prometheus_client.CONTENT_TYPE_LATEST
+MOST_DUE = 100_000
+MOST_OPEN = 10_000
+"""Up to how many are counted when somebody asks, so that asking stays cheap in a storm."""
+
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_NOT_STARTED = frozenset({Status.SKIPPED, Status.MISSED, Status.DROPPED})
+_DRIFT = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
+_STORE = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
+
+
+class Metrics(Watcher):
+    """The metrics of one service: let it watch an app, tell it of requests, and ask for the page."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self._due = Gauge("horae_schedules_due", "Schedules that are due now", registry=registry)
+        self._open = Gauge("horae_runs_open", "Runs that have not ended", ["status"], registry=registry)
+        self._emitted = Counter(
+            "horae_runs_emitted", "Runs whose first attempt was launched", registry=registry
+        )
+        self._overlapping = Counter(
+            "horae_runs_skipped_overlap", "Slots skipped because another run was going on", registry=registry
+        )
+        self._unlaunched = Counter(
+            "horae_runs_failed_launch", "Attempts that could not begin, or must not", registry=registry
+        )
+        self._drift = Histogram(
+            "horae_fire_drift_seconds",
+            "How far from its fire time a slot was launched",
+            registry=registry,
+            buckets=_DRIFT,
+        )
+        self._ended = Counter(
+            "horae_runs_ended", "Runs that ended after an attempt", ["status"], registry=registry
+        )
+        self._passed = Counter(
+            "horae_slots_passed", "Slots and starts that never ran", ["status", "reason"], registry=registry
+        )
+        self._claimed = Counter("horae_runs_claimed", "Attempts that this node took", registry=registry)
+        self._rescued = Counter(
+            "horae_runs_rescued", "Runs of dead nodes that this node took over", registry=registry
+        )
+        self._store = Histogram(
+            "horae_store_seconds", "How long transactions took", registry=registry, buckets=_STORE
+        )
+        self._store_errors = Counter(
+            "horae_store_errors", "Transactions that failed because the database was away", registry=registry
+        )
+        self._requests = Counter(
+            "horae_http_requests",
+            "Requests that were answered",
+            ["method", "route", "status"],
+            registry=registry,
+        )
+        self._request_seconds = Histogram(
+            "horae_http_seconds", "How long answers took", ["route"], registry=registry
+        )
+        build = Gauge("horae_build_info", "What is running here", ["version", "tzdata"], registry=registry)
+        build.labels(__version__, TZDATA_VERSION).set(1)
+
+    def decided(self, decisions: Sequence[tuple[Schedule, Decision]], now: int) -> None:  # noqa: ARG002
+        passed = Counts[tuple[str, str]]()
+        for _, decision in decisions:
+            for run in (*decision.new, *decision.changed):
+                if run.status not in OPEN:
+                    if run.attempt or run.status not in _NOT_STARTED:
+                        self._ended.labels(run.status).inc()
+                    else:
+                        passed[run.status, run.reason] += 1
+            for each in decision.passed:
+                passed[each.status, each.reason] += each.count
+        for (status, reason), count in passed.items():
+            self._passed.labels(status, reason).inc(count)
+        self._overlapping.inc(passed[Status.SKIPPED, Reason.OVERLAP])
+
+    def claimed(self, runs: Sequence[Run], at: int, *, launched: bool) -> None:
+        self._claimed.inc(len(runs))
+        if launched:
+            self._emitted.inc(sum(run.attempt == 1 for run in runs))
+            for run in runs:
+                if run.attempt == 1 and run.origin == AUTOMATIC:  # what others start has no time of its own
+                    self._drift.observe(abs(at - run.fire_at) / 1000)
+
+    def ended(self, ended: Sequence[tuple[Ended, Outcome]], now: int) -> None:  # noqa: ARG002
+        for status, count in Counts(outcome.status for _, outcome in ended).items():
+            if status is not Status.PENDING:
+                self._ended.labels(status).inc(count)
+        self._unlaunched.inc(sum(each.ending in {Ending.REFUSED, Ending.UNLAUNCHED} for each, _ in ended))
+
+    def stored(self, seconds: float, error: BaseException | None) -> None:
+        self._store.observe(seconds)
+        if isinstance(error, StoreUnavailableError):
+            self._store_errors.inc()
+
+    def kept_house(self, report: Report) -> None:
+        self._rescued.inc(report.rescued)
+
+    def answered(self, method: str, route: str | None, status: int, seconds: float) -> None:
+        """A request was answered. ``route`` is the pattern that it matched, if it matched one, and never its path."""
+        known = route or "none"
+        self._requests.labels(method if method in METHODS else "other", known, str(status)).inc()
+        self._request_seconds.labels(known).observe(seconds)
+
+    async def page(self, app: App) -> bytes:
+        """Everything, as Prometheus reads it; what only the database knows is counted now."""
+        try:
+            async with app.reading() as transaction:
+                due: float = await transaction.count_due(app.now(), MOST_DUE)
+                open_runs: dict[Status, float] = {**await transaction.count_open(MOST_OPEN)}
+        except StoreUnavailableError:  # nobody knows
+            due, open_runs = math.nan, dict.fromkeys(OPEN, math.nan)
+        self._due.set(due)
+        for status in OPEN:
+            self._open.labels(status).set(open_runs.get(status, 0))
+        return prometheus_client.generate_latest(_WithoutBirths(self.registry))
+
+
+class _WithoutBirths(Collector):
+    """Metrics without the time at which each began to count, which nobody asked for."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in self._registry.collect():
+            metric.samples = [each for each in metric.samples if not each.name.endswith("_created")]
+            yield metric

@@ -1,0 +1,212 @@
+"""What is counted is what happened, and the page of the metrics names all of them."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from horae import App, Context, NotStartedError, Overlap, Policies, RetryPolicy
+from horae.face.service import metrics as metrics_module
+from horae.face.service.metrics import Metrics
+from horae.testing import TimeMachine
+
+START = datetime(2026, 3, 2, tzinfo=UTC)
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "metrics.md"
+
+
+async def noop(context: Context) -> None:
+    pass
+
+
+async def read(metrics: Metrics, app: App) -> dict[str, float]:
+    """Every sample of the page, under its name and the values of its labels, in the order of their names."""
+    text = (await metrics.page(app)).decode()
+    return {
+        " ".join([sample.name, *sample.labels.values()]): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+@pytest.fixture
+def machine() -> TimeMachine:
+    return TimeMachine(START)
+
+
+@pytest.mark.contract("CRON-17")
+async def test_emitted_skipped_and_drift(machine: TimeMachine):
+    metrics = Metrics()
+    async with machine as tm:
+        tm.app.watch(metrics)
+
+        @tm.app.action("slow")
+        async def slow(context: Context) -> None:
+            await tm.sleep(150)
+
+        await tm.app.schedules.create("s", "* * * * *", action="slow")
+        await tm.advance(minutes=6, seconds=1)
+        found = await read(metrics, tm.app)
+    # At minutes 1 and 4 it starts, and takes until 3:30 and 6:30; the others are skipped.
+    assert found["horae_runs_emitted_total"] == 2
+    assert found["horae_runs_skipped_overlap_total"] == 4
+    assert found["horae_slots_passed_total overlap skipped"] == 4
+    assert found["horae_fire_drift_seconds_count"] == 2
+    assert found["horae_fire_drift_seconds_bucket 0.005"] == 2
+    assert found["horae_runs_claimed_total"] == 2
+    assert found["horae_runs_ended_total succeeded"] == 1
+    assert found["horae_runs_open running"] == 1
+    assert found["horae_runs_open pending"] == found["horae_runs_open starting"] == 0
+    assert found["horae_runs_failed_launch_total"] == 0
+    assert found["horae_schedules_due"] == 0
+    assert found["horae_store_seconds_count"] > 0
+    assert found["horae_store_errors_total"] == 0
+
+
+@pytest.mark.contract("CRON-17")
+async def test_launches_that_fail(machine: TimeMachine):
+    metrics = Metrics()
+    async with machine as tm:
+        tm.app.watch(metrics)
+
+        @tm.app.action("refuses")
+        async def refuses(context: Context) -> None:
+            raise NotStartedError("not now")
+
+        @tm.app.action("fails")
+        async def fails(context: Context) -> None:
+            raise RuntimeError("no")
+
+        await tm.app.schedules.create("r", "0 1 * * *", action="refuses", policies=Policies(start_attempts=3))
+        await tm.app.schedules.create(
+            "f", "0 1 * * *", action="fails", policies=Policies(retry=RetryPolicy(attempts=2))
+        )
+        await tm.advance(hours=2)
+        found = await read(metrics, tm.app)
+    assert found["horae_runs_failed_launch_total"] == 3
+    assert found["horae_runs_ended_total dropped"] == 1
+    assert found["horae_runs_ended_total failed"] == 1
+    assert found["horae_runs_emitted_total"] == 2
+    assert found["horae_runs_claimed_total"] == 5
+    assert (
+        found["horae_fire_drift_seconds_count"] == 2
+    )  # an attempt that follows another has a time of its own
+
+
+async def test_late_slots_count_with_their_lateness_and_backfills_do_not(machine: TimeMachine):
+    metrics = Metrics()
+    async with machine as tm:
+        tm.app.executor.register("noop", noop)
+        await tm.app.schedules.create("s", "0 * * * *", action="noop")
+        tm.clock.move_to(START.replace(hour=3, minute=30))  # nobody was there for hours
+        tm.app.watch(metrics)
+        await tm.advance(seconds=1)
+        late = await read(metrics, tm.app)
+        await tm.app.backfills.start(
+            "s",
+            datetime(2026, 2, 1, tzinfo=UTC),
+            datetime(2026, 2, 1, 2, tzinfo=UTC),
+            overlap=Overlap.ALLOW_ALL,
+        )
+        await tm.app.schedules.trigger("s", overlap=Overlap.ALLOW_ALL)
+        await tm.advance(seconds=10)
+        found = await read(metrics, tm.app)
+    assert late["horae_fire_drift_seconds_count"] >= 1
+    assert late["horae_fire_drift_seconds_sum"] >= 1800
+    assert found["horae_fire_drift_seconds_count"] == late["horae_fire_drift_seconds_count"]
+    assert found["horae_runs_emitted_total"] == late["horae_runs_emitted_total"] + 4
+
+
+async def test_what_is_due_and_waits_is_counted_when_somebody_asks(machine: TimeMachine):
+    metrics = Metrics()
+    async with machine as tm:
+        tm.app.executor.register("noop", noop)
+        for number in range(5):
+            await tm.app.schedules.create(f"s{number}", "0 1 * * *", action="noop")
+        assert (await read(metrics, tm.app))["horae_schedules_due"] == 0
+        tm.clock.move_to(START.replace(hour=1))
+        assert (await read(metrics, tm.app))["horae_schedules_due"] == 5
+        await tm.app.schedules.trigger("s0")
+        await tm.app.schedules.trigger("s1")
+        assert (await read(metrics, tm.app))["horae_runs_open pending"] == 2
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_counting_ends_at_its_limit(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(metrics_module, "MOST_DUE", 3)
+    monkeypatch.setattr(metrics_module, "MOST_OPEN", 4)
+    metrics = Metrics()
+    address = (
+        f"sqlite:///{tmp_path / 'horae.db'}" if kind == "sqlite" else request.getfixturevalue("postgres")
+    )
+    async with App(address) as app:
+        app.executor.register("noop", noop)
+        await app.schedules.create("s", "0 0 1 1 *", action="noop")
+        for _ in range(6):
+            await app.schedules.trigger("s")
+        for number in range(5):
+            await app.schedules.create(f"s{number}", "0 0 1 1 *", action="noop")
+            await app.schedules.trigger(f"s{number}")
+        found = await read(metrics, app)
+        assert found["horae_schedules_due"] == 3
+        assert found["horae_runs_open pending"] == 4
+
+
+async def test_while_the_store_is_away_the_page_still_comes(postgres: str):
+    metrics = Metrics()
+    async with App(postgres) as app:
+        app.watch(metrics)
+        await app._store.close()
+        found = await read(metrics, app)
+        assert math.isnan(found["horae_schedules_due"])
+        assert math.isnan(found["horae_runs_open running"])
+        assert found["horae_store_errors_total"] == 1
+        await app._store.open(app.wake)
+        assert (await read(metrics, app))["horae_schedules_due"] == 0
+
+
+async def test_requests(machine: TimeMachine):
+    metrics = Metrics()
+    metrics.answered("GET", "/api/v1/schedules", 200, 0.01)
+    metrics.answered("GET", "/api/v1/schedules", 200, 0.03)
+    for method in ("BREW", "PROPFIND"):  # what somebody makes up becomes no label
+        metrics.answered(method, None, 405, 0.001)
+    async with machine as tm:
+        found = await read(metrics, tm.app)
+    assert found["horae_http_requests_total GET /api/v1/schedules 200"] == 2
+    assert found["horae_http_requests_total other none 405"] == 2
+    assert found["horae_http_seconds_count /api/v1/schedules"] == 2
+
+
+async def test_two_services_in_one_process_share_nothing(machine: TimeMachine):
+    first, second = Metrics(), Metrics()
+    first.answered("GET", "/", 200, 0.01)
+    async with machine as tm:
+        assert "horae_http_requests_total GET / 200" not in await read(second, tm.app)
+
+
+@pytest.mark.contract("CRON-17")
+def test_the_page_lists_every_metric_and_no_other():
+    rows = re.findall(r"^\| `(horae_\w+)` \| (\w+) \|([^|]*)\|", PAGE.read_text("utf-8"), re.MULTILINE)
+    documented = {name: (kind, tuple(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
+    there = {}
+    for collector in list(Metrics().registry._collector_to_names):
+        name, kind = collector._name, collector._type  # type: ignore[attr-defined]
+        labels = tuple(collector._labelnames)  # type: ignore[attr-defined]
+        there[f"{name}_total" if kind == "counter" else name] = (kind, labels)
+    assert documented == there
+    assert {
+        "horae_schedules_due", "horae_runs_emitted_total", "horae_runs_skipped_overlap_total",
+        "horae_runs_failed_launch_total", "horae_fire_drift_seconds",
+    } <= set(there)  # fmt: skip
+
+
+async def test_the_page_says_nothing_about_when_counting_began(machine: TimeMachine):
+    async with machine as tm:
+        assert b"_created" not in await Metrics().page(tm.app)
