@@ -1,0 +1,205 @@
+"""The verdicts and sentences of explanations, and which spec was in force: pure functions of what is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from horae.model import (
+    Action,
+    Overlap,
+    PassedOver,
+    Policies,
+    Reason,
+    Run,
+    Schedule,
+    State,
+    Status,
+    Version,
+)
+from horae.policy.ahead import Forecast
+from horae.policy.explain import (
+    Explanation,
+    Facts,
+    InForce,
+    Verdict,
+    explain,
+    holds,
+    in_force,
+    run_ids_at,
+)
+from horae.policy.ledger import run_id
+from horae.spec import Spec
+from horae.spec.why import why_instant
+from tests.spec.oracle import instant
+
+NOON = instant("2026-03-01T12:00:00Z")
+SPEC = Spec.cron("0 12 * * *")
+_replace = msgspec.structs.replace
+
+
+def schedule(**more: Any) -> Schedule:
+    made = Schedule(
+        id="s", incarnation=2, spec=SPEC.text, action=Action(name="a"), policies=Policies(), state=State(), token=9,
+        cursor=NOON - 1, created_at=(NOON - 5000) * 1000, updated_at=(NOON - 100) * 1000,
+    )  # fmt: skip
+    return _replace(made, **more)
+
+
+def version(token: int = 4, since: int = -300, until: int = -100, incarnation: int = 2) -> Version:
+    return Version(
+        schedule_id="s", incarnation=incarnation, token=token, spec=SPEC.text, policies=Policies(),
+        since=(NOON + since) * 1000, until=(NOON + until) * 1000,
+    )  # fmt: skip
+
+
+def run(status: Status, **more: Any) -> Run:
+    made = Run(
+        id="r", schedule_id="s", incarnation=2, nominal=NOON, origin="automatic", overlap=Overlap.SKIP, status=status,
+        fire_at=NOON * 1000, start_at=NOON * 1000, started_at=NOON * 1000 + 250, ended_at=NOON * 1000 + 900,
+    )  # fmt: skip
+    return _replace(made, **more)
+
+
+def told(*runs: Run, **more: Any) -> Explanation:
+    facts = Facts(
+        schedule_id="s", schedule=schedule(), in_force=InForce(spec=SPEC.text, token=9, incarnation=2, current=True),
+        spec=SPEC, standing=why_instant(SPEC, NOON), runs=runs,
+    )  # fmt: skip
+    return explain(_replace(facts, **more), NOON * 1000 + 5000)
+
+
+@pytest.mark.contract("SCHD-28")
+@pytest.mark.parametrize("status", Status)
+def test_every_status_of_a_run_has_a_verdict_and_a_sentence(status: Status):
+    found = told(run(status))
+    assert found.verdict == {"pending": "waiting", "starting": "waiting", "succeeded": "fired"}.get(
+        status, status
+    )
+    assert found.sentence.startswith("2026-03-01T12:00:00Z ")
+    assert found.sentence.endswith(".")
+    assert (found.status, found.late_ms, found.run_id) == (status, 250, "r")
+
+
+@pytest.mark.contract("SCHD-28")
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_is_told(reason: Reason):
+    passed = PassedOver(
+        schedule_id="s", incarnation=2, first=NOON, last=NOON, count=1, status=Status.SKIPPED, reason=reason,
+        decided_at=7,
+    )  # fmt: skip
+    found = told(passed=passed)
+    assert (found.verdict, found.reason, found.decided_at) == (Verdict.SKIPPED, reason, 7)
+    assert found.sentence.startswith("2026-03-01T12:00:00Z was skipped: ")
+    assert told(run(Status.FAILED, reason=reason)).sentence.startswith(
+        "2026-03-01T12:00:00Z started 250 ms late and failed: "
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "sentence"),
+    [
+        (run(Status.STARTING, started_at=None, ended_at=None), "was released and waits for a node that can run it"),
+        (run(Status.PENDING, attempt=2), "started 250 ms late and waits for its attempt 3"),
+        (run(Status.PENDING, started_at=None, ended_at=None), "is due and waits for its turn"),
+        (run(Status.TIMED_OUT, started_at=None, reason="start_timeout"),
+         "timed out before it started: it waited longer for its start than it may"),
+        (run(Status.FAILED, reason="spoiled"), "started 250 ms late and failed: spoiled"),
+        (run(Status.SUCCEEDED, started_at=NOON * 1000 + 90_000), "started 1m30s late and succeeded"),
+        (run(Status.SUCCEEDED, started_at=NOON * 1000 - 5), "started on time and succeeded"),
+    ],
+)  # fmt: skip
+def test_what_a_run_is_waiting_for_and_how_it_ended(made: Run, sentence: str):
+    assert told(made).sentence == f"2026-03-01T12:00:00Z {sentence}."
+
+
+def test_the_slot_itself_goes_before_backfills_and_triggers():
+    others = (
+        run(Status.TIMED_OUT, id="b", origin="backfill:1"),
+        run(Status.SUCCEEDED),
+        run(Status.RUNNING, id="t", origin="trigger:2"),
+    )
+    found = told(*others)
+    assert (found.verdict, found.run_id) == (Verdict.FIRED, "r")
+    assert [each.id for each in found.runs] == ["b", "r", "t"]
+    assert found.sentence.endswith(
+        "; it was backfilled too, and is timed out; it was triggered too, and is running."
+    )
+
+
+def place(nominal: int, now: Schedule | None, found: Version | None, before: Version | None) -> str:
+    answer = in_force(NOON + nominal, now, found, before, kept_since=(NOON - 1000) * 1000)
+    return str(answer.verdict or answer.token)
+
+
+@pytest.mark.contract("SCHD-28")
+@pytest.mark.parametrize(
+    ("nominal", "now", "found", "before", "expected"),
+    [
+        (0, schedule(), None, None, "9"),
+        (-5000, schedule(), None, None, "before_creation"),
+        (-4999, schedule(), None, None, "9"),
+        (-50, schedule(state=State(spec_since=NOON - 50)), None, None, "unknown"),  # that version was removed
+        (-49, schedule(state=State(spec_since=NOON - 50)), None, None, "9"),
+        (-200, schedule(), version(), None, "4"),
+        (-400, schedule(), version(), None, "4"),  # since a pause; versions that ended later are all kept
+        (-2000, schedule(), version(), None, "unknown"),  # another may have been in force, and was removed
+        (-2000, schedule(), version(), version(2, -2500, -2400), "4"),
+        (-5001, schedule(), version(), None, "before_creation"),
+        (-300, None, version(1), None, "before_creation"),
+        (-299, None, version(1), None, "1"),
+        (-2000, None, version(), None, "unknown"),
+        (0, None, None, version(), "deleted"),
+        (-2000, schedule(), version(7, -1500, -1200, incarnation=1), None, "unknown"),
+        (-1400, schedule(), version(7, -1500, -1200, incarnation=1), None, "7"),
+        (-1600, schedule(), version(7, -1500, -1200, incarnation=1), version(2, -2000, -1900, incarnation=1), "7"),
+    ],
+)  # fmt: skip
+def test_which_spec_was_in_force(
+    nominal: int, now: Schedule | None, found: Version | None, before: Version | None, expected: str
+):
+    assert place(nominal, now, found, before) == expected
+
+
+def test_a_decided_slot_without_a_record_is_too_old():
+    assert told(schedule=schedule(cursor=NOON)).verdict is Verdict.UNKNOWN
+    assert told(schedule=None).verdict is Verdict.UNKNOWN
+    assert told(in_force=InForce(spec=SPEC.text, token=3, incarnation=2)).verdict is Verdict.UNKNOWN
+
+
+def test_a_range_has_the_slots_that_its_own_spec_names():
+    passed = PassedOver(
+        schedule_id="s", incarnation=1, first=NOON, last=NOON + 172_800, count=3, status=Status.MISSED,
+        reason=Reason.LATE, decided_at=7,
+    )  # fmt: skip
+    assert [holds(passed, NOON + each, SPEC) for each in (0, 1, 86_400, 172_799, 172_800)] == [
+        True, False, True, False, True,
+    ]  # fmt: skip
+    assert holds(passed, NOON + 172_800, Spec.cron("0 1 * * *"))
+
+
+def test_the_ids_of_a_nominal_time_begin_alike():
+    for origin in ("automatic", "trigger:7", "backfill:abc"):
+        assert run_id("s", 3, NOON, origin).startswith(run_ids_at(NOON))
+    assert not run_id("s", 3, NOON + 1, "automatic").startswith(run_ids_at(NOON))
+
+
+@pytest.mark.contract("SCHD-29")
+def test_a_forecast_is_bounded_and_says_so():
+    forecast = Forecast(NOON * 1000, 60, most=50)
+    every_minute = schedule(spec=Spec.cron("* * * * *").text)
+    forecast.add([every_minute])
+    assert forecast.is_full
+    forecast.add([schedule()])
+    load = forecast.result()
+    assert (load.truncated, load.schedules, load.total) == (True, 1, 50)
+    many = Forecast(NOON * 1000, 60, most=100)
+    many.add([every_minute] * 100_000)  # one spec, one count
+    assert (many.result().total, many.result().truncated) == (59 * 100_000, False)
+    spoiled = Forecast(NOON * 1000, 60)
+    spoiled.add([schedule(spec="unreadable"), schedule(spec=Spec.cron("30 * * * *").text)])
+    assert spoiled.result().total == 1
+    empty = Forecast(NOON * 1000, 60, jitter=5).result()
+    assert (empty.peak, empty.peak_with_jitter, empty.total, empty.minutes) == (None, None, 0, ())
