@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Self, TypeVar
@@ -26,6 +26,7 @@ from horae.engine.engine import Engine
 from horae.engine.housekeeper import Report
 from horae.engine.watcher import Watcher
 from horae.errors import ClockOffError, DatabaseUrlError, NodeNameTakenError, StoreUnavailableError
+from horae.executor.command import commands_of
 from horae.executor.function import ActionFunction, FunctionExecutor
 from horae.model import Node
 from horae.store.port import Filter, Store, Transaction
@@ -94,6 +95,7 @@ class App:
             terminate=self.config.terminate_ms,
         )
         self.engine = Engine(self._store, self.executor, self.clock, self.config)
+        self._closing: list[Callable[[], Awaitable[None]]] = []
         self._desk = Desk(self._store, self.now, self.wake, executor=self.executor, config=self.config)
         self.everybody = Operations(self._desk)
         """What can be asked and changed, whoever owns it; the same as the five that follow."""
@@ -127,6 +129,19 @@ class App:
         """Register every action that another app of this process has registered."""
         for name, function in other.executor.functions.items():
             self.executor.register(name, function)
+
+    def offer_requests(self, address: str = "") -> None:
+        """Let schedules make HTTP requests: the action ``http``. ``address`` is how work that reports back reaches us."""
+        from horae.executor.http import HttpAction  # noqa: PLC0415 - its client loads when it is asked for
+
+        action = HttpAction(self.config, self._desk.sealer, lambda: address, self.now)
+        self._closing.append(action.aclose)
+        self.executor.register("http", action)
+
+    def offer_commands(self) -> None:
+        """Let schedules run the commands that the setting ``commands`` names: the actions ``command:NAME``."""
+        for name, command in commands_of(self.config).items():
+            self.executor.register(f"command:{name}", command)
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction of the app's database, for faces that keep something of their own in it."""
@@ -192,6 +207,8 @@ class App:
 
     async def close(self) -> None:
         """Let go of the database without waiting for anything."""
+        for close in self._closing:
+            await close()
         await self._store.close()
 
     async def run(self) -> None:
