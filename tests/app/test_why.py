@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from horae.app import App
 from horae.app.why import Why
 from horae.errors import InvalidInputError, InvalidSpecError, ScheduleNotFoundError
 from horae.executor.function import Context
@@ -630,3 +632,28 @@ async def test_the_load_of_one_minute_is_what_then_starts(machine: TimeMachine):
     assert {m.minute: m.starts for m in load.minutes if m.minute < first + 28 * 60} == {
         minute: number for minute, number in counts.items() if minute < first + 28 * 60
     }
+
+
+@pytest.mark.contract("SCHD-28")
+@pytest.mark.parametrize("kind", ["file", "postgres"])
+async def test_stores_on_disk_answer_alike(kind: str, request: pytest.FixtureRequest, tmp_path: Path):
+    address = (
+        request.getfixturevalue("postgres") if kind == "postgres" else f"sqlite:///{tmp_path / 'horae.db'}"
+    )
+    async with App(address) as app:
+        app.action("instant")(lambda context: asyncio.sleep(0))
+        await app.schedules.create("s", "0 12 * * *", "instant", owner="ada")
+        await app.schedules.update("s", "0 13 * * *")
+        await app.schedules.trigger("s")
+        asked = Why(app._store, app.now, "ada")
+        ahead = datetime.fromtimestamp(app.now() / 1000, UTC) + timedelta(days=2)
+        for hour, verdict in ((12, "not_scheduled"), (13, "will_fire")):
+            found = await asked.explain("s", ahead.replace(hour=hour, minute=0, second=0))
+            assert found.verdict == verdict
+        (run,) = await app.runs.list("s")
+        found = await asked.explain("s", datetime.fromtimestamp(run.nominal, UTC))
+        assert [each.id for each in found.runs] == [run.id]
+        assert (await asked.preview("s", "0 12 * * *", days=1)).adds == 1
+        assert (await asked.load(minutes=1440, jitter="1m")).total == 1
+        await app.schedules.delete("s")
+        assert (await Why(app._store, app.now).explain("s", ahead)).verdict is Verdict.DELETED

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 
 import msgspec
 
@@ -22,6 +23,7 @@ MOST_STARTS = 250_000
 """How many fire times are computed for one load."""
 
 _SPECS_KEPT = 1024
+_SLOTS_KEPT = 4096
 _MINUTE = 60_000
 
 
@@ -120,7 +122,7 @@ class Forecast:
         self._cut = False
         self._starts: Counter[int] = Counter()
         self._spread: Counter[int] = Counter()
-        self._kept: dict[str, Counter[int]] = {}
+        self._kept: dict[tuple[str, int, int], list[int]] = {}
 
     @property
     def is_full(self) -> bool:
@@ -141,55 +143,42 @@ class Forecast:
             with contextlib.suppress(HoraeError):  # a spec that cannot be read has no slots
                 spec = Spec.parse(schedule.spec)
                 plain = not state.skip_next and state.remaining is None
-                if plain and self._jitter is None and spec.elements.jitter is None:
+                if plain and spec.elements.jitter is None:
                     alike[schedule.spec] += 1
                 else:
-                    self._add_one(schedule, spec)
+                    self._count(self._starts, spec, schedule)
+                if self._jitter is not None:
+                    self._count(self._spread, _with_jitter(schedule.spec, self._jitter), schedule, ahead=True)
         for text, number in alike.items():
-            for minute, starts in self._histogram(text).items():
-                self._starts[minute] += starts * number
+            for nominal in self._slots(Spec.parse(text), text):
+                if self._now < nominal * 1000 < self._end:
+                    self._starts[nominal // 60 * 60] += number
 
-    def _add_one(self, schedule: Schedule, spec: Spec) -> None:
-        """Count the starts of one schedule, by its own jitter and by the one that was asked about."""
-        own = spec.elements.jitter
-        behind = 0 if own is None else own.span
-        beyond = own.span if own is not None and own.centred else 0
-        self._count(self._starts, spec, schedule.id, self._ahead(schedule, spec, behind, beyond))
-        if self._jitter is not None:
-            elements = msgspec.structs.replace(spec.elements, jitter=self._jitter)
-            other = Spec(elements, tuple(spec.document.shared.items()))
-            self._count(self._spread, other, schedule.id, self._ahead(schedule, other))
-
-    def _ahead(self, schedule: Schedule, spec: Spec, behind: int = 0, beyond: int = 0) -> Sequence[int]:
-        """The slots whose fire times may lie ahead, without those that will be skipped or find no start left."""
-        state = schedule.state
-        undecided = [each for each in self._nominals(spec, behind, beyond) if each > schedule.cursor]
+    def _count(self, starts: Counter[int], spec: Spec, schedule: Schedule, *, ahead: bool = False) -> None:
+        """Count the starts of one schedule by a jitter of its own; those ``ahead`` are of slots that lie there too."""
+        state, jitter = schedule.state, spec.elements.jitter
+        behind = 0 if ahead or jitter is None else jitter.span
+        beyond = jitter.span if jitter is not None and jitter.centred else 0
+        slots = self._slots(spec, schedule.spec, behind, beyond)
+        undecided = [each for each in slots if each > schedule.cursor]
         last = None if state.remaining is None else state.skip_next + state.remaining
-        return undecided[state.skip_next : last]
-
-    def _nominals(self, spec: Spec, behind: int = 0, beyond: int = 0) -> list[int]:
-        """The slots from so many seconds before now until so many after the end."""
-        most = max(self._left, 1)
-        found = spec.instants(self._now // 1000 - behind, self._end // 1000 + beyond, most)
-        self._cut = self._cut or len(found) == most
-        self._left -= max(len(found), 1)
-        return found
-
-    def _count(self, starts: Counter[int], spec: Spec, schedule_id: str, nominals: Iterable[int]) -> None:
-        for nominal in nominals:
-            fire_at = fire_instant(spec, nominal, schedule_id)
+        for nominal in undecided[state.skip_next : last]:
+            fire_at = fire_instant(spec, nominal, schedule.id)
             if self._now < fire_at < self._end:
                 starts[fire_at // _MINUTE * 60] += 1
+        self._left -= len(undecided)
 
-    def _histogram(self, text: str) -> Counter[int]:
-        """The starts of each schedule that has a spec without jitter."""
-        found = self._kept.get(text)
+    def _slots(self, spec: Spec, text: str, behind: int = 0, beyond: int = 0) -> list[int]:
+        """The slots of a spec from so many seconds before now until so many after the end, found once."""
+        key = (text, behind, beyond)
+        found = self._kept.get(key)
         if found is None:
-            found = Counter()
-            spec = Spec.parse(text)
-            self._count(found, spec, "", self._nominals(spec))
-            if len(self._kept) < _SPECS_KEPT:
-                self._kept[text] = found
+            most = max(self._left, 1)
+            found = spec.instants(self._now // 1000 - behind, self._end // 1000 + beyond, most)
+            self._cut = self._cut or len(found) == most
+            self._left -= max(len(found), 1)
+            if len(self._kept) < _SPECS_KEPT and len(found) <= _SLOTS_KEPT:
+                self._kept[key] = found
         return found
 
     def result(self, *, truncated: bool = False) -> Load:
@@ -205,3 +194,11 @@ class Forecast:
             peak_with_jitter=max(minutes, key=lambda each: each.with_jitter or 0, default=None) if spread else None,
             truncated=truncated or self._cut,
         )  # fmt: skip
+
+
+@lru_cache(maxsize=_SPECS_KEPT)
+def _with_jitter(text: str, jitter: Jitter) -> Spec:
+    """A spec as it would be with another jitter; what it compiles serves all schedules that have it."""
+    spec = Spec.parse(text)
+    elements = msgspec.structs.replace(spec.elements, jitter=jitter)
+    return Spec(elements, tuple(spec.document.shared.items()))
