@@ -1,0 +1,288 @@
+"""The log of the service: a line for each decision, for people or as JSON, and never a secret.
+
+No header and no body is ever given to the log. What is given to it all the same under a name that sounds like a secret is masked, and
+so is what looks like one in a text.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, TextIO
+
+import msgspec
+import structlog
+from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
+
+from horae.config import Config
+from horae.engine.housekeeper import Report
+from horae.engine.watcher import Watcher
+from horae.errors import ClockOffError, StoreUnavailableError
+from horae.model import AUTOMATIC, OPEN, Ended, Outcome, PassedOver, Run, Schedule, Status
+from horae.policy.ledger import Decision
+from horae.policy.reason import SENTENCES
+
+MASK = "***"
+
+_SECRET_NAME = re.compile(
+    r"authorization|cookie|credential|headers|jwt|passw|private|secret|token", re.IGNORECASE
+)
+_SECRET_TEXT = re.compile(r"(?<=earer )\S+|\beyJ[\w-]+\.[\w.-]+|(?<=://)[^/\s@]+(?=@)")
+_TROUBLE = {Status.FAILED, Status.TIMED_OUT, Status.DROPPED}
+_SENTENCES: dict[str, str] = {
+    **{str(reason): sentence for reason, sentence in SENTENCES.items()},
+    "due": "its time came",
+    "trigger": "somebody asked for it",
+    "backfill": "a backfill makes it up",
+    "again": "it is attempted again",
+    "waiting": "it waits for its turn",
+}
+
+
+class Log:
+    """The log of a service, on the standard error output; what the program logs by the standard library goes there too."""
+
+    def __init__(self, config: Config, stream: TextIO | None = None, level: int = logging.INFO) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
+        self._renderer = _renderer(config, self._stream)
+        # In a terminal lines are for the eye; else they are made as quickly as a herd needs.
+        self._quick = _as_json if config.log_format == "json" else None if self._stream.isatty() else _as_text
+        before: list[Processor] = [
+            structlog.processors.add_log_level,
+            self._stamp,
+            structlog.processors.format_exc_info,
+            mask_secrets,
+        ]
+        self.line: FilteringBoundLogger = structlog.wrap_logger(
+            structlog.WriteLogger(self._stream),
+            processors=[*before, self._renderer],
+            wrapper_class=structlog.make_filtering_bound_logger(level),
+            context_class=dict,
+        ).bind()
+        """For single lines."""
+        self._route(before, level)
+
+    def _route(self, before: list[Processor], level: int) -> None:
+        """Let what others log by the standard library come out here."""
+        handler = logging.StreamHandler(self._stream)
+        handler.setFormatter(
+            structlog.stdlib.ProcessorFormatter(
+                foreign_pre_chain=before,
+                processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, self._renderer],
+            )
+        )
+        for name in ("horae", "uvicorn"):
+            logger = logging.getLogger(name)
+            logger.handlers, logger.propagate = [handler], False
+            logger.setLevel(level)
+        below = logging.getLogger("uvicorn.error")
+        below.handlers, below.propagate = [], True
+        logging.getLogger(
+            "uvicorn.access"
+        ).disabled = True  # addresses have queries in them, and who knows what those say
+
+    def tells(self, level: int) -> bool:
+        """Whether lines of a level are written."""
+        return self.line.is_enabled_for(level)
+
+    def lines(self, events: list[tuple[str, EventDict]]) -> None:
+        """Many lines of one moment, each with its level, in one piece."""
+        if not events:
+            return
+        stamp = self._stamp(None, "", {})
+        made = []
+        for level, event in events:
+            masked = mask_secrets(None, level, {**event, "level": level, **stamp})
+            made.append(self._quick(masked) if self._quick else str(self._renderer(None, level, masked)))
+        self._stream.write("\n".join(made) + "\n")
+        self._stream.flush()
+
+
+def _renderer(config: Config, stream: TextIO) -> Processor:
+    if config.log_format == "json":
+        return structlog.processors.JSONRenderer(serializer=_as_json)
+    # Its own way to show an exception shows the values of variables too.
+    return structlog.dev.ConsoleRenderer(
+        colors=stream.isatty(), exception_formatter=structlog.dev.plain_traceback, pad_event_to=0
+    )
+
+
+def _as_text(event: EventDict) -> str:
+    """A line as the console has it, without colours."""
+    start = f"{event.pop('timestamp')} [{event.pop('level'):<9}] {event.pop('event')}"
+    return " ".join([start, *[f"{name}={_plain(value)}" for name, value in event.items()]])
+
+
+def _plain(value: object) -> str:
+    text = str(value)
+    return text if text.isalnum() or (" " not in text and text.isprintable()) else repr(text)
+
+
+_encoder = msgspec.json.Encoder(enc_hook=str)
+
+
+def _as_json(event: Any, **_: Any) -> str:  # noqa: ANN401 - whatever is logged
+    return _encoder.encode(event).decode()
+
+
+def mask_secrets(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  # noqa: ARG001 - as it is called
+    """A line without its secrets."""
+    for name, value in event.items():
+        event[name] = _masked(name, value)
+    return event
+
+
+def _masked(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever is logged
+    if _is_secret(name) and value:
+        return MASK
+    if type(value) is str:
+        return (
+            _SECRET_TEXT.sub(MASK, value) if "earer " in value or "eyJ" in value or "://" in value else value
+        )
+    if isinstance(value, Mapping):
+        return {key: _masked(str(key), each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked("", each) for each in value]
+    return value
+
+
+@lru_cache(maxsize=1024)
+def _is_secret(name: str) -> bool:
+    return _SECRET_NAME.search(name) is not None
+
+
+class LogWatcher(Watcher):
+    """Writes each decision as a line: which schedule, which tick, what, and why.
+
+    What goes well is told once, when it is released; that it began and ended so is for those who look for an error.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._tells = log.tells(logging.INFO)
+        self._tells_all = log.tells(logging.DEBUG)
+        self._away = False
+
+    def decided(self, decisions: Sequence[tuple[Schedule, Decision]], now: int) -> None:  # noqa: ARG002
+        if not self._tells:
+            return
+        lines: list[tuple[str, EventDict]] = []
+        for schedule, decision in decisions:
+            lines += [("info", _decision(run)) for run in decision.new]
+            # One that waits was told of when it began to.
+            lines += [
+                ("info", _decision(run)) for run in decision.changed if run.status is not Status.PENDING
+            ]
+            lines += [("info", _about("stop", run, run.status, run.reason)) for run in decision.stop]
+            lines += [("info", _range(passed)) for passed in decision.passed]
+            attention = decision.state.attention
+            if attention and attention != schedule.state.attention:
+                lines.append(
+                    ("warning", {"event": "attention", "schedule": schedule.id, "sentence": attention})
+                )
+            if decision.remove:
+                over = "it has nothing left to do, and was kept for its time"
+                lines.append(("info", {"event": "removed", "schedule": schedule.id, "sentence": over}))
+        self._log.lines(lines)
+
+    def claimed(self, runs: Sequence[Run], at: int, *, launched: bool) -> None:
+        if not launched:
+            why = "this node's lease may be over, so they start later"
+            self._log.line.warning("withheld", count=len(runs), sentence=why)
+        elif self._tells_all:
+            self._log.lines(
+                [
+                    (
+                        "debug",
+                        _about(
+                            "launched",
+                            run,
+                            run.status,
+                            run.reason,
+                            attempt=run.attempt,
+                            drift_ms=at - run.fire_at,
+                        ),
+                    )
+                    for run in runs
+                ]
+            )
+
+    def ended(self, ended: Sequence[tuple[Ended, Outcome]], now: int) -> None:  # noqa: ARG002
+        if self._tells:
+            told = ended if self._tells_all else _noteworthy(ended)
+            self._log.lines([_end(each, outcome) for each, outcome in told])
+
+    def stored(self, seconds: float, error: BaseException | None) -> None:  # noqa: ARG002
+        if isinstance(error, StoreUnavailableError | ClockOffError):
+            if not self._away:  # it is asked again and again
+                self._log.line.error("store", sentence=error.message)
+            self._away = True
+        elif error is None and self._away:
+            self._away = False
+            self._log.line.info("store", sentence="the database answers again")
+
+    def kept_house(self, report: Report) -> None:
+        if report.rescued:
+            self._log.line.warning("rescued", count=report.rescued, sentence="nodes died over these runs")
+
+    def lost_lease(self) -> None:
+        self._log.line.error(
+            "lease lost", sentence="this node was late with its sign of life, and joins anew"
+        )
+
+
+def _about(event: str, run: Run, status: str, reason: str, **more: object) -> EventDict:
+    return {
+        "event": event, "schedule": run.schedule_id, "tick": _tick(run.nominal), "run": run.id, "status": status,
+        "reason": reason, "sentence": _sentence(reason), **more,
+    }  # fmt: skip
+
+
+def _decision(run: Run) -> EventDict:
+    return _about("decision", run, run.status, _why_it_goes_on(run) if run.status in OPEN else run.reason)
+
+
+def _range(passed: PassedOver) -> EventDict:
+    line: EventDict = {
+        "event": "decision", "schedule": passed.schedule_id, "tick": _tick(passed.first), "status": passed.status,
+        "reason": passed.reason, "sentence": _sentence(passed.reason),
+    }  # fmt: skip
+    return line if passed.count == 1 else {**line, "last_tick": _tick(passed.last), "count": passed.count}
+
+
+def _end(ended: Ended, outcome: Outcome) -> tuple[str, EventDict]:
+    level = (
+        "warning" if outcome.status in _TROUBLE else "debug" if outcome.status is Status.SUCCEEDED else "info"
+    )
+    # What an exception says is its owner's business, and is in the ledger; here its kind is enough.
+    more = {"error": ended.errors[0]} if ended.errors else {}
+    return level, _about(
+        "ended", ended.run, outcome.status, outcome.reason, attempt=ended.run.attempt, **more
+    )
+
+
+def _noteworthy(ended: Iterable[tuple[Ended, Outcome]]) -> Iterable[tuple[Ended, Outcome]]:
+    return (pair for pair in ended if pair[1].status is not Status.SUCCEEDED)
+
+
+def _why_it_goes_on(run: Run) -> str:
+    if run.status is Status.PENDING:
+        return "waiting"
+    if run.attempt:
+        return "again"
+    return "due" if run.origin == AUTOMATIC else run.origin.partition(":")[0]
+
+
+def _sentence(reason: str) -> str:
+    return _SENTENCES.get(reason, "")
+
+
+@lru_cache(maxsize=1024)
+def _tick(nominal: int) -> str:
+    """A nominal time; many schedules share one."""
+    return f"{datetime.fromtimestamp(nominal, UTC):%Y-%m-%dT%H:%M:%SZ}"
