@@ -102,7 +102,7 @@ async def test_what_waits_runs_or_was_skipped(machine: TimeMachine):
     found = await why(machine).explain("n", at(2))
     assert found.verdict is Verdict.SKIPPED
     assert found.sentence == (
-        "2026-03-01T00:02:00Z was skipped, as were 1 others from 2026-03-01T00:02:00Z to 2026-03-01T00:03:00Z:"
+        "2026-03-01T00:02:00Z was skipped, one of 2 from 2026-03-01T00:02:00Z to 2026-03-01T00:03:00Z:"
         " another run of the schedule was going on."
     )
     assert found.range is not None

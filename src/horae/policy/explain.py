@@ -279,7 +279,7 @@ def _of_range(blank: Explanation, facts: Facts, passed: PassedOver) -> Explanati
         else fire_instant(facts.spec, facts.standing.instant, facts.schedule_id),
     )  # fmt: skip
     verdict = _OF_STATUS[passed.status]
-    others = f", as were {passed.count - 1} others from {_utc(passed.first)} to {_utc(passed.last)}"
+    others = f", one of {passed.count} from {_utc(passed.first)} to {_utc(passed.last)}"
     return _said(
         found,
         verdict,
