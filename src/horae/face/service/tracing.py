@@ -1,0 +1,127 @@
+"""Runs as OpenTelemetry spans: one for each attempt, from when it was claimed until its end was recorded.
+
+A program that has set up OpenTelemetry gets the spans where its others go. Otherwise ``OTEL_TRACES_EXPORTER`` names the exporters, as
+OpenTelemetry says; their packages bring them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+
+from horae import __version__
+from horae.engine.watcher import Watcher
+from horae.errors import ConfigError, MissingExtraError
+from horae.model import Ended, Ending, Outcome, Status
+from horae.policy.reason import SENTENCES
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider as SdkProvider
+    from opentelemetry.trace import TracerProvider
+
+_log = logging.getLogger("horae")
+_SETTING = "OTEL_TRACES_EXPORTER"
+_SENTENCES = {str(reason): sentence for reason, sentence in SENTENCES.items()}
+_FAILED = {Status.FAILED, Status.TIMED_OUT, Status.DROPPED}
+
+
+def tracer_provider(environment: Mapping[str, str] | None = None) -> TracerProvider:
+    """Who makes spans: the program's own, or one with the exporters that the environment names."""
+    for module in ("opentelemetry.trace", "opentelemetry.sdk.trace"):
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError:
+            raise MissingExtraError("tracing", module) from None
+    from opentelemetry import trace  # noqa: PLC0415 - an extra, loaded when it is asked for
+    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+    from opentelemetry.sdk.trace import TracerProvider as SdkProvider  # noqa: PLC0415
+
+    own = trace.get_tracer_provider()
+    if isinstance(own, SdkProvider):
+        return own
+    environment = os.environ if environment is None else environment
+    # Its own name is only what it is called if nobody said otherwise (OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES).
+    named = "OTEL_SERVICE_NAME" in environment or "service.name=" in environment.get(
+        "OTEL_RESOURCE_ATTRIBUTES", ""
+    )
+    provider = SdkProvider(resource=Resource.create({} if named else {"service.name": "horae"}))
+    _export(provider, environment)
+    return provider
+
+
+def _export(provider: SdkProvider, environment: Mapping[str, str]) -> None:
+    """Send the spans of a provider where the environment says."""
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+
+    asked = environment.get(_SETTING, "")
+    installed = {each.name: each for each in entry_points(group="opentelemetry_traces_exporter")}
+    for name in [each.strip() for each in (asked or "otlp").split(",")]:
+        if name == "none":
+            continue
+        found = next((each for each in _candidates(name, environment) if each in installed), None)
+        if found is not None:
+            provider.add_span_processor(BatchSpanProcessor(installed[found].load()()))
+        elif asked:
+            raise ConfigError(_SETTING, asked, f"names the exporter {name}, which is not installed")
+        else:
+            _log.warning("spans go nowhere: install opentelemetry-exporter-otlp, or set %s", _SETTING)
+
+
+def _candidates(name: str, environment: Mapping[str, str]) -> Sequence[str]:
+    """The names under which an exporter may be installed: that of OTLP says which protocol it speaks."""
+    if name != "otlp":
+        return (name,)
+    protocol = environment.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or environment.get(
+        "OTEL_EXPORTER_OTLP_PROTOCOL"
+    )
+    known = {"grpc": ("otlp_proto_grpc",), "http/protobuf": ("otlp_proto_http",)}
+    return known.get(protocol or "", ("otlp_proto_grpc", "otlp_proto_http"))
+
+
+class TraceWatcher(Watcher):
+    """Makes a span ``horae.run`` of each attempt that ended."""
+
+    def __init__(self, provider: TracerProvider) -> None:
+        from opentelemetry.trace import Status as SpanStatus  # noqa: PLC0415
+        from opentelemetry.trace import StatusCode  # noqa: PLC0415
+
+        self._tracer = provider.get_tracer("horae", __version__)
+        self._failed = partial(SpanStatus, StatusCode.ERROR)
+
+    def ended(self, ended: Sequence[tuple[Ended, Outcome]], now: int) -> None:  # noqa: ARG002
+        for each, outcome in ended:
+            if each.ending is not Ending.UNLAUNCHED:  # there was no attempt
+                self._span(each, outcome)
+
+    def _span(self, ended: Ended, outcome: Outcome) -> None:
+        run = ended.run
+        began = outcome.ended_at if run.started_at is None else run.started_at
+        span = self._tracer.start_span(
+            "horae.run",
+            start_time=_nanoseconds(began),
+            attributes={
+                "horae.schedule": run.schedule_id,
+                "horae.run": run.id,
+                "horae.action": run.action,
+                "horae.origin": run.origin,
+                "horae.nominal": datetime.fromtimestamp(run.nominal, UTC).isoformat(),
+                "horae.attempt": run.attempt,
+                "horae.status": str(outcome.status),
+                "horae.reason": outcome.reason,
+                "horae.drift": (began - run.fire_at) / 1000,
+            },
+        )
+        # An attempt that another follows has failed as well.
+        if outcome.status in _FAILED or (outcome.status is Status.PENDING and outcome.reason):
+            span.set_status(self._failed(_SENTENCES.get(outcome.reason, outcome.reason)))
+        span.end(_nanoseconds(max(outcome.ended_at, began)))
+
+
+def _nanoseconds(milliseconds: int) -> int:
+    return milliseconds * 1_000_000
