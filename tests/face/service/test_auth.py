@@ -8,7 +8,10 @@ import hashlib
 import hmac
 import json
 import os
+import re
+import shutil
 import ssl
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -630,3 +633,29 @@ def test_whose_things_somebody_touches():
             ask_for("bob")
         with pytest.raises(PermissionDeniedError):
             ask_for("")
+
+
+# The page
+
+
+def commands(page: str, beginning: str) -> list[str]:
+    """The lines of a block of commands, by how it begins."""
+    text = (Path(__file__).resolve().parents[3] / "docs" / "how-to" / page).read_text("utf-8")
+    blocks: list[str] = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    return next(block for block in blocks if block.startswith(beginning)).splitlines()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
+async def test_the_certificates_of_the_page_let_ada_in(tmp_path: Path):
+    for command in commands("secure.md", "openssl req -x509"):
+        subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    server, key, authority = (str(tmp_path / name) for name in ("server.pem", "server.key", "ca.pem"))
+    config = Config(host=EVERYWHERE, tls_certificate=server, tls_key=key, tls_client_ca=authority)
+    check_start(config)
+    context = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+    context.load_cert_chain(tmp_path / "ada.pem", tmp_path / "ada.key")
+    async with (
+        serving(peer_app, http=PeerProtocol, **tls_options(config)) as place,
+        httpx.AsyncClient(verify=context, trust_env=False) as client,
+    ):
+        assert (await client.get(f"https://{place}/")).json() == "ada"
