@@ -211,6 +211,20 @@ async def test_jitter_moves_the_fire_time_and_nothing_else(kitchen: Kitchen):
     assert [row.created_at for row in rows] == list(preview)
 
 
+@pytest.mark.contract("CRON-09", "CRON-01")
+async def test_the_preview_has_what_is_to_come_and_nothing_else(kitchen: Kitchen):
+    """Also a tick whose planned time has passed, and not one that fired ahead of it."""
+    await kitchen.upsert(jitter_ms=1_800_000, end_at="2026-01-05T20:00:00Z")
+    all_of_them: list[datetime] = []
+    while preview := (await kitchen.registrar.get_schedule("s")).preview:
+        assert list(preview) == sorted(preview)
+        assert preview[0] >= kitchen.machine.now
+        all_of_them = [*[each for each in all_of_them if each not in preview], *preview]
+        await kitchen.machine.advance(minutes=7)
+    assert all_of_them == [began for _, began in kitchen.begun]
+    assert len(all_of_them) == 12
+
+
 @pytest.mark.contract("CRON-09", "CRON-04")
 async def test_jitter_is_never_before_the_window_nor_past_half_the_gap(kitchen: Kitchen):
     await kitchen.upsert(MINUTELY, jitter_ms=3_600_000, start_at="2026-01-05T10:00:00Z")

@@ -129,9 +129,9 @@ def fire_times(schedule: Schedule, spec: Spec, now: int) -> Iterator[int]:
     """When the ticks fire that are not decided yet and still to come, in milliseconds."""
     if not _fires(schedule):
         return
-    jitter = spec.elements.jitter
-    late = 0 if jitter is None else jitter.span
-    nominal = spec.next_instant(max(schedule.cursor, now // 1000 - late - 1))
+    # Jitter ends before the neighbouring tick: of those whose planned time has passed, only the last can be to come.
+    last = spec.previous_instant(now // 1000)
+    nominal = spec.next_instant(schedule.cursor if last is None else max(schedule.cursor, last - 1))
     while nominal is not None:
         fires = fire_instant(spec, nominal, schedule.id)
         if fires >= now:
