@@ -27,6 +27,9 @@
     ├── ConfigError                     a setting is wrong; names it
     ├── UnknownActionError              no action of this name was registered in this program
     ├── NotStartedError                 raised by an action: it cannot begin now, and has not begun
+    ├── HttpStatusError                 a request of the action http was answered with a status that is no success
+    ├── DestinationRefusedError         a request of the action http would have gone where it may not
+    ├── CommandFailedError              a command ended with an exit status that is not 0
     ├── NodeNameTakenError              another living node has this node's name
     ├── ClockOffError                   this machine's clock is off the database's
     ├── StoreUnavailableError           the database cannot be reached now
@@ -272,6 +275,35 @@ class NotStartedError(HoraeError):
     def __init__(self, reason: str, *, permanent: bool = False) -> None:
         super().__init__(reason, {"permanent": permanent})
         self.permanent = permanent
+
+
+class HttpStatusError(HoraeError):
+    """A request of the action ``http`` was answered with a status that is no success."""
+
+    def __init__(self, status: int, answer: str) -> None:
+        said = f": {answer}" if answer else ""
+        super().__init__(f"The answer had the status {status}{said}", {"status": status, "answer": answer})
+
+
+class DestinationRefusedError(HoraeError):
+    """A request of the action ``http`` would have gone where the operator does not let it; nothing was sent."""
+
+    def __init__(self, destination: str, reason: str) -> None:
+        super().__init__(
+            f"The request may not go to {_shown(destination)}: {reason}",
+            {"destination": destination, "reason": reason},
+            hint="the operator decides with HORAE_HTTP_ALLOW and HORAE_HTTP_PRIVATE",
+        )
+
+
+class CommandFailedError(HoraeError):
+    """A command ended with an exit status that is not 0. ``details`` have it, and the end of what it wrote to stderr."""
+
+    def __init__(self, command: str, ending: str, code: int, stderr: str) -> None:
+        said = f": {stderr}" if stderr else ""
+        super().__init__(
+            f'The command "{command}" {ending}{said}', {"command": command, "exit": code, "stderr": stderr}
+        )
 
 
 class NodeNameTakenError(HoraeError):

@@ -1,0 +1,246 @@
+"""Commands as actions: programs that the operator named, each in a process group of its own that ends with its run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from horae.errors import CommandFailedError, ConfigError, NotStartedError
+from horae.executor.function import LONGEST_RESULT, Context
+from horae.executor.output import text_of
+
+TIME_TO_STOP = 5000
+"""Milliseconds that a command which took longer than its own timeout has to end by itself."""
+KILLED_WITHIN = 5.0
+"""Seconds in which a process that was killed is gone, unless the kernel holds it."""
+LEFT_OPEN = 1.0
+"""Seconds that are waited for output when the command has ended, and something that left its group holds it open."""
+SHOWN_OF_STDERR = 2000
+_INHERITED = ("PATH", "HOME", "LANG")
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Settings(Protocol):
+    """What the operator says of commands."""
+
+    @property
+    def commands(self) -> str:
+        """The file that names them."""
+
+    @property
+    def output_limit(self) -> int:
+        """How many bytes of their output are kept."""
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A program that schedules may run by its name."""
+
+    argv: tuple[str, ...]
+    """The program and its arguments; no shell reads them."""
+    environment: dict[str, str] = {}
+    folder: str = ""
+    """Where it runs; empty is where the service does."""
+    timeout: int | None = None
+    """How many milliseconds it may take; ``None`` is as long as the schedule says."""
+
+
+def commands_of(settings: Settings) -> dict[str, CommandAction]:
+    """The commands that the operator configured, by their names."""
+    if not settings.commands:
+        return {}
+    try:
+        found = msgspec.json.decode(Path(settings.commands).read_bytes(), type=dict[str, Command])
+    except OSError as error:
+        raise _wrong(settings, f"cannot be read: {error.strerror}") from None
+    except msgspec.MsgspecError as error:
+        raise _wrong(settings, f"must be a file of commands as JSON: {error}") from None
+    for name, command in found.items():
+        if reason := _fault(name, command):
+            raise _wrong(settings, f'names a command "{name}" {reason}')
+    return {name: CommandAction(name, each, settings.output_limit) for name, each in found.items()}
+
+
+def _wrong(settings: Settings, reason: str) -> ConfigError:
+    return ConfigError("HORAE_COMMANDS", settings.commands, reason)
+
+
+def _fault(name: str, command: Command) -> str:
+    """What is wrong with a command, if anything is."""
+    if not _NAME.fullmatch(name):
+        return "whose name has other characters than letters, digits, dots, dashes and underscores"
+    if not command.argv or not command.argv[0]:
+        return "without a program in argv"
+    if any("\0" in text for text in (*command.argv, *command.environment.values(), command.folder)):
+        return "with a NUL character"
+    if not all(_VARIABLE.fullmatch(variable) for variable in command.environment):
+        return "with an environment variable that cannot be named so"
+    if command.timeout is not None and command.timeout < 1:
+        return "with a timeout below 1"
+    return ""
+
+
+class CommandAction:
+    """The action ``command:NAME``: runs one command. Its input is JSON on stdin."""
+
+    def __init__(self, name: str, command: Command, output_limit: int) -> None:
+        self._name = name
+        self._command = command
+        self._limit = output_limit
+
+    async def __call__(self, context: Context) -> dict[str, Any]:
+        """Run it to its end. Asked to stop, it is given its time, and then killed with all that it started."""
+        child = _Child(self._command, _environment(self._command, context), self._limit)
+        life = asyncio.create_task(child.live(msgspec.json.encode(context.input)), name=context.action_id)
+        timeout = None if self._command.timeout is None else self._command.timeout / 1000
+        try:
+            await asyncio.wait([life], timeout=timeout)
+        except asyncio.CancelledError:
+            # It must be gone before it is given up, so a little of the time is left for that.
+            grace = context.time_to_stop / 1000
+            await child.end(life, grace - min(grace / 5, 1))
+            raise
+        if not life.done():
+            await child.end(life, TIME_TO_STOP / 1000)
+            raise TimeoutError(f'the command "{self._name}" took longer than {self._command.timeout} ms')
+        return self._result(child, life.result())
+
+    def _result(self, child: _Child, code: int) -> dict[str, Any]:
+        most = LONGEST_RESULT // 2 - 1000
+        stderr = text_of(bytes(child.stderr.kept), most)
+        if code:
+            ending = f"ended with {code}" if code > 0 else f"was ended by {_signal_name(-code)}"
+            raise CommandFailedError(self._name, ending, code, stderr.strip()[-SHOWN_OF_STDERR:])
+        return {
+            "exit": code,
+            "stdout": text_of(bytes(child.stdout.kept), most),
+            "stderr": stderr,
+            "truncated": child.stdout.lost + child.stderr.lost,
+        }
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # one of those that have numbers only
+        return f"signal {number}"
+
+
+def _environment(command: Command, context: Context) -> dict[str, str]:
+    """What a command finds in its environment: little of the service's own, and nothing that is secret there."""
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    facts = {
+        "SCHEDULE_ID": context.schedule_id,
+        "RUN_ID": context.run_id,
+        "NOMINAL": f"{context.nominal:%Y-%m-%dT%H:%M:%SZ}",
+        "FIRE_TIME": msgspec.to_builtins(context.fire_time),
+        "ATTEMPT": str(context.attempt),
+        "IDEMPOTENCY_KEY": context.key,
+        "ORIGIN": context.origin,
+    }
+    said = {f"HORAE_{name}": value.replace("\0", "") for name, value in facts.items()}
+    return inherited | command.environment | said
+
+
+class _Output:
+    """What a process writes: all of it is read, so that it never waits, and the beginning or the end is kept."""
+
+    def __init__(self, limit: int, *, tail: bool) -> None:
+        self.kept = bytearray()
+        self.lost = 0
+        self._limit = limit
+        self._tail = tail
+
+    def take(self, data: bytes) -> None:
+        self.kept += data
+        excess = max(len(self.kept) - self._limit, 0)
+        del self.kept[slice(excess) if self._tail else slice(self._limit, None)]
+        self.lost += excess
+
+
+class _Child(asyncio.SubprocessProtocol):
+    """A process that leads a group, from its start until nothing of the group is left."""
+
+    def __init__(self, command: Command, environment: dict[str, str], limit: int) -> None:
+        self._command = command
+        self._environment = environment
+        self._pid: int | None = None
+        self._signal: signal.Signals | None = None  # what it is to get as soon as it is there
+        self._exited = asyncio.Event()
+        self._closed = asyncio.Event()
+        self.stdout = _Output(limit, tail=False)
+        self.stderr = _Output(limit, tail=True)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        (self.stdout if fd == 1 else self.stderr).take(data)
+
+    def process_exited(self) -> None:
+        self._exited.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - as asyncio calls it
+        self._closed.set()
+
+    async def live(self, given: bytes) -> int:
+        """Start it, give it its input, read what it writes, and wait for its end; nobody cancels this."""
+        transport = await self._start()
+        self._pid = transport.get_pid()
+        if self._signal is not None:
+            self._send(self._signal)
+        stdin = transport.get_pipe_transport(0)
+        assert isinstance(stdin, asyncio.WriteTransport)  # noqa: S101 - it was asked for
+        stdin.write(given)
+        stdin.write_eof()
+        await self._exited.wait()
+        self._send(signal.SIGKILL)  # what it left behind ends with it
+        with contextlib.suppress(TimeoutError):  # somebody who has left the group may hold the pipes open
+            await asyncio.wait_for(self._closed.wait(), LEFT_OPEN)
+        transport.close()
+        await self._closed.wait()
+        return transport.get_returncode() or 0
+
+    async def _start(self) -> asyncio.SubprocessTransport:
+        try:
+            transport, _ = await asyncio.get_running_loop().subprocess_exec(
+                lambda: self,
+                *self._command.argv,
+                env=self._environment,
+                cwd=self._command.folder or None,
+                start_new_session=True,
+            )
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError | PermissionError | NotADirectoryError)
+            reason = f"{error.filename or self._command.argv[0]}: {error.strerror}"
+            raise NotStartedError(f"cannot start the command: {reason}", permanent=missing) from None
+        return transport
+
+    async def end(self, life: asyncio.Task[int], grace: float) -> None:
+        """Ask the group to end, and kill it when the time is up, or at once when this is cancelled."""
+        with contextlib.suppress(asyncio.CancelledError):
+            self._send(signal.SIGTERM)
+            await asyncio.wait([life], timeout=grace)
+        if not life.done():
+            self._send(signal.SIGKILL)
+            await _outlast(life, KILLED_WITHIN)
+        if life.done():
+            life.exception()  # how it ended does not matter any more
+
+    def _send(self, which: signal.Signals) -> None:
+        self._signal = which
+        if self._pid is not None:
+            with contextlib.suppress(ProcessLookupError):  # nothing of the group is left
+                os.killpg(self._pid, which)
+
+
+async def _outlast(task: asyncio.Task[int], seconds: float) -> None:
+    """Wait for a task that ends soon, also when this is cancelled meanwhile."""
+    waiting = asyncio.ensure_future(asyncio.wait([task], timeout=seconds))
+    while not waiting.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.shield(waiting)

@@ -1,0 +1,138 @@
+"""Where requests may go: the operator's rules, for names and for the addresses behind them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+
+import msgspec
+
+from horae.errors import ConfigError, DestinationRefusedError, InvalidInputError
+
+Address = IPv4Address | IPv6Address
+LONGEST_URL = 2000
+
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
+_NAT64 = IPv6Network("64:ff9b::/96")
+_TEREDO = IPv6Network("2001::/32")
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?P<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?(?P<path>[/?][^#]*)?(?:#.*)?",
+    re.IGNORECASE,
+)
+_VISIBLE = re.compile(r"[\x21-\x5b\x5d-\x7e]+")  # no blank, no control character, no backslash
+
+
+class Target(msgspec.Struct, frozen=True):
+    """An address, taken apart once: what was checked is what is asked."""
+
+    scheme: str
+    host: str
+    """A name or an IP address, without brackets."""
+    port: int
+    path: str
+
+    @property
+    def authority(self) -> str:
+        """Host and port as the header ``Host`` has them."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _default_port(self.scheme) else f"{host}:{self.port}"
+
+
+def target_of(url: str) -> Target:
+    """Take an address apart; one that has anything unusual about it is refused."""
+    field = "action.http.url"
+    if len(url) > LONGEST_URL:
+        raise InvalidInputError(field, f"has more than {LONGEST_URL} characters")
+    if not _VISIBLE.fullmatch(url):
+        raise InvalidInputError(
+            field, "has a blank, a backslash, or a character outside ASCII", hint="percent-encode it"
+        )
+    if "@" in re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0]:
+        raise InvalidInputError(field, "has credentials in it", hint="use a header: its value is encrypted")
+    found = _URL.fullmatch(url)
+    port = int(found["port"]) if found and found["port"] else 0
+    if found is None or port > 65_535 or (found["port"] and not port):
+        raise InvalidInputError(field, "must be an address such as https://example.com/path")
+    scheme, path = found["scheme"].lower(), found["path"] or "/"
+    return Target(
+        scheme,
+        found["host"].lower().strip("[]").rstrip("."),
+        port or _default_port(scheme),
+        path if path.startswith("/") else f"/{path}",
+    )
+
+
+def _default_port(scheme: str) -> int:
+    return 443 if scheme == "https" else 80
+
+
+class Destinations:
+    """The operator's rules: which hosts, and which private networks all the same."""
+
+    def __init__(self, allow: Iterable[str], private: Iterable[str]) -> None:
+        self._allow = tuple(each.lower() for each in allow)
+        self._private = tuple(_network(each) for each in private)
+
+    def check_host(self, host: str, port: int) -> None:
+        """Refuse a host that the operator did not allow."""
+        if not any(_matches(pattern, host, port) for pattern in self._allow):
+            raise DestinationRefusedError(host, "the host is not among the allowed ones")
+        try:
+            address = ip_address(host)
+        except ValueError:
+            return  # a name: what is behind it is known when it is looked up
+        self.check_address(host, address)
+
+    def check_address(self, host: str, address: Address) -> None:
+        """Refuse an address that is not for everybody, however it is written; but for the operator's exceptions."""
+        meant = _meant(address)
+        if any(each in network for network in self._private for each in (address, meant)):
+            return
+        if not _is_public(meant):
+            raise DestinationRefusedError(host, f"its address {address} is private")
+
+
+def _network(text: str) -> IPv4Network | IPv6Network:
+    try:
+        return ip_network(text, strict=False)
+    except ValueError as error:
+        raise ConfigError("HORAE_HTTP_PRIVATE", text, f"must name networks: {error}") from None
+
+
+def _matches(pattern: str, host: str, port: int) -> bool:
+    """Whether a host is meant by ``*``, ``host``, ``*.domain``, or one of the last two with ``:port``."""
+    named = re.fullmatch(r"(\[.+\]|[^:]+):([0-9]+)", pattern)
+    if named is not None:
+        if int(named[2]) != port:
+            return False
+        pattern = named[1]
+    pattern = pattern.strip("[]")
+    if pattern.startswith("*."):
+        return host.endswith(pattern[1:]) and len(host) > len(pattern) - 1
+    return pattern in {"*", host}
+
+
+def _meant(address: Address) -> Address:
+    """The address that is reached in the end: some IPv6 addresses stand for one of IPv4."""
+    if isinstance(address, IPv4Address):
+        return address
+    if address in _NAT64:
+        return IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address.ipv4_mapped or address.sixtofour or address
+
+
+def _is_public(address: Address) -> bool:
+    """Whether an address is meant for everybody."""
+    if isinstance(address, IPv6Address) and (address not in _GLOBAL_UNICAST or address in _TEREDO):
+        return False
+    return address.is_global and not (
+        address.is_multicast or address.is_reserved or address.is_loopback or address.is_unspecified
+    )

@@ -1,0 +1,304 @@
+"""HTTP requests as actions: what may be asked for, what is sent, and what the answer means."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import re
+from collections.abc import Callable
+from functools import cache
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
+
+import msgspec
+
+from horae.errors import (
+    DestinationRefusedError,
+    HttpStatusError,
+    InvalidInputError,
+    MissingExtraError,
+    NotStartedError,
+)
+from horae.executor.destination import Destinations, Target, target_of
+from horae.executor.function import LONGEST_RESULT, Accepted, Context
+from horae.executor.output import secrets_in, text_of, without
+from horae.executor.sealing import Sealer
+from horae.model import HttpRequest
+
+if TYPE_CHECKING:
+    import httpcore
+
+    from horae.executor.connection import Resolve
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
+WITHOUT_BODY = {"GET", "HEAD", "DELETE"}
+LONGEST_TIMEOUT = 60 * 60 * 1000
+MOST_HEADERS = 50
+LONGEST_HEADERS = 16 * 1024
+SHOWN_OF_ANSWER = 500
+
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VALUE = re.compile(r"[\x20-\x7e\t]*")
+_OURS = {
+    "host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect",
+    "proxy-authorization", "proxy-connection", "idempotency-key",
+}  # fmt: skip
+
+
+class Settings(Protocol):
+    """What the operator says of requests."""
+
+    @property
+    def http_allow(self) -> tuple[str, ...]:
+        """Hosts."""
+
+    @property
+    def http_private(self) -> tuple[str, ...]:
+        """Private networks that may be reached all the same."""
+
+    @property
+    def output_limit(self) -> int:
+        """How many bytes of an answer are kept."""
+
+
+def check_request(request: HttpRequest, settings: Settings) -> None:
+    """Refuse a request that cannot be, or that may not go where it would."""
+    target = target_of(request.url)
+    try:
+        Destinations(settings.http_allow, settings.http_private).check_host(target.host, target.port)
+    except DestinationRefusedError as error:
+        raise InvalidInputError(
+            "action.http.url", f"is not allowed: {error.details['reason']}", hint=error.hint
+        ) from None
+    if request.method not in METHODS:
+        raise InvalidInputError("action.http.method", f"must be one of {', '.join(METHODS)}")
+    if not 1 <= request.timeout <= LONGEST_TIMEOUT:
+        raise InvalidInputError("action.http.timeout", f"must be from 1 to {LONGEST_TIMEOUT} milliseconds")
+    if not all(100 <= status <= 599 for status in request.success):
+        raise InvalidInputError("action.http.success", "must be statuses from 100 to 599")
+    _check_headers(request.headers)
+
+
+def _check_headers(headers: dict[str, str]) -> None:
+    """Names and values that are legal, and not what a request is put together with. Values are never shown."""
+    if len(headers) > MOST_HEADERS or sum(map(len, (*headers, *headers.values()))) > LONGEST_HEADERS:
+        reason = f"must be at most {MOST_HEADERS}, and {LONGEST_HEADERS} characters"
+        raise InvalidInputError("action.http.headers", reason)
+    seen = set()
+    for name, value in headers.items():
+        field, lower = f"action.http.headers.{name[:100]}", name.lower()
+        if not _NAME.fullmatch(name):
+            raise InvalidInputError(field, "is no name of a header")
+        if lower in _OURS or lower.startswith("horae-"):
+            raise InvalidInputError(field, "is set by Horae, and cannot be set otherwise")
+        if lower in seen:
+            raise InvalidInputError(field, "is there twice")
+        if not _VALUE.fullmatch(value):
+            raise InvalidInputError(field, "has a value with a character that no header can have")
+        seen.add(lower)
+
+
+class HttpAction:
+    """The action ``http``: makes the request of a schedule. One for a program, closed at its end."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        sealer: Sealer,
+        report_url: Callable[[], str],
+        now: Callable[[], int],
+        *,
+        resolve: Resolve | None = None,
+    ) -> None:
+        """``report_url`` says how others reach this service, ``now`` the time in milliseconds."""
+        self._settings = settings
+        self._sealer = sealer
+        self._report_url = report_url
+        self._now = now
+        self._resolve = resolve
+        self._pool: httpcore.AsyncConnectionPool | None = None
+
+    async def __call__(self, context: Context) -> Any:  # noqa: ANN401 - what the answer says
+        """Make the request; what becomes of it is the run's result, or its failure."""
+        if context.request is None:
+            raise NotStartedError(
+                f'the schedule "{context.schedule_id}" has no request (any more)', permanent=True
+            )
+        request = self._sealer.open(context.request)
+        check_request(request, self._settings)
+        token = await context.report_token() if request.reports else ""
+        secrets = secrets_in([*request.headers.values(), request.secret, token])
+        message = self._message(context, request, token)
+        answer = await self._ask(message, request.timeout, secrets)
+        if not (answer.status in request.success if request.success else 200 <= answer.status <= 299):
+            raise HttpStatusError(answer.status, text_of(answer.body, LONGEST_RESULT)[:SHOWN_OF_ANSWER])
+        return Accepted() if request.reports else _result(answer)
+
+    async def aclose(self) -> None:
+        """Close what is open."""
+        if self._pool is not None:
+            await self._pool.aclose()
+            self._pool = None
+
+    def _message(self, context: Context, request: HttpRequest, token: str) -> _Message:
+        """What is sent for a slot."""
+        facts = _facts(context)
+        if token:
+            url = f"{self._report_url().rstrip('/')}/api/v1/runs/{quote(context.run_id, safe='')}"
+            facts["report"] = {"url": url, "token": token}
+        body = b"" if request.method in WITHOUT_BODY else msgspec.json.encode(facts)
+        target = target_of(request.url)
+        headers = {"Host": target.authority, "Accept-Encoding": "identity"}
+        headers |= _fact_headers(facts) if request.method in WITHOUT_BODY else {}
+        given = {name.lower() for name in request.headers}
+        headers |= {name: value for name, value in _defaults(body).items() if name.lower() not in given}
+        headers |= request.headers | {"Idempotency-Key": context.key}
+        if request.secret:
+            headers["Horae-Signature"] = signature(request.secret, self._now() // 1000, body)
+        return _Message(request.method, target, headers, body)
+
+    async def _ask(self, message: _Message, timeout: int, secrets: list[bytes]) -> _Answer:
+        """Send, and read the answer. What goes wrong before anything was sent has not begun."""
+        pool, failures = self._connected()
+        sent = False
+
+        async def trace(event: str, _: object) -> None:
+            nonlocal sent
+            sent = sent or event == "http11.send_request_headers.started"
+
+        target = message.target
+        try:
+            async with asyncio.timeout(timeout / 1000):
+                return await self._exchange(pool, message, trace, secrets)
+        except DestinationRefusedError:
+            raise
+        except TimeoutError:
+            if sent:
+                raise TimeoutError(f"no answer within {timeout} ms") from None
+            raise NotStartedError(f"no connection to {target.authority} within {timeout} ms") from None
+        except failures as error:
+            if sent:
+                raise ConnectionError(
+                    f"the connection was lost before the answer: {type(error).__name__}"
+                ) from None
+            raise NotStartedError(f"cannot connect to {target.authority}: {error}") from None
+
+    async def _exchange(
+        self, pool: httpcore.AsyncConnectionPool, message: _Message, trace: object, secrets: list[bytes]
+    ) -> _Answer:
+        limit = self._settings.output_limit
+        # A little more, so that no secret is cut in two and then not known.
+        enough = limit + max(map(len, secrets), default=0)
+        headers = [(name.encode(), value.encode()) for name, value in message.headers.items()]
+        body = bytearray()
+        async with pool.stream(
+            message.method,
+            message.url(),
+            headers=headers,
+            content=message.body or None,
+            extensions={"trace": trace},
+        ) as response:
+            async for chunk in response.aiter_stream():
+                body += chunk
+                if len(body) > enough:
+                    break
+        return _Answer(response.status, without(bytes(body), secrets)[:limit], len(body) > limit)
+
+    def _connected(self) -> tuple[httpcore.AsyncConnectionPool, tuple[type[Exception], ...]]:
+        try:
+            from horae.executor.connection import FAILURES, look_up, new_pool  # noqa: PLC0415 - if it is needed
+        except ImportError as error:
+            raise MissingExtraError("service", error.name or "httpx") from None
+        if self._pool is None:
+            destinations = Destinations(self._settings.http_allow, self._settings.http_private)
+            self._pool = new_pool(destinations, self._resolve or look_up)
+        return self._pool, FAILURES
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """What came back, up to the limit."""
+
+    status: int
+    body: bytes
+    truncated: bool
+
+
+class _Message(msgspec.Struct, frozen=True):
+    """A request as it is sent."""
+
+    method: str
+    target: Target
+    headers: dict[str, str]
+    body: bytes
+
+    def __repr__(self) -> str:
+        """Without what may be secret."""
+        return f"{self.method} {self.target.authority}"
+
+    def url(self) -> httpcore.URL:
+        import httpcore  # noqa: PLC0415 - it came with the connection
+
+        target = self.target
+        return httpcore.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
+
+
+def _defaults(body: bytes) -> dict[str, str]:
+    """The headers that a schedule may set otherwise."""
+    headers = {"User-Agent": f"horae/{_version()}"}
+    return headers | {"Content-Type": "application/json"} if body else headers
+
+
+@cache
+def _version() -> str:
+    try:
+        return metadata.version("horae")
+    except metadata.PackageNotFoundError:  # it runs from a folder
+        return "0"
+
+
+def signature(secret: str, seconds: int, body: bytes) -> str:
+    """The header ``Horae-Signature``: when it was signed, and the HMAC-SHA256 of that, a dot, and the body."""
+    digest = hmac.new(secret.encode(), b"%d.%b" % (seconds, body), hashlib.sha256).hexdigest()
+    return f"t={seconds},v1={digest}"
+
+
+def _facts(context: Context) -> dict[str, Any]:
+    """What a request says of the slot that it is for."""
+    return {
+        "schedule_id": context.schedule_id, "run_id": context.run_id, "action_id": context.action_id,
+        "nominal": context.nominal, "fire_time": context.fire_time, "attempt": context.attempt,
+        "origin": context.origin, "idempotency_key": context.key, "input": context.input,
+        "last_result": context.last_result, "last_failure": context.last_failure,
+    }  # fmt: skip
+
+
+_IN_HEADERS = ("schedule_id", "run_id", "action_id", "nominal", "fire_time", "attempt", "origin")
+
+
+def _fact_headers(facts: dict[str, Any]) -> dict[str, str]:
+    """The facts of a request that has no body; text that no header can have is percent-encoded."""
+    said = {
+        _header(name): quote(str(msgspec.to_builtins(facts[name])), safe="!#$&'()*+,/:;=?@[]-._~")
+        for name in _IN_HEADERS
+    }
+    return said | {_header(f"report_{name}"): value for name, value in facts.get("report", {}).items()}
+
+
+def _header(fact: str) -> str:
+    return f"Horae-{fact.replace('_', '-').title()}"
+
+
+def _result(answer: _Answer) -> dict[str, Any]:
+    """What is kept of an answer: JSON if it is JSON, else text."""
+    most = LONGEST_RESULT // 2
+    if answer.truncated:
+        return {"status": answer.status, "body": text_of(answer.body, most), "truncated": True}
+    try:
+        body = msgspec.json.decode(answer.body)
+        if len(msgspec.json.encode(body)) <= most:
+            return {"status": answer.status, "body": body}
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        pass  # text then
+    return {"status": answer.status, "body": text_of(answer.body, most)}

@@ -1,0 +1,131 @@
+"""What tests of executors share: an attempt without an engine, and a server that remembers what it was asked."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from horae.executor.function import ActionFunction, FunctionExecutor, hash_of
+from horae.model import AUTOMATIC, Action, Ended, HttpRequest, Last, Overlap, Run, Status, Timeouts
+from tests.conftest import wait_until
+
+NOW = 1_772_366_400_000
+
+RUN = Run(
+    id="5f0c", schedule_id="nightly", incarnation=1, nominal=NOW // 1000, origin=AUTOMATIC, overlap=Overlap.SKIP,
+    status=Status.RUNNING, fire_at=NOW + 250, start_at=NOW, action="act", action_id="nightly-2026", attempt=2, epoch=7,
+    started_at=NOW, input={"a": [1, "ü"]},
+)  # fmt: skip
+
+
+class Attempts:
+    """Attempts of one action, made without an engine; what is asked of them is asked as an engine would."""
+
+    def __init__(self, action: ActionFunction, *, terminate: int = 5000) -> None:
+        self.clock = 0
+        self.tokens: list[str] = []
+        self.executor = FunctionExecutor(
+            lambda: None, lambda: self.clock, concurrency=100, terminate=terminate
+        )
+        self.executor.register("act", action)
+        self.executor.keep_token = self._keep_token
+
+    async def _keep_token(self, run: Run, token_hash: str) -> None:
+        self.tokens.append(token_hash)
+
+    def begin(self, request: HttpRequest | None = None, last: Last | None = None, **more: Any) -> Run:
+        run = msgspec.structs.replace(RUN, **more)
+        self.executor.launch(run, Timeouts(), last, Action(name="act", http=request))
+        return run
+
+    async def end(self) -> Ended:
+        await wait_until(self.executor.ended)
+        (ended,) = self.executor.ended()
+        self.executor.forget(1)
+        return ended
+
+    async def make(self, request: HttpRequest | None = None, last: Last | None = None, **more: Any) -> Ended:
+        self.begin(request, last, **more)
+        return await self.end()
+
+    def ask(self, run: Run, how: str) -> None:
+        """Ask it to stop."""
+        self.executor.stop(
+            msgspec.structs.replace(run, stop=how, reason=f"{how}led".replace("terminateled", "terminated"))
+        )
+
+    def pass_time(self, milliseconds: int) -> None:
+        self.clock += milliseconds
+        self.executor.enforce()
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A request as it arrived."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    def is_token(self, token_hash: str) -> bool:
+        return hash_of(msgspec.json.decode(self.body)["report"]["token"]) == token_hash
+
+
+Answer = Callable[[Asked, asyncio.StreamWriter], Awaitable[None]]
+
+
+async def say(writer: asyncio.StreamWriter, status: str, body: bytes = b"", *headers: str) -> None:
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
+    writer.write("\r\n".join(lines).encode() + body)
+    await writer.drain()
+
+
+class Server:
+    """A real server, whose answers a test decides."""
+
+    def __init__(self, answer: Answer | None = None) -> None:
+        self.asked: list[Asked] = []
+        self.connections = 0
+        self.port = 0
+        self.handlers: set[asyncio.Task[None]] = set()
+        self.answer = answer or (lambda _, writer: say(writer, "200 OK", b'{"ok": true}'))
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self.handlers.add(asyncio.create_task(self.handle(reader, writer)))
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+            method, path, _ = head[0].split(" ")
+            headers = {
+                name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)
+            }
+            body = await reader.readexactly(int(headers.get("content-length", "0")))
+            self.asked.append(Asked(method, path, headers, body))
+            await self.answer(self.asked[-1], writer)
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+@contextlib.asynccontextmanager
+async def serving(answer: Answer | None = None, **more: Any) -> AsyncIterator[Server]:
+    server = Server(answer)
+    listening = await asyncio.start_server(server.accept, "127.0.0.1", 0, **more)
+    server.port = listening.sockets[0].getsockname()[1]
+    try:
+        yield server
+    finally:
+        listening.close()
+        for handler in server.handlers:
+            handler.cancel()
+        await asyncio.gather(*server.handlers)
