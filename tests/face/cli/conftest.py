@@ -25,7 +25,8 @@ def server(database: str) -> Iterator[Server]:
     server.end()
 
 
-@pytest.fixture(params=["url", "database"])
+@pytest.fixture
 def place(request: pytest.FixtureRequest, server: Server, database: str) -> list[str]:
-    """Where commands work: on the server, or on its database directly."""
-    return ["--url", server.url] if request.param == "url" else ["--database", database]
+    """Where commands work: on the server, or where a test asks for both, also on its database directly."""
+    directly = getattr(request, "param", "url") == "database"
+    return ["--database", database] if directly else ["--url", server.url]

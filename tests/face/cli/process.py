@@ -62,7 +62,7 @@ class Server:
 
     def _address(self) -> str:
         for _ in range(600):
-            if match := re.search(r"listens on (http://[\d.:]+)", self._log.read_text()):
+            if match := re.search(r"listens on (http://[\d.]+:\d+)", self._log.read_text()):
                 return match[1]
             assert self._process.poll() is None, self._log.read_text()
             time.sleep(0.05)

@@ -33,10 +33,9 @@ def spec_of(entry: Entry) -> Spec:
 
 def output(entry: Entry) -> str:
     """What the command prints when it is really run, as the service would."""
-    environment = {"PATH": "/usr/bin:/bin", **entry.command.environment}
     ran = subprocess.run(
-        entry.command.argv, capture_output=True, text=True, env=environment, check=True, timeout=30
-    )
+        entry.command.argv, input="null", capture_output=True, text=True, env=entry.command.environment, check=True, timeout=30
+    )  # fmt: skip
     return ran.stdout
 
 
@@ -91,6 +90,8 @@ def test_clock_changes_are_those_of_debian():
         ("a b c d e f g", "minute"),
         ("\xa0 * * * * x", "minute"),
         ("@ x", "@"),
+        ("0 9 * * * a\0b", "NUL"),
+        ("MY-NAME=x", "no variable"),
         ("% % % % % %", "minute"),
     ],
 )
@@ -121,10 +122,10 @@ def test_variables_hold_for_the_lines_below():
         ]
     )
     first, second = read(text).entries
-    assert first.command.environment == {}
+    assert first.command.environment == {"PATH": "/usr/bin:/bin", "SHELL": "/bin/sh", "HOME": "/home/me"}
     assert first.command.folder == "/home/me"
-    assert first.command.argv == ("/bin/sh", "-c", "first")
-    assert second.command.argv == ("/bin/bash", "-c", "second a=b")
+    assert first.command.argv[-2:] == ("/bin/sh", "first")
+    assert second.command.argv[-2:] == ("/bin/bash", "second a=b")
     assert second.command.folder == "/srv"
     assert second.command.environment == {
         "PATH": "/opt/bin:/bin", "NAME": "  two words ", "QUOTED": "x", "EMPTY": "", "SHELL": "/bin/bash",
@@ -141,7 +142,8 @@ def test_what_is_different_from_cron_is_remarked():
     assert "Europe/Berlin" in said[3]
     assert "--system" in said[6]
     entry = found.entries[0]
-    assert entry.command.environment == {"TZ": "Asia/Tokyo"}
+    assert entry.command.environment["TZ"] == "Asia/Tokyo"
+    assert "MAILTO" not in entry.command.environment
     assert entry.spec["timezone"] == "Europe/Berlin"
     assert entry.spec["jitter"] == "15m"
 
@@ -164,6 +166,7 @@ def test_the_zone_of_a_crontab_may_change_in_it():
         (r"date -u -d @0 +\%Y", "1970\n"),
         (r"""cat %it's "quoted" $HOME `x` \n""", """it's "quoted" $HOME `x` \\n\n"""),
         ("tr a-z A-Z # shout%hello", "HELLO\n"),
+        ("echo $PATH $SHELL # and nothing else", "/usr/bin:/bin /bin/sh\n"),
     ],
 )
 def test_a_per_cent_sign_is_standard_input(command: str, expected: str):
@@ -227,7 +230,7 @@ def test_an_imported_line_means_what_the_expression_means(
     line = room.join([*words, *(["root"] if system else []), "echo a b  c"])
     found = read_crontab(line, timezone=zone, system=system)
     assert found.left_out == ()
-    assert found.entries[0].command.argv == ("/bin/sh", "-c", "echo a b  c")
+    assert found.entries[0].command.argv[-2:] == ("/bin/sh", "echo a b  c")
     assert spec_of(found.entries[0]) == Spec.cron(" ".join(words), timezone=zone, clock_change="debian")
 
 

@@ -149,12 +149,15 @@ def _no_horae(place: str, status: int) -> ServerError:
 
 
 @asynccontextmanager
-async def connected(where: Where) -> AsyncIterator[Client]:
-    """A client of a server, or of the same application in this process on a database."""
+async def connected(where: Where, commands: str | None = None) -> AsyncIterator[Client]:
+    """A client of a server, or of the same application in this process on a database.
+
+    ``commands`` is the file that names what can be run, if it is not the one of the settings.
+    """
     where = where.resolved()
     httpx = needed("httpx")
     if where.url is None:
-        async with _in_process(where, httpx) as client:
+        async with _in_process(where, httpx, commands) as client:
             yield client
         return
     headers = {"Authorization": f"Bearer {where.token}"} if where.token else {}
@@ -171,20 +174,28 @@ async def connected(where: Where) -> AsyncIterator[Client]:
 
 
 @asynccontextmanager
-async def _in_process(where: Where, httpx: Any) -> AsyncIterator[Client]:  # noqa: ANN401 - a module
+async def _in_process(where: Where, httpx: Any, commands: str | None) -> AsyncIterator[Client]:  # noqa: ANN401 - a module
     from horae.app import App  # noqa: PLC0415 - the engine loads when it is asked for
 
     needed("litestar")
     service = importlib.import_module("horae.face.service")
     logging.disable(logging.CRITICAL)  # what happens here is said in the answer
     # Who can open the database needs no token.
+    config = settings(where)
     config = msgspec.structs.replace(
-        settings(where), host="127.0.0.1", jwt_secret="", jwt_jwks="", tls_client_ca=""
+        config,
+        host="127.0.0.1",
+        jwt_secret="",
+        jwt_jwks="",
+        tls_client_ca="",
+        commands=commands or config.commands,
     )
     must_exist(config.database_url)
     if config.database_url.startswith(("postgresql://", "postgres://")):
         needed("asyncpg", "postgres")
     app = App(config.database_url, config=config)
+    app.offer_requests()  # every service can run these, also one that starts later
+    app.offer_commands()
     await _open(app)
     try:
         transport = httpx.ASGITransport(app=service.make_service(app, config), raise_app_exceptions=False)

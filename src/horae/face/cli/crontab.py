@@ -22,8 +22,12 @@ _ROUND_NUMBER = re.compile(r"\d{1,4}")
 _OF_CRON = {"MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING", "CRON_TZ", "RANDOM_DELAY"}
 """Variables by which one speaks to cron; commands need not see them."""
 
-_PIPED = 'printf %s "$1" | "$2" -c "$3"'
-"""How a command gets its standard input: the text, the shell and the command follow as arguments."""
+_CLOSED = 'exec "$1" -c "$2" </dev/null'
+_PIPED = 'printf %s "$3" | "$1" -c "$2"'
+"""How a command gets its standard input, which is empty unless the line has some: the shell, the command and that text follow."""
+
+_PATH = "/usr/bin:/bin"
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 CRON_POLICIES: dict[str, Any] = {
     "overlap": "allow_all", "catch_up": {"mode": "none"}, "on_resume": "skip", "keep_finished": None,
@@ -114,9 +118,11 @@ class _Reader:
         comment, self._comment = " ".join(self._comment).strip(), []
         if not stripped:
             return
-        if not stripped.isprintable() and any("\ud800" <= each <= "\udfff" for each in stripped):
+        if "\0" in stripped or any("\ud800" <= each <= "\udfff" for each in stripped):
             shown = stripped.encode("utf-8", "replace").decode()
-            self.left_out.append(Remark(number, shown, "it is not UTF-8"))
+            self.left_out.append(
+                Remark(number, shown, "it is no text: it has bytes that are not UTF-8, or NUL")
+            )
         elif assignment := _ASSIGNMENT.fullmatch(line):
             self._assign(number, stripped, assignment)
         else:
@@ -125,6 +131,9 @@ class _Reader:
     def _assign(self, number: int, text: str, assignment: re.Match[str]) -> None:
         name = assignment[1] or assignment[2] or assignment[3]
         value = _unquoted(assignment[4])
+        if not _VARIABLE.fullmatch(name):
+            self.left_out.append(Remark(number, text, "no variable can be called so"))
+            return
         self._variables[name] = value
         if reason := _about_variable(name, value, self._timezone):
             self.remarks.append(Remark(number, text, reason))
@@ -164,14 +173,17 @@ class _Reader:
         return spec
 
     def _command(self, command: str, user: str) -> Command:
+        """What cron would run, with the environment that it would give."""
         shell = self._variables.get("SHELL") or "/bin/sh"
+        folder = self._variables.get("HOME") or self._home(user)
         line, standard_input = _percent(command)
-        argv: tuple[str, ...] = (shell, "-c", line)
-        if standard_input is not None:
-            argv = ("/bin/sh", "-c", _PIPED, "horae", standard_input, shell, line)
-        environment = {name: value for name, value in self._variables.items() if name not in _OF_CRON}
+        wrapper, *rest = (_CLOSED,) if standard_input is None else (_PIPED, standard_input)
+        usual = {"PATH": _PATH, "SHELL": shell} | ({"HOME": folder} if folder else {})
+        own = {name: value for name, value in self._variables.items() if name not in _OF_CRON}
         return Command(
-            argv=argv, environment=environment, folder=self._variables.get("HOME") or self._home(user)
+            argv=("/bin/sh", "-c", wrapper, "horae", shell, line, *rest),
+            environment=usual | own,
+            folder=folder,
         )
 
     def _id(self, content: str, command: str) -> str:

@@ -49,8 +49,19 @@ def _answer(found: Json) -> RenderableType:
         Text(printable(str(found["sentence"])), style="bold"),
         facts(
             *shown,
+            ("clock there", found["local"] if found.get("nominal") is None else None),
+            ("together with", _range(found.get("range"), zone)),
             ("status", word(found["status"]) if found.get("status") else None),
             ("run id", found.get("run_id")),
             ("by", found.get("by")),
         ),
+    )
+
+
+def _range(span: Json | None, zone: str) -> Text | None:
+    """The slots that were passed over for the same reason."""
+    if span is None or span["count"] == 1:
+        return None
+    return Text.assemble(
+        f"{span['count']} slots from ", both(span["first"], zone), " to ", both(span["last"], zone)
     )

@@ -157,7 +157,7 @@ def _create(read: Crontab, where: Where, commands: str) -> dict[str, str]:
     outcomes: dict[str, str] = {}
 
     async def create_all() -> None:
-        async with connected(where) as client:
+        async with connected(where, commands) as client:
             with progress() as bar:
                 for entry in bar.track(read.entries, description="importing"):
                     outcomes[entry.id] = await _create_one(client, entry, commands)

@@ -45,5 +45,11 @@ def _chart(found: Json) -> RenderableType:
         bar = Text("█" * max(1, each["starts"] * WIDEST_BAR // most) if each["starts"] else "", style="cyan")
         more = [each.get("with_jitter") or 0] if with_jitter else []
         add(shown, utc(each["minute"]), each["starts"], *more, bar)
-    cut = " Not all schedules were counted." if found.get("truncated") else ""
-    return Group(shown, Text(f"{found['total']} starts in all.{cut}", style="dim"))
+    return Group(shown, Text(_summary(found), style="dim"))
+
+
+def _summary(found: Json) -> str:
+    said = f"{found['total']} starts of {found['schedules']} schedules; at most {found['peak']['starts']} in a minute"
+    if flatter := found.get("peak_with_jitter"):
+        said += f", with jitter {flatter['with_jitter']}"
+    return f"{said}.{' Not all schedules were counted.' if found['truncated'] else ''}"

@@ -193,13 +193,9 @@ def preview_panel(answer: Json, zone: str) -> RenderableType:
         shown.add_row(Text(sign, style=colour), Text(local(time, zone), style=colour), utc(time))
     if changes:
         parts.append(shown)
-    cut = ", and more beyond" if answer.get("truncated") else ""
-    parts.append(
-        Text(
-            f"{len(answer['added'])} added, {len(answer['removed'])} removed, {answer['kept']} kept{cut}.",
-            style="dim",
-        )
-    )
+    cut = " The list is cut short." if answer["truncated"] else ""
+    counted = f"{answer['adds']} added, {answer['removes']} removed, {answer['kept']} kept"
+    parts.append(Text.assemble(f"{counted} until ", both(answer["until"], zone), f".{cut}", style="dim"))
     return Group(*parts)
 
 

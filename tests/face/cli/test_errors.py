@@ -1,0 +1,180 @@
+"""What goes wrong, as a sentence with a suggestion: on standard error, with the exit status 2, and never as a traceback."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+import time
+from collections.abc import Iterator
+
+import jwt
+import pytest
+
+from tests.face.cli.process import Server, answered, horae, refused
+
+SECRET = "a secret of the tests, longer than it must be"  # noqa: S105
+
+
+def test_no_server():
+    ran = horae("schedules", "list", "--url", "http://127.0.0.1:1")
+    assert ran.returncode == 2
+    assert ran.stdout == ""
+    assert ran.stderr.splitlines() == [
+        "error: The server http://127.0.0.1:1 cannot be reached: All connection attempts failed",
+        "hint: start it with horae serve, look at --url, or work on a database with --database",
+    ]
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:8420", "ftp://x", "http://", "http://[::1", "http://a b/", "http://x:99999"]
+)
+def test_an_address_that_is_none(url: str):
+    problem = refused("nodes", "--url", url)
+    assert problem["hint"]
+
+
+@pytest.fixture
+def other_server() -> Iterator[str]:
+    """A server that speaks HTTP, and is not Horae."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(404 if "schedules" in self.path else 200)
+            self.end_headers()
+            self.wfile.write(b"<h1>Welcome</h1>")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+        thread = threading.Thread(target=listening.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.server_port}"
+        listening.shutdown()
+        thread.join()
+
+
+def test_what_answers_is_no_horae(other_server: str):
+    for command in (["nodes"], ["schedules", "list"]):
+        problem = refused(*command, "--url", other_server)
+        assert "is no Horae" in problem["message"]
+
+
+def test_a_database_that_is_not_there_is_not_made(tmp_path):
+    problem = refused("schedules", "list", folder=tmp_path)
+    assert "horae.db does not exist" in problem["message"]
+    assert "horae migrate" in problem["hint"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.contract("SCHD-09")
+def test_a_bad_expression_is_pointed_at(place: list[str]):
+    ran = horae("schedules", "create", "x", "--cron", "0 9 * * fri-sun", "--action", "greet", *place)
+    assert ran.returncode == 2
+    assert ran.stderr.splitlines()[1:] == [
+        "  0 9 * * fri-sun",
+        "          ^^^^^^^",
+        "hint: Sunday at the end of a range is 7: 5-7",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words", "hint"),
+    [
+        (["schedules", "create", "x", "--every", "1h"], "the action is missing", "--http URL"),
+        (["schedules", "create", "x", "--action", "greet"], "the times are missing", "--cron"),
+        (["schedules", "create", "x", "--every", "1h", "--action", "none"], 'no action "none"', "greet"),
+        (["schedules", "create", "x", "--every", "soon", "--action", "greet"], "every", ""),
+        (["schedules", "create", "x", "--every", "1h", "--tz", "Europe/Berlln", "--action", "greet"], "Europe/Berlln", "Europe/Berlin"),
+        (["schedules", "create", "x", "--every", "1h", "--action", "greet", "--input", "{"], "--input is no JSON", "@file.json"),
+        (["schedules", "create", "x", "--every", "1h", "--action", "greet", "--input", "@/none"], "--input", ""),
+        (["schedules", "create", "x", "--every", "1h", "--action", "a", "--http", "http://x"], "exclude each other", "give one"),
+        (["schedules", "create", "x", "--every", "1h", "--method", "GET", "--action", "a"], "go with --http", "--http URL"),
+        (["schedules", "create", "x", "--every", "1h", "--http", "http://x", "--header", "nothing"], "--header", "X-Team"),
+        (["schedules", "create", "x", "--every", "1h", "--input", "1"], "goes with an action", "--action"),
+        (["schedules", "create", "x", "--spec", "/none", "--action", "greet"], "--spec", ""),
+        (["schedules", "create", "x", "--spec", "-", "--cron", "* * * * *", "--action", "greet"], "--spec goes without", ""),
+        (["schedules", "create", "x" * 600, "--every", "1h", "--action", "greet"], "id", ""),
+        (["schedules", "create", "", "--every", "1h", "--action", "greet"], "id", ""),
+        (["schedules", "describe", "none"], 'no schedule "none"', "horae schedules list"),
+        (["schedules", "update", "none", "--overlap", "skip"], 'no schedule "none"', ""),
+        (["schedules", "times", "none"], 'no schedule "none"', ""),
+        (["schedules", "times", "none", "--from", "2026-03-08"], "--from", "2026-03-08T00:00:00Z is in UTC"),
+        (["schedules", "times", "none", "--from", "yesterday"], '"yesterday", which is no time', ""),
+        (["schedules", "pause", "none", "--until", "2026-03-08T09:00"], "has no offset", "2026-03-08T09:00:00Z"),
+        (["schedules", "backfill", "none", "--from", "2026-03-08", "--to", "2026-03-09Z"], "has no offset", ""),
+        (["schedules", "delete", "none"], "needs a confirmation", "--yes"),
+        (["schedules", "delete", "none", "--yes"], 'no schedule "none"', ""),
+        (["schedules", "preview"], "the times are missing", "--cron"),
+        (["schedules", "list", "--search", "nocolon"], "search", "customer:42"),
+        (["runs", "list", "none"], 'no schedule "none"', ""),
+        (["runs", "show", "none"], 'no run "none"', ""),
+        (["runs", "cancel", "none"], 'no run "none"', ""),
+        (["explain", "none", "2026-03-08T09:00"], 'no schedule "none"', ""),
+        (["calendars", "show", "none"], 'no calendar "none"', "horae calendars list"),
+        (["calendars", "put", "x"], "FILE, or days", ""),
+        (["calendars", "put", "x", "--date", "soon"], "soon", ""),
+        (["load", "--jitter", "soon"], "jitter", ""),
+    ],
+)  # fmt: skip
+def test_bad_input_is_answered_with_what_would_be_right(
+    server: Server, arguments: list[str], words: str, hint: str
+):
+    problem = refused(*arguments, "--url", server.url)
+    assert words in problem["message"]
+    assert hint in (problem["hint"] or "")
+    ran = horae(*arguments, "--url", server.url)
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("error: ")
+    assert ran.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["schedules", "list", "--state", "asleep"],
+        ["schedules", "skip", "x", "-1"],
+        ["load", "--minutes", "0"],
+    ],
+)
+def test_bad_options_are_refused(arguments: list[str]):
+    ran = horae(*arguments)
+    assert ran.returncode == 2
+    assert ran.stdout == ""
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that wants to know who asks."""
+    database = f"sqlite:///{tmp_path_factory.mktemp('guarded') / 'horae.db'}"
+    server = Server(database, HORAE_JWT_SECRET=SECRET)
+    yield server
+    server.end()
+
+
+def token(user: str, **claims: object) -> str:
+    now = int(time.time())  # noqa: TID251 - a token is of the real time
+    return jwt.encode({"sub": user, "aud": "horae", "exp": now + 600, **claims}, SECRET, algorithm="HS256")
+
+
+@pytest.mark.contract("CRON-18")
+def test_tokens(guarded: Server):
+    place = ["--url", guarded.url]
+    problem = refused("schedules", "list", *place)
+    assert problem["details"]["code"] == "authentication"
+    assert problem["hint"] == "give a token with --token, or set HORAE_TOKEN"
+    assert refused("schedules", "list", *place, "--token", "wrong")["details"]["code"] == "authentication"
+    assert refused("schedules", "list", *place, "--token", "wr\u00f6ng\n")["hint"]
+    answered(
+        "schedules", "create", "mine", "--every", "1h", "--action", "greet", *place, "--token", token("alice")
+    )
+    assert len(answered("schedules", "list", *place, HORAE_TOKEN=token("alice"))) == 1
+    assert answered("--token", token("bob"), "schedules", "list", *place) == []
+    assert (
+        refused("schedules", "describe", "mine", *place, "--token", token("bob"))["details"]["code"]
+        == "schedule_not_found"
+    )
+    assert (
+        refused("schedules", "list", "--owner", "alice", *place, "--token", token("bob"))["details"]["code"]
+        == "permission_denied"
+    )
