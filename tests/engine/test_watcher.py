@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from horae import App, Config, Context, NotStartedError, Overlap, Policies, RetryPolicy
+from horae import Accepted, App, Config, Context, NotStartedError, Overlap, Policies, RetryPolicy
 from horae.engine.housekeeper import Report
 from horae.engine.watcher import Watcher
 from horae.errors import ClockOffError, StoreUnavailableError
@@ -34,7 +34,7 @@ class Notes(Watcher):
         self.reports: list[Report] = []
         self.lost = 0
 
-    def decided(self, decisions: Sequence[tuple[Schedule, Decision]], now: int) -> None:
+    def decided(self, decisions: Sequence[tuple[Schedule, Decision]]) -> None:
         self.decisions += decisions
 
     def claimed(self, runs: Sequence[Run], at: int, *, launched: bool) -> None:
@@ -43,7 +43,7 @@ class Notes(Watcher):
         else:
             self.withheld += runs
 
-    def ended(self, ended: Sequence[tuple[Ended, Outcome]], now: int) -> None:
+    def ended(self, ended: Sequence[tuple[Ended, Outcome]]) -> None:
         self.ends += ended
 
     def stepped(self, seconds: float) -> None:
@@ -191,6 +191,46 @@ async def test_what_dead_nodes_left_is_told(programs: Programs, tmp_path: Path):
     assert {(each.ending, outcome.reason) for each, outcome in notes.ends} == {
         (Ending.CRASHED, Reason.CRASHED)
     }
+
+
+async def test_what_others_did_is_told_when_it_was_reported():
+    async with TimeMachine(START) as tm:
+        notes = Notes()
+        tm.app.watch(notes)
+        tokens = {}
+
+        @tm.app.action("outside")
+        async def outside(context: Context) -> Accepted:
+            tokens[context.run_id] = await context.report_token()
+            return Accepted()
+
+        await tm.app.schedules.create("s", "0 * * * *", action="outside")
+        await tm.advance(hours=1)
+        assert notes.ends == []  # it goes on elsewhere
+        (run,) = await tm.app.runs.list("s")
+        await tm.app.runs.report(run.id, tokens[run.id], "succeeded")
+        assert [outcome.status for _, outcome in notes.ends] == [Status.SUCCEEDED]
+        await tm.advance(hours=1)
+        run, _ = await tm.app.runs.list("s")
+        await tm.app.runs.terminate(run.id)
+        assert [outcome.status for _, outcome in notes.ends] == [Status.SUCCEEDED, Status.TERMINATED]
+
+
+async def undone(app: App) -> None:
+    async with app.transaction() as transaction:
+        assert transaction.recorded is not None
+        transaction.recorded.append(None)  # type: ignore[arg-type]
+        raise RuntimeError("undone")
+
+
+async def test_what_was_not_written_is_not_told(tmp_path: Path):
+    notes = Notes()
+    async with App(f"sqlite:///{tmp_path / 'horae.db'}") as app:
+        app.watch(notes)
+        with pytest.raises(RuntimeError):
+            await undone(app)
+        assert notes.ends == []
+        assert isinstance(notes.transactions[-1], RuntimeError)
 
 
 async def test_while_nobody_watches_nothing_is_gathered(tmp_path: Path):

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from horae.clock import Clock
@@ -22,7 +22,7 @@ from horae.engine.reports import keep_token
 from horae.engine.watcher import Watcher, Watchers
 from horae.errors import NodeNameTakenError, StoreUnavailableError
 from horae.executor.function import FunctionExecutor
-from horae.model import Ended, Node, Outcome, Reason, Timeouts
+from horae.model import Node, Reason, Timeouts
 from horae.spec import TZDATA_VERSION
 from horae.store.port import Store
 
@@ -76,7 +76,6 @@ class Engine:
         """Tell somebody what happens, from now on."""
         if self._watchers is None:
             self._watchers = Watchers(self._clock.monotonic)
-            self._housekeeper.watchers = self._watchers
             self._store.watch = self._watchers.transaction
         self._watchers.add(watcher)
 
@@ -153,9 +152,9 @@ class Engine:
         ended = self._executor.ended()
         try:
             if self._doubtful:
-                await self._recover()
+                await self._recover(now)
             async with self._store.transaction() as transaction:
-                recorded = await self._invoker.record(transaction, ended, now)
+                await self._invoker.record(transaction, ended, now)
                 looked = await self._generator.look(transaction, now, epoch, generating=self._generating)
                 stopping = await transaction.stopping(epoch)
                 wake = now if looked.more else await transaction.wake_at()
@@ -169,7 +168,7 @@ class Engine:
         for run in stopping:
             self._executor.stop(run)
         if self._watchers is not None:
-            self._tell_step(self._watchers, recorded, looked, now, begun, launched=allowed)
+            self._tell_step(self._watchers, looked, now, begun, launched=allowed)
         if wake is not None and wake <= now and not looked.decided:
             wake = now + CROWDED if self._generating else None
         deadline = self._executor.next_deadline()
@@ -177,27 +176,16 @@ class Engine:
         return min((at for at in moments if at is not None), default=None)
 
     def _tell_step(
-        self,
-        watchers: Watchers,
-        recorded: list[tuple[Ended, Outcome]],
-        looked: Looked,
-        now: int,
-        begun: float,
-        *,
-        launched: bool,
+        self, watchers: Watchers, looked: Looked, now: int, begun: float, *, launched: bool
     ) -> None:
         seconds = self._clock.monotonic() - begun
-        if recorded:
-            watchers.tell(lambda each: each.ended(recorded, now))
         if looked.schedules:
             decisions = [(schedule, looked.decisions[schedule.id]) for schedule in looked.schedules]
-            watchers.tell(lambda each: each.decided(decisions, now))
-        if looked.starts:
-            runs = [start.run for start in looked.starts]
-            watchers.tell(lambda each: each.claimed(runs, now + int(seconds * 1000), launched=launched))
+            watchers.tell(lambda each: each.decided(decisions))
+        _tell_claims(watchers, looked.starts, now + int(seconds * 1000), launched=launched)
         watchers.tell(lambda each: each.stepped(seconds))
 
-    async def _recover(self) -> None:
+    async def _recover(self, now: int) -> None:
         """Launch what a commit claimed whose answer was lost: nobody else will, as long as this node lives."""
         async with self._store.transaction() as transaction:
             claimed = await transaction.claimed([self._epoch], self._config.concurrency)
@@ -212,8 +200,11 @@ class Engine:
             else Start(run, Timeouts())
             for run in forgotten
         ]
-        self._invoker.launch(starts, allowed=self.holds_lease)
+        allowed = self.holds_lease
+        self._invoker.launch(starts, allowed=allowed)
         self._doubtful = False
+        if self._watchers is not None:
+            _tell_claims(self._watchers, starts, now, launched=allowed)
 
     async def drain(self, now: Callable[[], int]) -> None:
         """Wait for what is running, and record how it ended; nothing new is started.
@@ -241,8 +232,12 @@ class Engine:
             self._extend(begun)
         ended = self._executor.ended()
         async with self._store.transaction() as transaction:
-            recorded = await self._invoker.record(transaction, ended, now)
+            await self._invoker.record(transaction, ended, now)
             await transaction.notify()
         self._executor.forget(len(ended))
-        if self._watchers is not None and recorded:
-            self._watchers.tell(lambda each: each.ended(recorded, now))
+
+
+def _tell_claims(watchers: Watchers, starts: Sequence[Start], at: int, *, launched: bool) -> None:
+    if starts:
+        runs = [start.run for start in starts]
+        watchers.tell(lambda each: each.claimed(runs, at, launched=launched))

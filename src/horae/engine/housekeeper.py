@@ -9,7 +9,6 @@ import msgspec
 from horae.config import Config
 from horae.engine.invoker import Invoker, Recorded
 from horae.engine.reports import end_overdue, stop_reported
-from horae.engine.watcher import Watchers
 from horae.model import Ended, Ending, Node, Policies, Retention, Schedule, Status
 from horae.spec import Spec
 from horae.store.port import Advance, Past, Store, Transaction
@@ -47,15 +46,12 @@ class Housekeeper:
         self._pruned_at: int | None = None
         self._prune_after = ""
         self._attended_at: int | None = None
-        self.watchers: Watchers | None = None
 
     async def step(self, now: int) -> Report:
         """One round."""
         nodes = await self._store.nodes()
         rescued = await self.rescue([node.epoch for node in nodes if not node.alive], now)
         overdue = await end_overdue(self._store, now) + await self._stop_reported(now)
-        if self.watchers is not None and overdue:
-            self.watchers.tell(lambda each: each.ended(overdue, now))
         repaired = pruned = waiting = 0
         if _is_time(self._reconciled_at, self._config.reconcile_ms, now):
             self._reconciled_at = now
@@ -86,15 +82,13 @@ class Housekeeper:
         while True:
             async with self._store.transaction() as transaction:
                 lost = await transaction.claimed(dead, PAGE)
-                recorded = await self._invoker.record(
+                await self._invoker.record(
                     transaction,
                     [Ended(run=run, ending=Ending.CRASHED, failure="the process died") for run in lost],
                     now,
                 )
                 if lost:
                     await transaction.notify()
-            if self.watchers is not None and recorded:
-                self.watchers.tell(lambda each, ended=recorded: each.ended(ended, now))  # type: ignore[misc]
             rescued += len(lost)
             if len(lost) < PAGE:
                 break

@@ -87,9 +87,11 @@ async def record(transaction: Transaction, ended: Sequence[Ended], now: int, lim
     )
     await transaction.advance(_paused_by_failure(judged, schedules, now))
     await transaction.look_behind(ids, now)
-    if not troubled:
-        return judged
-    return [(each, outcome) for each, outcome in judged if outcome.status is not Status.RUNNING]
+    if troubled:  # what goes on in other hands has not ended
+        judged = [(each, outcome) for each, outcome in judged if outcome.status is not Status.RUNNING]
+    if transaction.recorded is not None:
+        transaction.recorded += judged
+    return judged
 
 
 async def _schedules(transaction: Transaction, ended: list[Ended]) -> dict[str, Schedule]:

@@ -22,14 +22,17 @@ class Watcher:
     Called in the event loop, between two steps: be quick, and leave what takes time to somebody else.
     """
 
-    def decided(self, decisions: Sequence[tuple[Schedule, Decision]], now: int) -> None:
+    def decided(self, decisions: Sequence[tuple[Schedule, Decision]]) -> None:
         """What was decided for some schedules, each as it was before."""
 
     def claimed(self, runs: Sequence[Run], at: int, *, launched: bool) -> None:
         """This node took runs at an instant, and launched them; or it did not, because its lease may be over."""
 
-    def ended(self, ended: Sequence[tuple[Ended, Outcome]], now: int) -> None:
-        """How attempts of this node ended, and those that dead nodes left; and what that meant for their runs."""
+    def ended(self, ended: Sequence[tuple[Ended, Outcome]]) -> None:
+        """How attempts ended whose ends this program recorded, and what that meant for their runs.
+
+        They are its own, those that dead nodes left, and those that others did and reported.
+        """
 
     def stepped(self, seconds: float) -> None:
         """How long it took to read, decide and write."""
@@ -64,15 +67,18 @@ class Watchers:
                 _log.exception("somebody who watches failed, and time goes on")
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Around a transaction: how long it took, and how it ended."""
+    def transaction(self) -> Iterator[list[tuple[Ended, Outcome]]]:
+        """Around a transaction: how long it took, how it ended, and what it recorded if it was written."""
         begun = self._monotonic()
         error: BaseException | None = None
+        recorded: list[tuple[Ended, Outcome]] = []
         try:
-            yield
+            yield recorded
         except BaseException as raised:
             error = raised
             raise
         finally:
             seconds = self._monotonic() - begun
             self.tell(lambda each: each.stored(seconds, error))
+            if recorded and error is None:
+                self.tell(lambda each: each.ended(recorded))

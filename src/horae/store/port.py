@@ -17,7 +17,7 @@ import msgspec
 from horae.model import (
     Attempt,
     Backfill,
-    StoredCalendar,
+    Ended,
     Last,
     Node,
     Outcome,
@@ -26,6 +26,7 @@ from horae.model import (
     Schedule,
     State,
     Status,
+    StoredCalendar,
     Tally,
     Version,
 )
@@ -96,6 +97,9 @@ class Past(msgspec.Struct, frozen=True):
 
 class Transaction(ABC):
     """One transaction: all of it is written, or nothing."""
+
+    recorded: list[tuple[Ended, Outcome]] | None = None
+    """The ends of attempts that it writes, for whoever watches; ``None`` while nobody does."""
 
     @abstractmethod
     async def rows(self, name: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
@@ -461,6 +465,7 @@ def _backfill_row(backfill: Backfill) -> dict[str, Any]:
 
 
 S = TypeVar("S", bound="Store")
+Watch = Callable[[], AbstractContextManager[list[tuple[Ended, Outcome]]]]
 
 
 def watched(
@@ -470,11 +475,10 @@ def watched(
     plain = asynccontextmanager(begin)
 
     @asynccontextmanager
-    async def around(
-        store: S, watch: Callable[[], AbstractContextManager[None]]
-    ) -> AsyncIterator[Transaction]:
-        with watch():
+    async def around(store: S, watch: Watch) -> AsyncIterator[Transaction]:
+        with watch() as recorded:
             async with plain(store) as transaction:
+                transaction.recorded = recorded
                 yield transaction
 
     @wraps(begin)
@@ -487,8 +491,8 @@ def watched(
 class Store(ABC):
     """A database. It is opened once, and closed."""
 
-    watch: Callable[[], AbstractContextManager[None]] | None = None
-    """What is put around every transaction, if somebody wants to know how long they take."""
+    watch: Watch | None = None
+    """What is put around every transaction, if somebody wants to know how long they take and what they record."""
     lease: float | None = None
     """How many seconds a node lives without renewing; ``None`` if its life needs no renewing."""
     batch: int = 1000

@@ -156,7 +156,7 @@ def test_a_schedule_that_cannot_be_read_needs_attention_and_says_so():
         created_at=0, updated_at=0,
     )  # fmt: skip
     aside = Decision(state=State(attention="needs attention: it is spoiled"), cursor=0, next_at=None)
-    LogWatcher(log_to(stream)).decided([(schedule, aside)], 0)
+    LogWatcher(log_to(stream)).decided([(schedule, aside)])
     (line,) = lines(stream)
     assert (line["event"], line["level"], line["schedule"]) == ("attention", "warning", "s")
 

@@ -168,7 +168,7 @@ class LogWatcher(Watcher):
         self._tells_all = log.tells(logging.DEBUG)
         self._away = False
 
-    def decided(self, decisions: Sequence[tuple[Schedule, Decision]], now: int) -> None:  # noqa: ARG002
+    def decided(self, decisions: Sequence[tuple[Schedule, Decision]]) -> None:
         if not self._tells:
             return
         lines: list[tuple[str, EventDict]] = []
@@ -212,7 +212,7 @@ class LogWatcher(Watcher):
                 ]
             )
 
-    def ended(self, ended: Sequence[tuple[Ended, Outcome]], now: int) -> None:  # noqa: ARG002
+    def ended(self, ended: Sequence[tuple[Ended, Outcome]]) -> None:
         if self._tells:
             told = ended if self._tells_all else _noteworthy(ended)
             self._log.lines([_end(each, outcome) for each, outcome in told])

@@ -81,7 +81,7 @@ class Metrics(Watcher):
         build = Gauge("horae_build_info", "What is running here", ["version", "tzdata"], registry=registry)
         build.labels(__version__, TZDATA_VERSION).set(1)
 
-    def decided(self, decisions: Sequence[tuple[Schedule, Decision]], now: int) -> None:  # noqa: ARG002
+    def decided(self, decisions: Sequence[tuple[Schedule, Decision]]) -> None:
         passed = Counts[tuple[str, str]]()
         for _, decision in decisions:
             for run in (*decision.new, *decision.changed):
@@ -104,7 +104,7 @@ class Metrics(Watcher):
                 if run.attempt == 1 and run.origin == AUTOMATIC:  # what others start has no time of its own
                     self._drift.observe(abs(at - run.fire_at) / 1000)
 
-    def ended(self, ended: Sequence[tuple[Ended, Outcome]], now: int) -> None:  # noqa: ARG002
+    def ended(self, ended: Sequence[tuple[Ended, Outcome]]) -> None:
         for status, count in Counts(outcome.status for _, outcome in ended).items():
             if status is not Status.PENDING:
                 self._ended.labels(status).inc(count)

@@ -94,7 +94,7 @@ class TraceWatcher(Watcher):
         self._tracer = provider.get_tracer("horae", __version__)
         self._failed = partial(SpanStatus, StatusCode.ERROR)
 
-    def ended(self, ended: Sequence[tuple[Ended, Outcome]], now: int) -> None:  # noqa: ARG002
+    def ended(self, ended: Sequence[tuple[Ended, Outcome]]) -> None:
         for each, outcome in ended:
             if each.ending is not Ending.UNLAUNCHED:  # there was no attempt
                 self._span(each, outcome)
