@@ -605,11 +605,18 @@ async def test_a_certificate_says_who_somebody_is(mutual: tuple[Authority, Confi
     assert (await authenticator.caller(bearing("whatever"), "ada")).user == "ada"  # nobody takes tokens here
     with pytest.raises(AuthenticationError, match="certificate"):
         await authenticator.caller(local("localhost"), None)
+    assert (await authenticator.caller(local("horae:8420", "https://horae:8420"), "ada")).user == "ada"
+    with pytest.raises(
+        PermissionDeniedError
+    ):  # her browser shows the certificate to whatever page asks for us
+        await authenticator.caller(local("horae:8420", "https://example.org"), "ada")
     with pytest.raises(AuthenticationError, match="characters"):
         await authenticator.caller([], "a\x00b")
     both = Authenticator(Config(**settings | {"jwt_secret": SECRET}), Clock())
     assert (await both.caller([], "ada")).user == "ada"
     assert (await both.caller(bearing(token(sub="bob")), "ada")).user == "bob"
+    elsewhere = [*bearing(token(sub="bob")), (b"origin", b"https://example.org")]
+    assert (await both.caller(elsewhere, "ada")).user == "bob"  # a page that has a token was given it
     with pytest.raises(AuthenticationError):  # who shows a token is judged by it
         await both.caller(bearing(token(exp=NOW - 100)), "ada")
     with pytest.raises(AuthenticationError):

@@ -7,7 +7,7 @@ do instead. With neither, the service serves this machine only, and everybody on
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,7 +31,7 @@ SHORTEST_SECRET = 32
 LOCAL = Caller("local", frozenset({ADMIN, SERVICE}))
 """Everybody, where nobody needs to say who he is."""
 
-Headers = Iterable[tuple[bytes, bytes]]
+Headers = Sequence[tuple[bytes, bytes]]
 """As ASGI has them: the names in small letters, each as often as it was sent."""
 
 
@@ -101,8 +101,9 @@ class Authenticator:
         if self._keys is not None:
             self._algorithms.add("RS256")
 
-    async def caller(self, headers: Headers, peer: str | None) -> Caller:
+    async def caller(self, raw_headers: Iterable[tuple[bytes, bytes]], peer: str | None) -> Caller:
         """Who sent a request with these headers, over a connection whose verified certificate names a ``peer``."""
+        headers = list(raw_headers)
         if not self._takes_tokens and not self._config.tls_client_ca:
             _check_local(headers)
             return LOCAL
@@ -110,6 +111,7 @@ class Authenticator:
         if token is not None:
             return self._holder(await self._claims(token))
         if self._config.tls_client_ca and peer is not None:
+            _check_origin(headers)
             return Caller(_user(peer), LOCAL.scopes if peer in self._config.tls_admins else frozenset())
         raise AuthenticationError(
             "The request brought no token"
@@ -236,20 +238,21 @@ def _user(name: object) -> str:
 
 
 def _check_local(headers: Headers) -> None:
-    """Without authentication a page of another site must not reach us through somebody's browser.
-
-    The browser says what name the page used for us (Host: a foreign name may have been made to lead here), and whose page it is (Origin).
-    """
-    headers = list(headers)
+    """Without authentication no foreign name will do for us: somebody may have made it lead here, for a page of his."""
     host = _header(headers, b"host")
     if host is None or not is_loopback_name(host):
         raise PermissionDeniedError(
             "Without authentication the service answers to loopback names only",
             hint="use 127.0.0.1 or localhost, or set up authentication (docs/how-to/secure.md)",
         )
+    _check_origin(headers)
+
+
+def _check_origin(headers: Headers) -> None:
+    """A page of another site must not act through a browser that we trust for where it runs, or for its certificate."""
     origin = _header(headers, b"origin")
-    if origin is not None and not _is_own(origin, host):
-        raise PermissionDeniedError("Without authentication pages of other sites may not use the service")
+    if origin is not None and not _is_own(origin, _header(headers, b"host") or ""):
+        raise PermissionDeniedError("Pages of other sites may not use the service without a token")
 
 
 def _is_own(origin: str, host: str) -> bool:
