@@ -160,7 +160,7 @@ async def connected(where: Where, commands: str | None = None) -> AsyncIterator[
         async with _in_process(where, httpx, commands) as client:
             yield client
         return
-    headers = {"Authorization": f"Bearer {where.token}"} if where.token else {}
+    headers = {"Authorization": f"Bearer {_token(where.token)}"} if where.token else {}
     if not where.url.startswith(("http://", "https://")):
         raise InvalidInputError(
             "--url", f'is "{where.url}", which is no address', hint="such as http://127.0.0.1:8420"
@@ -168,9 +168,19 @@ async def connected(where: Where, commands: str | None = None) -> AsyncIterator[
     try:
         asking = httpx.AsyncClient(base_url=where.url.rstrip("/"), headers=headers, timeout=_SECONDS)
     except (httpx.InvalidURL, ValueError) as error:
-        raise InvalidInputError("--url", f"cannot be read: {error}") from None
+        raise InvalidInputError(
+            "--url", f"cannot be read: {error}", hint="such as http://127.0.0.1:8420"
+        ) from None
     async with asking:
         yield Client(asking, where.url)
+
+
+def _token(text: str) -> str:
+    """A token as a header takes it; a line end after it comes from the file it was in."""
+    token = text.strip()
+    if not token.isascii() or not token.isprintable():
+        raise InvalidInputError("--token", "has characters that no token has", hint="was all of it copied?")
+    return token
 
 
 @asynccontextmanager

@@ -60,7 +60,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         memo = {"crontab": self.text} | ({"comment": self.comment} if self.comment else {})
         return {
             "id": self.id, "spec": self.spec, "action": f"command:{self.id}", "policies": CRON_POLICIES,
-            "tags": ["crontab"], "memo": memo, "request_id": self.id,
+            "tags": ["crontab"], "memo": memo,
         }  # fmt: skip
 
 
