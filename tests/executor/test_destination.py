@@ -72,6 +72,14 @@ def test_a_network_that_is_none_is_said_to_be_none():
 
 
 @pytest.mark.parametrize(
+    "pattern", ["https://example.com", "example.com/x", "*example.com", "a b", "", "*:80:x"]
+)
+def test_a_pattern_that_is_none_is_said_to_be_none(pattern: str):
+    with pytest.raises(ConfigError, match="HORAE_HTTP_ALLOW"):
+        Destinations(["example.com", pattern], [])
+
+
+@pytest.mark.parametrize(
     ("pattern", "host", "port", "allowed"),
     [
         ("*", "anything.example", 80, True),

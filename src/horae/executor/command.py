@@ -103,9 +103,7 @@ class CommandAction:
         try:
             await asyncio.wait([life], timeout=timeout)
         except asyncio.CancelledError:
-            # It must be gone before it is given up, so a little of the time is left for that.
-            grace = context.time_to_stop / 1000
-            await child.end(life, grace - min(grace / 5, 1))
+            await child.end(life, _grace(context))
             raise
         if not life.done():
             await child.end(life, TIME_TO_STOP / 1000)
@@ -124,6 +122,14 @@ class CommandAction:
             "stderr": stderr,
             "truncated": child.stdout.lost + child.stderr.lost,
         }
+
+
+def _grace(context: Context) -> float | None:
+    """How many seconds a command has that is to stop; ``None`` if there will be another cancel when its time is up."""
+    if context.stop_requested() and context.time_to_stop is None:
+        return None
+    time = (context.time_to_stop or 0) / 1000
+    return time - min(time / 5, 1)  # it must be gone before it is given up
 
 
 def _signal_name(number: int) -> str:
@@ -220,7 +226,7 @@ class _Child(asyncio.SubprocessProtocol):
             raise NotStartedError(f"cannot start the command: {reason}", permanent=missing) from None
         return transport
 
-    async def end(self, life: asyncio.Task[int], grace: float) -> None:
+    async def end(self, life: asyncio.Task[int], grace: float | None) -> None:
         """Ask the group to end, and kill it when the time is up, or at once when this is cancelled."""
         with contextlib.suppress(asyncio.CancelledError):
             self._send(signal.SIGTERM)

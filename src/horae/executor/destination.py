@@ -27,6 +27,7 @@ _URL = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?(?P<path>[/?][^#]*)?(?:#.*)?",
     re.IGNORECASE,
 )
+_PATTERN = re.compile(r"\*|((\*\.)?[a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?|[0-9a-f:.]+", re.IGNORECASE)
 _VISIBLE = re.compile(r"[\x21-\x5b\x5d-\x7e]+")  # no blank, no control character, no backslash
 
 
@@ -78,7 +79,7 @@ class Destinations:
     """The operator's rules: which hosts, and which private networks all the same."""
 
     def __init__(self, allow: Iterable[str], private: Iterable[str]) -> None:
-        self._allow = tuple(each.lower() for each in allow)
+        self._allow = tuple(_pattern(each) for each in allow)
         self._private = tuple(_network(each) for each in private)
 
     def check_host(self, host: str, port: int) -> None:
@@ -98,6 +99,12 @@ class Destinations:
             return
         if not _is_public(meant):
             raise DestinationRefusedError(host, f"its address {address} is private")
+
+
+def _pattern(text: str) -> str:
+    if not _PATTERN.fullmatch(text):
+        raise ConfigError("HORAE_HTTP_ALLOW", text, "must name hosts, host:port or *.domain")
+    return text.lower()
 
 
 def _network(text: str) -> IPv4Network | IPv6Network:

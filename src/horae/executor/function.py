@@ -132,8 +132,11 @@ class Context:
         return bool(self._held.stop)
 
     @property
-    def time_to_stop(self) -> int:
-        """How many milliseconds an attempt that was asked to stop has for it; then it is made to, or given up."""
+    def time_to_stop(self) -> int | None:
+        """How many milliseconds an attempt that is made to stop has before it is given up; ``None`` if it is not made to.
+
+        One that was asked to stop, and has not when its time is up, is made to: it is cancelled a second time.
+        """
         return self._held.time_to_stop
 
     async def report_token(self) -> str:
@@ -169,7 +172,7 @@ class _Held:
         self.threaded = threaded
         self.task: asyncio.Task[None] | None = None
         self.stop = ""
-        self.time_to_stop = 0
+        self.time_to_stop: int | None = None
         self.timed_out = False
         self.reason: Reason | None = None
         self.beat_at = 0
@@ -294,7 +297,7 @@ class FunctionExecutor:
 
     def _stop(self, held: _Held, how: str, grace: int) -> None:
         held.stop = how
-        held.time_to_stop = grace
+        held.time_to_stop = grace if how == "terminate" or held.timed_out else None
         if held.task is not None and not held.threaded:
             held.task.cancel()
         self._deadline(self._now() + grace, "end", (held.run.id, held.run.attempt))

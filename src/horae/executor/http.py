@@ -114,6 +114,7 @@ class HttpAction:
     ) -> None:
         """``report_url`` says how others reach this service, ``now`` the time in milliseconds."""
         self._settings = settings
+        self._destinations = Destinations(settings.http_allow, settings.http_private)
         self._sealer = sealer
         self._report_url = report_url
         self._now = now
@@ -212,8 +213,7 @@ class HttpAction:
         except ImportError as error:
             raise MissingExtraError("service", error.name or "httpx") from None
         if self._pool is None:
-            destinations = Destinations(self._settings.http_allow, self._settings.http_private)
-            self._pool = new_pool(destinations, self._resolve or look_up)
+            self._pool = new_pool(self._destinations, self._resolve or look_up)
         return self._pool, FAILURES
 
 
