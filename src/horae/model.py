@@ -52,6 +52,11 @@ class CatchUp(StrEnum):
     SPREAD = "spread"
     NONE = "none"
 
+    @classmethod
+    def _missing_(cls, value: object) -> CatchUp | None:
+        """The name that the registrar has for it."""
+        return cls.ALL if value == "fire_immediately" else None
+
 
 class OnResume(StrEnum):
     """What becomes of the slots that fell due in a pause."""

@@ -41,7 +41,9 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     if draw(st.booleans()):
         document["end_at"] = f"{end.isoformat()}Z"
     if draw(st.booleans()):
-        document["jitter"] = draw(st.sampled_from(["30s", {"span": "5m", "centred": True}, 7]))
+        document["jitter"] = draw(
+            st.sampled_from(["30s", {"span": "5m", "centred": True}, 7, "1500ms", "1h7ms"])
+        )
     if draw(st.booleans()):
         document["clock_change"] = "debian"
     else:
@@ -165,6 +167,10 @@ def test_sentences(document: dict[str, Any], sentence: str):
         ({"timezone": "Mars/Olympus"}, "timezone"),
         ({"jitter": "25h"}, "jitter"),
         ({"jitter": "-5s"}, "jitter"),
+        ({"jitter": "24h1ms"}, "jitter"),
+        ({"jitter": "ms"}, "jitter"),
+        ({"jitter": "1ms2ms"}, "jitter"),
+        ({"jitter": "5ms1s"}, "jitter"),
         ({"gap": "jump"}, "gap"),
         ({"clock_change": "debian", "gap": "shift"}, "clock_change"),
         ({"exclude": [{"calendar": "us", "hour": "3"}]}, "exclude[0]"),

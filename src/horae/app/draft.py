@@ -133,9 +133,9 @@ def check_action(action: Action, stored: Action | None, config: Config, sealer: 
 def check_jitter(spec: Spec, config: Config) -> None:
     """Jitter is bounded: a start must not wander about for days."""
     jitter = spec.elements.jitter
-    if jitter is not None and jitter.span * 1000 > config.jitter_limit_ms:
+    if jitter is not None and jitter.milliseconds > config.jitter_limit_ms:
         raise LimitExceededError(
-            "jitter_limit_ms", config.jitter_limit_ms, f"the jitter has {jitter.span} seconds"
+            "jitter_limit_ms", config.jitter_limit_ms, f"the jitter has {jitter.milliseconds} ms"
         )
 
 

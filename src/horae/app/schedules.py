@@ -315,7 +315,7 @@ class Schedules:
         new = _replace(new, action=self._action(old.action, edit))
         await _pass(transaction, old, passed, now)
         here = _replace(old, cursor=new.cursor)  # a pause that ends has passed over what fell due in it
-        if new.spec != old.spec:
+        if new.spec != old.spec and not _names_the_same(spec, Spec.parse(old.spec)):
             new = await _change_spec(transaction, here, new, now)
         elif old.state.remaining == 0 != new.state.remaining:  # time passed at the limit is gone
             new = await _leave_behind(transaction, here, new, Reason.LIMIT_REACHED, now)
@@ -533,6 +533,12 @@ def _edited(old: Schedule, edit: Edit, spec: Spec, now: int) -> tuple[Schedule, 
 def _kept(request: HttpRequest) -> HttpRequest:
     """A stored request as it is given back: its secrets stay what they are."""
     return Sealer.hide(request)
+
+
+def _names_the_same(one: Spec, other: Spec) -> bool:
+    """Whether two specs name the same times. Jitter moves when they fire, and nothing else."""
+    plain = [Spec.parse(_replace(each.document, jitter=None)) for each in (one, other)]
+    return plain[0] == plain[1]
 
 
 async def _change_spec(transaction: Transaction, old: Schedule, new: Schedule, now: int) -> Schedule:

@@ -116,7 +116,7 @@ class Forecast:
         self._now = now
         self._start = now - now % _MINUTE
         self._end = self._start + minutes * _MINUTE
-        self._jitter = None if jitter is None else Jitter(jitter, centred=False)
+        self._jitter = None if jitter is None else Jitter(jitter * 1000, centred=False)
         self._left = most
         self._schedules = 0
         self._cut = False

@@ -145,9 +145,9 @@ def fire_instant(spec: Spec, nominal: int, schedule_id: str) -> int:
 
 def _last_before(spec: Spec, fire: Callable[[int], int], instant: int) -> int | None:
     """The last nominal time that fires strictly before an instant; jitter keeps the order."""
-    jitter = spec.elements.jitter
-    ahead = jitter.span if jitter is not None and jitter.centred else 0
-    nominal = spec.previous_instant(instant // 1000 + ahead + 1)
+    # Jitter ends before the neighbouring time: of those after the instant, only the first can fire before it.
+    second = instant // 1000
+    nominal = spec.next_instant(second) or spec.previous_instant(second)
     while nominal is not None and fire(nominal) >= instant:
         nominal = spec.previous_instant(nominal - 1)
     return nominal

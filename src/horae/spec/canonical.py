@@ -31,7 +31,7 @@ from horae.spec.document import (
     RangeDocument,
     SpecDocument,
 )
-from horae.spec.duration import render_duration
+from horae.spec.duration import render_duration, render_span
 from horae.spec.elements import CALENDAR_FIELDS, Elements
 from horae.spec.fields import Field
 
@@ -45,7 +45,7 @@ def document_of(elements: Elements) -> SpecDocument:
     exclude += [ExcludeDocument(calendar=name) for name in elements.exclude_shared]
     jitter: str | JitterDocument | None = None
     if elements.jitter is not None:
-        jitter = render_duration(elements.jitter.span)
+        jitter = render_span(elements.jitter.milliseconds)
         if elements.jitter.centred:
             jitter = JitterDocument(jitter, centred=True)
     labels = [render_instant(label)[:-1] for label in elements.labels]

@@ -25,7 +25,7 @@ from horae.spec.document import (
     SharedCalendar,
     SpecDocument,
 )
-from horae.spec.duration import parse_duration
+from horae.spec.duration import parse_duration, parse_span
 from horae.spec.fields import Field, Parsed, parse_field
 from horae.spec.recurrence import read_rrule
 from horae.spec.timeline import Fold, Gap, timeline
@@ -40,10 +40,15 @@ LONGEST_JITTER = 86400
 
 
 class Jitter(msgspec.Struct, frozen=True):
-    """How far, in seconds, a fire time may lie after its nominal time, or around it."""
+    """How far a fire time may lie after its nominal time, or around it."""
 
-    span: int
+    milliseconds: int
     centred: bool
+
+    @property
+    def span(self) -> int:
+        """In seconds, rounded up."""
+        return -(-self.milliseconds // 1000)
 
 
 class Every(msgspec.Struct, frozen=True):
@@ -335,8 +340,8 @@ def _read_jitter(jitter: str | int | JitterDocument | None) -> Jitter | None:
     if jitter is None:
         return None
     document = jitter if isinstance(jitter, JitterDocument) else JitterDocument(jitter)
-    span = parse_duration(document.span, "jitter")
-    if span > LONGEST_JITTER:
+    span = parse_span(document.span, "jitter")
+    if span > LONGEST_JITTER * 1000:
         raise InvalidSpecError("jitter", "is longer than 24h", text=document.span)
     return Jitter(span, document.centred) if span else None
 

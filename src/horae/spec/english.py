@@ -14,7 +14,7 @@ from horae.spec.calendar import (
 )
 from horae.spec.canonical import ranges_of, render_instant
 from horae.spec.civil import members
-from horae.spec.duration import render_duration
+from horae.spec.duration import render_duration, render_span
 from horae.spec.elements import Elements, Every
 from horae.spec.fields import WEEKDAY_NAMES, Field
 
@@ -54,7 +54,7 @@ def _frame(elements: Elements) -> list[str]:
     if elements.fold != "both":
         parts.append(f", only the {elements.fold} time when a clock change repeats it")
     if elements.jitter is not None:
-        span = render_duration(elements.jitter.span)
+        span = render_span(elements.jitter.milliseconds)
         centred = elements.jitter.centred
         parts.append(f", moved by up to {span} either way" if centred else f", delayed by up to {span}")
     return parts

@@ -279,7 +279,7 @@ class Spec:
         if jitter is None:
             return nominal
         key = slot_key(schedule_id, second)
-        span = jitter.span * 1000
+        span = jitter.milliseconds
         sources = self._raw()
         after = _earliest(sources, second)
         gap_after = None if after is None else (after - second) * 1000

@@ -124,6 +124,21 @@ async def test_a_change_of_when_moves_the_next_time(
     ]
 
 
+@pytest.mark.contract("CRON-03")
+async def test_a_change_of_the_jitter_leaves_the_next_time(machine: TimeMachine, registrar: Registrar):
+    """Also the ticks of a pause that are still to be caught up with."""
+    machine.app.action("report")(_nothing)
+    given = HOURLY | {"catchup_policy": "fire_immediately", "overlap_policy": "queue"}
+    await registrar.upsert_schedule(given)
+    await registrar.pause_schedule("s", True)
+    await machine.advance(hours=3)
+    await registrar.upsert_schedule(given | {"jitter_ms": 5000})
+    await registrar.pause_schedule("s", False)
+    assert (await registrar.get_schedule("s")).next_run_at == at(9)
+    await machine.advance(minutes=1)
+    assert [row.run_at for row in await registrar.runs("s")] == [at(11), at(10), at(9)]
+
+
 @pytest.mark.contract("CRON-03", "CRON-10")
 async def test_an_upsert_keeps_a_pause(machine: TimeMachine, registrar: Registrar):
     await registrar.upsert_schedule(HOURLY)

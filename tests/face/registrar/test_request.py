@@ -244,6 +244,20 @@ def test_defaults_are_those_of_the_settings():
     assert spec_of(said, config).elements.jitter is None
 
 
+@pytest.mark.parametrize("word", CATCH_UPS)
+@pytest.mark.contract("CRON-15")
+def test_every_catch_up_policy_can_be_the_default(word: str):
+    config = Config.from_environment({"HORAE_DEFAULT_CATCHUP_POLICY": word})
+    assert policies_of(read_input(GOOD), config).catch_up.mode is CATCH_UPS[word]
+
+
+@pytest.mark.parametrize("word", OVERLAPS)
+@pytest.mark.contract("CRON-15")
+def test_every_overlap_policy_can_be_the_default(word: str):
+    config = Config.from_environment({"HORAE_DEFAULT_OVERLAP_POLICY": word})
+    assert policies_of(read_input(GOOD), config).overlap is OVERLAPS[word]
+
+
 @pytest.mark.contract("CRON-10")
 def test_only_none_leaves_a_pause_behind():
     for word in CATCH_UPS:

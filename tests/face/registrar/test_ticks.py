@@ -225,6 +225,17 @@ async def test_the_preview_has_what_is_to_come_and_nothing_else(kitchen: Kitchen
     assert len(all_of_them) == 12
 
 
+@pytest.mark.parametrize("jitter", [1, 999, 1500])
+@pytest.mark.contract("CRON-09")
+async def test_jitter_by_the_millisecond(kitchen: Kitchen, jitter: int):
+    await kitchen.upsert(MINUTELY, jitter_ms=jitter)
+    assert (await kitchen.registrar.get_schedule("s")).jitter_ms == jitter
+    await kitchen.machine.advance(hours=1)
+    offsets = {(began - nominal) / timedelta(milliseconds=1) for nominal, began in kitchen.begun}
+    assert all(abs(offset) <= jitter for offset in offsets)
+    assert min(offsets) < -jitter / 2 < jitter / 2 < max(offsets)
+
+
 @pytest.mark.contract("CRON-09", "CRON-04")
 async def test_jitter_is_never_before_the_window_nor_past_half_the_gap(kitchen: Kitchen):
     await kitchen.upsert(MINUTELY, jitter_ms=3_600_000, start_at="2026-01-05T10:00:00Z")

@@ -118,7 +118,7 @@ def spec_of(read: ScheduleInput, config: Config) -> Spec:
         "timezone": read.timezone,
         "start_at": None if read.start_at is None else read.start_at.isoformat(),
         "end_at": None if read.end_at is None else read.end_at.isoformat(),
-        "jitter": {"span": jitter_of(read, config) // 1000, "centred": True},
+        "jitter": {"span": f"{jitter_of(read, config)}ms", "centred": True},
     }
     try:
         return Spec.parse(document, zones=config.timezones or installed_zones())

@@ -17,6 +17,7 @@ from horae.errors import HoraeError, LimitExceededError
 from horae.face.registrar.routes import registrar_router
 from horae.face.service.auth import Authenticator
 from horae.face.service.caller import Caller
+from horae.face.service.metrics import Metrics
 from horae.face.service.openapi import document_of
 from horae.face.service.others import others_router
 from horae.face.service.pace import Pace
@@ -29,7 +30,7 @@ from horae.face.service.problems import (
 )
 from horae.face.service.runs import runs_router
 from horae.face.service.schedules import schedules_router
-from horae.face.service.system import healthz, openapi, readyz
+from horae.face.service.system import healthz, metrics_page, openapi, readyz
 from horae.face.service.why import why_router
 
 __all__ = ["Service", "make_service"]
@@ -40,12 +41,24 @@ class Service(Litestar):
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI has them
         """Answer a request."""
-        if scope["type"] == "http":
-            scope["path"] = scope["raw_path"].decode("latin-1")
-        await super().__call__(scope, receive, send)
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+            return
+        scope["path"] = scope["raw_path"].decode("latin-1")
+        begun, status = self.state.monotonic(), 500
+
+        async def watched(message: Any) -> None:  # noqa: ANN401
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        await super().__call__(scope, receive, watched)
+        seconds = self.state.monotonic() - begun
+        self.state.metrics.answered(scope["method"], scope.get("path_template"), status, seconds)
 
 
-def make_service(app: App, config: Config) -> Service:
+def make_service(app: App, config: Config, metrics: Metrics | None = None) -> Service:
     """The service of an app that is open; it starts and ends nothing."""
     authenticator = Authenticator(config, app.now)
     pace = Pace(config.requests_per_second, app.clock.monotonic)
@@ -75,10 +88,12 @@ def make_service(app: App, config: Config) -> Service:
         logging_config=None,
         openapi_config=None,  # its pages load scripts from elsewhere; the document is made when it is asked for
     )
+    service.state.monotonic = app.clock.monotonic
+    service.state.metrics = metrics or Metrics()
     service.state.openapi = cache(lambda: document_of(_routes(), dependencies, __version__))
     return service
 
 
 def _routes() -> list[ControllerRouterHandler]:
     api = Router("/api/v1", route_handlers=[schedules_router(), runs_router(), why_router(), others_router()])
-    return [api, registrar_router(), healthz, readyz, openapi]
+    return [api, registrar_router(), healthz, readyz, metrics_page, openapi]

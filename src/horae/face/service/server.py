@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import logging
 import os
+import signal
 import socket
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import uvicorn
 
 from horae.app import App
 from horae.config import Config
+from horae.engine.watcher import Watcher
 from horae.errors import ConfigError, HoraeError, InvalidInputError
 from horae.face.registrar.registrar import Registrar
 from horae.face.service import make_service
 from horae.face.service.auth import takes_tokens
-from horae.face.service.log import configure_logging
+from horae.face.service.log import Log, LogWatcher
+from horae.face.service.metrics import Metrics
 from horae.face.service.peer import PeerProtocol, tls_options
 
 _log = logging.getLogger("horae")
@@ -28,9 +33,11 @@ _GRACE = 10
 
 def serve(config: Config, actions: str | None = None) -> None:
     """Run the service until it is asked to end; ``actions`` is a module that registers what can be run."""
-    configure_logging(config)
+    log = Log(config)
     found = None if actions is None else load_actions(actions)
-    asyncio.run(_serve(config, found))
+    # Asked twice to end, it has ended as it was asked to: others take over what was running.
+    with contextlib.suppress(asyncio.CancelledError):
+        asyncio.run(_serve(config, found, log))
 
 
 def load_actions(name: str) -> App:
@@ -53,12 +60,15 @@ def load_actions(name: str) -> App:
     return found
 
 
-async def _serve(config: Config, actions: App | None) -> None:
+async def _serve(config: Config, actions: App | None, log: Log) -> None:
     app = App(config.database_url, config=config)
     if actions is not None:
         app.adopt(actions)
     Registrar(app)
-    service = make_service(app, config)  # first of all it says whether it may listen there
+    metrics = Metrics()
+    service = make_service(app, config, metrics)  # first of all it says whether it may listen there
+    for watcher in (LogWatcher(log), metrics, *_traced(config)):
+        app.watch(watcher)
     with _listening(config) as listener:
         address = address_of(config, listener)
         app.offer_requests(config.public_url or address)
@@ -67,6 +77,14 @@ async def _serve(config: Config, actions: App | None) -> None:
             _log.info("Horae listens on %s%s", address, "" if is_guarded(config) else _UNGUARDED)
             await _until_asked(app, _server(config, service), listener)
         _log.info("Horae has ended")
+
+
+def _traced(config: Config) -> list[Watcher]:
+    if not config.tracing:
+        return []
+    from horae.face.service.tracing import TraceWatcher, tracer_provider  # noqa: PLC0415 - an extra
+
+    return [TraceWatcher(tracer_provider())]
 
 
 _UNGUARDED = ": without authentication it serves this machine only, as the user local"
@@ -93,8 +111,16 @@ def address_of(config: Config, listener: socket.socket) -> str:
     return f"{scheme}://{host}:{listener.getsockname()[1]}"
 
 
+class _Server(uvicorn.Server):
+    """A server that leaves signals to us: its own way ends the process before what runs was waited for."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
 def _server(config: Config, service: Any) -> uvicorn.Server:  # noqa: ANN401 - an ASGI application
-    return uvicorn.Server(
+    return _Server(
         uvicorn.Config(
             service,
             http=PeerProtocol,
@@ -109,8 +135,22 @@ def _server(config: Config, service: Any) -> uvicorn.Server:  # noqa: ANN401 - a
     )
 
 
+def _end_on_signals(server: uvicorn.Server) -> None:
+    """The first signal asks to end; the second one waits for nothing any more."""
+    main, loop = asyncio.current_task(), asyncio.get_running_loop()
+
+    def ask() -> None:
+        if server.should_exit and main is not None:
+            main.cancel()
+        server.should_exit = True
+
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, ask)
+
+
 async def _until_asked(app: App, server: uvicorn.Server, listener: socket.socket) -> None:
     """Answer and keep time until a signal ends the one, or a defect the other."""
+    _end_on_signals(server)
     answering = asyncio.create_task(server.serve(sockets=[listener]), name="horae:answer")
     keeping_time = asyncio.create_task(app.run(), name="horae:run")
     await asyncio.wait({answering, keeping_time}, return_when=asyncio.FIRST_COMPLETED)

@@ -8,6 +8,8 @@ import msgspec
 from litestar import Request, Response, get
 
 from horae.app import App, Readiness
+from horae.face.service.caller import Caller
+from horae.face.service.metrics import MEDIA_TYPE
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -27,6 +29,12 @@ async def readyz(app: App) -> Response[Readiness]:
     """503 when the store is away, the clock is off the database's, or the node has lost its lease."""
     readiness = await app.readiness()
     return Response(readiness, status_code=200 if readiness.status == "ready" else 503)
+
+
+@get("/metrics", summary="What was counted and measured", tags=["system"], media_type=MEDIA_TYPE)
+async def metrics_page(app: App, caller: Caller, request: Request[Any, Any, Any]) -> Response[bytes]:  # noqa: ARG001 - whoever asks must be known
+    """For Prometheus; no label names a schedule, a run or a user."""
+    return Response(await request.app.state.metrics.page(app), media_type=MEDIA_TYPE)
 
 
 @get("/openapi.json", include_in_schema=False, sync_to_thread=False)

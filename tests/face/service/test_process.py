@@ -1,0 +1,181 @@
+"""The service as a process: it starts, refuses to, is asked to end, is killed, and loses nothing."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.face.service.conftest import ROOT, Server, Start
+from tests.face.service.test_schedules import create, ended_runs, wait_for
+
+
+def refused(*arguments: str, **settings: str) -> str:
+    """What a service says that does not start."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("HORAE_")}
+    ran = subprocess.run(
+        [sys.executable, "-m", "horae", "serve", *arguments], capture_output=True, text=True, timeout=60,
+        env=environment | {"PYTHONPATH": str(ROOT), "COLUMNS": "200"} | settings, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 2, ran.stderr
+    assert "Traceback" not in ran.stderr
+    return ran.stderr
+
+
+@pytest.mark.contract("CRON-18")
+def test_without_authentication_it_listens_on_this_machine_only(tmp_path: Path):
+    database = f"sqlite:///{tmp_path}/horae.db"
+    said = refused("--host", "0.0.0.0", "--port", "0", "--database", database)  # noqa: S104 - that is what is refused
+    assert "HORAE_HOST" in said
+    assert "loopback" in said
+
+
+@pytest.mark.contract("CRON-18")
+def test_without_authentication_it_says_so_and_everybody_is_local(service: Server):
+    assert "without authentication it serves this machine only, as the user local" in service.log
+    assert create(service)["owner"] == "local"
+
+
+@pytest.mark.contract("CRON-15", "CRON-19")
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("HORAE_LOOKAHEAD_MS", "3600001"),
+        ("HORAE_TICK_MS", "-1"),
+        ("HORAE_PORT", "many"),
+        ("HORAE_BODY_LIMIT", "0"),
+    ],
+)
+def test_a_setting_that_cannot_be_keeps_it_from_starting(tmp_path: Path, setting: str, value: str):
+    said = refused("--database", f"sqlite:///{tmp_path}/horae.db", **{setting: value})
+    assert setting in said
+
+
+def test_what_cannot_be_listened_on_imported_or_opened_is_said(tmp_path: Path):
+    database = f"sqlite:///{tmp_path}/horae.db"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        said = refused("--port", str(taken.getsockname()[1]), "--database", database)
+    assert "cannot be listened on" in said
+    assert "cannot be imported" in refused("--port", "0", "--database", database, "--app", "no.such.module")
+    assert "has no App called app" in refused("--port", "0", "--database", database, "--app", "json")
+    assert "HORAE_COMMANDS" in refused(
+        "--port", "0", "--database", database, HORAE_COMMANDS=str(tmp_path / "none.json")
+    )
+    assert "hint" in refused("--port", "0", "--database", "mysql://x")
+
+
+def test_asked_to_end_it_waits_for_what_runs_and_records_it(start: Start):
+    server = start()
+    created = create(server, action="nap", trigger=True)
+    wait_for(lambda: server.get(f"/schedules/{created['id']}")["info"]["running"])
+    assert server.end(signal.SIGTERM) == 0
+    assert "Traceback" not in server.log
+    again = start()
+    (run,) = ended_runs(again, created["id"])
+    assert (run["status"], run["result"], run["attempt"]) == ("succeeded", "rested", 1)
+
+
+def accounted(server: Server, schedule_id: str) -> list[str]:
+    """Every second of a schedule that runs every second: once, whatever became of it."""
+    runs = server.get(f"/schedules/{schedule_id}/runs", params={"limit": 1000})["items"]
+    found = [run["nominal"] for run in runs if run["origin"] == "automatic"]
+    for each in server.get(f"/schedules/{schedule_id}/passed", params={"limit": 1000})["items"]:
+        moment, last = (datetime.fromisoformat(each[end]) for end in ("first", "last"))
+        while moment <= last:
+            found.append(moment.strftime("%Y-%m-%dT%H:%M:%SZ"))
+            moment += timedelta(seconds=1)
+    return sorted(found)
+
+
+def how_many(server: Server, schedule_id: str) -> int:
+    return len(server.get(f"/schedules/{schedule_id}/runs", params={"limit": 1000})["items"])
+
+
+@pytest.mark.contract("CRON-06")
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_killed_again_and_again_it_loses_and_repeats_nothing(
+    start: Start, kind: str, request: pytest.FixtureRequest, tmp_path: Path
+):
+    database = request.getfixturevalue("postgres") if kind == "postgres" else f"sqlite:///{tmp_path}/horae.db"
+    settings = {"HORAE_LEASE_MS": "1000", "HORAE_HOUSEKEEPING_MS": "200"}
+    server = start(database, **settings)
+    created = create(server, spec="* * * * * *", policies={"overlap": "allow_all"})
+
+    def has_gone_on(server: Server, before: int) -> bool:
+        return how_many(server, created["id"]) > before + 1
+
+    for _ in range(3):
+        wait_for(partial(has_gone_on, server, how_many(server, created["id"])))
+        server.end(signal.SIGKILL)
+        server = start(database, **settings)
+    server.ask("POST", f"/schedules/{created['id']}/pause")
+    wait_for(lambda: not server.get(f"/schedules/{created['id']}")["info"]["running"])
+    found = accounted(server, created["id"])
+    first = datetime.fromisoformat(found[0])
+    assert found == [(first + timedelta(seconds=n)).strftime("%Y-%m-%dT%H:%M:%SZ") for n in range(len(found))]
+    info = server.get(f"/schedules/{created['id']}")["info"]
+    assert info["started"] + info["missed"] + info["skipped"] + info["dropped"] == len(found)
+    server.end()
+
+
+@pytest.mark.contract("SCHD-21")
+def test_a_request_that_was_answered_survives_a_kill_right_after(start: Start, tmp_path: Path):
+    database = f"sqlite:///{tmp_path}/horae.db"
+    for number in range(3):
+        server = start(database)
+        created = create(server, id=f"kept-{number}", spec="0 9 * * *")
+        server.end(signal.SIGKILL)
+        server = start(database)
+        assert server.get(f"/schedules/{created['id']}")["token"] == 1
+        server.end(signal.SIGKILL)
+
+
+def test_it_is_ready_when_it_can_work_and_says_what_is_wrong_when_not(start: Start, fragile_server: Any):
+    server = start(fragile_server.address, HORAE_LEASE_MS="2000", HORAE_HOUSEKEEPING_MS="300")
+    assert server.client.get("/healthz").json() == {"status": "ok"}
+    ready = server.client.get("/readyz")
+    assert (ready.status_code, ready.json()["status"]) == (200, "ready")
+    assert abs(ready.json()["clock_off_ms"]) < 1000
+    fragile_server.stop()
+    away = wait_for(lambda: (answer := server.client.get("/readyz")).status_code == 503 and answer)
+    assert "does not answer" in away.json()["status"]
+    assert server.client.get("/healthz").status_code == 200
+    refused = server.ask("GET", "/schedules")
+    assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
+    assert refused.headers["Retry-After"]
+    fragile_server.start()
+    wait_for(lambda: server.client.get("/readyz").status_code == 200)
+    created = create(server, trigger=True)
+    wait_for(lambda: ended_runs(server, created["id"]))
+    assert server.end() == 0
+
+
+def test_two_services_share_one_database(start: Start, postgres: str):
+    one, two = start(postgres), start(postgres)
+    created = create(one, spec="* * * * * *")
+    assert two.get(f"/schedules/{created['id']}")["id"] == created["id"]
+    assert len(two.get("/nodes")["items"]) == 2
+    two.ask("POST", f"/schedules/{created['id']}/pause", {"note": "by the other"})
+    assert one.get(f"/schedules/{created['id']}")["note"] == "by the other"
+    run_id = two.ask("POST", f"/schedules/{created['id']}/trigger", {}).json()["run_id"]
+    wait_for(lambda: one.get(f"/runs/{run_id}")["ended_at"])
+    for server in (one, two):
+        assert server.end() == 0
+
+
+def test_asked_twice_it_waits_for_nothing(start: Start, tmp_path: Path):
+    server = start()
+    created = create(server, action="slow", trigger=True)
+    wait_for(lambda: server.get(f"/schedules/{created['id']}")["info"]["running"])
+    server.process.send_signal(signal.SIGTERM)
+    wait_for(lambda: "waits for what is running" in server.log)
+    assert server.end(signal.SIGINT) == 0
+    assert "Traceback" not in server.log
+    again = start()
+    wait_for(lambda: again.get(f"/schedules/{created['id']}/runs")["items"][0]["attempt"] == 2)
