@@ -505,7 +505,7 @@ def test_both_dialects_have_the_same_queries():
         for folder in ("sqlite", "postgres")
     }
     # PostgreSQL has leases, notifications and a clock of its own; a file has locks of the operating system.
-    extra = {"renew.sql", "notify.sql", "time.sql", "lock_node.sql"}
+    extra = {"renew.sql", "notify.sql", "time.sql", "lock_node.sql", "durability.sql"}
     assert names["postgres"] - extra == names["sqlite"]
     port = (resources.files("horae.store") / "port.py").read_text("utf-8")
     used = set(re.findall(r'"([a-z_]+)"', port))

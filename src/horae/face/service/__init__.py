@@ -16,6 +16,7 @@ from horae.config import Config
 from horae.errors import HoraeError, LimitExceededError
 from horae.face.registrar.routes import registrar_router
 from horae.face.service.auth import Authenticator
+from horae.face.service.body import JsonRequest, check_address
 from horae.face.service.caller import Caller
 from horae.face.service.metrics import Metrics
 from horae.face.service.openapi import document_of
@@ -84,6 +85,8 @@ def make_service(app: App, config: Config, metrics: Metrics | None = None) -> Se
             HTTPException: on_http_error,
             Exception: on_defect,
         },
+        before_request=check_address,
+        request_class=JsonRequest,
         request_max_body_size=config.body_limit,
         logging_config=None,
         openapi_config=None,  # its pages load scripts from elsewhere; the document is made when it is asked for

@@ -1,32 +1,52 @@
-"""The OpenAPI document: what the routes say of themselves, with what every route has in common."""
+"""The OpenAPI document: what the routes say of themselves, with what they have in common.
+
+Schemas come from the types, descriptions of fields from the sentences under them, so that there is one place to change.
+"""
 
 from __future__ import annotations
 
+import ast
+import inspect
+import re
+import textwrap
 from collections.abc import Iterator
+from http import HTTPStatus
+from types import ModuleType
 from typing import Any
 
 import msgspec
 from litestar import Litestar
 from litestar.di import Provide
+from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.config import OpenAPIConfig
-from litestar.types import ControllerRouterHandler
+from litestar.types import ControllerRouterHandler, Method
+from litestar.types.internal_types import PathParameterDefinition
 
+from horae.app import Readiness
+from horae.app.by_hand import BackfillPreview
+from horae.app.draft import LONGEST_ID
+from horae.face.registrar import shown
+from horae.face.registrar.request import PauseInput, ScheduleInput
+from horae.face.service import requests, views, why
+from horae.face.service.body import LARGEST_INTEGER
+from horae.face.service.examples import ANSWERS, REQUESTS
 from horae.face.service.problems import MEDIA_TYPE, Problem
 from horae.model import Policies
+from horae.policy.check import LONGEST as LONGEST_SPAN
 from horae.spec import SpecDocument
 
+Json = dict[str, Any]
 OPEN = {"/healthz", "/readyz"}
 """Routes that anybody may ask."""
 REPORTS = ("/started", "/heartbeat", "/succeeded", "/failed")
 """Routes that take a run's own token."""
+REFERENCE = "#/components/schemas/"
 
-_SPEC = {
-    "oneOf": [{"$ref": "#/components/schemas/SpecDocument"}, {"type": "string", "examples": ["0 9 * * 1-5"]}]
-}
-_POLICIES = {"$ref": "#/components/schemas/Policies"}
-_SHAPES: dict[str, dict[str, Any]] = {
-    "CreateSchedule": {"spec": _SPEC, "policies": _POLICIES},
-    "ReplaceSchedule": {"spec": _SPEC, "policies": _POLICIES},
+_SPEC = {"oneOf": [{"$ref": f"{REFERENCE}SpecDocument"}, {"type": "string", "examples": ["0 9 * * 1-5"]}]}
+_POLICIES = {"$ref": f"{REFERENCE}Policies"}
+_SHAPES: dict[str, Json] = {
+    "CreateSchedule": {"spec": _SPEC},
+    "ReplaceSchedule": {"spec": _SPEC},
     "MergeSchedule": {"spec": _SPEC},
     "PreviewChange": {"spec": _SPEC},
     "PreviewSpec": {"spec": _SPEC},
@@ -36,69 +56,298 @@ _SHAPES: dict[str, dict[str, Any]] = {
 }
 """Fields that are read or written by what understands them, and so are plain objects to the routes."""
 
-EXAMPLES: dict[str, Any] = {
-    "CreateSchedule": {
-        "id": "nightly-report", "spec": {"crons": ["30 2 * * *"], "timezone": "Europe/Berlin", "gap": "shift"},
-        "action": {"name": "report", "input": {"format": "pdf"}}, "policies": {"overlap": "buffer_one"},
-        "tags": ["reports"],
-    },
-    "CreateSchedules": {"schedules": [{"id": "every-minute", "spec": "* * * * *", "action": "ping"}]},
-    "ReplaceSchedule": {"spec": "0 3 * * *", "action": "report", "token": 1},
-    "MergeSchedule": {"policies": {"overlap": "allow_all"}},
-    "PatchSchedule": {"trigger": {"note": "asked for by phone"}, "pause": "until it is repaired"},
-    "TriggerBody": {"input": {"format": "csv"}, "note": "asked for by phone"},
-    "StartBackfill": {"start": "2026-11-01T00:00:00Z", "end": "2026-11-07T23:59:59Z", "dry_run": True},
-    "PauseSchedule": {"note": "the printer is broken", "until": "2026-12-01T08:00:00+01:00"},
-    "SharedCalendar": {"dates": ["2026-12-25", "2026-12-26"]},
-    "PreviewChange": {"spec": "0 4 * * *", "days": 7},
-    "PreviewSpec": {"spec": {"intervals": [{"every": "90m"}]}, "limit": 5},
-    "ManyByFilter": {"filter": {"tag": "reports"}, "note": "the printer is broken"},
+_LEAST: dict[str, dict[str, int]] = {
+    "Policies": {"max_concurrent": 1, "max_pending": 1, "backfill_limit": 0, "start_attempts": 1, "keep_finished": 1},
+    "RetryPolicy": {"attempts": 1, "first_delay": 0, "longest_delay": 0, "factor": 1},
+    "CatchUpPolicy": {"window": 0, "grace": 0, "spread": 0},
+    "Timeouts": {"start": 1, "run": 1, "heartbeat": 1, "cancel": 0},
+    "Retention": {"age": 1, "count": 0},
 }  # fmt: skip
+"""What :mod:`horae.policy.check` refuses."""
+
+_IN_PATHS = {
+    "schedule_id": "The id of a schedule, percent-encoded: a slash in it is %2F.",
+    "run_id": "The id of a run.",
+    "backfill_id": "The id of a backfill, percent-encoded.",
+    "name": "The name of a shared calendar, percent-encoded.",
+}
+_PROBLEMS = {
+    "400": "The request cannot be read: malformed JSON, or a value of a wrong type (`invalid_request`).",
+    "401": "Who asks is not known (`authentication`).",
+    "403": "Who asks may not do this (`permission_denied`).",
+    "404": "There is no such thing, or it is somebody else's.",
+    "409": "It conflicts with what is there.",
+    "412": "The header If-Match names another state than the present one (`conflict_token_mismatch`).",
+    "413": "The body is too long (`limit_exceeded`).",
+    "415": "The body is no JSON, or does not say that it is (`unsupported_media_type`).",
+    "422": "The request can be read, and what it asks for cannot be.",
+    "429": "Too many requests of one user (`limit_exceeded`); the header Retry-After says when to come again.",
+    "503": "The store is away (`store_unavailable`); the header Retry-After says when to come again.",
+}
+_CONFLICTS = {
+    "createSchedule", "createSchedules", "replaceSchedule", "mergeSchedule", "patchSchedule", "deleteCalendar",
+    "reportStarted", "reportHeartbeat", "reportSucceeded", "reportFailed",
+}  # fmt: skip
+_ETAG = {"ETag": {"description": "The token of the schedule, for If-Match.", "schema": {"type": "string"}}}
+_LOCATION = {"Location": {"description": "Where the schedule is.", "schema": {"type": "string"}}}
+_WITH_ETAG = {"ScheduleView", "DescribedSchedule"}
+_MORE_ANSWERS: dict[str, dict[str, tuple[str, str]]] = {
+    "createSchedule": {"200": ("ScheduleView", "This very request was carried out before; nothing was created.")},
+    "startBackfill": {
+        "202": ("BackfillView", "The backfill has begun."),
+        "200": ("BackfillPreview", "What it would do, with `dry_run`."),
+    },
+    "readiness": {"503": ("Readiness", "It cannot work; `status` says why.")},
+}  # fmt: skip
+"""Answers that one route gives besides the one that its handler names."""
 
 
 def document_of(
     routes: list[ControllerRouterHandler], dependencies: dict[str, Provide], version: str
 ) -> bytes:
     """The whole document, as JSON."""
-    about = "Durable schedules: when, what, and why not."
-    config = OpenAPIConfig(title="Horae", version=version, description=about, use_handler_docstrings=True)
+    config = OpenAPIConfig(
+        title="Horae", version=version, description="Durable schedules: when, what, and why not.",
+        use_handler_docstrings=True, operation_id_creator=_operation_id,
+    )  # fmt: skip
     described = Litestar(
         route_handlers=routes, dependencies=dependencies, openapi_config=config, logging_config=None
     )
-    document: dict[str, Any] = described.openapi_schema.to_schema()
-    components = document.setdefault("components", {})
-    schemas = components.setdefault("schemas", {})
-    _, own = msgspec.json.schema_components(
-        [SpecDocument, Policies, Problem], ref_template="#/components/schemas/{name}"
+    text = msgspec.json.encode(described.openapi_schema.to_schema()).decode()
+    document: Json = msgspec.json.decode(
+        re.sub(r"\bPage_(?:[a-z_]+\.)*(\w+?)(?:View)?_(?=\")", _page_name, text)
     )
-    schemas |= own
-    for name, fields in _SHAPES.items():
-        schemas[name]["properties"] |= fields
-    for name, example in EXAMPLES.items():
-        schemas[name]["examples"] = [example]
+    components = document.setdefault("components", {})
+    components["schemas"] = _schemas(components.get("schemas", {}))
     components["securitySchemes"] = {
         "token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
         "run": {"type": "http", "scheme": "bearer", "description": "The run's own token."},
     }
-    for path, operation in _operations(document):
-        _complete(path, operation)
+    for path, operation in operations_of(document):
+        _complete(path, operation, components["schemas"])
+    _link(document)
     return msgspec.json.encode(document)
 
 
-def _operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def operations_of(document: Json) -> Iterator[tuple[str, Json]]:
+    """Every operation of a document, with its path."""
     for path, item in document["paths"].items():
         for method, operation in item.items():
             if method in {"get", "post", "put", "patch", "delete"}:
                 yield path, operation
 
 
-def _complete(path: str, operation: dict[str, Any]) -> None:
+def _operation_id(handler: HTTPRouteHandler, _: Method, __: list[str | PathParameterDefinition]) -> str:
+    """For routes that name themselves none: those of the registrar."""
+    return f"registrar{handler.handler_name.title().replace('_', '')}"
+
+
+def _page_name(found: re.Match[str]) -> str:
+    return "NamePage" if found[1] == "str" else f"{found[1]}Page"
+
+
+def _schemas(named: Json) -> Json:
+    """The schemas of all types; what the types alone cannot say is added."""
+    types = [each for module in (requests, views, why, shown) for each in _structs(module)]
+    types += [Readiness, BackfillPreview, Problem, Policies, SpecDocument, ScheduleInput, PauseInput]
+    _, own = msgspec.json.schema_components(types, ref_template=f"{REFERENCE}{{name}}")
+    schemas: Json = named | {name: schema for name, schema in own.items() if name not in {"Body", "View"}}
+    for name, described in _described(types).items():
+        for field, sentence in described.items():
+            schemas[name]["properties"][field]["description"] = sentence
+    for name, fields in _SHAPES.items():
+        schemas[name]["properties"] |= fields
+    for name, bounds in _LEAST.items():
+        for field, least in bounds.items():
+            schemas[name]["properties"][field]["minimum"] = least
+    for field in ("first_delay", "longest_delay"):
+        schemas["RetryPolicy"]["properties"][field]["maximum"] = LONGEST_SPAN
+    for name, example in (REQUESTS | ANSWERS).items():
+        schemas[name]["examples"] = [example]
+    return {name: _bounded(schema) for name, schema in schemas.items()}
+
+
+def _structs(module: ModuleType) -> Iterator[type[msgspec.Struct]]:
+    """The types that a module defines, but for those that stand for many."""
+    for each in vars(module).values():
+        if inspect.isclass(each) and issubclass(each, msgspec.Struct) and each.__module__ == module.__name__:
+            if not getattr(each, "__parameters__", ()):
+                yield each
+
+
+def _described(types: list[type[msgspec.Struct]]) -> dict[str, dict[str, str]]:
+    """The sentences under the fields of types, and of the types that they are made of."""
+    found: dict[str, dict[str, str]] = {}
+    waiting = list(types)
+    while waiting:
+        kind = waiting.pop()
+        if kind.__name__ in found:
+            continue
+        found[kind.__name__] = sentences = {}
+        for base in reversed([each for each in kind.__mro__ if each.__module__.startswith("horae.")]):
+            sentences |= _sentences(base)
+        for field in msgspec.structs.fields(kind):
+            waiting += [each for each in _inside(field.type) if each.__module__.startswith("horae.")]
+    return {name: sentences for name, sentences in found.items() if sentences}
+
+
+def _inside(kind: Any) -> Iterator[type[msgspec.Struct]]:  # noqa: ANN401 - a type, or what stands for several
+    if inspect.isclass(kind) and issubclass(kind, msgspec.Struct):
+        yield kind
+    for each in getattr(kind, "__args__", ()):
+        yield from _inside(each)
+
+
+def _sentences(kind: type) -> dict[str, str]:
+    """The sentences right under the fields of one class."""
+    try:
+        (defined,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    except OSError:  # installed without its source
+        return {}
+    body = getattr(defined, "body", [])
+    return {
+        field.target.id: inspect.cleandoc(following.value.value).replace("``", "`")
+        for field, following in zip(body, body[1:], strict=False)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        and isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+        and isinstance(following.value.value, str)
+    }  # fmt: skip
+
+
+def _bounded(schema: Any) -> Any:  # noqa: ANN401 - JSON
+    """A schema whose integers are those that every reader of JSON understands alike, as they are checked."""
+    if isinstance(schema, list):
+        return [_bounded(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    bounded = {
+        name: value if name in {"examples", "default", "enum"} else _bounded(value) for name, value in schema.items()
+    }  # fmt: skip
+    if bounded.get("type") == "integer":
+        bounded = {"minimum": -LARGEST_INTEGER, "maximum": LARGEST_INTEGER} | bounded
+    if isinstance(bounded.get("description"), str):
+        bounded["description"] = bounded["description"].replace("``", "`")
+    return bounded
+
+
+def _complete(path: str, operation: Json, schemas: Json) -> None:
     """What holds for every route: a problem is answered as one, and who asks must be known."""
-    problem = {"schema": {"$ref": "#/components/schemas/Problem"}}
-    operation["responses"].pop("400", None)
-    operation["responses"]["default"] = {
-        "description": "A problem: its `code` stays what it is, its `hint` says what to do.",
-        "content": {MEDIA_TYPE: problem},
-    }
     if path not in OPEN:
         operation["security"] = [{"run": []}] if path.endswith(REPORTS) else [{"token": []}]
+    operation["parameters"] = [
+        _parameter(each) for each in operation.get("parameters", ()) if _is_asked(each)
+    ]
+    for status, answered in operation["responses"].items():
+        _describe(answered, status, schemas)
+    for status, (name, sentence) in _MORE_ANSWERS.get(operation["operationId"], {}).items():
+        operation["responses"][status] = _answer(name, sentence)
+    for status in _statuses(path, operation):
+        operation["responses"].setdefault(status, _problem(_PROBLEMS[status]))
+    operation["responses"]["default"] = _problem(
+        "A problem: its `code` stays what it is, its `hint` says what to do."
+    )
+    if "requestBody" in operation:
+        _name_body(operation["requestBody"]["content"]["application/json"])
+    operation["responses"] = dict(sorted(operation["responses"].items()))
+
+
+def _is_asked(parameter: Json) -> bool:
+    """A token is asked for by the security of a route."""
+    return parameter["name"] != "Authorization"
+
+
+def _parameter(parameter: Json) -> Json:
+    """A parameter without what says nothing; one that is left out is not null."""
+    schema = parameter["schema"]
+    if "oneOf" in schema:
+        (kind,) = [each for each in schema.pop("oneOf") if each != {"type": "null"}]
+        schema = kind | schema
+    schema.pop("description", None)
+    if parameter["in"] == "path":
+        parameter["description"] = _IN_PATHS[parameter["name"]]
+        schema |= {"minLength": 1}
+    if parameter["name"] == "owner":
+        schema |= {"minLength": 1, "maxLength": 200}
+    for bound in ("minimum", "maximum"):
+        if bound in schema:
+            schema[bound] = int(schema[bound])
+    said = ("name", "in", "description", "required", "example")
+    return {key: parameter[key] for key in said if key in parameter} | {"schema": _bounded(schema)}
+
+
+def _describe(answered: Json, status: str, schemas: Json) -> None:
+    """Say in our words what an answer is."""
+    if not answered.get("headers"):
+        answered.pop("headers", None)
+    for content in answered.get("content", {}).values():
+        name = content["schema"].get("$ref", "").removeprefix(REFERENCE)
+        if name:
+            answered |= _answer(name, schemas[name].get("description", HTTPStatus(int(status)).phrase))
+            break
+    if status == "201" and "headers" in answered:
+        answered["headers"] = answered["headers"] | _LOCATION
+    if status == "204":
+        answered["description"] = "It is done."
+
+
+def _answer(name: str, sentence: str) -> Json:
+    answer: Json = {
+        "description": sentence,
+        "content": {"application/json": {"schema": {"$ref": f"{REFERENCE}{name}"}}},
+    }
+    return answer | {"headers": _ETAG} if name in _WITH_ETAG else answer
+
+
+def _statuses(path: str, operation: Json) -> Iterator[str]:
+    """The problems that a route may have."""
+    name, parameters = operation["operationId"], operation["parameters"]
+    if path in OPEN:
+        return
+    yield from () if path.endswith(REPORTS) else ("401", "403", "429")
+    yield "503"
+    if parameters or "requestBody" in operation:
+        yield from ("400", "422")
+    if "requestBody" in operation:
+        yield from ("413", "415")
+    if any(each["in"] == "path" for each in parameters) and not path.endswith(REPORTS):
+        yield "404"
+    if name in _CONFLICTS:
+        yield "409"
+    if any(each["name"] == "If-Match" for each in parameters):
+        yield "412"
+
+
+def _problem(sentence: str) -> Json:
+    return {"description": sentence, "content": {MEDIA_TYPE: {"schema": {"$ref": f"{REFERENCE}Problem"}}}}
+
+
+def _name_body(content: Json) -> None:
+    """The registrar reads its bodies itself, and so names their shapes only by a title."""
+    schema = content["schema"]
+    for inner in schema.get("oneOf", ()):
+        if "$ref" in inner:
+            schema = content["schema"] = inner
+    name = schema["$ref"].removeprefix(REFERENCE) if "$ref" in schema else schema["title"]
+    content["schema"] = {"$ref": f"{REFERENCE}{name}"}
+    content["examples"] = {"example": {"value": REQUESTS[name]}}
+
+
+def _link(document: Json) -> None:
+    """Say which answers name the things that other operations take."""
+    made = {
+        "schedule_id": ("createSchedule", "201", "$response.body#/id"),
+        "run_id": ("triggerSchedule", "202", "$response.body#/run_id"),
+        "backfill_id": ("startBackfill", "202", "$response.body#/id"),
+        "name": ("putCalendar", "200", "$response.body#/name"),
+    }
+    by_name = {operation["operationId"]: operation for _, operation in operations_of(document)}
+    for path, operation in operations_of(document):
+        for parameter in operation["parameters"]:
+            if parameter["in"] != "path" or path.endswith(REPORTS):
+                continue
+            source, status, expression = made[parameter["name"]]
+            links = by_name[source]["responses"][status].setdefault("links", {})
+            links[operation["operationId"]] = {
+                "operationId": operation["operationId"],
+                "parameters": {parameter["name"]: expression},
+            }

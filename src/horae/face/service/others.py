@@ -26,7 +26,7 @@ from horae.face.service.views import (
 from horae.spec import SharedCalendar
 
 
-@post("/bulk/schedules", summary="Create many schedules", status_code=201)
+@post("/bulk/schedules", operation_id="createSchedules", summary="Create many schedules", status_code=201)
 async def create_many(
     app: App, caller: Caller, data: CreateSchedules, owner: Owner = None
 ) -> Page[CreatedView]:
@@ -41,21 +41,21 @@ async def create_many(
     )
 
 
-@post("/bulk/pause", summary="Pause many schedules", status_code=200)
+@post("/bulk/pause", operation_id="pauseSchedules", summary="Pause many schedules", status_code=200)
 async def pause_many(app: App, caller: Caller, data: ManyByFilter, owner: Owner = None) -> Changed:
     """All that the filter lets through, at once."""
     there = operations(app, caller, owner).schedules
     return Changed(changed=await there.pause_all(filter_of(data.filter), data.note))
 
 
-@post("/bulk/resume", summary="Resume many schedules", status_code=200)
+@post("/bulk/resume", operation_id="resumeSchedules", summary="Resume many schedules", status_code=200)
 async def resume_many(app: App, caller: Caller, data: ManyByFilter, owner: Owner = None) -> Changed:
     """All that the filter lets through, at once."""
     there = operations(app, caller, owner).schedules
     return Changed(changed=await there.resume_all(filter_of(data.filter), data.note))
 
 
-@get("/bulk/count", summary="Count schedules")
+@get("/bulk/count", operation_id="countSchedules", summary="Count schedules")
 async def count(
     app: App,
     caller: Caller,
@@ -72,7 +72,7 @@ async def count(
     return Count(count=await operations(app, caller, owner).schedules.count(filter_of(which)))
 
 
-@post("/preview", summary="What a spec means", status_code=200)
+@post("/preview", operation_id="previewSpec", summary="What a spec means", status_code=200)
 async def preview_spec(app: App, caller: Caller, data: PreviewSpec, owner: Owner = None) -> SpecPreview:
     """Its canonical form, a sentence, and its next times; nothing is stored."""
     spec, nominals = await operations(app, caller, owner).schedules.meaning(data.spec, data.limit)
@@ -84,7 +84,7 @@ async def preview_spec(app: App, caller: Caller, data: PreviewSpec, owner: Owner
     )  # fmt: skip
 
 
-@get("/calendars", summary="List shared calendars")
+@get("/calendars", operation_id="listCalendars", summary="List shared calendars")
 async def calendars(
     app: App, caller: Caller, owner: Owner = None, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[CalendarView]:
@@ -95,13 +95,13 @@ async def calendars(
     return Page(items=[calendar_view(each) for each in found], next=following)
 
 
-@get("/calendars/{name:str}", summary="A shared calendar")
+@get("/calendars/{name:str}", operation_id="getCalendar", summary="A shared calendar")
 async def show_calendar(app: App, caller: Caller, name: str, owner: Owner = None) -> CalendarView:
     """One's own, or else everybody's."""
     return calendar_view(await operations(app, caller, owner).calendars.get(named(name)))
 
 
-@put("/calendars/{name:str}", summary="Create or change a shared calendar")
+@put("/calendars/{name:str}", operation_id="putCalendar", summary="Create or change a shared calendar")
 async def put_calendar(
     app: App, caller: Caller, name: str, data: SharedCalendar, owner: Owner = None
 ) -> CalendarView:
@@ -110,19 +110,19 @@ async def put_calendar(
     return calendar_view(stored, changed)
 
 
-@delete("/calendars/{name:str}", summary="Remove a shared calendar", status_code=204)
+@delete("/calendars/{name:str}", operation_id="deleteCalendar", summary="Remove a shared calendar", status_code=204)
 async def delete_calendar(app: App, caller: Caller, name: str, owner: Owner = None) -> None:
     """Only one that no schedule excludes."""
     await operations(app, caller, owner).calendars.delete(named(name))
 
 
-@get("/nodes", summary="The processes that drive the database")
+@get("/nodes", operation_id="listNodes", summary="The processes that drive the database")
 async def nodes(app: App, caller: Caller) -> Page[NodeView]:  # noqa: ARG001 - whoever asks must be known
     """What each can run, and whether it lives."""
     return Page(items=[node_view(each) for each in await app.nodes()])
 
 
-@get("/actions", summary="What can be run")
+@get("/actions", operation_id="listActions", summary="What can be run")
 async def actions(app: App, caller: Caller) -> Page[str]:  # noqa: ARG001 - whoever asks must be known
     """The names of the actions that living nodes have announced."""
     announced = {action for node in await app.nodes() if node.alive for action in node.actions}

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import msgspec
 from litestar import Response
-from litestar.params import Parameter
+from litestar.params import HeaderParameter, QueryParameter
 
 from horae.app import App, BackfillRequest, Filter, Operations, Trigger
 from horae.errors import InvalidInputError
@@ -16,12 +16,12 @@ from horae.face.service.requests import BackfillBody, TriggerBody, Which
 from horae.face.service.views import ScheduleView
 
 Owner = Annotated[
-    str | None, Parameter(query="owner", description="Whose things: needs the scope service or admin.")
+    str | None, QueryParameter(name="owner", description="Whose things: needs the scope service or admin.")
 ]
-Limit = Annotated[int, Parameter(query="limit", ge=1, le=1000, description="How many at most.")]
-Cursor = Annotated[str | None, Parameter(query="cursor", description="The `next` of the page before.")]
+Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=1000, description="How many at most.")]
+Cursor = Annotated[str | None, QueryParameter(name="cursor", description="The `next` of the page before.")]
 IfMatch = Annotated[
-    str | None, Parameter(header="If-Match", description="The ETag that the schedule must still have.")
+    str | None, HeaderParameter(name="If-Match", description="The ETag that the schedule must still have.")
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from litestar import Router, get, post
-from litestar.params import Parameter
+from litestar.params import HeaderParameter
 
 from horae.app import App
 from horae.errors import ReportRefusedError
@@ -24,42 +24,42 @@ from horae.face.service.views import (
 from horae.model import Run
 
 RunToken = Annotated[
-    str | None, Parameter(header="Authorization", description="Bearer, and the run's own token.")
+    str | None, HeaderParameter(name="Authorization", description="Bearer, and the run's own token.")
 ]
 
 
-@get("/runs/{run_id:str}", summary="A run and its attempts")
+@get("/runs/{run_id:str}", operation_id="getRun", summary="A run and its attempts")
 async def show(app: App, caller: Caller, run_id: str, owner: Owner = None) -> RunWithAttempts:
     """What became of a slot or a trigger, and the attempts that were followed by another."""
     there = operations(app, caller, owner).runs
     return run_with_attempts(await there.get(named(run_id)), await there.attempts(named(run_id)))
 
 
-@post("/runs/{run_id:str}/cancel", summary="Ask a run to stop", status_code=200)
+@post("/runs/{run_id:str}/cancel", operation_id="cancelRun", summary="Ask a run to stop", status_code=200)
 async def cancel(app: App, caller: Caller, run_id: str, owner: Owner = None) -> RunView:
     """It gets the time that its schedule grants, and is then made to. One that waits never starts."""
     return run_view(await operations(app, caller, owner).runs.cancel(named(run_id)))
 
 
-@post("/runs/{run_id:str}/terminate", summary="Make a run stop", status_code=200)
+@post("/runs/{run_id:str}/terminate", operation_id="terminateRun", summary="Make a run stop", status_code=200)
 async def terminate(app: App, caller: Caller, run_id: str, owner: Owner = None) -> RunView:
     """At once. One that waits never starts."""
     return run_view(await operations(app, caller, owner).runs.terminate(named(run_id)))
 
 
-@post("/runs/{run_id:str}/started", summary="Report that the work has begun", status_code=200)
+@post("/runs/{run_id:str}/started", operation_id="reportStarted", summary="Report that the work has begun", status_code=200)
 async def started(app: App, run_id: str, authorization: RunToken = None) -> Reported:
     """For work that was accepted, with the run's own token."""
     return _reported(await app.runs.report(named(run_id), _token(run_id, authorization), "started"))
 
 
-@post("/runs/{run_id:str}/heartbeat", summary="Report that the work goes on", status_code=200)
+@post("/runs/{run_id:str}/heartbeat", operation_id="reportHeartbeat", summary="Report that the work goes on", status_code=200)
 async def heartbeat(app: App, run_id: str, authorization: RunToken = None) -> Reported:
     """A sign of life; the answer says whether the run was asked to stop."""
     return _reported(await app.runs.report(named(run_id), _token(run_id, authorization), "heartbeat"))
 
 
-@post("/runs/{run_id:str}/succeeded", summary="Report that the work has succeeded", status_code=200)
+@post("/runs/{run_id:str}/succeeded", operation_id="reportSucceeded", summary="Report that the work has succeeded", status_code=200)
 async def succeeded(
     app: App, run_id: str, data: SucceededBody | None = None, authorization: RunToken = None
 ) -> Reported:
@@ -69,7 +69,7 @@ async def succeeded(
     return _reported(await app.runs.report(named(run_id), token, "succeeded", result=result))
 
 
-@post("/runs/{run_id:str}/failed", summary="Report that the work has failed", status_code=200)
+@post("/runs/{run_id:str}/failed", operation_id="reportFailed", summary="Report that the work has failed", status_code=200)
 async def failed(
     app: App, run_id: str, data: FailedBody | None = None, authorization: RunToken = None
 ) -> Reported:
@@ -90,13 +90,13 @@ def _reported(run: Run) -> Reported:
     return Reported(status=run.status.value, stop=run.stop)
 
 
-@get("/backfills/{backfill_id:str}", summary="A backfill and how far it has come")
+@get("/backfills/{backfill_id:str}", operation_id="getBackfill", summary="A backfill and how far it has come")
 async def show_backfill(app: App, caller: Caller, backfill_id: str, owner: Owner = None) -> BackfillView:
     """`made` of `total` slots have become runs."""
     return backfill_view(await operations(app, caller, owner).backfills.get(named(backfill_id)))
 
 
-@post("/backfills/{backfill_id:str}/cancel", summary="Cancel a backfill", status_code=200)
+@post("/backfills/{backfill_id:str}/cancel", operation_id="cancelBackfill", summary="Cancel a backfill", status_code=200)
 async def cancel_backfill(app: App, caller: Caller, backfill_id: str, owner: Owner = None) -> BackfillView:
     """No more of its slots are made up; those that wait never start, those that run go on."""
     return backfill_view(await operations(app, caller, owner).backfills.cancel(named(backfill_id)))

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import msgspec
 from litestar import Response, Router, delete, get, patch, post, put
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from horae.app import App, Edit, NewSchedule
 from horae.errors import ConflictTokenMismatchError, InvalidInputError
@@ -66,9 +66,9 @@ from horae.face.service.views import (
 from horae.model import Policies, Schedule
 from horae.spec import Spec
 
-StateName = Annotated[str | None, Parameter(query="state", description="running, paused or completed.")]
+StateName = Annotated[str | None, QueryParameter(name="state", description="running, paused or completed.")]
 Search = Annotated[
-    str | None, Parameter(query="search", description="A search attribute and its value: customer:42.")
+    str | None, QueryParameter(name="search", description="A search attribute and its value: customer:42.")
 ]
 
 
@@ -85,7 +85,7 @@ def new_schedule(body: CreateSchedule, caller: Caller) -> NewSchedule:
     )  # fmt: skip
 
 
-@post("/", summary="Create a schedule", status_code=201)
+@post("/", operation_id="createSchedule", summary="Create a schedule", status_code=201)
 async def create(
     app: App, caller: Caller, data: CreateSchedule, owner: Owner = None
 ) -> Response[ScheduleView]:
@@ -98,7 +98,7 @@ async def create(
     return with_etag(view, 200 if repeated else 201, Location=f"/api/v1/schedules/{quote(view.id, safe='')}")
 
 
-@get("/", summary="List schedules")
+@get("/", operation_id="listSchedules", summary="List schedules")
 async def list_schedules(
     app: App,
     caller: Caller,
@@ -140,7 +140,7 @@ def which_of(
         raise InvalidInputError("state", f"is none of {known}: {state!r}") from None
 
 
-@get("/{schedule_id:str}", summary="Describe a schedule")
+@get("/{schedule_id:str}", operation_id="describeSchedule", summary="Describe a schedule")
 async def describe(
     app: App, caller: Caller, schedule_id: str, owner: Owner = None
 ) -> Response[DescribedSchedule]:
@@ -149,7 +149,7 @@ async def describe(
     return with_etag(description_view(found))
 
 
-@put("/{schedule_id:str}", summary="Replace a schedule")
+@put("/{schedule_id:str}", operation_id="replaceSchedule", summary="Replace a schedule")
 async def replace(
     app: App,
     caller: Caller,
@@ -168,7 +168,7 @@ async def replace(
     return await _edited(there.edit, named(schedule_id), lambda _: edit, data.token, if_match)
 
 
-@patch("/{schedule_id:str}", summary="Change a part of a schedule")
+@patch("/{schedule_id:str}", operation_id="mergeSchedule", summary="Change a part of a schedule")
 async def merge(
     app: App,
     caller: Caller,
@@ -237,7 +237,7 @@ def _merge(old: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
     return new
 
 
-@delete("/{schedule_id:str}", summary="Delete a schedule", status_code=204)
+@delete("/{schedule_id:str}", operation_id="deleteSchedule", summary="Delete a schedule", status_code=204)
 async def remove(
     app: App, caller: Caller, schedule_id: str, owner: Owner = None, if_match: IfMatch = None
 ) -> None:
@@ -248,7 +248,7 @@ async def remove(
         raise PreconditionFailedError(error) from None
 
 
-@post("/{schedule_id:str}/patch", summary="Trigger, backfill, pause or resume together", status_code=200)
+@post("/{schedule_id:str}/patch", operation_id="patchSchedule", summary="Trigger, backfill, pause or resume together", status_code=200)
 async def patch_together(
     app: App, caller: Caller, schedule_id: str, data: PatchSchedule, owner: Owner = None
 ) -> PatchedView:
@@ -263,7 +263,7 @@ async def patch_together(
     )  # fmt: skip
 
 
-@post("/{schedule_id:str}/trigger", summary="Start a run now", status_code=202)
+@post("/{schedule_id:str}/trigger", operation_id="triggerSchedule", summary="Start a run now", status_code=202)
 async def trigger(
     app: App, caller: Caller, schedule_id: str, data: TriggerBody | None = None, owner: Owner = None
 ) -> Triggered:
@@ -273,7 +273,7 @@ async def trigger(
     return Triggered(run_id=done.run_id or "")
 
 
-@post("/{schedule_id:str}/pause", summary="Pause a schedule", status_code=200)
+@post("/{schedule_id:str}/pause", operation_id="pauseSchedule", summary="Pause a schedule", status_code=200)
 async def pause(
     app: App, caller: Caller, schedule_id: str, data: PauseSchedule | None = None, owner: Owner = None
 ) -> Response[ScheduleView]:
@@ -283,7 +283,7 @@ async def pause(
     return with_etag(schedule_view(await there.pause(named(schedule_id), wanted.note, until=wanted.until)))
 
 
-@post("/{schedule_id:str}/resume", summary="Resume a schedule", status_code=200)
+@post("/{schedule_id:str}/resume", operation_id="resumeSchedule", summary="Resume a schedule", status_code=200)
 async def resume(
     app: App, caller: Caller, schedule_id: str, data: Note | None = None, owner: Owner = None
 ) -> Response[ScheduleView]:
@@ -292,7 +292,7 @@ async def resume(
     return with_etag(schedule_view(await there.resume(named(schedule_id), (data or Note()).note)))
 
 
-@post("/{schedule_id:str}/skip", summary="Skip the next slots", status_code=200)
+@post("/{schedule_id:str}/skip", operation_id="skipNext", summary="Skip the next slots", status_code=200)
 async def skip(
     app: App, caller: Caller, schedule_id: str, data: SkipNext | None = None, owner: Owner = None
 ) -> Response[ScheduleView]:
@@ -301,7 +301,7 @@ async def skip(
     return with_etag(schedule_view(await there.skip_next(named(schedule_id), (data or SkipNext()).number)))
 
 
-@post("/{schedule_id:str}/backfills", summary="Backfill a range", status_code=202)
+@post("/{schedule_id:str}/backfills", operation_id="startBackfill", summary="Backfill a range", status_code=202)
 async def start_backfill(
     app: App, caller: Caller, schedule_id: str, data: StartBackfill, owner: Owner = None
 ) -> Response[Any]:
@@ -314,7 +314,7 @@ async def start_backfill(
     return Response(backfill_view(done.backfills[0]), status_code=202)
 
 
-@get("/{schedule_id:str}/backfills", summary="List the backfills of a schedule")
+@get("/{schedule_id:str}/backfills", operation_id="listBackfills", summary="List the backfills of a schedule")
 async def backfills(
     app: App, caller: Caller, schedule_id: str, owner: Owner = None, limit: Limit = 20
 ) -> Page[BackfillView]:
@@ -325,7 +325,7 @@ async def backfills(
     return Page(items=[backfill_view(each) for each in found])
 
 
-@get("/{schedule_id:str}/times", summary="Matching times")
+@get("/{schedule_id:str}/times", operation_id="listTimes", summary="Matching times")
 async def times(
     app: App,
     caller: Caller,
@@ -344,7 +344,7 @@ async def times(
     return TimesView(items=times_of(spec, [(each.nominal, each.fire) for each in found]), ended=ended)
 
 
-@get("/{schedule_id:str}/runs", summary="List the runs of a schedule")
+@get("/{schedule_id:str}/runs", operation_id="listRuns", summary="List the runs of a schedule")
 async def runs(
     app: App,
     caller: Caller,
@@ -360,7 +360,7 @@ async def runs(
     return Page(items=[run_view(each) for each in found], next=next_of(found, limit))
 
 
-@get("/{schedule_id:str}/passed", summary="List the slots of a schedule that did not run")
+@get("/{schedule_id:str}/passed", operation_id="listPassed", summary="List the slots of a schedule that did not run")
 async def passed(
     app: App, caller: Caller, schedule_id: str, owner: Owner = None, limit: Limit = 20
 ) -> Page[PassedView]:
@@ -372,7 +372,7 @@ async def passed(
     return Page(items=[passed_view(each) for each in found])
 
 
-@get("/{schedule_id:str}/versions", summary="List what a schedule was before its edits")
+@get("/{schedule_id:str}/versions", operation_id="listVersions", summary="List what a schedule was before its edits")
 async def versions(
     app: App, caller: Caller, schedule_id: str, owner: Owner = None, limit: Limit = 20
 ) -> Page[VersionView]:

@@ -18,20 +18,20 @@ class Health(msgspec.Struct, frozen=True):
     status: str = "ok"
 
 
-@get("/healthz", summary="Whether the process lives", tags=["system"], sync_to_thread=False)
+@get("/healthz", operation_id="health", summary="Whether the process lives", tags=["system"], sync_to_thread=False)
 def healthz() -> Health:
     """Always, while it does."""
     return Health()
 
 
-@get("/readyz", summary="Whether the service can work", tags=["system"])
+@get("/readyz", operation_id="readiness", summary="Whether the service can work", tags=["system"])
 async def readyz(app: App) -> Response[Readiness]:
     """503 when the store is away, the clock is off the database's, or the node has lost its lease."""
     readiness = await app.readiness()
     return Response(readiness, status_code=200 if readiness.status == "ready" else 503)
 
 
-@get("/metrics", summary="What was counted and measured", tags=["system"], media_type=MEDIA_TYPE)
+@get("/metrics", operation_id="metrics", summary="What was counted and measured", tags=["system"], media_type=MEDIA_TYPE)
 async def metrics_page(app: App, caller: Caller, request: Request[Any, Any, Any]) -> Response[bytes]:  # noqa: ARG001 - whoever asks must be known
     """For Prometheus; no label names a schedule, a run or a user."""
     return Response(await request.app.state.metrics.page(app), media_type=MEDIA_TYPE)

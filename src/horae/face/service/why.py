@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated
 
 from litestar import Router, get, post
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from horae.app import App
 from horae.face.service.caller import Caller
@@ -94,19 +94,21 @@ class LoadView(View, frozen=True):
     truncated: bool
 
 
-@get("/schedules/{schedule_id:str}/explain", summary="Why did it, or did it not, run?")
+@get("/schedules/{schedule_id:str}/explain", operation_id="explainTime", summary="Why did it, or did it not, run?")
 async def explain(
     app: App,
     caller: Caller,
     schedule_id: str,
-    time: Annotated[str, Parameter(query="time", description="Without an offset: in the schedule's zone.")],
+    time: Annotated[
+        str, QueryParameter(name="time", description="Without an offset: in the schedule's zone.")
+    ],
     owner: Owner = None,
 ) -> ExplanationView:
     """For any time, past or future, as a sentence and as data."""
     return _explanation(await operations(app, caller, owner).why.explain(named(schedule_id), time))
 
 
-@post("/schedules/{schedule_id:str}/preview", summary="What a change would do", status_code=200)
+@post("/schedules/{schedule_id:str}/preview", operation_id="previewChange", summary="What a change would do", status_code=200)
 async def preview(
     app: App, caller: Caller, schedule_id: str, data: PreviewChange, owner: Owner = None
 ) -> PreviewView:
@@ -115,14 +117,14 @@ async def preview(
     return _preview(await there.preview(named(schedule_id), data.spec, days=data.days))
 
 
-@get("/load", summary="The load ahead, by the minute")
+@get("/load", operation_id="forecastLoad", summary="The load ahead, by the minute")
 async def load(
     app: App,
     caller: Caller,
     owner: Owner = None,
     minutes: int = 60,
     jitter: Annotated[
-        str | None, Parameter(query="jitter", description="Such as 30s: how it would flatten the peaks.")
+        str | None, QueryParameter(name="jitter", description="Such as 30s: how it would flatten the peaks.")
     ] = None,
 ) -> LoadView:
     """Over all schedules that the caller sees and that are not paused."""

@@ -1,0 +1,96 @@
+"""What arrives: bodies and addresses, read with suspicion before anything else looks at them.
+
+A body is JSON and says so: a page of another site can make a browser send texts and forms, but not that. Texts have no NUL, which no
+database of ours takes alike; integers are those that every reader of JSON understands alike; and nesting ends somewhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+from litestar import Request
+from litestar.exceptions import ClientException, HTTPException, InternalServerException
+from litestar.status_codes import HTTP_413_REQUEST_ENTITY_TOO_LARGE, HTTP_415_UNSUPPORTED_MEDIA_TYPE
+
+from horae.errors import InvalidInputError, LimitExceededError
+
+LARGEST_INTEGER = 2**53 - 1
+DEEPEST = 100
+"""How deep values lie within values at most."""
+
+
+class JsonRequest(Request[Any, Any, Any]):
+    """A request whose body, if it has one, is JSON that can be stored."""
+
+    async def body(self) -> bytes:
+        """The whole body, if it is not too long and its sender does not go away meanwhile."""
+        try:
+            return await super().body()
+        except InternalServerException:
+            raise ClientException("The connection ended within the body") from None
+        except HTTPException as error:
+            if error.status_code != HTTP_413_REQUEST_ENTITY_TOO_LARGE:
+                raise
+            most = self.route_handler.resolve_request_max_body_size() or 0
+            raise LimitExceededError("body_limit", most, "The body is too long, in bytes") from None
+
+    async def json(self) -> Any:  # noqa: ANN401 - JSON
+        """What the body says."""
+        media_type = self.content_type[0].lower()
+        if media_type != "application/json" and not (
+            media_type.startswith("application/") and media_type.endswith("+json")
+        ):
+            raise HTTPException(
+                "The body must be JSON, and the header Content-Type: application/json must say so",
+                status_code=HTTP_415_UNSUPPORTED_MEDIA_TYPE,
+            )
+        try:
+            value = msgspec.json.decode(await self.body())
+        except RecursionError:
+            raise ClientException(f"The body has values more than {DEEPEST} deep within each other") from None
+        except (msgspec.DecodeError, UnicodeError) as error:
+            raise ClientException(f"The body is no JSON: {error}") from None
+        check_value(value)
+        return value
+
+
+def check_value(value: object) -> None:
+    """Refuse texts, integers and nesting that could not be stored, or not read again alike by everybody."""
+    level: list[tuple[str, object]] = [("", value)]
+    for _ in range(DEEPEST + 1):
+        inner: list[tuple[str, object]] = []
+        for path, each in level:
+            if isinstance(each, dict):
+                for key, item in each.items():
+                    _check_text(path, key)
+                    inner.append((f"{path}.{key}" if path else key, item))
+            elif isinstance(each, list):
+                inner += [(f"{path}[{index}]", item) for index, item in enumerate(each)]
+            elif isinstance(each, str):
+                _check_text(path, each)
+            elif isinstance(each, int) and abs(each) > LARGEST_INTEGER:
+                raise InvalidInputError(
+                    path or "body", f"must be from -{LARGEST_INTEGER} to {LARGEST_INTEGER}"
+                )
+        if not inner:
+            return
+        level = inner
+    raise InvalidInputError("body", f"has values more than {DEEPEST} deep within each other")
+
+
+def _check_text(path: str, text: str) -> None:
+    if "\x00" in text:
+        raise InvalidInputError(path or "body", "has the character NUL, which no text has")
+
+
+async def check_address(request: Request[Any, Any, Any]) -> None:
+    """Refuse a path or a query that is no text once it is decoded."""
+    for name in ("raw_path", "query_string"):
+        part = "path" if name == "raw_path" else "query"
+        try:
+            text = unquote_to_bytes(request.scope[name]).decode()  # type: ignore[literal-required]
+        except UnicodeDecodeError:
+            raise InvalidInputError(part, "is no text: its bytes are no UTF-8") from None
+        _check_text(part, text)
