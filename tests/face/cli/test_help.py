@@ -13,7 +13,7 @@ import pytest
 from typer.main import get_command
 
 from horae.face.cli import cli
-from tests.face.cli.process import horae
+from tests.face.cli.process import Server, answered, horae
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "cli.md").read_text("utf-8")
 
@@ -62,20 +62,33 @@ def test_help_is_shown_where_something_is_missing():
     assert horae("schedulse").returncode == 2
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [("horae ", {"next", "schedules"}), ("horae schedules d", {"describe", "delete"}), ("horae schedules list --st", {"--state"})],
-)  # fmt: skip
-def test_shells_can_complete(words: str, expected: set[str]):
+def completed(words: str, **environment: str) -> set[str]:
+    """What a shell is offered for the last of some words."""
     ran = subprocess.run(
         [str(Path(sys.executable).parent / "horae")], capture_output=True, text=True, check=False, timeout=60,
         env={
             "PATH": "/usr/bin:/bin", "_HORAE_COMPLETE": "complete_bash", "COMP_WORDS": words,
-            "COMP_CWORD": str(len(words.split(" ")) - 1),
+            "COMP_CWORD": str(len(words.split(" ")) - 1), **environment,
         },
     )  # fmt: skip
-    assert expected <= set(ran.stdout.split())
+    assert ran.stderr == ""
+    return set(ran.stdout.split())
+
+
+def test_shells_complete_commands_and_options():
+    assert {"next", "schedules", "import"} <= completed("horae ")
+    assert {"describe", "delete"} <= completed("horae schedules d")
+    assert "--state" in completed("horae schedules list --st")
     assert "--show-completion" in horae("--help").stdout
+
+
+def test_shells_complete_the_ids_of_schedules(server: Server):
+    for name in ("alpha", "beta"):
+        answered("schedules", "create", name, "--every", "1h", "--action", "greet", "--url", server.url)
+    assert completed("horae schedules describe ", HORAE_URL=server.url) == {"alpha", "beta"}
+    assert completed(f"horae --url {server.url} explain a") == {"alpha"}
+    assert completed(f"horae schedules pause --url {server.url} b") == {"beta"}
+    assert completed("horae schedules describe ", HORAE_URL="http://127.0.0.1:1") == set()
 
 
 def test_what_needs_no_server_loads_none():

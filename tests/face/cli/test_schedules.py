@@ -75,8 +75,18 @@ def test_people_read_a_panel_with_local_times_and_utc(place: list[str], name: st
     assert "03:30:00Z" in ran.stdout
     assert "\x1b" not in ran.stdout
     listed = horae("schedules", "list", "--prefix", name, *place).stdout
-    assert listed.splitlines()[0].split() == ["id", "when", "state", "next", "time", "UTC", "action"]
-    assert "09:00:00 +05:30" in listed
+    assert listed.splitlines()[0].split() == [
+        "id",
+        "when",
+        "state",
+        "next",
+        "time,",
+        "and",
+        "in",
+        "UTC",
+        "action",
+    ]
+    assert "09:00:00 +05:30  2" in listed
     coloured = horae("schedules", "describe", name, *place, FORCE_COLOR="1", NO_COLOR="")
     assert "\x1b[" in coloured.stdout
     assert horae("schedules", "delete", name, *place).returncode == 2  # there is no terminal to ask on

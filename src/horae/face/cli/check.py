@@ -72,7 +72,7 @@ def _show(findings: list[Finding], *, as_json: bool) -> None:
     if as_json:
         print_json(findings)
         return
-    shown = table("", "what", "found", "what to do")
+    shown = table("", "what", "found~", "what to do~")
     for each in findings:
         add(shown, word(each.level), each.what, each.found, each.advice)
     console().print(shown)

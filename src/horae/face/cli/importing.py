@@ -22,7 +22,7 @@ from horae.face.cli.client import Client, connected
 from horae.face.cli.command import run_to_end
 from horae.face.cli.crontab import Crontab, Entry, Remark, is_system, read_crontab
 from horae.face.cli.files import contents
-from horae.face.cli.output import add, console, local, print_json, table, utc
+from horae.face.cli.output import add, beside, console, print_json, table
 from horae.face.cli.where import DatabaseOption, JsonOption, TokenOption, UrlOption, Where
 from horae.spec import Spec
 
@@ -201,10 +201,10 @@ def _report(read: Crontab, imported: list[Imported], commands: str | None, *, as
         return
     parts: list[RenderableType] = []
     if imported:
-        shown = table("line>", "schedule", "when", "next time", "UTC", "")
+        shown = table("line>", "schedule", "when~", "next time, and in UTC", "")
         for each in imported:
-            next_time = local(each.next_time, each.timezone) or "never"
-            add(shown, each.line, each.id, each.sentence, next_time, utc(each.next_time), each.outcome)
+            next_time = beside(each.next_time, each.timezone) if each.next_time else "never"
+            add(shown, each.line, each.id, each.sentence, next_time, each.outcome)
         parts += [shown, Text()]
     if read.left_out:
         parts += [_remarks("not carried over", read.left_out, "yellow"), Text()]
@@ -215,7 +215,7 @@ def _report(read: Crontab, imported: list[Imported], commands: str | None, *, as
 
 
 def _remarks(title: str, remarks: tuple[Remark, ...], colour: str) -> RenderableType:
-    shown = table("line>", title, "why")
+    shown = table("line>", f"{title}~", "why~")
     for each in remarks:
         add(shown, each.line, each.text, Text(each.reason, style=colour))
     return shown

@@ -26,7 +26,7 @@ async def nodes(session: Session) -> None:
 def _table(found: list[Json]) -> RenderableType:
     if not found:
         return Text("No nodes: nothing keeps time. Start one with horae serve.", style="yellow")
-    shown = table("node", "since (UTC)", "", "tzdata", "actions")
+    shown = table("node", "since (UTC)", "", "tzdata", "actions~")
     for each in found:
         alive = Text("lives", style="green") if each["alive"] else Text("is gone", style="red")
         add(shown, each["name"], utc(each["started_at"]), alive, each["tzdata"], ", ".join(each["actions"]))

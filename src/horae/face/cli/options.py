@@ -6,13 +6,17 @@ from typing import Annotated
 
 import typer
 
+from horae.face.cli.completing import schedule_ids
 from horae.model import CatchUp, Overlap
 
 WHEN = "When"
 WHAT = "What"
 HOW = "How"
 
-ScheduleId = Annotated[str, typer.Argument(metavar="ID", help="The schedule's id.", show_default=False)]
+ScheduleId = Annotated[
+    str,
+    typer.Argument(metavar="ID", help="The schedule's id.", show_default=False, autocompletion=schedule_ids),
+]
 RunId = Annotated[str, typer.Argument(metavar="RUN_ID", help="The run's id.", show_default=False)]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many to show at most.")]
 Note = Annotated[

@@ -18,8 +18,9 @@ from horae.face.table import offset_text
 from horae.spec import load_zone
 
 LONGEST_POINTED_AT = 200
-WIDTH = 120
+WIDTH = 160
 """How wide tables are where no terminal says it."""
+NARROW = 130
 
 COLOURS = {
     "succeeded": "green", "running": "cyan", "starting": "cyan", "pending": "cyan", "failed": "red",
@@ -43,10 +44,13 @@ def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON
 
 
 def table(*columns: str) -> Table:
-    """A table without lines; a column whose name ends with ``>`` stands to the right."""
+    """A table without lines. ``name>`` stands to the right; ``name~`` are sentences, which go over several lines."""
     made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
-        made.add_column(column.removesuffix(">"), justify="right" if column.endswith(">") else "left")
+        made.add_column(
+            column.rstrip(">~"), justify="right" if column.endswith(">") else "left",
+            no_wrap=not column.endswith("~"), overflow="fold",
+        )  # fmt: skip
     return made
 
 
@@ -104,6 +108,24 @@ def both(text: str | None, zone: str) -> Text:
     if text is None:
         return Text("")
     return Text.assemble(local(text, zone), "  ", utc(text))
+
+
+def is_narrow() -> bool:
+    """Whether a time in its zone and in UTC would leave no room beside them."""
+    return console().width < NARROW
+
+
+def beside(text: str | None, zone: str) -> Text:
+    """A time in its zone with UTC beside it, which a zone that is UTC needs not; below it, where there is no room."""
+    there = Text(local(text, zone))
+    if text is None or zone == "UTC":
+        return there
+    return Text("\n" if is_narrow() else "  ").join([there, utc(text)])
+
+
+def heading(name: str, zone: str) -> str:
+    """What stands above such times."""
+    return f"{name} ({zone})" if zone == "UTC" else f"{name} ({zone}), and in UTC"
 
 
 def report(error: HoraeError) -> None:

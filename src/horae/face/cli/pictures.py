@@ -11,7 +11,20 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from horae.face.cli.output import add, both, facts, instant, local, printable, table, utc, word
+from horae.face.cli.output import (
+    add,
+    beside,
+    both,
+    facts,
+    heading,
+    instant,
+    is_narrow,
+    local,
+    printable,
+    table,
+    utc,
+    word,
+)
 from horae.face.table import gap_text
 
 Json = dict[str, Any]
@@ -22,28 +35,25 @@ def schedule_table(items: Sequence[Json], *, more: bool) -> RenderableType:
     """Schedules, one a line, each with its next time in its own zone."""
     if not items:
         return Text("No schedules.", style="dim")
-    shown = table("id", "when", "state", "next time", "UTC", "action")
+    shown = table("id", "when~", "state", "next time, and in UTC", "action~")
     for each in items:
         state = word(each["state"])
         if each.get("attention"):
             state.append(" !", style="bold red")
         add(
-            shown, each["id"], each["sentence"], state, local(each["next_time"], each["timezone"]),
-            utc(each["next_time"]), each["action"]["name"],
+            shown, each["id"], each["sentence"], state, beside(each["next_time"], each["timezone"]),
+            each["action"]["name"],
         )  # fmt: skip
     return _with_more(shown, len(items), more=more)
 
 
 def schedule_panel(each: Json) -> RenderableType:
     """A schedule with everything that is known of it."""
-    zone, info = each["timezone"], each.get("info") or {}
+    zone, info = each["timezone"], each["info"]
     head = facts(
         ("when", f"{each['sentence']}."),
         ("state", _state(each, zone)),
-        (
-            "attention",
-            Text(printable(each["attention"]), style="bold red") if each.get("attention") else None,
-        ),
+        ("attention", Text(printable(each["attention"]), style="bold red") if each["attention"] else None),
         ("action", _action(each["action"])),
         ("policies", _short(_unusual(each["policies"]))),
         ("owner", each["owner"]),
@@ -54,32 +64,20 @@ def schedule_panel(each: Json) -> RenderableType:
         ("token", each["token"]),
         ("created", both(each["created_at"], zone)),
         ("updated", both(each["updated_at"], zone)),
+        ("so far", ", ".join(f"{info[name]} {name}" for name in ("started", "skipped", "missed", "dropped"))),
+        ("now", ", ".join(f"{info[name]} {name}" for name in ("running", "pending"))),
+        ("last result", _short(info["last_result"])),
+        ("last failure", info["last_failure"]),
     )
     parts: list[RenderableType] = [head]
-    if info:
-        parts += _info(info, zone)
-    return Panel(Group(*parts), title=Text(printable(each["id"]), style="bold"), title_align="left")
-
-
-def _info(info: Json, zone: str) -> list[RenderableType]:
-    counts = ", ".join(f"{info[name]} {name}" for name in ("started", "skipped", "missed", "dropped"))
-    now = ", ".join(f"{info[name]} {name}" for name in ("running", "pending"))
-    parts: list[RenderableType] = [
-        facts(
-            ("so far", counts),
-            ("now", now),
-            ("last result", _short(info.get("last_result"))),
-            ("last failure", info.get("last_failure")),
-        )
-    ]
-    if info.get("next_times"):
+    if info["next_times"]:
         times = table(f"next times ({zone})", "UTC")
         for time in info["next_times"]:
             add(times, local(time, zone), utc(time))
         parts += [Text(), times]
-    if info.get("recent_runs"):
+    if info["recent_runs"]:
         parts += [Text(), run_table(info["recent_runs"], zone, title="recent runs")]
-    return parts
+    return Panel(Group(*parts), title=Text(printable(each["id"]), style="bold"), title_align="left")
 
 
 def _state(each: Json, zone: str) -> Text:
@@ -107,19 +105,21 @@ def _unusual(policies: Json) -> Json:
     """The policies that are not as they are by default: the others say nothing about this schedule."""
     from horae.model import Policies  # noqa: PLC0415 - only here
 
-    usual = msgspec.to_builtins(msgspec.convert({}, Policies), builtin_types=())
-    every = {name: msgspec.to_builtins(getattr(Policies(), name)) for name in Policies.__struct_fields__}
-    return {name: value for name, value in policies.items() if value != (usual | every).get(name)}
+    usual = {
+        name: msgspec.json.decode(msgspec.json.encode(getattr(Policies(), name)))
+        for name in Policies.__struct_fields__
+    }
+    return {name: value for name, value in policies.items() if value != usual.get(name)}
 
 
 def run_table(items: Iterable[Json], zone: str, *, title: str | None = None) -> Table:
     """Runs, newest first: which slot, what became of it, and why."""
-    shown = table(f"{title or 'slot'} ({zone})", "UTC", "status", "took>", "why", "run id")
+    shown = table(heading(title or "slot", zone), "status", "took>", "why, and run id~")
+    between = "\n" if is_narrow() else "  "
     for run in items:
-        add(
-            shown, local(run["nominal"], zone), utc(run["nominal"]), word(run["status"]), _took(run),
-            _why(run), Text(run["id"], style="dim"),
-        )  # fmt: skip
+        why = Text(printable(_why(run)))
+        why.append(between if why else "").append(run["id"], style="dim")
+        add(shown, beside(run["nominal"], zone), word(run["status"]), _took(run), why)
     return shown
 
 
@@ -161,7 +161,7 @@ def run_panel(run: Json, zone: str) -> RenderableType:
     )
     parts: list[RenderableType] = [head]
     if run.get("attempts"):
-        attempts = table("attempt>", f"started ({zone})", "UTC", "ended as", "failure")
+        attempts = table("attempt>", f"started ({zone})", "UTC", "ended as", "failure~")
         for each in run["attempts"]:
             started = each["started_at"]
             add(
@@ -210,13 +210,28 @@ def upcoming_panel(answer: Json, zone: str) -> RenderableType:
 
 def backfill_table(items: Sequence[Json], zone: str) -> RenderableType:
     """Backfills and how far they are."""
-    shown = table("id", f"from ({zone})", "to", "status", "made>", "of>", "overlap")
+    shown = table("id", heading("range", zone), "status", "made>", "of>", "overlap")
     for each in items:
         add(
-            shown, each["id"], local(each["start"], zone), local(each["end"], zone), word(each["status"]),
-            each["made"], each["total"], each["overlap"],
+            shown, each["id"], _span(each["start"], each["end"], zone), word(each["status"]), each["made"],
+            each["total"], each["overlap"],
         )  # fmt: skip
     return shown
+
+
+def passed_table(items: Sequence[Json], zone: str) -> RenderableType:
+    """Consecutive times that did not run, for one reason."""
+    shown = table(heading("did not run", zone), "times>", "status", "why~")
+    for each in items:
+        add(
+            shown, _span(each["first"], each["last"], zone), each["count"], word(each["status"]), each["sentence"]
+        )  # fmt: skip
+    return shown
+
+
+def _span(first: str, last: str, zone: str) -> Text:
+    ends = [beside(first, zone)] if first == last else [beside(first, zone), beside(last, zone)]
+    return Text("\n").join(ends)
 
 
 def _with_end(shown: Table, any_times: bool, ended: str | None) -> RenderableType:  # noqa: FBT001

@@ -11,8 +11,7 @@ from horae.face.cli.client import path
 from horae.face.cli.command import Session, command
 from horae.face.cli.looking import zone_of
 from horae.face.cli.options import Limit, RunId, ScheduleId
-from horae.face.cli.output import add, local, table, utc, word
-from horae.face.cli.pictures import Json, run_panel, run_table
+from horae.face.cli.pictures import Json, passed_table, run_panel, run_table
 
 cli = typer.Typer(
     name="runs",
@@ -44,14 +43,7 @@ async def list_runs(session: Session, schedule_id: ScheduleId, limit: Limit = 20
 def _ledger(runs: list[Json], passed: list[Json], zone: str) -> RenderableType:
     parts: list[RenderableType] = [run_table(runs, zone) if runs else Text("No runs.", style="dim")]
     if passed:
-        shown = table(f"did not run: first ({zone})", "UTC", "last", "times>", "status", "why")
-        for each in passed:
-            first, last = each["first"], each["last"]
-            add(
-                shown, local(first, zone), utc(first), local(last, zone), each["count"], word(each["status"]),
-                each["sentence"],
-            )  # fmt: skip
-        parts += [Text(), shown]
+        parts += [Text(), passed_table(passed, zone)]
     return Group(*parts)
 
 

@@ -1,0 +1,79 @@
+"""On a terminal: colours, a question before something is lost, and a progress bar. A real pseudo-terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+
+import pytest
+
+from tests.conftest import wait_for
+from tests.face.cli.process import PLAIN, answered
+
+
+def on_terminal(*arguments: str, answer: str = "", columns: int = 80) -> tuple[int, str]:
+    """Run the command on a terminal of its own; its exit status, and what the terminal showed."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    environment = {key: value for key, value in PLAIN.items() if key not in {"NO_COLOR", "COLUMNS"}}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "horae", *arguments],
+        stdin=theirs, stdout=theirs, stderr=theirs, env=environment | {"TERM": "xterm-256color"},
+    )  # fmt: skip
+    os.close(theirs)
+    os.write(ours, answer.encode())
+    shown = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:  # the terminal is gone with the process
+            break
+        if not chunk:
+            break
+        shown += chunk
+    os.close(ours)
+    return process.wait(60), shown.decode()
+
+
+def test_colours_and_a_table_that_fits(place: list[str]):
+    answered(
+        "schedules", "create", "lit", "--cron", "0 9 * * *", "--tz", "Asia/Tokyo", "--action", "greet", *place
+    )
+    status, shown = on_terminal("schedules", "list", "--prefix", "lit", *place)
+    assert status == 0
+    assert "\x1b[36mrunning" in shown
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    assert all(len(line) <= 80 for line in plain.splitlines())
+    assert re.search(r"\d{4}-\d\d-\d\d 09:00:00 \+09:00", plain)
+    assert re.search(r"\d{4}-\d\d-\d\d 00:00:00Z", plain)
+
+
+def test_a_question_before_something_is_lost(place: list[str]):
+    answered("schedules", "create", "dear", "--every", "1h", "--action", "greet", *place)
+    status, shown = on_terminal("schedules", "delete", "dear", *place, answer="n\n")
+    assert status == 1
+    assert "Delete the schedule dear?" in shown
+    assert answered("schedules", "describe", "dear", *place)["id"] == "dear"
+    status, shown = on_terminal("schedules", "delete", "dear", *place, answer="y\n")
+    assert status == 0
+    assert "Deleted dear." in shown
+
+
+@pytest.mark.contract("SCHD-19")
+def test_a_progress_bar_for_backfills(place: list[str]):
+    answered("schedules", "create", "many", "--cron", "* * * * *", "--paused", "--action", "greet", *place)
+    span = ["--from", "2026-01-01T00:00:00Z", "--to", "2026-01-01T02:00:00Z"]
+    status, shown = on_terminal(
+        "schedules", "backfill", "many", *span, "--overlap", "buffer_all", "--wait", *place, columns=160
+    )
+    assert status == 0
+    assert "backfill of many" in shown
+    assert re.search(r"\d+/121", shown)
+    assert "done" in shown
+    wait_for(lambda: answered("schedules", "describe", "many", *place)["info"]["started"] == 121)
