@@ -90,7 +90,7 @@ async def check_address(request: Request[Any, Any, Any]) -> None:
     for name in ("raw_path", "query_string"):
         part = "path" if name == "raw_path" else "query"
         try:
-            text = unquote_to_bytes(request.scope[name]).decode()  # type: ignore[literal-required]
+            text = unquote_to_bytes(request.scope[name]).decode()
         except UnicodeDecodeError:
             raise InvalidInputError(part, "is no text: its bytes are no UTF-8") from None
         _check_text(part, text)

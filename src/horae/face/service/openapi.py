@@ -11,6 +11,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from http import HTTPStatus
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -24,7 +25,6 @@ from litestar.types.internal_types import PathParameterDefinition
 
 from horae.app import Readiness
 from horae.app.by_hand import BackfillPreview
-from horae.app.draft import LONGEST_ID
 from horae.face.registrar import shown
 from horae.face.registrar.request import PauseInput, ScheduleInput
 from horae.face.service import requests, views, why
@@ -156,7 +156,9 @@ def _schemas(named: Json) -> Json:
         for field, sentence in described.items():
             schemas[name]["properties"][field]["description"] = sentence
     for name, fields in _SHAPES.items():
-        schemas[name]["properties"] |= fields
+        for field, shape in fields.items():
+            said = schemas[name]["properties"][field].get("description")
+            schemas[name]["properties"][field] = shape | ({"description": said} if said else {})
     for name, bounds in _LEAST.items():
         for field, least in bounds.items():
             schemas[name]["properties"][field]["minimum"] = least
@@ -170,9 +172,10 @@ def _schemas(named: Json) -> Json:
 def _structs(module: ModuleType) -> Iterator[type[msgspec.Struct]]:
     """The types that a module defines, but for those that stand for many."""
     for each in vars(module).values():
-        if inspect.isclass(each) and issubclass(each, msgspec.Struct) and each.__module__ == module.__name__:
-            if not getattr(each, "__parameters__", ()):
-                yield each
+        if not inspect.isclass(each) or not issubclass(each, msgspec.Struct):
+            continue
+        if each.__module__ == module.__name__ and not getattr(each, "__parameters__", ()):
+            yield each
 
 
 def _described(types: list[type[msgspec.Struct]]) -> dict[str, dict[str, str]]:
@@ -183,7 +186,8 @@ def _described(types: list[type[msgspec.Struct]]) -> dict[str, dict[str, str]]:
         kind = waiting.pop()
         if kind.__name__ in found:
             continue
-        found[kind.__name__] = sentences = {}
+        sentences: dict[str, str] = {}
+        found[kind.__name__] = sentences
         for base in reversed([each for each in kind.__mro__ if each.__module__.startswith("horae.")]):
             sentences |= _sentences(base)
         for field in msgspec.structs.fields(kind):
@@ -207,7 +211,7 @@ def _sentences(kind: type) -> dict[str, str]:
     body = getattr(defined, "body", [])
     return {
         field.target.id: inspect.cleandoc(following.value.value).replace("``", "`")
-        for field, following in zip(body, body[1:], strict=False)
+        for field, following in pairwise(body)
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
         and isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
         and isinstance(following.value.value, str)
@@ -237,6 +241,7 @@ def _complete(path: str, operation: Json, schemas: Json) -> None:
     operation["parameters"] = [
         _parameter(each) for each in operation.get("parameters", ()) if _is_asked(each)
     ]
+    operation["responses"].pop("400", None)  # in the words of Litestar
     for status, answered in operation["responses"].items():
         _describe(answered, status, schemas)
     for status, (name, sentence) in _MORE_ANSWERS.get(operation["operationId"], {}).items():
@@ -253,7 +258,7 @@ def _complete(path: str, operation: Json, schemas: Json) -> None:
 
 def _is_asked(parameter: Json) -> bool:
     """A token is asked for by the security of a route."""
-    return parameter["name"] != "Authorization"
+    return bool(parameter["name"] != "Authorization")
 
 
 def _parameter(parameter: Json) -> Json:

@@ -9,7 +9,16 @@ from horae.errors import LimitExceededError
 from horae.face.service.caller import Caller
 from horae.face.service.requests import CreateSchedules, ManyByFilter, PreviewSpec
 from horae.face.service.routes import Cursor, Limit, Owner, filter_of, named, operations
-from horae.face.service.schedules import Search, StateName, new_schedule, which_of
+from horae.face.service.schedules import (
+    ActionName,
+    Attention,
+    Prefix,
+    Search,
+    StateName,
+    Tag,
+    new_schedule,
+    which_of,
+)
 from horae.face.service.views import (
     CalendarView,
     Changed,
@@ -61,10 +70,10 @@ async def count(
     caller: Caller,
     owner: Owner = None,
     state_name: StateName = None,
-    action: str | None = None,
-    tag: str | None = None,
-    prefix: str | None = None,
-    attention: bool | None = None,
+    action: ActionName = None,
+    tag: Tag = None,
+    prefix: Prefix = None,
+    attention: Attention = None,
     search: Search = None,
 ) -> Count:
     """Those that are so in every way that is named."""
@@ -110,7 +119,12 @@ async def put_calendar(
     return calendar_view(stored, changed)
 
 
-@delete("/calendars/{name:str}", operation_id="deleteCalendar", summary="Remove a shared calendar", status_code=204)
+@delete(
+    "/calendars/{name:str}",
+    operation_id="deleteCalendar",
+    summary="Remove a shared calendar",
+    status_code=204,
+)
 async def delete_calendar(app: App, caller: Caller, name: str, owner: Owner = None) -> None:
     """Only one that no schedule excludes."""
     await operations(app, caller, owner).calendars.delete(named(name))

@@ -19,6 +19,12 @@ Owner = Annotated[
     str | None, QueryParameter(name="owner", description="Whose things: needs the scope service or admin.")
 ]
 Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=1000, description="How many at most.")]
+Times = Annotated[
+    int,
+    QueryParameter(
+        name="limit", description="How many at most.", schema_extra={"minimum": 1, "maximum": 1000}
+    ),
+]
 Cursor = Annotated[str | None, QueryParameter(name="cursor", description="The `next` of the page before.")]
 IfMatch = Annotated[
     str | None, HeaderParameter(name="If-Match", description="The ETag that the schedule must still have.")

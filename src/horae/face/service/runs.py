@@ -47,19 +47,34 @@ async def terminate(app: App, caller: Caller, run_id: str, owner: Owner = None) 
     return run_view(await operations(app, caller, owner).runs.terminate(named(run_id)))
 
 
-@post("/runs/{run_id:str}/started", operation_id="reportStarted", summary="Report that the work has begun", status_code=200)
+@post(
+    "/runs/{run_id:str}/started",
+    operation_id="reportStarted",
+    summary="Report that the work has begun",
+    status_code=200,
+)
 async def started(app: App, run_id: str, authorization: RunToken = None) -> Reported:
     """For work that was accepted, with the run's own token."""
     return _reported(await app.runs.report(named(run_id), _token(run_id, authorization), "started"))
 
 
-@post("/runs/{run_id:str}/heartbeat", operation_id="reportHeartbeat", summary="Report that the work goes on", status_code=200)
+@post(
+    "/runs/{run_id:str}/heartbeat",
+    operation_id="reportHeartbeat",
+    summary="Report that the work goes on",
+    status_code=200,
+)
 async def heartbeat(app: App, run_id: str, authorization: RunToken = None) -> Reported:
     """A sign of life; the answer says whether the run was asked to stop."""
     return _reported(await app.runs.report(named(run_id), _token(run_id, authorization), "heartbeat"))
 
 
-@post("/runs/{run_id:str}/succeeded", operation_id="reportSucceeded", summary="Report that the work has succeeded", status_code=200)
+@post(
+    "/runs/{run_id:str}/succeeded",
+    operation_id="reportSucceeded",
+    summary="Report that the work has succeeded",
+    status_code=200,
+)
 async def succeeded(
     app: App, run_id: str, data: SucceededBody | None = None, authorization: RunToken = None
 ) -> Reported:
@@ -69,7 +84,12 @@ async def succeeded(
     return _reported(await app.runs.report(named(run_id), token, "succeeded", result=result))
 
 
-@post("/runs/{run_id:str}/failed", operation_id="reportFailed", summary="Report that the work has failed", status_code=200)
+@post(
+    "/runs/{run_id:str}/failed",
+    operation_id="reportFailed",
+    summary="Report that the work has failed",
+    status_code=200,
+)
 async def failed(
     app: App, run_id: str, data: FailedBody | None = None, authorization: RunToken = None
 ) -> Reported:
@@ -96,7 +116,12 @@ async def show_backfill(app: App, caller: Caller, backfill_id: str, owner: Owner
     return backfill_view(await operations(app, caller, owner).backfills.get(named(backfill_id)))
 
 
-@post("/backfills/{backfill_id:str}/cancel", operation_id="cancelBackfill", summary="Cancel a backfill", status_code=200)
+@post(
+    "/backfills/{backfill_id:str}/cancel",
+    operation_id="cancelBackfill",
+    summary="Cancel a backfill",
+    status_code=200,
+)
 async def cancel_backfill(app: App, caller: Caller, backfill_id: str, owner: Owner = None) -> BackfillView:
     """No more of its slots are made up; those that wait never start, those that run go on."""
     return backfill_view(await operations(app, caller, owner).backfills.cancel(named(backfill_id)))

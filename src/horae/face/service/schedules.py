@@ -33,6 +33,7 @@ from horae.face.service.routes import (
     IfMatch,
     Limit,
     Owner,
+    Times,
     backfill_of,
     filter_of,
     given,
@@ -66,9 +67,25 @@ from horae.face.service.views import (
 from horae.model import Policies, Schedule
 from horae.spec import Spec
 
-StateName = Annotated[str | None, QueryParameter(name="state", description="running, paused or completed.")]
+StateName = Annotated[
+    str | None,
+    QueryParameter(
+        name="state", description="How they stand.", schema_extra={"enum": ["running", "paused", "completed"]}
+    ),
+]
+ActionName = Annotated[str | None, QueryParameter(name="action", description="What they do.")]
+Tag = Annotated[str | None, QueryParameter(name="tag", description="A tag that they have.")]
+Prefix = Annotated[str | None, QueryParameter(name="prefix", description="How their ids begin.")]
+Attention = Annotated[
+    bool | None, QueryParameter(name="attention", description="Whether somebody should look at them.")
+]
 Search = Annotated[
-    str | None, QueryParameter(name="search", description="A search attribute and its value: customer:42.")
+    str | None,
+    QueryParameter(
+        name="search",
+        description="A search attribute and its value: customer:42.",
+        schema_extra={"pattern": "^[^:]+:"},
+    ),
 ]
 
 
@@ -104,10 +121,10 @@ async def list_schedules(
     caller: Caller,
     owner: Owner = None,
     state_name: StateName = None,
-    action: str | None = None,
-    tag: str | None = None,
-    prefix: str | None = None,
-    attention: bool | None = None,
+    action: ActionName = None,
+    tag: Tag = None,
+    prefix: Prefix = None,
+    attention: Attention = None,
     search: Search = None,
     limit: Limit = 100,
     cursor: Cursor = None,
@@ -248,7 +265,12 @@ async def remove(
         raise PreconditionFailedError(error) from None
 
 
-@post("/{schedule_id:str}/patch", operation_id="patchSchedule", summary="Trigger, backfill, pause or resume together", status_code=200)
+@post(
+    "/{schedule_id:str}/patch",
+    operation_id="patchSchedule",
+    summary="Trigger, backfill, pause or resume together",
+    status_code=200,
+)
 async def patch_together(
     app: App, caller: Caller, schedule_id: str, data: PatchSchedule, owner: Owner = None
 ) -> PatchedView:
@@ -263,7 +285,9 @@ async def patch_together(
     )  # fmt: skip
 
 
-@post("/{schedule_id:str}/trigger", operation_id="triggerSchedule", summary="Start a run now", status_code=202)
+@post(
+    "/{schedule_id:str}/trigger", operation_id="triggerSchedule", summary="Start a run now", status_code=202
+)
 async def trigger(
     app: App, caller: Caller, schedule_id: str, data: TriggerBody | None = None, owner: Owner = None
 ) -> Triggered:
@@ -283,7 +307,9 @@ async def pause(
     return with_etag(schedule_view(await there.pause(named(schedule_id), wanted.note, until=wanted.until)))
 
 
-@post("/{schedule_id:str}/resume", operation_id="resumeSchedule", summary="Resume a schedule", status_code=200)
+@post(
+    "/{schedule_id:str}/resume", operation_id="resumeSchedule", summary="Resume a schedule", status_code=200
+)
 async def resume(
     app: App, caller: Caller, schedule_id: str, data: Note | None = None, owner: Owner = None
 ) -> Response[ScheduleView]:
@@ -301,7 +327,9 @@ async def skip(
     return with_etag(schedule_view(await there.skip_next(named(schedule_id), (data or SkipNext()).number)))
 
 
-@post("/{schedule_id:str}/backfills", operation_id="startBackfill", summary="Backfill a range", status_code=202)
+@post(
+    "/{schedule_id:str}/backfills", operation_id="startBackfill", summary="Backfill a range", status_code=202
+)
 async def start_backfill(
     app: App, caller: Caller, schedule_id: str, data: StartBackfill, owner: Owner = None
 ) -> Response[Any]:
@@ -331,9 +359,13 @@ async def times(
     caller: Caller,
     schedule_id: str,
     owner: Owner = None,
-    start: datetime | None = None,
-    end: datetime | None = None,
-    limit: int = 10,
+    start: Annotated[
+        datetime | None, QueryParameter(name="start", description="Later than this; now.")
+    ] = None,
+    end: Annotated[
+        datetime | None, QueryParameter(name="end", description="Up to and including this.")
+    ] = None,
+    limit: Times = 10,
 ) -> TimesView:
     """Those later than `start` (now), up to and including `end`; at most 1,000."""
     there = operations(app, caller, owner).schedules
@@ -360,7 +392,11 @@ async def runs(
     return Page(items=[run_view(each) for each in found], next=next_of(found, limit))
 
 
-@get("/{schedule_id:str}/passed", operation_id="listPassed", summary="List the slots of a schedule that did not run")
+@get(
+    "/{schedule_id:str}/passed",
+    operation_id="listPassed",
+    summary="List the slots of a schedule that did not run",
+)
 async def passed(
     app: App, caller: Caller, schedule_id: str, owner: Owner = None, limit: Limit = 20
 ) -> Page[PassedView]:
@@ -372,7 +408,11 @@ async def passed(
     return Page(items=[passed_view(each) for each in found])
 
 
-@get("/{schedule_id:str}/versions", operation_id="listVersions", summary="List what a schedule was before its edits")
+@get(
+    "/{schedule_id:str}/versions",
+    operation_id="listVersions",
+    summary="List what a schedule was before its edits",
+)
 async def versions(
     app: App, caller: Caller, schedule_id: str, owner: Owner = None, limit: Limit = 20
 ) -> Page[VersionView]:

@@ -18,7 +18,13 @@ class Health(msgspec.Struct, frozen=True):
     status: str = "ok"
 
 
-@get("/healthz", operation_id="health", summary="Whether the process lives", tags=["system"], sync_to_thread=False)
+@get(
+    "/healthz",
+    operation_id="health",
+    summary="Whether the process lives",
+    tags=["system"],
+    sync_to_thread=False,
+)
 def healthz() -> Health:
     """Always, while it does."""
     return Health()
@@ -31,7 +37,13 @@ async def readyz(app: App) -> Response[Readiness]:
     return Response(readiness, status_code=200 if readiness.status == "ready" else 503)
 
 
-@get("/metrics", operation_id="metrics", summary="What was counted and measured", tags=["system"], media_type=MEDIA_TYPE)
+@get(
+    "/metrics",
+    operation_id="metrics",
+    summary="What was counted and measured",
+    tags=["system"],
+    media_type=MEDIA_TYPE,
+)
 async def metrics_page(app: App, caller: Caller, request: Request[Any, Any, Any]) -> Response[bytes]:  # noqa: ARG001 - whoever asks must be known
     """For Prometheus; no label names a schedule, a run or a user."""
     return Response(await request.app.state.metrics.page(app), media_type=MEDIA_TYPE)

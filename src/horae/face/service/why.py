@@ -9,6 +9,7 @@ from litestar import Router, get, post
 from litestar.params import QueryParameter
 
 from horae.app import App
+from horae.app.why import MOST_MINUTES
 from horae.face.service.caller import Caller
 from horae.face.service.requests import PreviewChange
 from horae.face.service.routes import Owner, named, operations
@@ -94,13 +95,22 @@ class LoadView(View, frozen=True):
     truncated: bool
 
 
-@get("/schedules/{schedule_id:str}/explain", operation_id="explainTime", summary="Why did it, or did it not, run?")
+@get(
+    "/schedules/{schedule_id:str}/explain",
+    operation_id="explainTime",
+    summary="Why did it, or did it not, run?",
+)
 async def explain(
     app: App,
     caller: Caller,
     schedule_id: str,
     time: Annotated[
-        str, QueryParameter(name="time", description="Without an offset: in the schedule's zone.")
+        str,
+        QueryParameter(
+            name="time",
+            description="ISO 8601; without an offset: in the schedule's zone.",
+            schema_extra={"examples": ["2026-03-08T02:30:00"]},
+        ),
     ],
     owner: Owner = None,
 ) -> ExplanationView:
@@ -108,7 +118,12 @@ async def explain(
     return _explanation(await operations(app, caller, owner).why.explain(named(schedule_id), time))
 
 
-@post("/schedules/{schedule_id:str}/preview", operation_id="previewChange", summary="What a change would do", status_code=200)
+@post(
+    "/schedules/{schedule_id:str}/preview",
+    operation_id="previewChange",
+    summary="What a change would do",
+    status_code=200,
+)
 async def preview(
     app: App, caller: Caller, schedule_id: str, data: PreviewChange, owner: Owner = None
 ) -> PreviewView:
@@ -122,9 +137,19 @@ async def load(
     app: App,
     caller: Caller,
     owner: Owner = None,
-    minutes: int = 60,
+    minutes: Annotated[
+        int,
+        QueryParameter(
+            name="minutes", description="How far ahead.", schema_extra={"minimum": 1, "maximum": MOST_MINUTES}
+        ),
+    ] = 60,
     jitter: Annotated[
-        str | None, QueryParameter(name="jitter", description="Such as 30s: how it would flatten the peaks.")
+        str | None,
+        QueryParameter(
+            name="jitter",
+            description="From 1s to 24h: how it would flatten the peaks.",
+            schema_extra={"examples": ["30s"]},
+        ),
     ] = None,
 ) -> LoadView:
     """Over all schedules that the caller sees and that are not paused."""
