@@ -17,8 +17,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all,dev,bench]'
 	touch $(READY)
 
-run: $(READY) ## see the time engine at work: a living table of next fire times
-	$(BIN)/python examples/living_table.py
+run: $(READY) ## the service on http://127.0.0.1:8420, with a few living schedules
+	$(BIN)/python -m examples.living
 
 test: $(READY) ## run all tests
 	$(BIN)/python -m pytest --numprocesses auto

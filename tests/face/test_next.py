@@ -186,14 +186,6 @@ def test_a_closed_pipe_is_no_error():
     assert "Traceback" not in ran.stderr
 
 
-def test_the_living_table_prints_once_without_a_terminal():
-    example = Path(__file__).parents[2] / "examples" / "living_table.py"
-    ran = subprocess.run(
-        [sys.executable, str(example)], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert "At 02:30 every day, Europe/Berlin time" in ran.stdout
-
-
 def test_bytes_that_are_no_text_are_refused_with_a_sentence():
     for arguments, stdin in ((["--spec", "-"], b"\xff"), ([b"\xff * * * *", "--json"], b"")):
         command = [sys.executable, "-m", "horae", "next", *arguments]

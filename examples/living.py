@@ -1,0 +1,92 @@
+"""The service with a few living schedules: what ``make run`` starts.
+
+They show what a scheduler meets in a day: something that runs often, something that takes longer than its interval, something that
+fails and is tried again, holidays, a clock change, and a pause.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+import horae
+from horae.errors import ScheduleExistsError
+from horae.face.service.server import serve
+
+app = horae.App(":memory:")
+
+
+@app.action("tick")
+async def tick(context: horae.Context) -> dict[str, Any]:
+    """Say when it was meant to be."""
+    return {"nominal": context.nominal.isoformat(), "attempt": context.attempt}
+
+
+@app.action("long-work")
+async def long_work(context: horae.Context) -> str:
+    """Takes longer than its schedule leaves it: every other slot is skipped, and says so."""
+    for _ in range(25):
+        context.heartbeat()
+        await asyncio.sleep(1)
+    return "done at last"
+
+
+@app.action("flaky")
+async def flaky(context: horae.Context) -> str:
+    """Fails in the first attempt of every third minute."""
+    if context.attempt == 1 and context.nominal.minute % 3 == 0:
+        raise ConnectionError("the other side hung up")
+    return f"attempt {context.attempt} did it"
+
+
+HOLIDAYS = {"dates": ["2026-12-24", "2026-12-25", "2026-12-31", "2027-01-01"]}
+SCHEDULES: list[tuple[str, Any, str, dict[str, Any]]] = [
+    ("heartbeat", "*/10 * * * * *", "tick", {"tags": ("often",)}),
+    ("long-work", "*/15 * * * * *", "long-work", {"note": "it overlaps itself, and skips"}),
+    (
+        "flaky-import",
+        "* * * * *",
+        "flaky",
+        {"policies": horae.Policies(retry=horae.RetryPolicy(attempts=3, first_delay=2000))},
+    ),
+    (
+        "nightly-backup",
+        {"crons": ["30 2 * * *"], "timezone": "America/New_York", "gap": "shift", "fold": "first"},
+        "tick",
+        {"tags": ("night",)},
+    ),
+    (
+        "workday-report",
+        {"crons": ["0 9 * * 1-5"], "timezone": "Europe/Berlin", "exclude": [{"calendar": "holidays"}]},
+        "tick",
+        {"tags": ("reports",), "search_attributes": {"department": "sales"}},
+    ),
+    ("month-end", {"crons": ["0 18 L * *"], "timezone": "Asia/Tokyo"}, "tick", {"tags": ("reports",)}),
+    ("quarter-hour", {"intervals": [{"every": "15m"}], "jitter": "30s"}, "tick", {"paused": True, "note": "ask Ada"}),
+]  # fmt: skip
+
+
+async def prepare(config: horae.Config) -> None:
+    """Create what is not there yet; what somebody changed stays as he left it."""
+    there = horae.App(config.database_url, config=config)
+    there.adopt(app)
+    await there.open()
+    try:
+        await there.calendars.put("holidays", HOLIDAYS)
+        for schedule_id, spec, action, more in SCHEDULES:
+            with contextlib.suppress(ScheduleExistsError):
+                await there.owned_by("local").schedules.create(schedule_id, spec, action, **more)
+    finally:
+        await there.close()
+
+
+def main() -> None:
+    """Prepare, and serve."""
+    config = horae.Config.from_environment()
+    asyncio.run(prepare(config))
+    serve(config, "examples.living")
+
+
+if __name__ == "__main__":
+    main()
