@@ -53,7 +53,7 @@ from horae.model import (
 from horae.policy import pause
 from horae.policy.check import check_policies
 from horae.policy.due import fire_instant, leave_behind
-from horae.policy.ledger import passed_over
+from horae.policy.ledger import passed_over, version_of
 from horae.spec import SharedCalendar, Spec
 from horae.store.port import Advance, Filter, Transaction
 
@@ -320,7 +320,7 @@ class Schedules:
         elif old.state.remaining == 0 != new.state.remaining:  # time passed at the limit is gone
             new = await _leave_behind(transaction, here, new, Reason.LIMIT_REACHED, now)
         if (new.spec, new.policies) != (old.spec, old.policies):
-            await transaction.insert_versions([_version(old, now)])
+            await transaction.insert_versions([version_of(old, now)])
         return await _put(transaction, new, now)
 
     def _action(self, old: Action, edit: Edit) -> Action:
@@ -421,7 +421,7 @@ class Schedules:
             await transaction.update_backfills(
                 _ended(each, now) for each in await transaction.open_backfills([schedule_id])
             )
-            await transaction.insert_versions([_version(schedule, now)])
+            await transaction.insert_versions([version_of(schedule, now)])
             with contextlib.suppress(HoraeError):  # a spec that cannot be read has no slots
                 await _leave_behind(transaction, schedule, schedule, Reason.DELETED, now)
             await transaction.delete_schedules([schedule_id])
@@ -557,7 +557,7 @@ async def rewrite_spec(
     if spec.text == old.spec:
         return False
     new = await _change_spec(transaction, old, _replace(old, spec=spec.text), now)
-    await transaction.insert_versions([_version(old, now)])
+    await transaction.insert_versions([version_of(old, now)])
     await transaction.update_schedules([(_next_token(new, now), now)])
     return True
 
@@ -590,13 +590,6 @@ async def _pass(transaction: Transaction, schedule: Schedule, passed: Sequence[P
         await transaction.insert_passed(passed)
         counted = Tally(skipped=sum(each.count for each in passed))
         await transaction.advance([Advance(schedule.id, schedule.cursor, now, tally=counted)])
-
-
-def _version(schedule: Schedule, now: int) -> Version:
-    return Version(
-        schedule_id=schedule.id, incarnation=schedule.incarnation, token=schedule.token, spec=schedule.spec,
-        policies=schedule.policies, since=schedule.updated_at, until=now,
-    )  # fmt: skip
 
 
 def _pause(schedule: Schedule, note: str, until: int | None) -> Schedule:

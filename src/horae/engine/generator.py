@@ -12,7 +12,7 @@ from horae.errors import StoreUnavailableError
 from horae.executor.function import FunctionExecutor
 from horae.model import UNREADABLE, Backfill, Limits, Run, Schedule, Status
 from horae.policy.decide import decide
-from horae.policy.ledger import Decision
+from horae.policy.ledger import Decision, version_of
 from horae.spec import Spec
 from horae.store.port import Advance, Transaction
 
@@ -110,8 +110,9 @@ class Generator:
         await transaction.insert_passed(passed for decision in made for passed in decision.passed)
         await transaction.update_backfills(each for decision in made for each in decision.backfills)
         await transaction.advance(_advances(schedules, decisions, claims))
-        if gone := [schedule.id for schedule in schedules if decisions[schedule.id].remove]:
-            await transaction.delete_schedules(gone)
+        if gone := [schedule for schedule in schedules if decisions[schedule.id].remove]:
+            await transaction.insert_versions(version_of(each, claims.now) for each in gone)
+            await transaction.delete_schedules(each.id for each in gone)
         if claims.left or any(decision.stop for decision in made):
             await transaction.notify()
 

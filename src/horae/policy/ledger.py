@@ -21,6 +21,7 @@ from horae.model import (
     State,
     Status,
     Tally,
+    Version,
 )
 from horae.policy.due import Passed, Slot
 from horae.policy.overlap import Verdict
@@ -82,6 +83,14 @@ def new_run(schedule: Schedule, slot: Slot, origin: str, overlap: Overlap) -> Ru
         incarnation=schedule.incarnation, nominal=slot.nominal, origin=origin, overlap=overlap,
         status=Status.PENDING, fire_at=slot.fire_at, start_at=slot.start_at, action=action.name,
         action_id=action_id(action, schedule.id, slot.nominal), input=action.input,
+    )  # fmt: skip
+
+
+def version_of(schedule: Schedule, now: int) -> Version:
+    """What a schedule has been until now."""
+    return Version(
+        schedule_id=schedule.id, incarnation=schedule.incarnation, token=schedule.token, spec=schedule.spec,
+        policies=schedule.policies, since=max(schedule.created_at, schedule.state.spec_since * 1000), until=now,
     )  # fmt: skip
 
 
