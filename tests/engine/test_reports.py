@@ -361,6 +361,13 @@ async def test_many_reports_at_once_end_each_run_once(database: str):
             assert sorted([one, other]) == sorted([ended, "refused"])
 
 
+@pytest.mark.parametrize("run_id", ["", "a\x00b", "\ud800", "x" * 100_000])
+async def test_a_report_on_no_run_is_refused_by_every_database(database: str, run_id: str):
+    async with started(database) as (app, _):
+        with pytest.raises(ReportRefusedError):
+            await app.runs.report(run_id, "token", "succeeded")
+
+
 PROGRAM = """
 import asyncio, os, sys, signal
 from horae import Accepted, App, Config, Policies
