@@ -97,9 +97,15 @@ def is_guarded(config: Config) -> bool:
 
 def _listening(config: Config) -> socket.socket:
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    # The protocol is named, because asyncio sends small answers at once only on sockets that say they are TCP.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        return socket.create_server((config.host, config.port), family=family, backlog=2048)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((config.host, config.port))
+        listener.listen(2048)
+        return listener
     except (OSError, OverflowError) as error:
+        listener.close()
         place = f"{config.host}:{config.port}"
         raise ConfigError("HORAE_PORT", place, f"cannot be listened on: {error}") from None
 

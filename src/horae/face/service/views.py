@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -19,6 +20,7 @@ from horae.model import (
     Backfill,
     Node,
     PassedOver,
+    Policies,
     Reason,
     Run,
     Schedule,
@@ -302,7 +304,7 @@ def schedule_fields(schedule: Schedule) -> dict[str, Any]:
     status = "paused" if state.paused else "running" if state.completed_at is None else "completed"
     return {
         "id": schedule.id, "owner": schedule.owner, "action": action_view(schedule.action),
-        "policies": whole(schedule.policies), "state": status, "note": state.note,
+        "policies": policies_view(schedule.policies), "state": status, "note": state.note,
         "paused_until": optional_instant(state.paused_until), "skip_next": state.skip_next,
         "remaining_actions": state.remaining, "attention": state.attention, "tags": list(schedule.tags),
         "memo": schedule.memo, "search_attributes": schedule.search_attributes, "token": schedule.token,
@@ -311,14 +313,24 @@ def schedule_fields(schedule: Schedule) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@lru_cache(maxsize=4096)
+def _meaning(text: str) -> dict[str, Any]:
+    """A stored spec as it is shown: many schedules share one, and lists are asked for again and again."""
+    spec = Spec.parse(text)
+    return {"spec": spec_view(spec), "sentence": spec.sentence(), "timezone": spec.elements.timezone}
+
+
+@lru_cache(maxsize=4096)
+def policies_view(policies: Policies) -> dict[str, Any]:
+    """All policies, also those that are as they are by default."""
+    shown: dict[str, Any] = whole(policies)
+    return shown
+
+
 def _when(schedule: Schedule) -> dict[str, Any]:
     """What a schedule's spec says. One that somebody spoiled by hand is no reason to show no other."""
     try:
-        spec = Spec.parse(schedule.spec)
-        return {
-            "spec": spec_view(spec), "sentence": spec.sentence(), "timezone": spec.elements.timezone,
-            "next_time": next_time(schedule),
-        }  # fmt: skip
+        return {**_meaning(schedule.spec), "next_time": next_time(schedule)}
     except HoraeError as error:
         return {"spec": {}, "sentence": f"cannot be read: {error}", "timezone": "UTC", "next_time": None}
 
@@ -409,7 +421,7 @@ def version_view(version: Version) -> VersionView:
     """What a schedule was before an edit."""
     spec = Spec.parse(version.spec)
     return VersionView(
-        token=version.token, spec=spec_view(spec), sentence=spec.sentence(), policies=whole(version.policies),
+        token=version.token, spec=spec_view(spec), sentence=spec.sentence(), policies=policies_view(version.policies),
         since=instant(version.since), until=instant(version.until),
     )  # fmt: skip
 

@@ -112,7 +112,8 @@ class SqliteStore(Store):
                 yield transaction
             return
         async with self._read_lock:
-            connection = await self.work(lambda _: self._reading())
+            # Opened where it may wait, and used where it does not: between two threads an answer would take twice as long.
+            connection = self._reader or await self.work(lambda _: self._reading())
 
             async def work(work: Work[T]) -> T:
                 with _as_unavailable(self._path):

@@ -1,0 +1,136 @@
+"""Start a service, fill it, ask it many times, and note how long each answer took."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import NamedTuple
+
+import httpx
+
+BATCH = 1000
+CLIENTS = 4
+"""How many requests are under way at a time; on two cores more only wait for each other."""
+
+
+class Figures(NamedTuple):
+    """Answers per second, and milliseconds until half, and until 99 of 100, were there."""
+
+    rate: float
+    median: float
+    p99: float
+
+
+class Measured(NamedTuple):
+    """What one service did."""
+
+    create: Figures
+    describe: Figures
+    several: Figures
+
+
+@contextlib.contextmanager
+def served(database: str) -> Iterator[str]:
+    """The address of a service of Horae on a new database."""
+    settings = {"HORAE_SCHEDULES_PER_USER": "10000000", "HORAE_REQUESTS_PER_SECOND": "1000000"}
+    command = [sys.executable, "-m", "horae", "serve", "--port", "0", "--database", database]
+    with _process([*command, "--app", "bench.service.actions"], os.environ | settings) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def ceiling() -> Iterator[str]:
+    """The address of a service that does nothing but answer."""
+    with _process([sys.executable, "-m", "bench.service.ceiling"], dict(os.environ)) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def _process(command: list[str], environment: dict[str, str]) -> Iterator[str]:
+    with (
+        tempfile.TemporaryFile("w+") as log,
+        subprocess.Popen(command, stderr=log, stdout=subprocess.DEVNULL, env=environment) as process,  # noqa: S603 - ours
+    ):
+        try:
+            yield _address(log, process)
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def _address(log: object, process: subprocess.Popen[bytes]) -> str:
+    for _ in range(600):
+        log.seek(0)  # type: ignore[attr-defined]
+        text = log.read()  # type: ignore[attr-defined]
+        if found := re.search(r"listens on (http://[\d.:]+\d)", text):
+            return found[1]
+        if process.poll() is not None:
+            break
+        time.sleep(0.05)
+    raise RuntimeError(f"the service did not start: {text}")
+
+
+async def ask_horae(address: str, schedules: int, requests: int) -> Measured:
+    """Fill a service of Horae with schedules, and ask about them."""
+    async with httpx.AsyncClient(base_url=f"{address}/api/v1", timeout=120) as client:
+        created = await _timed(lambda n: _create(client, n), schedules // BATCH, 1)
+        describe = await _timed(lambda n: _get(client, f"/schedules/s-{n * 7919 % schedules:07d}"), requests)
+        several = await _timed(
+            lambda n: _get(client, f"/schedules?limit=100&cursor=s-{n * 7919 % schedules:07d}"),
+            requests // 10,
+        )
+    return Measured(created, describe, several)
+
+
+async def ask_ceiling(address: str, schedules: int, requests: int) -> Measured:
+    """The same number of requests, of which nothing comes."""
+    async with httpx.AsyncClient(base_url=address, timeout=120) as client:
+        created = await _timed(lambda n: _create(client, n), schedules // BATCH, 1)
+        describe = await _timed(lambda n: _get(client, f"/schedules/s-{n:07d}"), requests)
+        several = await _timed(lambda _: _get(client, "/schedules"), requests // 10)
+    return Measured(created, describe, several)
+
+
+async def _create(client: httpx.AsyncClient, number: int) -> None:
+    bodies = [
+        {
+            "id": f"s-{number * BATCH + each:07d}", "spec": {"crons": [f"{each % 60} {each % 24} 1 1 *"]},
+            "action": {"name": "nothing", "input": {"number": each}}, "tags": [f"t{each % 10}"],
+        }
+        for each in range(BATCH)
+    ]  # fmt: skip
+    answer = await client.post("/bulk/schedules", json={"schedules": bodies})
+    answer.raise_for_status()
+
+
+async def _get(client: httpx.AsyncClient, path: str) -> None:
+    answer = await client.get(path)
+    answer.raise_for_status()
+
+
+async def _timed(ask: Callable[[int], Awaitable[None]], number: int, clients: int = CLIENTS) -> Figures:
+    took: list[float] = []
+    numbers = iter(range(number))
+
+    async def work() -> None:
+        for each in numbers:
+            begun = time.perf_counter()
+            await ask(each)
+            took.append(time.perf_counter() - begun)
+
+    begun = time.perf_counter()
+    await asyncio.gather(*(work() for _ in range(clients)))
+    seconds = time.perf_counter() - begun
+    took.sort()
+    return Figures(
+        len(took) / seconds,
+        took[len(took) // 2] * 1000,
+        took[min(len(took) * 99 // 100, len(took) - 1)] * 1000,
+    )
