@@ -93,6 +93,7 @@ async def test_postgresql_is_asked_what_its_commits_are_worth(postgres: str):
     assert status == 0, things
     assert things["durability"] == ("ok", "synchronous_commit on, fsync on, full_page_writes on")
     assert "ms" in things["clock"][1]
+    assert answered("schedules", "list", "--database", postgres) == []
     connection = await asyncpg.connect(postgres)
     name = await connection.fetchval("SELECT current_database()")
     await connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")

@@ -135,12 +135,17 @@ def test_bad_input_is_answered_with_what_would_be_right(
         ["schedules", "list", "--state", "asleep"],
         ["schedules", "skip", "x", "-1"],
         ["load", "--minutes", "0"],
+        ["schedulse"],
+        ["nodes", "--none"],
     ],
 )
 def test_bad_options_are_refused(arguments: list[str]):
     ran = horae(*arguments)
     assert ran.returncode == 2
     assert ran.stdout == ""
+    problem = refused(*arguments)
+    assert problem["message"].startswith("the command cannot be read: ")
+    assert problem["hint"] == "see --help"
 
 
 @pytest.fixture(scope="module")

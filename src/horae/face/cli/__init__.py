@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from horae import __version__
-from horae.errors import HoraeError
+from horae.errors import HoraeError, InvalidInputError
 from horae.face.cli.next import next_times
 from horae.face.cli.output import report
 from horae.face.cli.where import DatabaseOption, TokenOption, UrlOption, Where
@@ -99,6 +99,8 @@ def _root(
 def main() -> None:
     """Run the command. An error becomes a sentence, not a traceback; one that nobody foresaw also says where it was."""
     try:
+        if "--json" in sys.argv:
+            sys.exit(_for_programs())
         cli()
     except HoraeError as error:
         report(error)
@@ -109,6 +111,21 @@ def main() -> None:
     except Exception as error:
         report(_unforeseen(error))
         sys.exit(2)
+
+
+def _for_programs() -> int:
+    """What typer says of wrong options is for people; here it becomes an error like any other."""
+    try:
+        status = cli(standalone_mode=False)
+    except typer.Abort:
+        return 1
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # the mark of typer's own, whatever it calls them
+            raise
+        raise InvalidInputError(
+            "the command", f"cannot be read: {error.format_message()}", hint="see --help"
+        ) from None
+    return status if isinstance(status, int) else 0
 
 
 def _unforeseen(error: Exception) -> HoraeError:
