@@ -56,7 +56,7 @@ class Server:
             self._log = Path(log.name)
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "horae", "serve", "--port", "0", "--database", database, "--app", "actions"],
-                stdout=log, stderr=subprocess.STDOUT, cwd=FOLDER, env=PLAIN | environment,
+                stdout=log, stderr=subprocess.STDOUT, cwd=FOLDER, env=PLAIN | {"HORAE_DRAIN_MS": "0"} | environment,
             )  # fmt: skip
         self.url = self._address()
 

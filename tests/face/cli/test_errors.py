@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import http.server
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -10,7 +13,8 @@ from collections.abc import Iterator
 import jwt
 import pytest
 
-from tests.face.cli.process import Server, answered, horae, refused
+from tests.conftest import wait_for
+from tests.face.cli.process import PLAIN, Server, answered, horae, refused
 
 SECRET = "a secret of the tests, longer than it must be"  # noqa: S105
 
@@ -146,6 +150,33 @@ def test_bad_options_are_refused(arguments: list[str]):
     problem = refused(*arguments)
     assert problem["message"].startswith("the command cannot be read: ")
     assert problem["hint"] == "see --help"
+
+
+def test_an_interruption_is_no_traceback(server: Server):
+    answered("schedules", "create", "long", "--every", "1m", "--action", "wait", "--url", server.url)
+    # The first of them never ends, and no more than some wait behind it: the backfill stays open.
+    span = ["--from", "2026-01-01T00:00:00Z", "--to", "2026-01-03T00:00:00Z", "--overlap", "buffer_all"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "horae", "schedules", "backfill", "long", *span, "--wait", "--url", server.url],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=PLAIN,
+    )  # fmt: skip
+    wait_for(lambda: answered("schedules", "backfills", "long", "--url", server.url) != [])
+    process.send_signal(signal.SIGINT)
+    shown, errors = process.communicate(timeout=60)
+    assert (process.returncode, shown, errors) == (130, "", "")
+
+
+def test_a_reader_who_leaves_is_no_error(server: Server):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "horae", "nodes", "--json", "--url", server.url],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=PLAIN,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert process.wait(60) == 1
 
 
 @pytest.fixture(scope="module")

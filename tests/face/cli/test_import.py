@@ -35,7 +35,7 @@ def test_a_dry_run_stores_nothing(tmp_path: Path):
     assert "Horae sends no mail" in ran.stdout
     assert "never" in ran.stdout
     assert ran.stdout.splitlines()[-1] == (
-        "3 lines become schedules, 3 do not. This was a dry run: nothing was stored."
+        "Carried over: 3. Not carried over: 3. This was a dry run: nothing was stored."
     )
     assert [file.name for file in tmp_path.iterdir()] == ["crontab"]
     found = answered("import", "crontab", "-", "--dry-run", "--tz", "UTC", stdin=CRONTAB, folder=tmp_path)

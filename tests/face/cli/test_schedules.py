@@ -7,6 +7,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.conftest import wait_for
@@ -101,6 +102,22 @@ def test_lists_are_followed_over_pages_and_cut_where_asked(place: list[str], nam
     ran = horae("schedules", "list", "--prefix", name, "-n", "2", *place)
     assert "The first 2; there are more" in ran.stdout
     assert "there are more" not in horae("schedules", "list", "--prefix", name, "-n", "3", *place).stdout
+
+
+def test_more_than_a_page(server: Server, name: str):
+    for half in range(2):
+        bodies = [
+            {"id": f"{name}-{half}-{number:03}", "spec": "0 9 * * *", "action": "greet"}
+            for number in range(600)
+        ]
+        httpx.post(
+            f"{server.url}/api/v1/bulk/schedules", json={"schedules": bodies}, timeout=60
+        ).raise_for_status()
+    place = ["--prefix", name, "--url", server.url]
+    listed = [each["id"] for each in answered("schedules", "list", "-n", "5000", *place)]
+    assert listed == [f"{name}-{half}-{number:03}" for half in range(2) for number in range(600)]
+    assert len(answered("schedules", "list", "-n", "1000", *place)) == 1000
+    assert "The first 1000; there are more" in horae("schedules", "list", "-n", "1000", *place).stdout
 
 
 @BOTH

@@ -11,7 +11,7 @@ from rich.text import Text
 from horae.errors import InvalidInputError
 from horae.face.cli.client import path
 from horae.face.cli.command import Session, confirm
-from horae.face.cli.documents import SCHEDULE_EXAMPLE, What, When, any_json, moment, policies
+from horae.face.cli.documents import SCHEDULE_EXAMPLE, What, When, any_json, moment, policies, when_said
 from horae.face.cli.files import contents, decoded
 from horae.face.cli.looking import changed_spec
 from horae.face.cli.options import (
@@ -78,10 +78,7 @@ async def create(
 
       horae schedules create --file schedule.json
     """
-    when = When(
-        crons=tuple(crons or ()), every=tuple(every or ()), at=tuple(at or ()), timezone=timezone, jitter=jitter,
-        spec=spec,
-    )  # fmt: skip
+    when = when_said(crons, every, at, timezone, jitter, spec)
     what = What(
         action=action, http=http, method=method, headers=tuple(headers or ()), command=command, input=given
     )
@@ -154,10 +151,7 @@ async def update(
 
       horae schedules update report --overlap allow_all --if-token 3
     """
-    when = When(
-        crons=tuple(crons or ()), every=tuple(every or ()), at=tuple(at or ()), timezone=timezone, jitter=jitter,
-        spec=spec,
-    )  # fmt: skip
+    when = when_said(crons, every, at, timezone, jitter, spec)
     what = What(
         action=action, http=http, method=method, headers=tuple(headers or ()), command=command, input=given
     )

@@ -52,6 +52,21 @@ class When(msgspec.Struct, frozen=True, kw_only=True):
         return {key: value for key, value in document.items() if value != []}
 
 
+def when_said(
+    crons: list[str] | None,
+    every: list[str] | None,
+    at: list[str] | None,
+    timezone: str | None,
+    jitter: str | None,
+    spec: str | None,
+) -> When:
+    """What options say of the times, as typer read them."""
+    return When(
+        crons=tuple(crons or ()), every=tuple(every or ()), at=tuple(at or ()), timezone=timezone, jitter=jitter,
+        spec=spec,
+    )  # fmt: skip
+
+
 def _interval(text: str) -> dict[str, str]:
     """``90m``, or ``90m/15m`` with a phase."""
     every, _, phase = text.partition("/")

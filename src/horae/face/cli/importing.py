@@ -24,7 +24,7 @@ from horae.face.cli.crontab import Crontab, Entry, Remark, is_system, read_cront
 from horae.face.cli.files import contents
 from horae.face.cli.output import add, beside, console, print_json, table
 from horae.face.cli.where import DatabaseOption, JsonOption, TokenOption, UrlOption, Where
-from horae.spec import Spec
+from horae.spec import Spec, load_zone
 
 cli = typer.Typer(
     name="import",
@@ -120,8 +120,6 @@ def crontab(
 
 def _zone(named: str | None) -> str:
     """The zone of a crontab's times, which is the machine's unless it is said."""
-    from horae.spec import load_zone  # noqa: PLC0415
-
     try:
         return load_zone(named or tzlocal.get_localzone_name()).name
     except (LookupError, ValueError, OSError):
@@ -222,11 +220,11 @@ def _remarks(title: str, remarks: tuple[Remark, ...], colour: str) -> Renderable
 
 
 def _summary(read: Crontab, imported: list[Imported], commands: str | None) -> str:
-    counted = f"{len(imported)} lines become schedules, {len(read.left_out)} do not."
+    counted = f"Carried over: {len(imported)}. Not carried over: {len(read.left_out)}."
     if commands is None:
         return f"{counted} This was a dry run: nothing was stored."
     new = sum(each.outcome == "new" for each in imported)
     return (
-        f"{counted} {new} are new. Their commands are in {commands}: the service runs them if it is started with "
+        f"{counted} New: {new}. Their commands are in {commands}: the service runs them if it is started with "
         f"HORAE_COMMANDS={commands}."
     )

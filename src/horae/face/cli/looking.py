@@ -10,7 +10,7 @@ import typer
 from horae.errors import InvalidInputError
 from horae.face.cli.client import path
 from horae.face.cli.command import Session
-from horae.face.cli.documents import When, moment
+from horae.face.cli.documents import When, moment, when_said
 from horae.face.cli.options import At, Crons, Every, Jitter, Limit, ScheduleId, SpecFile, Timezone
 from horae.face.cli.pictures import preview_panel, schedule_panel, schedule_table, time_table, upcoming_panel
 
@@ -125,10 +125,7 @@ async def preview(
 
       horae schedules preview --every 90m --tz Europe/Berlin
     """
-    when = When(
-        crons=tuple(crons or ()), every=tuple(every or ()), at=tuple(at or ()), timezone=timezone, jitter=jitter,
-        spec=spec,
-    )  # fmt: skip
+    when = when_said(crons, every, at, timezone, jitter, spec)
     if schedule_id is None:
         if not when.names_times:
             raise InvalidInputError("the times", "are missing", hint="give --cron, --every, --at or --spec")
