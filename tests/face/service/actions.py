@@ -26,3 +26,9 @@ async def slow(context: horae.Context) -> None:
 async def nap(context: horae.Context) -> str:
     await asyncio.sleep(0.5)
     return "rested"
+
+
+@app.action("report")
+async def report(context: horae.Context) -> dict[str, object]:
+    """The action of the examples in the OpenAPI document."""
+    return {"pages": 12}

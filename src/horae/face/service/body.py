@@ -7,10 +7,10 @@ database of ours takes alike; integers are those that every reader of JSON under
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import parse_qsl, unquote_to_bytes
 
 import msgspec
-from litestar import Request
+from litestar import Request, Response
 from litestar.exceptions import ClientException, HTTPException, InternalServerException
 from litestar.status_codes import HTTP_413_REQUEST_ENTITY_TOO_LARGE, HTTP_415_UNSUPPORTED_MEDIA_TYPE
 
@@ -85,8 +85,11 @@ def _check_text(path: str, text: str) -> None:
         raise InvalidInputError(path or "body", "has the character NUL, which no text has")
 
 
-async def check_address(request: Request[Any, Any, Any]) -> None:
-    """Refuse a path or a query that is no text once it is decoded."""
+async def check_address(request: Request[Any, Any, Any]) -> Response[None] | None:
+    """Refuse a path or a query that is no text once it is decoded; say what can be asked of a path."""
+    if request.method == "OPTIONS":
+        methods = request.app.route_handler_method_map[request.scope["path_template"]]
+        return Response(None, status_code=204, headers={"Allow": ", ".join(sorted(methods))})
     for name in ("raw_path", "query_string"):
         part = "path" if name == "raw_path" else "query"
         try:
@@ -94,3 +97,7 @@ async def check_address(request: Request[Any, Any, Any]) -> None:
         except UnicodeDecodeError:
             raise InvalidInputError(part, "is no text: its bytes are no UTF-8") from None
         _check_text(part, text)
+    names = [name for name, _ in parse_qsl(request.scope["query_string"].decode(), keep_blank_values=True)]
+    if len(set(names)) < len(names):
+        raise InvalidInputError("query", "has a parameter more than once")
+    return None

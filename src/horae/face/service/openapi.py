@@ -71,6 +71,7 @@ _IN_PATHS = {
     "backfill_id": "The id of a backfill, percent-encoded.",
     "name": "The name of a shared calendar, percent-encoded.",
 }
+_IN_QUERIES = {"user_id": "Whose: needs the scope service or admin.", "limit": "How many at most."}
 _PROBLEMS = {
     "400": "The request cannot be read: malformed JSON, or a value of a wrong type (`invalid_request`).",
     "401": "Who asks is not known (`authentication`).",
@@ -271,6 +272,8 @@ def _parameter(parameter: Json) -> Json:
     if parameter["in"] == "path":
         parameter["description"] = _IN_PATHS[parameter["name"]]
         schema |= {"minLength": 1}
+    elif "description" not in parameter:
+        parameter["description"] = _IN_QUERIES[parameter["name"]]
     if parameter["name"] == "owner":
         schema |= {"minLength": 1, "maxLength": 200}
     for bound in ("minimum", "maximum"):
@@ -308,8 +311,7 @@ def _statuses(path: str, operation: Json) -> Iterator[str]:
     name, parameters = operation["operationId"], operation["parameters"]
     if path in OPEN:
         return
-    yield from () if path.endswith(REPORTS) else ("401", "403", "429")
-    yield "503"
+    yield from ("401", "503") if path.endswith(REPORTS) else ("401", "403", "429", "503")
     if parameters or "requestBody" in operation:
         yield from ("400", "422")
     if "requestBody" in operation:

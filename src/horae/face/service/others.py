@@ -35,7 +35,13 @@ from horae.face.service.views import (
 from horae.spec import SharedCalendar
 
 
-@post("/bulk/schedules", operation_id="createSchedules", summary="Create many schedules", status_code=201)
+@post(
+    "/bulk/schedules",
+    operation_id="createSchedules",
+    summary="Create many schedules",
+    tags=["bulk"],
+    status_code=201,
+)
 async def create_many(
     app: App, caller: Caller, data: CreateSchedules, owner: Owner = None
 ) -> Page[CreatedView]:
@@ -50,21 +56,33 @@ async def create_many(
     )
 
 
-@post("/bulk/pause", operation_id="pauseSchedules", summary="Pause many schedules", status_code=200)
+@post(
+    "/bulk/pause",
+    operation_id="pauseSchedules",
+    summary="Pause many schedules",
+    tags=["bulk"],
+    status_code=200,
+)
 async def pause_many(app: App, caller: Caller, data: ManyByFilter, owner: Owner = None) -> Changed:
     """All that the filter lets through, at once."""
     there = operations(app, caller, owner).schedules
     return Changed(changed=await there.pause_all(filter_of(data.filter), data.note))
 
 
-@post("/bulk/resume", operation_id="resumeSchedules", summary="Resume many schedules", status_code=200)
+@post(
+    "/bulk/resume",
+    operation_id="resumeSchedules",
+    summary="Resume many schedules",
+    tags=["bulk"],
+    status_code=200,
+)
 async def resume_many(app: App, caller: Caller, data: ManyByFilter, owner: Owner = None) -> Changed:
     """All that the filter lets through, at once."""
     there = operations(app, caller, owner).schedules
     return Changed(changed=await there.resume_all(filter_of(data.filter), data.note))
 
 
-@get("/bulk/count", operation_id="countSchedules", summary="Count schedules")
+@get("/bulk/count", operation_id="countSchedules", summary="Count schedules", tags=["bulk"])
 async def count(
     app: App,
     caller: Caller,
@@ -81,7 +99,7 @@ async def count(
     return Count(count=await operations(app, caller, owner).schedules.count(filter_of(which)))
 
 
-@post("/preview", operation_id="previewSpec", summary="What a spec means", status_code=200)
+@post("/preview", operation_id="previewSpec", summary="What a spec means", tags=["why"], status_code=200)
 async def preview_spec(app: App, caller: Caller, data: PreviewSpec, owner: Owner = None) -> SpecPreview:
     """Its canonical form, a sentence, and its next times; nothing is stored."""
     spec, nominals = await operations(app, caller, owner).schedules.meaning(data.spec, data.limit)
@@ -93,7 +111,7 @@ async def preview_spec(app: App, caller: Caller, data: PreviewSpec, owner: Owner
     )  # fmt: skip
 
 
-@get("/calendars", operation_id="listCalendars", summary="List shared calendars")
+@get("/calendars", operation_id="listCalendars", summary="List shared calendars", tags=["calendars"])
 async def calendars(
     app: App, caller: Caller, owner: Owner = None, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[CalendarView]:
@@ -104,13 +122,18 @@ async def calendars(
     return Page(items=[calendar_view(each) for each in found], next=following)
 
 
-@get("/calendars/{name:str}", operation_id="getCalendar", summary="A shared calendar")
+@get("/calendars/{name:str}", operation_id="getCalendar", summary="A shared calendar", tags=["calendars"])
 async def show_calendar(app: App, caller: Caller, name: str, owner: Owner = None) -> CalendarView:
     """One's own, or else everybody's."""
     return calendar_view(await operations(app, caller, owner).calendars.get(named(name)))
 
 
-@put("/calendars/{name:str}", operation_id="putCalendar", summary="Create or change a shared calendar")
+@put(
+    "/calendars/{name:str}",
+    operation_id="putCalendar",
+    summary="Create or change a shared calendar",
+    tags=["calendars"],
+)
 async def put_calendar(
     app: App, caller: Caller, name: str, data: SharedCalendar, owner: Owner = None
 ) -> CalendarView:
@@ -123,6 +146,7 @@ async def put_calendar(
     "/calendars/{name:str}",
     operation_id="deleteCalendar",
     summary="Remove a shared calendar",
+    tags=["calendars"],
     status_code=204,
 )
 async def delete_calendar(app: App, caller: Caller, name: str, owner: Owner = None) -> None:
@@ -130,13 +154,13 @@ async def delete_calendar(app: App, caller: Caller, name: str, owner: Owner = No
     await operations(app, caller, owner).calendars.delete(named(name))
 
 
-@get("/nodes", operation_id="listNodes", summary="The processes that drive the database")
+@get("/nodes", operation_id="listNodes", summary="The processes that drive the database", tags=["system"])
 async def nodes(app: App, caller: Caller) -> Page[NodeView]:  # noqa: ARG001 - whoever asks must be known
     """What each can run, and whether it lives."""
     return Page(items=[node_view(each) for each in await app.nodes()])
 
 
-@get("/actions", operation_id="listActions", summary="What can be run")
+@get("/actions", operation_id="listActions", summary="What can be run", tags=["system"])
 async def actions(app: App, caller: Caller) -> Page[str]:  # noqa: ARG001 - whoever asks must be known
     """The names of the actions that living nodes have announced."""
     announced = {action for node in await app.nodes() if node.alive for action in node.actions}

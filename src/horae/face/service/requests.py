@@ -5,7 +5,6 @@ Bounds that are only shown in the OpenAPI document are checked, with a better se
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -31,6 +30,8 @@ Tags = Annotated[
 ]
 SearchAttributes = Annotated[dict[str, SearchValue], shown(maxProperties=MOST_TAGS)]
 Natural = Annotated[int, shown(minimum=0)]
+Moment = Annotated[str, shown(format="date-time", examples=["2026-11-01T00:00:00Z"])]
+"""RFC 3339, with an offset; it is read where it is understood."""
 OverlapName = Annotated[str, shown(examples=[each.value for each in Overlap])]
 
 
@@ -67,9 +68,9 @@ class TriggerBody(Body, frozen=True, forbid_unknown_fields=True):
 class BackfillBody(Body, frozen=True, forbid_unknown_fields=True):
     """A range to be made up, both ends included."""
 
-    start: datetime
+    start: Moment
     """The first moment, with an offset."""
-    end: datetime
+    end: Moment
     """The last moment, with an offset."""
     overlap: OverlapName | None = None
     """What happens if another run is going on: an overlap policy."""
@@ -194,7 +195,7 @@ class PauseSchedule(Body, frozen=True, forbid_unknown_fields=True):
 
     note: Text = ""
     """Why."""
-    until: datetime | None = None
+    until: Moment | None = None
     """When it resumes by itself, with an offset."""
 
 

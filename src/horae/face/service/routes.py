@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Any
 from urllib.parse import unquote
 
@@ -10,7 +11,7 @@ from litestar import Response
 from litestar.params import HeaderParameter, QueryParameter
 
 from horae.app import App, BackfillRequest, Filter, Operations, Trigger
-from horae.errors import InvalidInputError
+from horae.errors import InvalidInputError, NaiveTimeError
 from horae.face.service.caller import Caller
 from horae.face.service.requests import BackfillBody, TriggerBody, Which
 from horae.face.service.views import ScheduleView
@@ -43,6 +44,29 @@ def named(text: str) -> str:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
         raise InvalidInputError("id", f"is no text: {text!r}") from None
+
+
+YEARS = range(1900, 2200)
+"""Those that specs know."""
+
+
+def moment(field: str, text: str) -> datetime:
+    """A moment as it was written, with an offset."""
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        hint = "ISO 8601 with an offset, such as 2026-03-08T09:00:00Z"
+        raise InvalidInputError(field, f"is no time: {text[:60]!r}", hint=hint) from None
+    if read.utcoffset() is None:
+        raise NaiveTimeError(read)
+    if read.year not in YEARS:
+        raise InvalidInputError(field, f"must be of the years {YEARS.start} to {YEARS.stop - 1}")
+    return read.astimezone(UTC)
+
+
+def optional_moment(field: str, text: str | None) -> datetime | None:
+    """A moment that may have been left out."""
+    return None if text is None else moment(field, text)
 
 
 def tokens(if_match: str | None) -> int | None:
@@ -95,7 +119,8 @@ def trigger_of(body: TriggerBody | bool | None, caller: Caller) -> Trigger | Non
 def backfill_of(body: BackfillBody, caller: Caller) -> BackfillRequest:
     """A backfill that a body asks for, by who is calling."""
     return BackfillRequest(
-        first=body.start, last=body.end, overlap=body.overlap, input=body.input, note=body.note, author=caller.user
+        first=moment("start", body.start), last=moment("end", body.end), overlap=body.overlap, input=body.input,
+        note=body.note, author=caller.user,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from litestar import Router, get, post
 from litestar.params import HeaderParameter
 
 from horae.app import App
-from horae.errors import ReportRefusedError
+from horae.errors import AuthenticationError
 from horae.face.service.caller import Caller
 from horae.face.service.requests import FailedBody, SucceededBody
 from horae.face.service.routes import Owner, named, operations
@@ -55,7 +55,7 @@ async def terminate(app: App, caller: Caller, run_id: str, owner: Owner = None) 
 )
 async def started(app: App, run_id: str, authorization: RunToken = None) -> Reported:
     """For work that was accepted, with the run's own token."""
-    return _reported(await app.runs.report(named(run_id), _token(run_id, authorization), "started"))
+    return _reported(await app.runs.report(named(run_id), _token(authorization), "started"))
 
 
 @post(
@@ -66,7 +66,7 @@ async def started(app: App, run_id: str, authorization: RunToken = None) -> Repo
 )
 async def heartbeat(app: App, run_id: str, authorization: RunToken = None) -> Reported:
     """A sign of life; the answer says whether the run was asked to stop."""
-    return _reported(await app.runs.report(named(run_id), _token(run_id, authorization), "heartbeat"))
+    return _reported(await app.runs.report(named(run_id), _token(authorization), "heartbeat"))
 
 
 @post(
@@ -80,7 +80,7 @@ async def succeeded(
 ) -> Reported:
     """With its result, which the next run of the schedule gets too."""
     result = (data or SucceededBody()).result
-    token = _token(run_id, authorization)
+    token = _token(authorization)
     return _reported(await app.runs.report(named(run_id), token, "succeeded", result=result))
 
 
@@ -95,14 +95,14 @@ async def failed(
 ) -> Reported:
     """With how it failed; the retry policy of the schedule says what follows."""
     failure = (data or FailedBody()).failure
-    token = _token(run_id, authorization)
+    token = _token(authorization)
     return _reported(await app.runs.report(named(run_id), token, "failed", failure=failure))
 
 
-def _token(run_id: str, authorization: str | None) -> str:
+def _token(authorization: str | None) -> str:
     scheme, _, token = (authorization or "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
-        raise ReportRefusedError(named(run_id), "it brought no token")
+        raise AuthenticationError("The report brought no token of its run")
     return token.strip()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import quote
 from uuid import uuid4
@@ -40,6 +39,7 @@ from horae.face.service.routes import (
     named,
     next_of,
     operations,
+    optional_moment,
     tokens,
     trigger_of,
     with_etag,
@@ -77,7 +77,12 @@ ActionName = Annotated[str | None, QueryParameter(name="action", description="Wh
 Tag = Annotated[str | None, QueryParameter(name="tag", description="A tag that they have.")]
 Prefix = Annotated[str | None, QueryParameter(name="prefix", description="How their ids begin.")]
 Attention = Annotated[
-    bool | None, QueryParameter(name="attention", description="Whether somebody should look at them.")
+    str | None,
+    QueryParameter(
+        name="attention",
+        description="Whether somebody should look at them.",
+        schema_extra={"type": "boolean"},
+    ),
 ]
 Search = Annotated[
     str | None,
@@ -143,18 +148,25 @@ def which_of(
     tag: str | None,
     prefix: str | None,
     *,
-    attention: bool | None,
+    attention: str | None,
     search: str | None,
 ) -> Which:
     """The filter that parameters ask for."""
+    wanted: dict[str, Any] = {
+        "state": state,
+        "action": action,
+        "tag": tag,
+        "prefix": prefix,
+        "search": search,
+    }
+    if attention is not None:
+        wanted["attention"] = {"true": True, "false": False}.get(attention.lower(), attention)
     try:
-        return msgspec.convert(
-            {"state": state, "action": action, "tag": tag, "prefix": prefix, "attention": attention, "search": search},
-            Which,
-        )  # fmt: skip
-    except msgspec.ValidationError:
-        known = "running, paused, completed"
-        raise InvalidInputError("state", f"is none of {known}: {state!r}") from None
+        return msgspec.convert(wanted, Which)
+    except msgspec.ValidationError as error:
+        reason, _, path = str(error).partition(" - at `$.")
+        known = "true, false" if path.startswith("attention") else "running, paused, completed"
+        raise InvalidInputError(path.rstrip("`"), f"is none of {known}: {reason}") from None
 
 
 @get("/{schedule_id:str}", operation_id="describeSchedule", summary="Describe a schedule")
@@ -304,7 +316,8 @@ async def pause(
     """Nothing automatic starts until it is resumed, or until a moment; runs go on, triggers work."""
     wanted = data or PauseSchedule()
     there = operations(app, caller, owner).schedules
-    return with_etag(schedule_view(await there.pause(named(schedule_id), wanted.note, until=wanted.until)))
+    until = optional_moment("until", wanted.until)
+    return with_etag(schedule_view(await there.pause(named(schedule_id), wanted.note, until=until)))
 
 
 @post(
@@ -336,7 +349,8 @@ async def start_backfill(
     """Both ends included. With `dry_run` nothing happens, and the answer says how many slots, from when to when."""
     there = operations(app, caller, owner)
     if data.dry_run:
-        preview = await there.backfills.preview(named(schedule_id), data.start, data.end)
+        wanted = backfill_of(data, caller)
+        preview = await there.backfills.preview(named(schedule_id), wanted.first, wanted.last)
         return Response(preview_view(preview), status_code=200)
     done = await there.schedules.patch(named(schedule_id), backfills=[backfill_of(data, caller)])
     return Response(backfill_view(done.backfills[0]), status_code=202)
@@ -360,18 +374,25 @@ async def times(
     schedule_id: str,
     owner: Owner = None,
     start: Annotated[
-        datetime | None, QueryParameter(name="start", description="Later than this; now.")
+        str | None,
+        QueryParameter(
+            name="start", description="Later than this; now.", schema_extra={"format": "date-time"}
+        ),
     ] = None,
     end: Annotated[
-        datetime | None, QueryParameter(name="end", description="Up to and including this.")
+        str | None,
+        QueryParameter(
+            name="end", description="Up to and including this.", schema_extra={"format": "date-time"}
+        ),
     ] = None,
     limit: Times = 10,
 ) -> TimesView:
     """Those later than `start` (now), up to and including `end`; at most 1,000."""
     there = operations(app, caller, owner).schedules
-    found = await there.times(named(schedule_id), start, end, limit)
+    after, until = optional_moment("start", start), optional_moment("end", end)
+    found = await there.times(named(schedule_id), after, until, limit)
     spec = Spec.parse((await there.get(named(schedule_id))).spec)
-    last = found[-1].nominal if found else start or app.clock.now()
+    last = found[-1].nominal if found else after or app.clock.now()
     ended = spec.why_never(last) if len(found) < limit and end is None else None
     return TimesView(items=times_of(spec, [(each.nominal, each.fire) for each in found]), ended=ended)
 

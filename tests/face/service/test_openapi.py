@@ -1,0 +1,120 @@
+"""The OpenAPI document says everything, and says the truth: schemathesis holds the live service to it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import jwt
+import pytest
+
+from horae.face.service.examples import ANSWERS, REQUESTS
+from tests.face.service.conftest import Server, Start
+
+SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
+SETTINGS = Path(__file__).with_name("schemathesis.toml")
+SEED = 20261116
+METHODS = ("get", "post", "put", "patch", "delete")
+TAGS = ["schedules", "runs", "why", "bulk", "calendars", "system", "registrar"]
+
+
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, item in document["paths"].items():
+        for method in METHODS:
+            if method in item:
+                yield f"{method.upper()} {path}", item[method]
+
+
+@pytest.fixture(scope="module")
+def document(service: Server) -> dict[str, Any]:
+    answer = service.client.get("/openapi.json")
+    assert answer.headers["content-type"] == "application/json"
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def run_schemathesis(folder: Path, server: Server, *arguments: str) -> None:
+    token = jwt.encode({"sub": "alice", "aud": "horae", "exp": 4_000_000_000}, SECRET)
+    command = [
+        sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()",
+        "--config-file", str(SETTINGS), "run", f"{server.address}/openapi.json",
+        "-H", f"Authorization: Bearer {token}", "--seed", str(SEED), "--max-examples", "10", "--workers", "1",
+        "--no-color", "--continue-on-failure", "--generation-database", "none", *arguments,
+    ]  # fmt: skip
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert ran.returncode == 0, ran.stdout[-20_000:] + ran.stderr[-5000:]
+    assert " passed" in ran.stdout
+    assert "Traceback" not in server.log
+    assert server.client.get("/readyz").status_code == 200
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_the_service_does_what_its_document_says(start: Start, tmp_path: Path, tag: str):
+    server = start(HORAE_JWT_SECRET=SECRET, HORAE_REQUESTS_PER_SECOND="1000000")
+    run_schemathesis(tmp_path, server, "--phases", "examples,coverage,fuzzing", "--include-tag", tag)
+
+
+def test_the_service_does_so_also_with_what_it_made(start: Start, tmp_path: Path):
+    server = start(HORAE_JWT_SECRET=SECRET, HORAE_REQUESTS_PER_SECOND="1000000")
+    run_schemathesis(tmp_path, server, "--phases", "examples,stateful")
+
+
+def test_every_operation_is_described(document: dict[str, Any]):
+    names = [each["operationId"] for _, each in operations(document)]
+    assert len(set(names)) == len(names)
+    for where, operation in operations(document):
+        assert re.fullmatch(r"[a-z]+([A-Z][a-z]+)*", operation["operationId"]), where
+        assert operation["summary"], where
+        assert operation["description"], where
+        assert len(operation["tags"]) == 1, where
+        assert operation["tags"][0] in TAGS, where
+        for parameter in operation["parameters"]:
+            assert parameter["description"], (where, parameter["name"])
+        if "requestBody" in operation:
+            content = operation["requestBody"]["content"]["application/json"]
+            assert content["schema"]["$ref"], where
+            assert content["examples"], where
+
+
+def test_every_answer_has_a_shape(document: dict[str, Any]):
+    for where, operation in operations(document):
+        assert "default" in operation["responses"], where
+        for status, answer in operation["responses"].items():
+            assert answer["description"], (where, status)
+            if status == "204":
+                assert "content" not in answer
+                continue
+            for media_type, content in answer["content"].items():
+                assert content["schema"], (where, status)
+                assert status < "4" or status == "503" or media_type == "application/problem+json", where
+
+
+def test_every_field_that_can_be_sent_is_described(document: dict[str, Any]):
+    schemas = document["components"]["schemas"]
+    for name in set(REQUESTS) - {"SharedCalendar", "ScheduleInput", "PauseInput"}:
+        for field, schema in schemas[name]["properties"].items():
+            assert schema.get("description"), (name, field)
+        assert schemas[name]["additionalProperties"] is False, name
+
+
+@pytest.mark.parametrize("name", sorted(REQUESTS | ANSWERS))
+def test_examples_have_the_shape_that_they_are_examples_of(document: dict[str, Any], name: str):
+    schema = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+    for example in document["components"]["schemas"][name]["examples"]:
+        jsonschema_rs.Draft202012Validator(schema, validate_formats=True).validate(example)
+
+
+def test_who_must_be_known_is_said(document: dict[str, Any]):
+    for where, operation in operations(document):
+        if where in {"GET /healthz", "GET /readyz"}:
+            assert "security" not in operation
+        elif re.search(r"/runs/\{run_id\}/(started|heartbeat|succeeded|failed)$", where):
+            assert operation["security"] == [{"run": []}]
+        else:
+            assert operation["security"] == [{"token": []}]
+            assert "401" in operation["responses"]
