@@ -273,7 +273,7 @@ class FunctionExecutor:
 
     async def _attempt(self, key: Key, held: _Held, function: ActionFunction, context: Context) -> None:
         try:
-            ended = _returned(held, await _call(function, context, threaded=held.threaded))
+            ended = _returned(held, await call_action(function, context, threaded=held.threaded))
         except BaseException as error:
             ended = _raised(held, error)
         if self._held.pop(key, None) is held:  # else it was given up before, and its end is known
@@ -375,7 +375,7 @@ async def _unknown(context: Context) -> None:
     )
 
 
-async def _call(function: ActionFunction, context: Context, *, threaded: bool) -> Any:  # noqa: ANN401 - what it likes
+async def call_action(function: ActionFunction, context: Context, *, threaded: bool) -> Any:  # noqa: ANN401 - what it likes
     """Call an action; a plain function in a thread of its own, which ends with the program whatever it does."""
     if not threaded:
         return await function(context)

@@ -10,7 +10,7 @@ import msgspec
 
 from horae.app import App
 from horae.errors import NotStartedError
-from horae.executor.function import ActionFunction, Context, _call, is_coroutine_function
+from horae.executor.function import ActionFunction, Context, call_action, is_coroutine_function
 from horae.model import Action
 
 WORKFLOW = "workflow"
@@ -66,7 +66,7 @@ def _through(launcher: RunLauncher) -> ActionFunction:
 
     async def launch(context: Context) -> None:
         try:
-            started = await _call(start, context, threaded=threaded)
+            started = await call_action(start, context, threaded=threaded)
         except NotStartedError:
             raise
         except Exception as error:
@@ -82,10 +82,10 @@ def _here(app: App) -> ActionFunction:
 
     async def run(context: Context) -> Any:  # noqa: ANN401 - any JSON
         workflow = _wanted(context)
-        function, waits = app.executor._actions.get(workflow.workflow_id, (run, True))  # noqa: SLF001 - it has no other word for it
-        if function is run or _is_builtin(workflow.workflow_id):
+        function = app.executor.functions.get(workflow.workflow_id)
+        if function is None or _is_builtin(workflow.workflow_id):
             raise _missing(workflow)
-        return await _call(function, context, threaded=not waits)
+        return await call_action(function, context, threaded=not is_coroutine_function(function))
 
     return run
 
