@@ -11,7 +11,8 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 
 import msgspec
 from litestar import Request, Response
-from litestar.exceptions import ClientException, HTTPException, InternalServerException
+from litestar.exceptions import ClientException, HTTPException, InternalServerException, ValidationException
+from litestar.routes import HTTPRoute
 from litestar.status_codes import HTTP_413_REQUEST_ENTITY_TOO_LARGE, HTTP_415_UNSUPPORTED_MEDIA_TYPE
 
 from horae.errors import InvalidInputError, LimitExceededError
@@ -53,7 +54,15 @@ class JsonRequest(Request[Any, Any, Any]):
         except (msgspec.DecodeError, UnicodeError) as error:
             raise ClientException(f"The body is no JSON: {error}") from None
         check_value(value)
-        return value
+        wanted = self.route_handler.parsed_fn_signature.parameters["data"].annotation
+        try:
+            return msgspec.convert(
+                value, wanted
+            )  # strictly: a text is no number here, as it is in an address
+        except msgspec.ValidationError as error:
+            reason, _, path = str(error).partition(" - at `$")
+            fault = {"key": path.rstrip("`").lstrip(".") or "body", "message": reason}
+            raise ValidationException("The body is not what it should be", extra=[fault]) from None
 
 
 def check_value(value: object) -> None:
@@ -88,7 +97,8 @@ def _check_text(path: str, text: str) -> None:
 async def check_address(request: Request[Any, Any, Any]) -> Response[None] | None:
     """Refuse a path or a query that is no text once it is decoded; say what can be asked of a path."""
     if request.method == "OPTIONS":
-        methods = request.app.route_handler_method_map[request.scope["path_template"]]
+        here = [each for each in request.app.routes if each.path_format == request.scope["path_template"]]
+        methods = {method for route in here if isinstance(route, HTTPRoute) for method in route.methods}
         return Response(None, status_code=204, headers={"Allow": ", ".join(sorted(methods))})
     for name in ("raw_path", "query_string"):
         part = "path" if name == "raw_path" else "query"

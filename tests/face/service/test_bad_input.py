@@ -1,0 +1,515 @@
+"""What cannot be is refused with a clear 4xx: nothing is stored, nothing is logged that should not be, and the service goes on."""
+
+from __future__ import annotations
+
+import json
+import socket
+import uuid
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.conftest import wait_for
+from tests.face.service.conftest import Server, Start
+
+HUGE = 2**70
+DEEP = "[" * 10_000 + "]" * 10_000
+MANY = 10_000
+GOOD: dict[str, Any] = {"spec": "0 9 * * *", "action": "ping"}
+CANARY = "canary-7f3a91"
+"""In every body: it must not be found in the log."""
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A service with one schedule, `there`, on each kind of database: what one refuses, both do."""
+    address = f"sqlite:///{tmp_path_factory.mktemp('bad')}/horae.db"
+    if request.param == "postgres":
+        postgres = request.getfixturevalue("postgres_server")
+        name = f"t{uuid.uuid4().hex}"
+        postgres.psql(f"CREATE DATABASE {name};")
+        address = postgres.get_uri(database=name)
+    server = Server(address, {"HORAE_PREVIEW_LIMIT": "1000"}, [])
+    made = server.ask("POST", "/schedules", {**GOOD, "id": "there", "paused": True})
+    assert made.status_code == 201, made.text
+    assert server.ask("PUT", "/calendars/there", {"dates": ["2099-01-01"]}).status_code == 200
+    yield server
+    assert "Traceback" not in server.log
+    assert CANARY not in server.log
+    server.end()
+
+
+def created(**changes: Any) -> dict[str, Any]:
+    return {**GOOD, "id": CANARY, **changes}
+
+
+def edited(**changes: Any) -> dict[str, Any]:
+    return {**GOOD, **changes}
+
+
+POLICIES: list[tuple[dict[str, Any], int, str]] = [
+    ({"overlap": "sometimes"}, 400, "invalid_request"),
+    ({"unknown": 1}, 400, "invalid_request"),
+    ({"max_concurrent": 0}, 422, "invalid_input"),
+    ({"max_concurrent": "1"}, 400, "invalid_request"),
+    ({"coalesce": "true"}, 400, "invalid_request"),
+    ({"max_concurrent": 1.5}, 400, "invalid_request"),
+    ({"max_pending": HUGE}, 422, "invalid_input"),
+    ({"backfill_limit": -1}, 422, "invalid_input"),
+    ({"start_attempts": 0}, 422, "invalid_input"),
+    ({"keep_finished": -HUGE}, 422, "invalid_input"),
+    ({"retry": {"attempts": 0}}, 422, "invalid_input"),
+    ({"retry": {"factor": 0.5}}, 422, "invalid_input"),
+    ({"retry": {"first_delay": 366 * 86_400_000 + 1}}, 422, "invalid_input"),
+    ({"retry": {"longest_delay": 2**60}}, 422, "invalid_input"),
+    ({"catch_up": {"window": -1}}, 422, "invalid_input"),
+    ({"catch_up": {"mode": "some"}}, 400, "invalid_request"),
+    ({"timeouts": {"run": 0}}, 422, "invalid_input"),
+    ({"timeouts": {"run": 2**63}}, 422, "invalid_input"),
+    ({"retention": {"age": 0}}, 422, "invalid_input"),
+    ({"retention": []}, 400, "invalid_request"),
+]  # fmt: skip
+
+CREATIONS: list[tuple[str, Any, int, str]] = [
+    ("a number", 7, 400, "invalid_request"),
+    ("a list", [], 400, "invalid_request"),
+    ("null", None, 400, "invalid_request"),
+    ("nothing in it", {}, 400, "invalid_request"),
+    ("no action", {"spec": "* * * * *"}, 400, "invalid_request"),
+    ("an unknown field", created(colour="red"), 400, "invalid_request"),
+    ("id is a number", created(id=7), 400, "invalid_request"),
+    ("id is empty", created(id=""), 422, "invalid_input"),
+    ("id is too long", created(id="x" * 501), 422, "invalid_input"),
+    ("id has a newline", created(id="a\nb"), 422, "invalid_input"),
+    ("id has NUL", created(id="a\0b"), 422, "invalid_input"),
+    ("id is taken", created(id="there"), 409, "schedule_exists"),
+    ("cron of too few fields", created(spec="* *"), 422, "invalid_cron_expression"),
+    ("cron that is no cron", created(spec="at noon"), 422, "invalid_cron_expression"),
+    ("impossible minute", created(spec="61 * * * *"), 422, "invalid_cron_expression"),
+    ("impossible cron in a document", created(spec={"crons": ["* * 32 * *"]}), 422, "invalid_spec"),
+    ("cron of a megabyte's tenth", created(spec="*" * 100_000), 422, "invalid_cron_expression"),
+    ("unknown zone", created(spec={"crons": ["0 9 * * *"], "timezone": "Mars/Olympus"}), 422, "invalid_spec"),
+    ("zone is a path", created(spec={"crons": ["0 9 * * *"], "timezone": "../../etc/passwd"}), 422, "invalid_spec"),
+    ("zone is a number", created(spec={"crons": ["0 9 * * *"], "timezone": 7}), 422, "invalid_spec"),
+    ("unknown key in the spec", created(spec={"cron": ["0 9 * * *"]}), 422, "invalid_spec"),
+    ("spec is a list", created(spec=["0 9 * * *"]), 400, "invalid_request"),
+    ("interval of nothing", created(spec={"intervals": [{"every": 0}]}), 422, "invalid_spec"),
+    ("interval too long", created(spec={"intervals": [{"every": HUGE}]}), 422, "invalid_input"),
+    ("time out of range", created(spec={"times": ["0001-01-01T00:00:00Z"]}), 422, "invalid_spec"),
+    ("time far out of range", created(spec={"times": ["99999-01-01T00:00:00Z"]}), 422, "invalid_spec"),
+    ("impossible rrule", created(spec={"rrules": ["FREQ=SOMETIMES"]}), 422, "invalid_spec"),
+    ("unknown calendar", created(spec={"crons": ["0 9 * * *"], "exclude": [{"calendar": "none"}]}), 422, "unknown_calendar"),
+    ("unknown action", created(action="nobody-knows"), 422, "unknown_action"),
+    ("action has NUL", created(action="a\0b"), 422, "invalid_input"),
+    ("action without a name", created(action={}), 400, "invalid_request"),
+    ("http without a request", created(action="http"), 422, "invalid_input"),
+    ("a request without http", created(action={"name": "ping", "http": {"url": "https://example.org"}}), 422, "invalid_input"),
+    ("a request to nowhere", created(action={"name": "http", "http": {"url": "nowhere"}}), 422, "invalid_input"),
+    ("a request to this machine", created(action={"name": "http", "http": {"url": "http://127.0.0.1/"}}), 422, "invalid_input"),
+    ("a request to metadata", created(action={"name": "http", "http": {"url": "http://169.254.169.254/"}}), 422, "invalid_input"),
+    ("input has NUL", created(action={"name": "ping", "input": {"a": ["\0"]}}), 422, "invalid_input"),
+    ("a key of the input has NUL", created(action={"name": "ping", "input": {"\0": 1}}), 422, "invalid_input"),
+    ("input has a huge integer", created(action={"name": "ping", "input": [HUGE]}), 422, "invalid_input"),
+    ("input is too deep", created(action={"name": "ping", "input": json.loads("[" * 150 + "]" * 150)}), 422, "invalid_input"),
+    ("memo has NUL", created(memo={"a": "\0"}), 422, "invalid_input"),
+    ("memo is too long", created(memo={"a": "x" * 70_000}), 422, "invalid_input"),
+    ("memo is a list", created(memo=[]), 400, "invalid_request"),
+    ("search attribute has NUL", created(search_attributes={"a": "\0"}), 422, "invalid_input"),
+    ("search attribute is huge", created(search_attributes={"a": HUGE}), 422, "invalid_input"),
+    ("search attribute is null", created(search_attributes={"a": None}), 400, "invalid_request"),
+    ("too many search attributes", created(search_attributes={str(n): n for n in range(101)}), 422, "invalid_input"),
+    ("tag has NUL", created(tags=["\0"]), 422, "invalid_input"),
+    ("tag is empty", created(tags=[""]), 422, "invalid_input"),
+    ("tag is too long", created(tags=["x" * 201]), 422, "invalid_input"),
+    ("too many tags", created(tags=[str(n) for n in range(101)]), 422, "invalid_input"),
+    ("note has NUL", created(note="\0"), 422, "invalid_input"),
+    ("note is too long", created(note="x" * 10_001), 422, "invalid_input"),
+    ("note is a number", created(note=7), 400, "invalid_request"),
+    ("paused is a text", created(paused="yes"), 400, "invalid_request"),
+    ("limited to less than none", created(limited_actions=-1), 422, "invalid_input"),
+    ("limited to a huge number", created(limited_actions=HUGE), 422, "invalid_input"),
+    ("request_id has NUL", created(request_id="\0"), 422, "invalid_input"),
+    ("trigger is a number", created(trigger=7), 400, "invalid_request"),
+    ("trigger with an unknown overlap", created(trigger={"overlap": "x"}), 422, "invalid_input"),
+    ("backfill without an offset", created(backfills=[{"start": "2026-01-01T00:00:00", "end": "2026-01-02T00:00:00"}]), 422, "naive_time"),
+    ("backfill of no time", created(backfills=[{"start": "yesterday", "end": "today"}]), 422, "invalid_input"),
+    ("backfill backwards", created(backfills=[{"start": "2026-01-02T00:00:00Z", "end": "2026-01-01T00:00:00Z"}]), 422, "invalid_input"),
+    ("backfill from year 1", created(backfills=[{"start": "0001-01-01T00:00:00+14:00", "end": "2026-01-01T00:00:00Z"}]), 422, "invalid_input"),
+    ("backfill until year 9999", created(backfills=[{"start": "2026-01-01T00:00:00Z", "end": "9999-12-31T23:59:59-14:00"}]), 422, "invalid_input"),
+    *((f"policies {json.dumps(given)[:60]}", created(policies=given), status, code) for given, status, code in POLICIES),
+]  # fmt: skip
+
+EDITS: list[tuple[str, str, Any, int, str]] = [
+    ("PUT", "/schedules/there", {}, 400, "invalid_request"),
+    ("PUT", "/schedules/there", edited(spec="61 * * * *"), 422, "invalid_cron_expression"),
+    ("PUT", "/schedules/there", edited(action="nobody-knows"), 422, "unknown_action"),
+    ("PUT", "/schedules/there", edited(id="there"), 400, "invalid_request"),
+    ("PUT", "/schedules/there", edited(token=99), 409, "conflict_token_mismatch"),
+    ("PUT", "/schedules/there", edited(token=HUGE), 422, "invalid_input"),
+    ("PUT", "/schedules/there", edited(note="\0"), 422, "invalid_input"),
+    ("PUT", "/schedules/none", edited(), 404, "schedule_not_found"),
+    ("PATCH", "/schedules/there", {"policies": {"overlap": "sometimes"}}, 422, "invalid_input"),
+    ("PATCH", "/schedules/there", {"policies": {"retry": {"attempts": 0}}}, 422, "invalid_input"),
+    ("PATCH", "/schedules/there", {"policies": {"unknown": 7}}, 422, "invalid_input"),
+    ("PATCH", "/schedules/there", {"policies": 7}, 400, "invalid_request"),
+    ("PATCH", "/schedules/there", {"memo": {"a": "\0"}}, 422, "invalid_input"),
+    ("PATCH", "/schedules/there", {"tags": None}, 400, "invalid_request"),
+    ("PATCH", "/schedules/there", {"limited_actions": -1}, 422, "invalid_input"),
+    ("PATCH", "/schedules/there", {"note": "x" * 10_001}, 422, "invalid_input"),
+    ("PATCH", "/schedules/there", {"spec": {"timezone": "Mars/Olympus", "crons": ["0 9 * * *"]}}, 422, "invalid_spec"),
+    ("PATCH", "/schedules/there", {"token": 99, "note": "x"}, 409, "conflict_token_mismatch"),
+    ("PATCH", "/schedules/none", {"note": "x"}, 404, "schedule_not_found"),
+    ("DELETE", "/schedules/none", None, 404, "schedule_not_found"),
+    ("POST", "/schedules/there/trigger", {"overlap": "x"}, 422, "invalid_input"),
+    ("POST", "/schedules/there/trigger", {"input": {"a": "\0"}}, 422, "invalid_input"),
+    ("POST", "/schedules/there/trigger", {"input": HUGE}, 422, "invalid_input"),
+    ("POST", "/schedules/there/trigger", {"note": 7}, 400, "invalid_request"),
+    ("POST", "/schedules/none/trigger", {}, 404, "schedule_not_found"),
+    ("POST", "/schedules/there/pause", {"until": "soon"}, 422, "invalid_input"),
+    ("POST", "/schedules/there/pause", {"until": "2027-01-01T00:00:00"}, 422, "naive_time"),
+    ("POST", "/schedules/there/pause", {"until": "9999-12-31T23:59:59-23:59"}, 422, "invalid_input"),
+    ("POST", "/schedules/there/pause", {"note": "\0"}, 422, "invalid_input"),
+    ("POST", "/schedules/there/resume", {"note": "x" * 10_001}, 422, "invalid_input"),
+    ("POST", "/schedules/there/skip", {"number": -1}, 422, "invalid_input"),
+    ("POST", "/schedules/there/skip", {"number": 1_000_001}, 422, "invalid_input"),
+    ("POST", "/schedules/there/skip", {"number": HUGE}, 422, "invalid_input"),
+    ("POST", "/schedules/there/skip", {"number": 1.5}, 400, "invalid_request"),
+    ("POST", "/schedules/there/patch", {"pause": "a", "resume": "b"}, 422, "invalid_input"),
+    ("POST", "/schedules/there/patch", {"pause": "a\0"}, 422, "invalid_input"),
+    ("POST", "/schedules/there/patch", {"resume": "x" * 10_001}, 422, "invalid_input"),
+    ("POST", "/schedules/there/patch", {"trigger": {}, "token": 99}, 409, "conflict_token_mismatch"),
+    ("POST", "/schedules/there/patch", {"trigger": {}, "backfills": [{"start": "x", "end": "y"}]}, 422, "invalid_input"),
+    ("POST", "/schedules/there/backfills", {"start": "2026-01-01T00:00:00Z"}, 400, "invalid_request"),
+    ("POST", "/schedules/there/backfills", {"start": 0, "end": 1}, 400, "invalid_request"),
+    ("POST", "/schedules/there/backfills", {"start": "x", "end": "y", "dry_run": True}, 422, "invalid_input"),
+    ("POST", "/schedules/there/preview", {"spec": "x"}, 422, "invalid_cron_expression"),
+    ("POST", "/schedules/there/preview", {"spec": "* * * * *", "days": 0}, 422, "invalid_input"),
+    ("POST", "/schedules/there/preview", {"spec": "* * * * *", "days": HUGE}, 422, "invalid_input"),
+    ("POST", "/preview", {"spec": "x"}, 422, "invalid_cron_expression"),
+    ("POST", "/preview", {"spec": {"exclude": [{"calendar": "\0"}]}}, 422, "invalid_input"),
+    ("POST", "/preview", {"spec": {"exclude": [{"calendar": "none"}]}}, 422, "unknown_calendar"),
+    ("POST", "/bulk/schedules", {"schedules": 7}, 400, "invalid_request"),
+    ("POST", "/bulk/schedules", {"schedules": [created(), created()]}, 409, "schedule_exists"),
+    ("POST", "/bulk/schedules", {"schedules": [created(), created(id="other", spec="x")]}, 422, "invalid_cron_expression"),
+    ("POST", "/bulk/schedules", {"schedules": [created(), created(id="there")]}, 409, "schedule_exists"),
+    ("POST", "/bulk/pause", {}, 400, "invalid_request"),
+    ("POST", "/bulk/pause", {"filter": {"state": "asleep"}}, 400, "invalid_request"),
+    ("POST", "/bulk/pause", {"filter": {"search": "novalue"}}, 422, "invalid_input"),
+    ("POST", "/bulk/pause", {"filter": {"tag": "\0"}}, 422, "invalid_input"),
+    ("POST", "/bulk/resume", {"filter": {}, "note": "x" * 10_001}, 422, "invalid_input"),
+    ("PUT", "/calendars/new", {"dates": ["2099-02-30"]}, 422, "invalid_spec"),
+    ("PUT", "/calendars/new", {"dates": "2099-02-03"}, 400, "invalid_request"),
+    ("PUT", "/calendars/new", {"days": []}, 400, "invalid_request"),
+    ("PUT", "/calendars/new", {"calendars": [{"hour": "25"}]}, 422, "invalid_spec"),
+    ("PUT", "/calendars/new", {"calendars": [{"comment": "\0"}]}, 422, "invalid_input"),
+    ("PUT", f"/calendars/{'x' * 501}", {"dates": []}, 422, "invalid_input"),
+    ("PUT", "/calendars/a%0Ab", {"dates": []}, 422, "invalid_input"),
+    ("DELETE", "/calendars/none", None, 404, "calendar_not_found"),
+    ("POST", "/runs/none/cancel", None, 404, "run_not_found"),
+    ("POST", "/runs/none/terminate", None, 404, "run_not_found"),
+    ("POST", "/runs/none/started", None, 401, "authentication"),
+    ("POST", "/runs/none/failed", {"failure": 7}, 400, "invalid_request"),
+    ("POST", "/runs/none/succeeded", {"result": "\0"}, 422, "invalid_input"),
+    ("POST", "/backfills/none/cancel", None, 404, "backfill_not_found"),
+]  # fmt: skip
+
+QUESTIONS: list[tuple[str, int, str]] = [
+    ("/schedules?limit=0", 400, "invalid_request"),
+    ("/schedules?limit=1001", 400, "invalid_request"),
+    ("/schedules?limit=many", 400, "invalid_request"),
+    (f"/schedules?limit={HUGE}", 400, "invalid_request"),
+    ("/schedules?limit=1&limit=2", 422, "invalid_input"),
+    ("/schedules?state=asleep", 422, "invalid_input"),
+    ("/schedules?attention=perhaps", 422, "invalid_input"),
+    ("/schedules?search=novalue", 422, "invalid_input"),
+    ("/schedules?search=%00:1", 422, "invalid_input"),
+    ("/schedules?prefix=%00", 422, "invalid_input"),
+    ("/schedules?cursor=%00", 422, "invalid_input"),
+    ("/schedules?tag=%ED%A0%80", 422, "invalid_input"),
+    ("/schedules?action=%FF", 422, "invalid_input"),
+    ("/schedules?owner=", 422, "invalid_input"),
+    ("/schedules?owner=%0A", 422, "invalid_input"),
+    (f"/schedules?owner={'x' * 201}", 422, "invalid_input"),
+    ("/schedules/none", 404, "schedule_not_found"),
+    ("/schedules/%00", 422, "invalid_input"),
+    ("/schedules/%FF", 422, "invalid_input"),
+    ("/schedules/%ED%A0%80", 422, "invalid_input"),
+    ("/schedules/%zz", 404, "schedule_not_found"),
+    ("/schedules/%", 404, "schedule_not_found"),
+    (f"/schedules/{'x' * 10_000}", 404, "schedule_not_found"),
+    ("/schedules/there/nothing", 404, "not_found"),
+    ("/nothing", 404, "not_found"),
+    ("/schedules/there/times?limit=0", 422, "limit_exceeded"),
+    (f"/schedules/there/times?limit={HUGE}", 422, "limit_exceeded"),
+    ("/schedules/there/times?limit=x", 400, "invalid_request"),
+    ("/schedules/there/times?start=2026-01-01T00:00:00", 422, "naive_time"),
+    ("/schedules/there/times?start=0001-01-01T00:00:00Z", 422, "invalid_input"),
+    ("/schedules/there/times?end=9999-12-31T23:59:59Z", 422, "invalid_input"),
+    ("/schedules/there/times?start=soon", 422, "invalid_input"),
+    ("/schedules/there/runs?limit=0", 400, "invalid_request"),
+    ("/schedules/there/runs?cursor=%00", 422, "invalid_input"),
+    ("/schedules/none/runs", 404, "schedule_not_found"),
+    ("/schedules/none/passed", 404, "schedule_not_found"),
+    ("/schedules/none/versions", 404, "schedule_not_found"),
+    ("/schedules/none/backfills", 404, "schedule_not_found"),
+    ("/schedules/none/times", 404, "schedule_not_found"),
+    ("/schedules/there/explain", 400, "invalid_request"),
+    ("/schedules/there/explain?time=soon", 422, "invalid_input"),
+    ("/schedules/there/explain?time=0001-01-01T00:00:00%2B14:00", 422, "invalid_input"),
+    ("/schedules/there/explain?time=9999-12-31T23:59:59-14:00", 422, "invalid_input"),
+    ("/schedules/there/explain?time=%00", 422, "invalid_input"),
+    ("/schedules/none/explain?time=2026-01-01T00:00:00Z", 404, "schedule_not_found"),
+    ("/load?minutes=0", 422, "invalid_input"),
+    (f"/load?minutes={HUGE}", 422, "invalid_input"),
+    ("/load?minutes=x", 400, "invalid_request"),
+    ("/load?jitter=25h", 422, "invalid_input"),
+    ("/load?jitter=soon", 422, "invalid_spec"),
+    ("/runs/none", 404, "run_not_found"),
+    ("/runs/%00", 422, "invalid_input"),
+    ("/backfills/none", 404, "backfill_not_found"),
+    ("/backfills/there:%F0%9F%92%A9", 404, "backfill_not_found"),
+    ("/calendars/none", 404, "calendar_not_found"),
+    ("/calendars/%00", 422, "invalid_input"),
+    ("/calendars?limit=0", 400, "invalid_request"),
+    ("/calendars?cursor=%1F%1F", 200, ""),
+    ("/bulk/count?state=asleep", 422, "invalid_input"),
+    ("/bulk/count?search=:", 422, "invalid_input"),
+]  # fmt: skip
+
+RAW: list[tuple[str, bytes, str, int, str]] = [
+    ("malformed", b'{"spec": ', "application/json", 400, "invalid_request"),
+    ("two values", b"{} {}", "application/json", 400, "invalid_request"),
+    ("NaN", b'{"spec": "* * * * *", "action": {"name": "ping", "input": NaN}}', "application/json", 400, "invalid_request"),
+    ("infinity", b'{"spec": "* * * * *", "action": {"name": "ping", "input": 1e999}}', "application/json", 400, "invalid_request"),
+    ("a long integer", b'{"spec": "* * * * *", "limited_actions": 1' + b"0" * 5000 + b"}", "application/json", 400, "invalid_request"),
+    ("no UTF-8", b'{"spec": "\xff"}', "application/json", 400, "invalid_request"),
+    ("UTF-16", '{"spec": "* * * * *"}'.encode("utf-16"), "application/json", 400, "invalid_request"),
+    ("half of a pair", b'{"spec": "* * * * *", "action": "ping", "note": "\\ud800"}', "application/json", 400, "invalid_request"),
+    ("half of a pair in the input", b'{"spec": "* * * * *", "action": {"name": "ping", "input": ["\\udc00x"]}}', "application/json", 400, "invalid_request"),
+    ("half of a pair in bytes", b'{"spec": "* * * * *", "action": "ping", "note": "\xed\xa0\x80"}', "application/json", 400, "invalid_request"),
+    ("deep", DEEP.encode(), "application/json", 400, "invalid_request"),
+    ("deep in the input", b'{"spec": "* * * * *", "action": {"name": "ping", "input": ' + DEEP.encode() + b"}}", "application/json", 400, "invalid_request"),
+    ("a text", json.dumps(created()).encode(), "text/plain", 415, "unsupported_media_type"),
+    ("a form", b"spec=x", "application/x-www-form-urlencoded", 415, "unsupported_media_type"),
+    ("a form of JSON", json.dumps(created()).encode(), "multipart/form-data; boundary=x", 415, "unsupported_media_type"),
+    ("nothing said", json.dumps(created()).encode(), "", 415, "unsupported_media_type"),
+    ("msgpack", b"\x80", "application/x-msgpack", 415, "unsupported_media_type"),
+]  # fmt: skip
+
+
+def stored(server: Server) -> Any:
+    """Everything that a bad request could have changed."""
+    return (
+        server.get("/bulk/count")["count"], server.get("/schedules/there"), server.get("/schedules/there/runs"),
+        server.get("/schedules/there/backfills"), server.get("/schedules/there/versions"), server.get("/calendars"),
+    )  # fmt: skip
+
+
+def assert_refused(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
+    assert answer.status_code == status, answer.text
+    if not code:
+        return {}
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem: dict[str, Any] = answer.json()
+    assert (problem["status"], problem["code"]) == (status, code), problem
+    assert problem["detail"]
+    assert "Traceback" not in answer.text
+    return problem
+
+
+def test_schedules_that_cannot_be(server: Server):
+    before = stored(server)
+    for what, body, status, code in CREATIONS:
+        answer = server.client.post(
+            "/api/v1/schedules", content=json.dumps(body), headers={"Content-Type": "application/json"}
+        )
+        assert (answer.status_code, answer.json().get("code")) == (status, code), (what, answer.text)
+        assert_refused(answer, status, code)
+    assert stored(server) == before
+
+
+def test_changes_that_cannot_be(server: Server):
+    before = stored(server)
+    for method, path, body, status, code in EDITS:
+        answer = server.ask(method, path, body)
+        assert (answer.status_code, answer.json().get("code")) == (status, code), (
+            method,
+            path,
+            body,
+            answer.text,
+        )
+        assert_refused(answer, status, code)
+    assert stored(server) == before
+
+
+def test_questions_that_cannot_be(server: Server):
+    for path, status, code in QUESTIONS:
+        answer = server.ask("GET", path)
+        assert answer.status_code == status, (path, answer.text)
+        assert_refused(answer, status, code)
+
+
+def test_bodies_that_cannot_be_read(server: Server):
+    before = stored(server)
+    for what, body, media_type, status, code in RAW:
+        headers = {"Content-Type": media_type} if media_type else {}
+        answer = server.client.post("/api/v1/schedules", content=body, headers=headers)
+        assert answer.status_code == status, (what, answer.text)
+        assert_refused(answer, status, code)
+    assert stored(server) == before
+
+
+def test_stale_tokens(server: Server):
+    before = stored(server)
+    for if_match in ('"99"', 'W/"99"', "99"):
+        answer = server.ask("PUT", "/schedules/there", edited(), headers={"If-Match": if_match})
+        assert_refused(answer, 412, "conflict_token_mismatch")
+        answer = server.ask("DELETE", "/schedules/there", headers={"If-Match": if_match})
+        assert_refused(answer, 412, "conflict_token_mismatch")
+    for if_match in ('"x"', "", str(HUGE), "١"):
+        answer = server.ask(
+            "PATCH", "/schedules/there", {"note": "x"}, headers={"If-Match": if_match.encode()}
+        )
+        assert_refused(answer, 422, "invalid_input")
+    assert stored(server) == before
+
+
+def test_the_largest_and_smallest_that_can_be_are_kept(server: Server):
+    """Values at the edge are taken by both databases, decided on, and read again as they were sent."""
+    most = 2**53 - 1
+    policies = {
+        "overlap": "allow_all", "max_concurrent": most, "max_pending": most, "backfill_limit": most,
+        "start_attempts": most, "keep_finished": most, "retention": {"age": most, "count": most},
+        "timeouts": {"start": most, "run": most, "heartbeat": most, "cancel": most},
+        "catch_up": {"mode": "spread", "window": most, "grace": most, "spread": most}, "retry": {"attempts": most},
+    }  # fmt: skip
+    body = {
+        "id": "\U0001f4a9/edge ü", "spec": "* * * * * *", "policies": policies, "limited_actions": most,
+        "action": {"name": "ping", "input": [most, -most, 1e308, 5e-324, "\U0001f4a9\u2028\x7f\x01"]},
+        "memo": {"": [[]]}, "search_attributes": {"a": most, "b": 1e308, "c": "", "d": True}, "trigger": True,
+    }  # fmt: skip
+    answer = server.ask("POST", "/schedules", body)
+    assert answer.status_code == 201, answer.text
+    path = answer.headers["Location"].removeprefix("/api/v1")
+    wait_for(lambda: server.get(f"{path}/runs")["items"][-1]["status"] == "succeeded")
+    described = server.get(path)
+    assert described["action"]["input"] == body["action"]["input"]  # type: ignore[index]
+    assert described["policies"]["timeouts"]["run"] == most
+    assert server.get("/schedules", params={"search": f"a:{most}"})["items"][0]["id"] == body["id"]
+    assert server.ask("DELETE", path).status_code == 204
+
+
+def test_methods_that_are_not_there(server: Server):
+    for method in ("PUT", "PATCH", "DELETE", "HEAD", "TRACE", "FROB"):
+        answer = server.ask(method, "/schedules")
+        assert answer.status_code == 405, method
+        assert set(answer.headers["allow"].split(", ")) == {"GET", "POST", "OPTIONS"}
+    answer = server.ask("OPTIONS", "/schedules/there")
+    assert answer.status_code == 204
+    assert answer.headers["allow"] == "DELETE, GET, OPTIONS, PATCH, PUT"
+    assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.contract("CRON-19")
+def test_a_body_has_so_many_bytes_at_most(server: Server):
+    before = stored(server)
+    long = json.dumps(created(note="x" * (1024 * 1024))).encode()
+    headers = {"Content-Type": "application/json"}
+    answer = server.client.post("/api/v1/schedules", content=long, headers=headers)
+    assert assert_refused(answer, 413, "limit_exceeded")["details"]["limit"] == "body_limit"
+
+    def pieces() -> Iterator[bytes]:
+        for begin in range(0, len(long), 65_536):
+            yield long[begin : begin + 65_536]
+
+    answer = server.client.post("/api/v1/schedules", content=pieces(), headers=headers)
+    assert assert_refused(answer, 413, "limit_exceeded")["details"]["limit"] == "body_limit"
+    assert stored(server) == before
+
+
+@pytest.mark.contract("CRON-19")
+def test_a_request_creates_so_many_schedules_at_most(server: Server):
+    before = stored(server)
+    many = {"schedules": [{"id": f"{n}", "spec": "* * * * *", "action": "ping"} for n in range(MANY)]}
+    problem = assert_refused(server.ask("POST", "/bulk/schedules", many), 422, "limit_exceeded")
+    assert problem["details"] == {"limit": "batch_limit", "most": 1000}
+    assert "HORAE_BATCH_LIMIT" in problem["hint"]
+    assert stored(server) == before
+
+
+@pytest.mark.contract("CRON-19")
+def test_jitter_and_previews_are_limited(server: Server):
+    before = stored(server)
+    spec = {"crons": ["0 9 * * *"], "jitter": "86401s"}
+    for answer in (
+        server.ask("POST", "/schedules", created(spec=spec)),
+        server.ask("PATCH", "/schedules/there", {"spec": spec}),
+        server.ask("POST", "/preview", {"spec": spec}),
+    ):
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["code"] in {"limit_exceeded", "invalid_spec"}
+        assert "jitter" in answer.text
+    for answer in (
+        server.ask("GET", "/schedules/there/times?limit=1001"),
+        server.ask("POST", "/preview", {"spec": "* * * * *", "limit": 1001}),
+    ):
+        assert assert_refused(answer, 422, "limit_exceeded")["details"]["limit"] == "preview_limit"
+    assert stored(server) == before
+
+
+@pytest.mark.contract("CRON-19")
+def test_a_user_has_so_many_schedules_at_most(start: Start):
+    server = start(HORAE_SCHEDULES_PER_USER="2", HORAE_JITTER_LIMIT_MS="1000")
+    for _ in range(2):
+        assert server.ask("POST", "/schedules", GOOD).status_code == 201
+    problem = assert_refused(server.ask("POST", "/schedules", GOOD), 422, "limit_exceeded")
+    assert problem["details"] == {"limit": "schedules_per_user", "most": 2}
+    assert server.get("/bulk/count")["count"] == 2
+    spec = {"crons": ["0 9 * * *"], "jitter": "2s"}
+    problem = assert_refused(server.ask("POST", "/schedules", created(spec=spec)), 422, "limit_exceeded")
+    assert problem["details"]["limit"] == "jitter_limit_ms"
+
+
+@pytest.mark.contract("CRON-19")
+def test_a_user_asks_so_often_at_most(start: Start):
+    server = start(HORAE_REQUESTS_PER_SECOND="2")
+    answers = [server.ask("GET", "/actions") for _ in range(30)]
+    refused = [answer for answer in answers if answer.status_code != 200]
+    assert refused
+    for answer in refused:
+        assert assert_refused(answer, 429, "limit_exceeded")["details"]["limit"] == "requests_per_second"
+        assert int(answer.headers["retry-after"]) >= 1
+    assert server.client.get("/healthz").status_code == 200
+
+
+def connected(server: Server) -> socket.socket:
+    parts = urlsplit(server.address)
+    return socket.create_connection((parts.hostname or "", parts.port or 0), timeout=10)
+
+
+def test_clients_that_go_away(server: Server):
+    before = stored(server)
+    body = json.dumps(created()).encode()
+    head = b"POST /api/v1/schedules HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    unfinished = [
+        b"POST /api/v1/sched",
+        head,
+        head + b"Content-Length: 1000\r\n\r\n" + body[:20],
+        head + b"Transfer-Encoding: chunked\r\n\r\n400\r\n" + body[:20],
+        head + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        head + b"Content-Length: -1\r\n\r\n",
+        head + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n{}",
+        b"GET /api/v1/load HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",  # whole, but nobody waits for the answer
+        b"GET /" + b"x" * 100_000 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",  # the beginning of TLS
+    ]
+    for sent in unfinished:
+        for _ in range(3):
+            with connected(server) as connection:
+                connection.sendall(sent)
+    assert stored(server) == before
+    assert server.client.get("/readyz").status_code == 200
+    assert "Traceback" not in server.log
