@@ -89,8 +89,13 @@ def read_spec(spec: SpecLike, calendars: Calendars | None = None) -> Spec:
     return spec if isinstance(spec, Spec) else Spec.parse(spec, calendars=calendars)
 
 
-async def shared_calendars(transaction: Transaction, specs: Iterable[SpecLike], owner: str) -> Calendars:
-    """What the shared calendars contain that some specs exclude by name; an owner's own goes before everybody's."""
+async def shared_calendars(
+    transaction: Transaction, specs: Iterable[SpecLike], owner: str, *, keep: bool = False
+) -> Calendars:
+    """What the shared calendars contain that some specs exclude by name; an owner's own goes before everybody's.
+
+    ``keep`` them as they are until the end, if what they contain is to be stored: else a change could pass it by.
+    """
     names = {
         each.calendar
         for spec in specs
@@ -100,7 +105,8 @@ async def shared_calendars(transaction: Transaction, specs: Iterable[SpecLike], 
     }
     if not names:
         return {}
-    return {each.name: each.document for each in await transaction.calendars_named(names, owner)}
+    find = transaction.keep_calendars if keep else transaction.calendars_named
+    return {each.name: each.document for each in await find(names, owner)}
 
 
 def check_id(schedule_id: object) -> None:

@@ -140,7 +140,7 @@ class Schedules:
                 return [there[each] for each in ids]
             created = []
             for each in wanted:
-                calendars = await shared_calendars(transaction, [each.spec], each.owner)
+                calendars = await shared_calendars(transaction, [each.spec], each.owner, keep=True)
                 schedule, next_at = draft(each, now, self._desk.config, self._desk.sealer, calendars)
                 created.append((_replace(schedule, incarnation=incarnations[each.id]), next_at))
             await self._check_room(transaction, wanted)
@@ -299,7 +299,7 @@ class Schedules:
                 raise ConflictTokenMismatchError(schedule_id, token, old.token)
             edit = edit_of(old)
             calendars = await shared_calendars(
-                transaction, [] if edit.spec is msgspec.UNSET else [edit.spec], old.owner
+                transaction, [] if edit.spec is msgspec.UNSET else [edit.spec], old.owner, keep=True
             )
             spec = Spec.parse(old.spec) if edit.spec is msgspec.UNSET else read_spec(edit.spec, calendars)
             changed = await self._apply(transaction, old, edit, spec, now)

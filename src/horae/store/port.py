@@ -425,6 +425,10 @@ class Transaction(ABC):
             calendar_of(row) for row in await self.rows("calendars_named", names=list(names), owner=owner)
         ]
 
+    async def keep_calendars(self, names: Collection[str], owner: str) -> list[StoredCalendar]:
+        """The same, and nobody can change or remove them until the end."""
+        return [calendar_of(row) for row in await self.rows("keep_calendars", names=list(names), owner=owner)]
+
     async def put_calendar(self, calendar: StoredCalendar) -> None:
         """Write a shared calendar, new or changed."""
         await self.write("put_calendar", [fields(calendar) | {"document": to_json(calendar.document)}])

@@ -172,7 +172,10 @@ def version_of(row: Row) -> Version:
 
 def calendar_of(row: Row) -> StoredCalendar:
     return StoredCalendar(
-        owner=row[0], name=row[1], document=msgspec.json.decode(row[2], type=SharedCalendar), updated_at=row[3]
+        owner=row[0],
+        name=row[1],
+        document=msgspec.json.decode(row[2], type=SharedCalendar),
+        updated_at=row[3],
     )
 
 

@@ -107,13 +107,14 @@ class SqliteStore(Store):
     @watched
     async def reading(self) -> AsyncIterator[Transaction]:
         """A snapshot on a connection of its own: in WAL no reader waits for a writer, nor a writer for a reader."""
-        if self._thread is None:  # in memory there is one connection, and a simulation has one order of events
+        if self._thread is None:  # there is one connection, and a simulation has one order of events
             async with self.transaction() as transaction:
                 yield transaction
             return
         async with self._read_lock:
             # Opened where it may wait, and used where it does not: between two threads an answer would take twice as long.
-            connection = self._reader or await self.work(lambda _: self._reading())
+            reader = self._reader
+            connection = await self.work(lambda _: self._reading()) if reader is None else reader
 
             async def work(work: Work[T]) -> T:
                 with _as_unavailable(self._path):
