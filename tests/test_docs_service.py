@@ -1,0 +1,554 @@
+"""What the pages on the service say is so: their commands and programs are run against a real ``horae serve``."""
+
+from __future__ import annotations
+
+import asyncio
+import configparser
+import getpass
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jwt
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from horae import App, CatchUp, CatchUpPolicy, Config, Context, Overlap, Policies, Spec
+from horae.config import UNHURRIED
+from horae.face.service import server
+from horae.testing import VirtualClock
+from tests.conftest import wait_for
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+
+
+def blocks(page: str, *kinds: str) -> list[tuple[str, str]]:
+    """The fenced blocks of a page, in order: their kind and their text."""
+    text = (DOCS / page).read_text("utf-8")
+    found = re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return [(kind, block) for kind, block in found if not kinds or kind in kinds]
+
+
+def block(page: str, kind: str, having: str = "") -> str:
+    """The one block of a kind that has a text in it."""
+    (found,) = [text for _, text in blocks(page, kind) if having in text]
+    return found
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+class Reader:
+    """Somebody who follows a page in a folder of his own: runs what it shows, in a shell where ``horae`` is found."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.environment = {key: value for key, value in os.environ.items() if not key.startswith("HORAE_")}
+        self.environment |= {
+            "PATH": f"{Path(sys.executable).parent}:{self.environment['PATH']}",
+            "PYTHONPATH": str(ROOT / "src"),
+            "HORAE_PORT": str(self.port),
+            "HORAE_URL": f"http://127.0.0.1:{self.port}",
+            "COLUMNS": "200",
+        }
+        self.serving: subprocess.Popen[str] | None = None
+        self.log: list[str] = []
+
+    def start(self, command: str = "horae serve", **settings: str) -> None:
+        """Start the service, and read its log until it listens."""
+        self.serving = subprocess.Popen(
+            ["/bin/sh", "-c", f"exec {command}"], cwd=self.folder, env=self.environment | settings,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.log = []
+        threading.Thread(target=self._read, args=(self.serving,), daemon=True).start()
+        wait_for(lambda: any("listens on" in line for line in self.log), 60)
+
+    def _read(self, serving: subprocess.Popen[str]) -> None:
+        assert serving.stderr is not None
+        with serving.stderr as lines:
+            self.log.extend(lines)
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> None:
+        if self.serving is not None and self.serving.poll() is None:
+            self.serving.send_signal(how)
+            self.serving.wait(60)
+
+    def run(self, commands: str, **settings: str) -> str:
+        """What commands print, all of which must succeed."""
+        ran = subprocess.run(
+            ["/bin/bash", "-euo", "pipefail", "-c", commands], cwd=self.folder, capture_output=True, text=True,
+            env=self.environment | settings, timeout=120, check=False,
+        )  # fmt: skip
+        assert ran.returncode == 0, f"{commands}\n{ran.stdout}{ran.stderr}"
+        return ran.stdout
+
+    def ask(self, *arguments: str) -> Any:
+        """The answer of a command as JSON."""
+        return json.loads(self.run(f"horae {' '.join(arguments)} --json"))
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Reader]:
+    reader = Reader(tmp_path)
+    yield reader
+    reader.end(signal.SIGKILL)
+
+
+_VARYING = [
+    (r"\w{3} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d", "TIME"),
+    (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", "TIME"),
+    (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID"),
+    (r"\b\d+ ?(ms|s)\b", "SPAN"),
+    (r"\b\d+ started\b", "N started"),
+    (r"(one of|TIME)\s+\d+ ", r"\1 N "),
+    (r"127\.0\.0\.1:\d+", "ADDRESS"),
+    (r"process \[\d+\]", "process [PID]"),
+    (r"[│╭╰╮╯─]+", " "),
+    (r"\s+", " "),
+]
+
+
+def plain(line: str) -> str:
+    """A line without what differs from one time to the next."""
+    for pattern, instead in _VARYING:
+        line = re.sub(pattern, instead, line)
+    return line.strip()
+
+
+def assert_shown(shown: str, printed: str) -> None:
+    """Every line that a page shows was printed, in that order; … stands for some that are left out."""
+    rest = iter([plain(line) for line in printed.splitlines()])
+    for line in shown.splitlines():
+        if line.strip() not in ("", "…"):
+            assert plain(line) in rest, f"{line!r} is not in order in:\n{printed}"
+
+
+class Tutorial:
+    """A reader of the tutorial, who waits for what the page says will have happened."""
+
+    page = "tutorial/service.md"
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.times: dict[str, str] = {}
+        """The times that the page asks about, and what they are here."""
+
+    def follow(self, text: str) -> str:
+        """What a block of commands prints."""
+        if text.startswith("pip install"):
+            return ""
+        if text.startswith("horae serve"):
+            self.reader.start(text)
+            wait_for(lambda: "Started server process" in "".join(self.reader.log))
+            return "".join(self.reader.log)
+        if text.startswith("kill -9"):
+            return self.kill(text)
+        if re.search("describe|runs", text):
+            self.wait_for_runs("standup" if "standup" in text else "greetings")
+        for time, actual in self.times.items():
+            text = text.replace(time, actual)
+        return self.reader.run(text.replace("127.0.0.1:8420", f"127.0.0.1:{self.reader.port}"))
+
+    def wait_for_runs(self, schedule: str) -> None:
+        few = 1 if schedule == "standup" else 2
+        wait_for(lambda: self.reader.run(f"horae runs list {schedule}").count("succeeded") >= few)
+        if self.killed:
+            wait_for(lambda: "skipped" in self.reader.run("horae runs list greetings"))
+            self.times = self.times_now()
+
+    killed = False
+
+    def kill(self, text: str) -> str:
+        assert self.reader.serving is not None
+        printed = self.reader.run(re.sub(r"kill -9 \d+", f"kill -9 {self.reader.serving.pid}", text))
+        self.reader.serving.wait(10)
+        self.killed = True
+        return printed
+
+    def times_now(self) -> dict[str, str]:
+        """The slot that was made up, and the first that was skipped, for those of the page."""
+        address = "$HORAE_URL/api/v1/schedules/greetings"
+        skipped = json.loads(self.reader.run(f"curl -sS {address}/passed"))["items"][-1]["first"]
+        made_up = json.loads(self.reader.run(f'curl -sS "{address}/explain?time={skipped}"'))["before"]
+        asked = re.findall(r"horae explain greetings (2026\S+)", (DOCS / self.page).read_text("utf-8"))
+        return dict(zip(dict.fromkeys(asked), (made_up, skipped), strict=True))
+
+
+def test_the_tutorial_of_the_service(reader: Reader):
+    (reader.folder / "jobs.py").write_text(block(Tutorial.page, "py"))
+    tutorial, printed = Tutorial(reader), ""
+    for kind, text in blocks(Tutorial.page, "sh", "text"):
+        if kind == "text":
+            assert_shown(text, printed)
+        else:
+            printed = tutorial.follow(text)
+    assert len(tutorial.times) == 2
+
+
+def test_the_extras_that_pages_name_exist():
+    known = set(re.findall(r"^(\w+) = \[", (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE))
+    for page in DOCS.rglob("*.md"):
+        for named in re.findall(r"(?:horae|\.)\[([\w,]+)\]", page.read_text("utf-8")):
+            assert set(named.split(",")) <= known, page
+
+
+# Deploy
+
+
+def settings_of(page: str, having: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in block(page, "env", having).splitlines())
+
+
+def test_the_unit_is_one(tmp_path: Path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    program = tmp_path / "horae"
+    program.symlink_to("/bin/true")
+    unit = tmp_path / "horae.service"
+    unit.write_text(block("how-to/deploy.md", "ini").replace("/opt/horae/bin/horae", str(program)))
+    ran = subprocess.run(
+        ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (ran.returncode, ran.stderr.replace(str(tmp_path), "")) == (0, "")
+
+
+def test_the_unit_gives_it_time_to_end():
+    unit = configparser.ConfigParser(strict=False)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read_string(block("how-to/deploy.md", "ini"))
+    config = Config()
+    assert int(unit["Service"]["TimeoutStopSec"]) * 1000 > (
+        config.drain_ms + config.terminate_ms + server._GRACE * 1000
+    )
+    assert unit["Service"]["ExecStart"].startswith("/opt/horae/bin/horae serve")
+    assert unit["Service"]["Restart"] == "on-failure"
+
+
+def test_the_settings_of_one_machine_are_accepted(reader: Reader):
+    settings = settings_of("how-to/deploy.md", "sqlite:////")
+    settings["HORAE_DATABASE_URL"] = f"sqlite:///{reader.folder}/horae.db"
+    reader.start("horae serve", **settings)
+    found = reader.run("horae check --json", **settings)
+    assert {each["level"] for each in json.loads(found)} == {"ok"}
+    asked = block("how-to/deploy.md", "sh", "/readyz").replace(":8420", f":{reader.port}")
+    printed = re.sub(r"\}\{", "}\n{", reader.run(asked))
+    assert_shown(block("how-to/deploy.md", "text"), printed)
+    reader.run(
+        "curl -sS -X POST $HORAE_URL/api/v1/preview -H 'Content-Type: application/json' -d '{\"spec\": \"@daily\"}'"
+    )
+    assert all(json.loads(line)["level"] == "info" for line in reader.log)
+
+
+@pytest.mark.contract("CRON-17")
+def test_a_line_of_the_log_is_as_shown(reader: Reader):
+    (reader.folder / "jobs.py").write_text(block("tutorial/service.md", "py"))
+    reader.start("horae serve --app jobs", HORAE_LOG_FORMAT="json")
+    reader.run("horae schedules create x --cron '* * * * * *' --action greet --input '{\"name\": \"Ada\"}'")
+    wait_for(lambda: any('"decision"' in line for line in reader.log))
+    decision = next(json.loads(line) for line in reader.log if '"decision"' in line)
+    assert list(decision) == list(json.loads(block("how-to/deploy.md", "json")))
+
+
+def token_for_prometheus(reader: Reader, settings: dict[str, str]) -> str:
+    (reader.folder / "make_token.py").write_text(block("how-to/deploy.md", "py"))
+    return reader.run("python make_token.py", **settings).strip()
+
+
+@pytest.mark.contract("CRON-17", "CRON-18")
+def test_two_nodes_with_the_settings_of_the_page(reader: Reader, tmp_path: Path, postgres: str):
+    settings = settings_of("how-to/deploy.md", "postgresql://") | {"HORAE_DATABASE_URL": postgres}
+    another = Reader(tmp_path)
+    try:
+        for each in (reader, another):
+            each.start("horae serve", **settings)
+        assert len(json.loads(reader.run("horae nodes --json", HORAE_TOKEN=admin(settings)))) == 2
+        scraped = yaml.safe_load(block("how-to/deploy.md", "yaml"))["scrape_configs"][0]
+        token = token_for_prometheus(reader, settings)
+        headers = {"Authorization": f"{scraped['authorization']['type']} {token}"}
+        for each in (reader, another):
+            address = each.environment["HORAE_URL"]
+            assert httpx.get(f"{address}/metrics").status_code == 401
+            assert "horae_fire_drift_seconds" in httpx.get(f"{address}/metrics", headers=headers).text
+            assert {httpx.get(f"{address}/{page}").status_code for page in ("healthz", "readyz")} == {200}
+    finally:
+        another.end(signal.SIGKILL)
+
+
+def admin(settings: dict[str, str]) -> str:
+    claims = {"sub": "ops", "aud": "horae", "exp": 2**33, "scope": "admin"}
+    return jwt.encode(claims, settings["HORAE_JWT_SECRET"], "HS256")
+
+
+def test_without_its_database_it_exits_so_that_it_is_started_again(reader: Reader):
+    gone = f"postgresql://horae@127.0.0.1:{free_port()}/horae"
+    ran = subprocess.run(
+        ["horae", "serve", "--database", gone], env=reader.environment, capture_output=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert ran.returncode == 2
+    assert (
+        "`RestartSec=5` | Also when the database is not there yet: then the service exits with status 2"
+        in (DOCS / "how-to" / "deploy.md").read_text("utf-8")
+    )
+
+
+def test_an_older_program_refuses_a_newer_database(reader: Reader):
+    reader.run("horae migrate", HORAE_DATABASE_URL="sqlite:///horae.db")
+    assert "up to date" in reader.run("horae migrate", HORAE_DATABASE_URL="sqlite:///horae.db")
+    with closing(sqlite3.connect(reader.folder / "horae.db")) as database, database:
+        database.execute("UPDATE horae SET version = 99")
+    ran = subprocess.run(
+        ["horae", "serve"], env=reader.environment, cwd=reader.folder, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    said = r"The database is of version \d+, and this Horae knows up to \d+"
+    assert ran.returncode == 2
+    assert re.search(said, " ".join(ran.stderr.split()))
+    assert re.search(said, (DOCS / "how-to" / "deploy.md").read_text("utf-8"))
+
+
+# Back up
+
+
+def accounted(reader: Reader, schedule_id: str) -> list[str]:
+    """Every slot of a schedule, as often as it is in the ledger."""
+    address = f"{reader.environment['HORAE_URL']}/api/v1/schedules/{schedule_id}"
+    runs = httpx.get(f"{address}/runs", params={"limit": 1000}).json()["items"]
+    slots = [run["nominal"] for run in runs]
+    for each in httpx.get(f"{address}/passed", params={"limit": 1000}).json()["items"]:
+        first, last = (datetime.fromisoformat(each[end]) for end in ("first", "last"))
+        slots += [
+            f"{first + timedelta(seconds=second):%Y-%m-%dT%H:%M:%SZ}"
+            for second in range(int((last - first).total_seconds()) + 1)
+        ]
+    return sorted(slots)
+
+
+def keys(reader: Reader, schedule_id: str) -> dict[str, str]:
+    """The idempotency keys of slots."""
+    address = f"{reader.environment['HORAE_URL']}/api/v1/schedules/{schedule_id}/runs"
+    return {run["nominal"]: run["key"] for run in httpx.get(address, params={"limit": 1000}).json()["items"]}
+
+
+def every_second(first: str, last: str) -> list[str]:
+    begin, end = datetime.fromisoformat(first), datetime.fromisoformat(last)
+    span = int((end - begin).total_seconds()) + 1
+    return [f"{begin + timedelta(seconds=second):%Y-%m-%dT%H:%M:%SZ}" for second in range(span)]
+
+
+def start_load(reader: Reader, *schedules: str, **settings: str) -> None:
+    """A service that writes all the time."""
+    (reader.folder / "jobs.py").write_text(block("tutorial/service.md", "py"))
+    reader.start("horae serve --app jobs", **settings)
+    for name in schedules:
+        body = {
+            "id": name, "spec": "* * * * * *", "action": {"name": "greet", "input": {"name": name}},
+            "policies": {"overlap": "allow_all"},
+        }  # fmt: skip
+        httpx.post(f"{reader.environment['HORAE_URL']}/api/v1/schedules", json=body).raise_for_status()
+    wait_for(lambda: len(accounted(reader, schedules[0])) > 2)
+
+
+def assert_it_went_on(reader: Reader, schedule: str, before: dict[str, str]) -> None:
+    """What was done after the backup is decided again, once, under the same keys, and nothing is missing."""
+    wait_for(lambda: max(accounted(reader, schedule)) > max(before))
+    found = accounted(reader, schedule)
+    assert found == every_second(found[0], found[-1])
+    again = keys(reader, schedule)
+    assert {slot: again[slot] for slot in before} == before
+
+
+@pytest.mark.parametrize("having", ["VACUUM INTO", ".backup"])
+def test_a_backup_of_sqlite_under_load_is_restored(reader: Reader, having: str):
+    if shutil.which("sqlite3") is None:
+        pytest.skip("sqlite3 is not installed")
+    page = "how-to/back-up.md"
+
+    def here(text: str) -> str:
+        user = text.replace("chown horae:", f"chown {getpass.getuser()}:")
+        return user.replace("/var/lib/horae", str(reader.folder)).replace(
+            "/var/backups", f"{reader.folder}/kept"
+        )
+
+    (reader.folder / "kept").mkdir()
+    start_load(reader, *(f"load{number}" for number in range(20)))
+    reader.run(here(block(page, "sh", having)))
+    assert_shown(block(page, "text"), reader.run(here(block(page, "sh", "integrity_check"))))
+    backed_up = len(accounted(reader, "load0"))
+    wait_for(lambda: len(accounted(reader, "load0")) > backed_up + 2)
+    before = keys(reader, "load0")
+    reader.end(signal.SIGKILL)
+    reader.run(here(block(page, "sh", "chown")))
+    reader.start("horae serve --app jobs")
+    assert_it_went_on(reader, "load0", before)
+    reader.run(here(block(page, "sh", "--catch-up none")).replace("greetings", "load0"))
+
+
+def test_a_dump_of_postgres_is_restored(reader: Reader, postgres_server: Any, postgres: str):
+    page = "how-to/back-up.md"
+    tools = {"PATH": f"{postgres_server.bin_path}:{reader.environment['PATH']}"}
+    restored = f"t{uuid.uuid4().hex}"
+    postgres_server.psql(f"CREATE DATABASE {restored};")
+    place = {
+        "postgresql://horae@db.internal/horae": f"'{postgres}'",
+        "postgresql://horae@db.internal/restored": f"'{postgres_server.get_uri(database=restored)}'",
+        "/var/backups": str(reader.folder),
+    }
+
+    def here(text: str) -> str:
+        for there, instead in place.items():
+            text = text.replace(there, instead)
+        return text
+
+    settings = {"HORAE_LEASE_MS": "1000", "HORAE_HOUSEKEEPING_MS": "200"}
+    start_load(reader, "load0", "load1", HORAE_DATABASE_URL=postgres, **settings)
+    reader.run(here(block(page, "sh", "pg_dump")), **tools)
+    backed_up = len(accounted(reader, "load0"))
+    wait_for(lambda: len(accounted(reader, "load0")) > backed_up + 2)
+    before = keys(reader, "load0")
+    reader.end(signal.SIGKILL)
+    reader.run(here(block(page, "sh", "pg_restore")), **tools)
+    uri = postgres_server.get_uri(database=restored)
+    reader.start("horae serve --app jobs", HORAE_DATABASE_URL=uri, **settings)
+    assert_it_went_on(reader, "load0", before)
+
+
+# Moving over, and holidays
+
+
+def test_entries_of_celery_beat_become_schedules(reader: Reader):
+    page = "how-to/from-celery-beat.md"
+    programs = [text for _, text in blocks(page, "py")]
+    for name, text in zip(("beat", "jobs", "move"), programs, strict=True):
+        (reader.folder / f"{name}.py").write_text(text)
+    del reader.environment["HORAE_URL"]  # the program works on the database, and so do its commands
+    printed = reader.run(block(page, "sh", "move.py"))
+    assert_shown(block(page, "text"), printed)
+    assert reader.run("python move.py") == "".join(
+        f"moved {name}\n" for name in ("report", "sweep", "poll", "first monday")
+    )
+    (first,) = reader.ask("schedules", "times", "'first monday'", "-n", "1")["items"]
+    day = datetime.fromisoformat(first["local"])
+    assert (day.isoweekday(), day.day <= 7, day.hour, day.minute) == (1, True, 8, 30)
+    sweep = reader.ask("schedules", "describe", "sweep")["policies"]
+    assert (sweep["timeouts"]["start"], sweep["catch_up"]["mode"], sweep["overlap"]) == (
+        60_000,
+        "latest",
+        "allow_all",
+    )
+    reader.start(block(page, "sh", "serve"))
+    reader.run("horae schedules trigger report")
+    wait_for(lambda: "sent to ada@example.org" in reader.run("horae schedules describe report"))
+
+
+@pytest.mark.parametrize(
+    ("crontab", "document"),
+    [
+        (
+            {"minute": 0, "hour": 9, "day_of_week": "mon-fri"},
+            {"calendars": [{"hour": "9", "day_of_week": "mon-fri"}]},
+        ),
+        ({"minute": "*/15"}, {"calendars": [{"minute": "*/15", "hour": "*"}]}),
+        ({"minute": "*/15"}, {"crons": ["*/15 * * * *"]}),
+        ({}, {"crons": ["* * * * *"]}),
+        ({"minute": [0, 30], "hour": {8}, "month_of_year": "1-3"}, {"crons": ["0,30 8 * 1-3 *"]}),
+        (30.0, {"intervals": [{"every": "30s"}]}),
+        (timedelta(seconds=30), {"intervals": [{"every": "30s"}]}),
+    ],
+)
+def test_the_table_for_celery_names_the_same_times(crontab: Any, document: dict[str, Any]):
+    program = block("how-to/from-celery-beat.md", "py", "asyncio.run")
+    functions = re.search(r"^FIELDS.*?(?=^def policies_of)", program, re.MULTILINE | re.DOTALL)
+    assert functions is not None
+    namespace: dict[str, Any] = {"timedelta": timedelta}
+    exec(functions[0], namespace)  # noqa: S102 - it is our own page
+    after = datetime(2026, 3, 1, tzinfo=UTC)
+    theirs, ours = Spec.parse(namespace["spec_of"](crontab, "UTC")), Spec.parse(document)
+    span = (after, after + timedelta(days=40))
+    assert theirs.between(*span) == ours.between(*span)
+    for name in ("crons", "calendars", "intervals"):
+        for each in document.get(name, ()):
+            shown = each if isinstance(each, str) else json.dumps(each)
+            if "1-3" not in shown:
+                assert shown in (DOCS / "how-to" / "from-celery-beat.md").read_text("utf-8")
+
+
+def test_the_service_for_those_who_come_from_apscheduler(reader: Reader):
+    page = "how-to/from-apscheduler.md"
+    (reader.folder / "reports.py").write_text(block(page, "py"))
+    reader.start(block(page, "sh", "serve"))
+    reader.run(block(page, "sh", "create"))
+    wait_for(lambda: "sent to ada" in reader.run("horae schedules describe reports"))
+    reader.run("horae schedules list; horae schedules pause reports --note why; horae runs list reports")
+    reader.run("horae explain reports 2026-03-01T09:00; horae schedules delete reports --yes")
+
+
+def test_holidays_in_the_database(reader: Reader):
+    page = "how-to/holidays.md"
+    (reader.folder / "jobs.py").write_text(
+        "import horae\n\napp = horae.App()\n\n\n@app.action('open')\nasync def open_shop(context): ...\n"
+    )
+    reader.start("horae serve --app jobs")
+    printed = reader.run(block(page, "sh"))
+    assert_shown(block(page, "text"), printed.replace('{"name"', '\n{"name"'))
+    assert reader.ask("calendars", "show", "bank-holidays")["dates"][-1] == "2027-03-26"
+    address = f"{reader.environment['HORAE_URL']}/api/v1/calendars/bank-holidays"
+    assert httpx.delete(address).status_code == 409
+
+
+# After a time off
+
+
+@pytest.mark.parametrize(
+    ("options", "made_up"),
+    [
+        ("--catch-up all --overlap skip", [8]),
+        ("--catch-up latest", [11]),
+        ("--overlap buffer_all", [8, 9, 10, 11]),
+        ("--overlap allow_all", [8, 9, 10, 11]),
+        ("--catch-up none", []),
+    ],
+)
+async def test_the_table_of_the_tutorial_on_times_off(tmp_path: Path, options: str, made_up: list[int]):
+    assert f"| `{options}` |" in (DOCS / Tutorial.page).read_text("utf-8")
+    said = dict(re.findall(r"--(catch-up|overlap) (\w+)", options))
+    policies = Policies(
+        overlap=Overlap(said.get("overlap", Policies().overlap)),
+        catch_up=CatchUpPolicy(mode=CatchUp(said.get("catch-up", CatchUpPolicy().mode))),
+    )
+    clock = VirtualClock(datetime(2026, 3, 1, 7, 30, tzinfo=UTC))
+    began: list[int] = []
+
+    async def hours(context: Context) -> None:
+        began.append(context.nominal.hour)
+
+    for first in (True, False):
+        async with App(f"sqlite:///{tmp_path}/horae.db", clock=clock, config=UNHURRIED) as app:
+            app.action("hours")(hours)
+            if first:
+                await app.schedules.create("hourly", "0 * * * *", "hours", policies=policies)
+            else:
+                running = asyncio.create_task(app.run())
+                await clock.advance(minutes=10)
+                running.cancel()
+                await asyncio.wait({running})
+        clock.move_to(datetime(2026, 3, 1, 11, 30, tzinfo=UTC))
+    assert began == made_up
