@@ -68,6 +68,8 @@ def test_what_cannot_be_listened_on_imported_or_opened_is_said(tmp_path: Path):
         "--port", "0", "--database", database, HORAE_COMMANDS=str(tmp_path / "none.json")
     )
     assert "hint" in refused("--port", "0", "--database", "mysql://x")
+    (tmp_path / "letter.txt").write_text("Dear database, " * 100)
+    assert "not a database" in refused("--port", "0", "--database", f"sqlite:///{tmp_path}/letter.txt")
 
 
 def test_asked_to_end_it_waits_for_what_runs_and_records_it(start: Start):

@@ -184,11 +184,13 @@ class SqliteStore(Store):
 
 @contextlib.contextmanager
 def _as_unavailable(path: str) -> Iterator[None]:
-    """Locked too long, a full disk, a folder that is gone: one thing to the engine."""
+    """Locked too long, a full disk, a folder that is gone, a file that is no database: one thing to the engine."""
     try:
         yield
-    except sqlite3.OperationalError as error:
-        raise StoreUnavailableError(f"{path}: {error}") from error
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError) or type(error) is sqlite3.DatabaseError:
+            raise StoreUnavailableError(f"{path}: {error}") from error
+        raise
 
 
 def _migrate(connection: sqlite3.Connection, path: str) -> None:
