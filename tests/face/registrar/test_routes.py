@@ -240,8 +240,10 @@ def test_a_service_names_the_user_and_an_admin_sees_all(client: Client):
 
 @pytest.mark.contract("CRON-01", "CRON-02")
 def test_the_shape_of_the_input_is_in_the_openapi_document(service: Server):
-    paths = service.client.get("/openapi.json").json()["paths"]
-    schema = paths["/schedules/upsert"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    document = service.client.get("/openapi.json").json()
+    paths, schema = document["paths"], document["components"]["schemas"]["ScheduleInput"]
+    body = paths["/schedules/upsert"]["post"]["requestBody"]["content"]["application/json"]
+    assert body["schema"] == {"$ref": "#/components/schemas/ScheduleInput"}
     assert set(schema["properties"]) == {*GOOD, "schedule_id", "start_at", "end_at", "jitter_ms", "overlap_policy", "catchup_policy"}  # fmt: skip
     assert set(schema["required"]) == set(GOOD)
     assert {"/schedules/pause", "/schedules/{schedule_id}", "/schedules/{schedule_id}/runs"} <= set(paths)

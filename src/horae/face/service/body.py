@@ -100,14 +100,14 @@ async def check_address(request: Request[Any, Any, Any]) -> Response[None] | Non
         here = [each for each in request.app.routes if each.path_format == request.scope["path_template"]]
         methods = {method for route in here if isinstance(route, HTTPRoute) for method in route.methods}
         return Response(None, status_code=204, headers={"Allow": ", ".join(sorted(methods))})
-    for name in ("raw_path", "query_string"):
-        part = "path" if name == "raw_path" else "query"
+    query = request.scope["query_string"]
+    for part, given in (*request.path_params.items(), ("query", query)):
         try:
-            text = unquote_to_bytes(request.scope[name]).decode()
+            text = unquote_to_bytes(given).decode()
         except UnicodeDecodeError:
             raise InvalidInputError(part, "is no text: its bytes are no UTF-8") from None
         _check_text(part, text)
-    names = [name for name, _ in parse_qsl(request.scope["query_string"].decode(), keep_blank_values=True)]
+    names = [name for name, _ in parse_qsl(query.decode(), keep_blank_values=True)]
     if len(set(names)) < len(names):
         raise InvalidInputError("query", "has a parameter more than once")
     return None
