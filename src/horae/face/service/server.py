@@ -103,11 +103,11 @@ def _listening(config: Config) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((config.host, config.port))
         listener.listen(2048)
-        return listener
     except (OSError, OverflowError) as error:
         listener.close()
         place = f"{config.host}:{config.port}"
         raise ConfigError("HORAE_PORT", place, f"cannot be listened on: {error}") from None
+    return listener
 
 
 def address_of(config: Config, listener: socket.socket) -> str:
