@@ -15,6 +15,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
@@ -165,8 +166,8 @@ class Tutorial:
             return self.kill(text)
         if re.search("describe|runs", text):
             self.wait_for_runs("standup" if "standup" in text else "greetings")
-        for time, actual in self.times.items():
-            text = text.replace(time, actual)
+        for shown, actual in self.times.items():
+            text = text.replace(shown, actual)
         return self.reader.run(text.replace("127.0.0.1:8420", f"127.0.0.1:{self.reader.port}"))
 
     def wait_for_runs(self, schedule: str) -> None:
@@ -248,8 +249,9 @@ def test_the_settings_of_one_machine_are_accepted(reader: Reader):
     settings = settings_of("how-to/deploy.md", "sqlite:////")
     settings["HORAE_DATABASE_URL"] = f"sqlite:///{reader.folder}/horae.db"
     reader.start("horae serve", **settings)
-    found = reader.run("horae check --json", **settings)
-    assert {each["level"] for each in json.loads(found)} == {"ok"}
+    (reader.folder / "horae.env").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    check = block("how-to/deploy.md", "sh", "horae check").replace("/opt/horae/bin/", "")
+    reader.run(check.replace("/etc/horae/horae.env", "./horae.env"))  # it fails unless everything is ok
     asked = block("how-to/deploy.md", "sh", "/readyz").replace(":8420", f":{reader.port}")
     printed = re.sub(r"\}\{", "}\n{", reader.run(asked))
     assert_shown(block("how-to/deploy.md", "text"), printed)
@@ -309,6 +311,44 @@ def test_without_its_database_it_exits_so_that_it_is_started_again(reader: Reade
         "`RestartSec=5` | Also when the database is not there yet: then the service exits with status 2"
         in (DOCS / "how-to" / "deploy.md").read_text("utf-8")
     )
+
+
+def test_a_user_who_may_not_change_tables_serves_what_another_one_migrated(
+    reader: Reader, postgres_server: Any, postgres: str
+):
+    page = (DOCS / "how-to" / "deploy.md").read_text("utf-8")
+    migrate = re.search(r"`(horae migrate --database \S+)`", page)
+    assert migrate is not None
+    owner = "postgresql://owner@db.internal/horae"
+    said = reader.run(migrate[1].replace(owner, f"'{postgres}'"))
+    assert re.search(r"from version 0 to \d+", said)
+    assert "up to date" in reader.run(migrate[1].replace(owner, f"'{postgres}'"))
+    name = f"u{uuid.uuid4().hex}"
+    rights = [
+        f"CREATE ROLE {name} LOGIN",
+        f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {name}",
+        f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {name}",
+        "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
+    ]
+    sql = "; ".join(rights)
+    reader.run(
+        f"psql '{postgres}' -c '{sql}'", PATH=f"{postgres_server.bin_path}:{reader.environment['PATH']}"
+    )
+    (reader.folder / "jobs.py").write_text(block(Tutorial.page, "py"))
+    reader.start("horae serve --app jobs", HORAE_DATABASE_URL=re.sub(r"//[^@/]*@", f"//{name}:@", postgres))
+    reader.run("horae schedules create x --cron '* * * * * *' --action greet --input '{\"name\": \"Ada\"}'")
+    wait_for(lambda: "succeeded" in reader.run("horae runs list x"))
+
+
+def test_its_own_tls_is_trusted_as_the_page_says(reader: Reader):
+    reader.run(
+        "openssl req -x509 -newkey rsa:2048 -noenc -days 1 -subj /CN=localhost -keyout key.pem -out ca.pem "
+        "-addext subjectAltName=DNS:localhost,IP:127.0.0.1"
+    )
+    reader.start("horae serve", HORAE_TLS_CERTIFICATE="ca.pem", HORAE_TLS_KEY="key.pem")
+    reader.environment["HORAE_URL"] = reader.environment["HORAE_URL"].replace("http:", "https:")
+    assert "SSL_CERT_FILE=ca.pem horae" in (DOCS / "how-to" / "deploy.md").read_text("utf-8")
+    assert reader.run("SSL_CERT_FILE=ca.pem horae schedules list --json").strip() == "[]"
 
 
 def test_an_older_program_refuses_a_newer_database(reader: Reader):
@@ -397,9 +437,43 @@ def test_a_backup_of_sqlite_under_load_is_restored(reader: Reader, having: str):
     before = keys(reader, "load0")
     reader.end(signal.SIGKILL)
     reader.run(here(block(page, "sh", "chown")))
+    reader.run(here(block(page, "sh", "--catch-up none")).replace("greetings", "load1"))
+    time.sleep(10)  # so that what was missed is later than what counts as on time
     reader.start("horae serve --app jobs")
     assert_it_went_on(reader, "load0", before)
-    reader.run(here(block(page, "sh", "--catch-up none")).replace("greetings", "load0"))
+    address = f"{reader.environment['HORAE_URL']}/api/v1/schedules/load1/passed"
+    assert "missed" in {each["status"] for each in httpx.get(address).json()["items"]}
+
+
+@pytest.mark.parametrize(("at_most_once", "expected"), [(False, ("running", 2)), (True, ("failed", 1))])
+def test_what_was_running_when_the_backup_was_made(
+    reader: Reader, at_most_once: bool, expected: tuple[str, int]
+):
+    page = (DOCS / "how-to" / "back-up.md").read_text("utf-8")
+    assert "is attempted again, or has failed if the schedule is `at_most_once`" in page
+    (reader.folder / "jobs.py").write_text(
+        "import asyncio\nimport horae\n\napp = horae.App()\n\n\n@app.action('rest')\n"
+        "async def rest(context):\n    await asyncio.sleep(600)\n"
+    )
+    reader.start("horae serve --app jobs")
+    api = f"{reader.environment['HORAE_URL']}/api/v1/schedules"
+    body = {
+        "id": "long", "spec": {}, "action": "rest", "policies": {"at_most_once": at_most_once}, "trigger": True,
+    }  # fmt: skip
+    httpx.post(api, json=body).raise_for_status()
+
+    def run() -> Any:
+        (found,) = httpx.get(f"{api}/long/runs").json()["items"]
+        return found
+
+    wait_for(lambda: run()["status"] == "running")
+    reader.run("""sqlite3 horae.db "VACUUM INTO 'kept.db'" """)
+    key = run()["key"]
+    reader.end(signal.SIGKILL)
+    reader.run("mkdir before; mv horae.db* before/; cp kept.db horae.db")
+    reader.start("horae serve --app jobs")
+    wait_for(lambda: (run()["status"], run()["attempt"]) == expected)
+    assert run()["key"] == key
 
 
 def test_a_dump_of_postgres_is_restored(reader: Reader, postgres_server: Any, postgres: str):
