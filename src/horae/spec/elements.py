@@ -27,7 +27,7 @@ from horae.spec.document import (
 )
 from horae.spec.duration import parse_duration, parse_span
 from horae.spec.fields import Field, Parsed, parse_field
-from horae.spec.recurrence import read_rrule
+from horae.spec.rule import read_rrule
 from horae.spec.timeline import Fold, Gap, timeline
 from horae.spec.zone import load_zone
 

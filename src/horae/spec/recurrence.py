@@ -1,29 +1,23 @@
-"""RRULE, the recurrence rules of calendars (RFC 5545).
+"""Recurrence rules: the times that an RRULE names.
 
-``python-dateutil`` reads and checks the text. Its iterator is not used: it walks from the rule's first day each time it is
+The iterator of ``python-dateutil`` is not used: it walks from the rule's first day each time it is
 asked, and a rule that never matches keeps it walking. Here a rule is, like a calendar, the days of a month as bits and the
 times of a day as bits; so that a question about any time costs about the same, and "never" is an answer.
 """
 
 from __future__ import annotations
 
-import re
 from calendar import isleap, monthrange
-from collections.abc import Iterator, Mapping
-from datetime import date, datetime, timedelta
+from collections.abc import Iterator
+from datetime import date, timedelta
 from functools import lru_cache
 from itertools import takewhile
-from typing import NamedTuple
 
-from dateutil.rrule import rrulestr
-
-from horae.errors import InvalidSpecError
 from horae.spec.calendar import EVERY_HOUR, EVERY_MINUTE, EVERY_SECOND, decoded, times_of_day
 from horae.spec.civil import (
     DAY,
     END,
     EPOCH_ORDINAL,
-    FIRST_YEAR,
     LAST_YEAR,
     START,
     CivilRule,
@@ -32,168 +26,9 @@ from horae.spec.civil import (
     members,
 )
 from horae.spec.civilset import CivilSet
+from horae.spec.rule import RANGES, SUB_DAILY, WEEKDAYS, numbers_of, weekdays_of
 
-LONGEST_RULE = 1000
-MOST_COUNTED = 100_000
 MOST_KEPT = 512
-WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-SUB_DAILY = {"HOURLY": 3600, "MINUTELY": 60, "SECONDLY": 1}
-_PARTS = (
-    "FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYMONTH", "BYWEEKNO", "BYYEARDAY", "BYMONTHDAY", "BYDAY",
-    "BYHOUR", "BYMINUTE", "BYSECOND", "BYSETPOS",
-)  # fmt: skip
-_STAMP = re.compile(r"(\d{8})(?:T(\d{6})(Z?))?", re.ASCII)
-
-
-class Stamp(NamedTuple):
-    """A date or time of iCalendar: its label, and whether it is UTC or a mere date."""
-
-    text: str
-    label: int
-    utc: bool
-    whole_day: bool
-
-
-class RecurrenceText(NamedTuple):
-    """A rule's text taken apart: where it starts, in which zone, and its parts in upper case."""
-
-    start: Stamp | None
-    until: Stamp | None
-    timezone: str | None
-    parts: tuple[tuple[str, str], ...]
-
-    @property
-    def canonical(self) -> str:
-        """The rule in one way of writing; the zone is the spec's."""
-        rule = ";".join(f"{key}={value}" for key, value in self.parts)
-        return rule if self.start is None else f"DTSTART:{self.start.text} RRULE:{rule}"
-
-
-def read_rrule(text: str, element: str) -> RecurrenceText:
-    """Take a rule's text apart, checked by the library as well."""
-    wrong = _Wrong(text, element)
-    if len(text) > LONGEST_RULE or not text.isascii():
-        raise wrong(f"an RRULE is ASCII text of at most {LONGEST_RULE} characters")
-    start, timezone, rule = _read_lines(text, wrong)
-    parts: dict[str, str] = {}
-    for part in rule.split(";"):
-        key, equals, value = part.partition("=")
-        if not equals or not value or key not in _PARTS or key in parts:
-            raise wrong(f'cannot have "{part[:60]}"', part)
-        parts[key] = value
-    until = _stamp(parts.get("UNTIL", ""))
-    if "UNTIL" in parts and (until is None or "COUNT" in parts):
-        raise wrong("UNTIL is a date or time, without COUNT", "UNTIL", hint="UNTIL=20261231T235959Z")
-    _check_shape(parts, wrong)
-    # The library would write all times of a day out, and judge an interval by a start that is not ours.
-    own = {"UNTIL", "INTERVAL", "BYHOUR", "BYMINUTE", "BYSECOND"}
-    checked = ";".join(f"{key}={value}" for key, value in parts.items() if key not in own)
-    try:
-        rrulestr(checked, dtstart=datetime(2000, 1, 1))  # noqa: DTZ001 - a label, not an instant
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
-        raise wrong(f"is no valid rule: {error}") from error
-    _check(parts, wrong)
-    ordered = sorted(parts.items(), key=lambda part: _PARTS.index(part[0]))
-    return RecurrenceText(start, until, timezone, tuple(ordered))
-
-
-class _Wrong:
-    """Makes the errors of one rule; each points at the part of the text that is at fault."""
-
-    def __init__(self, text: str, element: str) -> None:
-        self._text = text
-        self._element = element
-
-    def __call__(
-        self, reason: str, part: str = "", hint: str = "for example FREQ=WEEKLY;BYDAY=MO,WE;BYHOUR=9"
-    ) -> InvalidSpecError:
-        position = max(self._text.upper().rfind(part.upper()), 0) if part else 0
-        return InvalidSpecError(self._element, reason, text=self._text, position=position, hint=hint)
-
-
-def _read_lines(text: str, wrong: _Wrong) -> tuple[Stamp | None, str | None, str]:
-    """Where the rule starts, in which zone, and the rule itself in upper case."""
-    start, timezone, rule = None, None, ""
-    for line in text.split():
-        name, _, value = line.rpartition(":")
-        if name.upper() in {"", "RRULE"}:
-            if rule:
-                raise wrong("has two rules", line, "give each rule an element of its own")
-            rule = value.upper()
-        elif name.upper().startswith("DTSTART"):
-            start = _stamp(value.upper())
-            head = re.fullmatch(r"DTSTART(;VALUE=DATE(-TIME)?)?(;TZID=(?P<zone>\S+))?", name, re.IGNORECASE)
-            if start is None or head is None:
-                raise wrong(f'cannot read "{line}"', line, "DTSTART:20260131T090000")
-            timezone = head["zone"]
-        else:
-            raise wrong(f'cannot have "{name}"', name, "use times for extra dates, exclude for exceptions")
-    return start, timezone, rule
-
-
-_RANGES = {
-    "BYMONTH": (1, 12), "BYMONTHDAY": (-31, 31), "BYYEARDAY": (-366, 366), "BYWEEKNO": (-53, 53),
-    "BYHOUR": (0, 23), "BYMINUTE": (0, 59), "BYSECOND": (0, 59), "BYSETPOS": (-366, 366),
-}  # fmt: skip
-
-
-_LISTS = {key: re.compile(r"[+-]?\d{1,3}(,[+-]?\d{1,3})*" if low < 0 else r"\d{1,2}(,\d{1,2})*", re.ASCII)
-          for key, (low, _) in _RANGES.items()}  # fmt: skip
-_LISTS["BYDAY"] = re.compile(r"([+-]?\d{0,2}(MO|TU|WE|TH|FR|SA|SU)(,|$))+", re.ASCII)
-
-
-def _check_shape(parts: dict[str, str], wrong: _Wrong) -> None:
-    """What the library reads more generously than the standard."""
-    for key, value in parts.items():
-        if key in _LISTS and not _LISTS[key].fullmatch(value):
-            raise wrong(f'{key} has "{value}"', key)
-    for key in ("INTERVAL", "COUNT"):
-        digits = parts.get(key, "1").lstrip("0")
-        if not digits.isdecimal() or len(digits) > 6 or not 1 <= int(digits) <= MOST_COUNTED:
-            raise wrong(f"{key} is {parts[key][:20]}", key, hint=f"allowed are 1 to {MOST_COUNTED}")
-
-
-def _check(parts: dict[str, str], wrong: _Wrong) -> None:
-    """What the library lets pass and the evaluation here cannot mean."""
-    frequency = parts.get("FREQ", "")
-    for key, (low, high) in _RANGES.items():
-        for number in _numbers(parts, key):
-            if not low <= number <= high or (number == 0 and low < 0):
-                raise wrong(f"{key} has {number}", key, hint=f"allowed are {low} to {high}")
-    if "BYSETPOS" in parts and frequency in SUB_DAILY:
-        raise wrong(
-            f"BYSETPOS does not go with {frequency}", "BYSETPOS", hint="use DAILY or a longer frequency"
-        )
-    if "BYWEEKNO" in parts and frequency != "YEARLY":
-        raise wrong(f"BYWEEKNO does not go with {frequency}", "BYWEEKNO", hint="use YEARLY")
-    for nth, _ in _weekdays(parts):
-        if nth and (frequency not in {"YEARLY", "MONTHLY"} or "BYWEEKNO" in parts or abs(nth) > 53):
-            hint = "FREQ=MONTHLY;BYDAY=-1FR"
-            raise wrong("BYDAY with a number goes with MONTHLY or YEARLY", "BYDAY", hint=hint)
-
-
-def _stamp(text: str) -> Stamp | None:
-    match = _STAMP.fullmatch(text)
-    if match is None:
-        return None
-    try:
-        civil = datetime.strptime(match[1] + (match[2] or "000000"), "%Y%m%d%H%M%S")  # noqa: DTZ007
-    except ValueError:
-        return None
-    if not FIRST_YEAR <= civil.year <= LAST_YEAR:
-        return None
-    label = day_number(civil.date()) * DAY + civil.hour * 3600 + civil.minute * 60 + civil.second
-    return Stamp(text, label, match[3] == "Z", match[2] is None)
-
-
-def _numbers(parts: Mapping[str, str], key: str) -> list[int]:
-    return [int(number) for number in parts[key].split(",")] if key in parts else []
-
-
-def _weekdays(parts: dict[str, str]) -> list[tuple[int, int]]:
-    """BYDAY as (n, weekday from Monday = 0); n is 0 where none was given."""
-    items = parts["BYDAY"].split(",") if "BYDAY" in parts else []
-    return [(int(item[:-2] or "0"), WEEKDAYS.index(item[-2:])) for item in items]
 
 
 class Recurrence(CivilRule):
@@ -220,8 +55,8 @@ class Recurrence(CivilRule):
         self._interval = int(given.get("INTERVAL", "1"))
         self._week_start = WEEKDAYS.index(given.get("WKST", "MO"))
         self._start = start
-        self._by = {key: frozenset(_numbers(given, key)) for key in _RANGES}
-        self._weekdays = _weekdays(given)
+        self._by = {key: frozenset(numbers_of(given, key)) for key in RANGES}
+        self._weekdays = weekdays_of(given)
         self._fill_in(_civil(start // DAY))
         self._barren = END  # from this label on there is nothing, as searches have shown
         self._times = lru_cache(maxsize=64)(self._times_of_day)

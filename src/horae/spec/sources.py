@@ -14,7 +14,8 @@ from horae.spec.civilset import CivilSet
 from horae.spec.elements import Elements, Every
 from horae.spec.interval import Interval, ThinnedInterval
 from horae.spec.oneshot import Instants, Labels
-from horae.spec.recurrence import SUB_DAILY, Recurrence, read_rrule
+from horae.spec.recurrence import Recurrence
+from horae.spec.rule import SUB_DAILY, read_rrule
 from horae.spec.timeline import DEBIAN_LIMIT, Timeline, timeline
 from horae.spec.zone import load_zone
 
