@@ -13,8 +13,10 @@ import jsonschema_rs
 import jwt
 import pytest
 
+from horae import errors
 from horae.face.service.examples import ANSWERS, REQUESTS
-from tests.face.service.conftest import Server, Start
+from horae.face.service.problems import _CODES, STATUSES, code_of
+from tests.face.service.conftest import ROOT, Server, Start
 
 SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
 SETTINGS = Path(__file__).with_name("schemathesis.toml")
@@ -118,3 +120,21 @@ def test_who_must_be_known_is_said(document: dict[str, Any]):
         else:
             assert operation["security"] == [{"token": []}]
             assert "401" in operation["responses"]
+
+
+def test_the_page_is_made_from_the_document():
+    command = [sys.executable, str(ROOT / "tools" / "api_page.py"), "--check"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_the_page_of_errors_has_their_codes_and_statuses():
+    page = (ROOT / "docs" / "reference" / "errors.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| (\d+)", page.partition("## Over HTTP")[2], re.MULTILINE))
+    listed = set(re.findall(r"\| `(\w+Error)` \|$", page, re.MULTILINE))
+    assert {kind.__name__ for kind in STATUSES} <= listed
+    for name in listed:
+        kind = getattr(errors, name)
+        code = code_of(kind.__new__(kind))
+        assert rows.pop(code) == str(STATUSES.get(kind, 422)), name
+    assert set(rows) == {"invalid_request", "internal", *_CODES.values()} - {"limit_exceeded"}

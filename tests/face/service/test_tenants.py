@@ -105,7 +105,10 @@ def _body(operation: dict[str, Any], ids: dict[str, str]) -> Any:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     address = f"sqlite:///{tmp_path_factory.mktemp('tenants')}/horae.db"
     server = Server(address, {"HORAE_JWT_SECRET": SECRET}, [])
-    yield World(server)
+    world = World(server)
+    yield world
+    for user in (world.alice, world.bob, world.service, world.admin):
+        user.client.close()
     assert "Traceback" not in server.log
     assert SECRET not in server.log
     assert token("alice") not in server.log

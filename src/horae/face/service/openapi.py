@@ -27,7 +27,7 @@ from horae.app import Readiness
 from horae.app.by_hand import BackfillPreview
 from horae.face.registrar import shown
 from horae.face.registrar.request import PauseInput, ScheduleInput
-from horae.face.service import requests, views, why
+from horae.face.service import requests, system, views, why
 from horae.face.service.body import LARGEST_INTEGER
 from horae.face.service.examples import ANSWERS, REQUESTS
 from horae.face.service.problems import MEDIA_TYPE, Problem
@@ -149,13 +149,24 @@ def _page_name(found: re.Match[str]) -> str:
 
 def _schemas(named: Json) -> Json:
     """The schemas of all types; what the types alone cannot say is added."""
-    types = [each for module in (requests, views, why, shown) for each in _structs(module)]
+    types = [each for module in (requests, views, why, system, shown) for each in _structs(module)]
     types += [Readiness, BackfillPreview, Problem, Policies, SpecDocument, ScheduleInput, PauseInput]
     _, own = msgspec.json.schema_components(types, ref_template=f"{REFERENCE}{{name}}")
     schemas: Json = named | {name: schema for name, schema in own.items() if name not in {"Body", "View"}}
+    for name in schemas:
+        if name.endswith("Page"):
+            schemas[name]["description"] = inspect.getdoc(views.Page)
     for name, described in _described(types).items():
         for field, sentence in described.items():
             schemas[name]["properties"][field]["description"] = sentence
+    _refine(schemas)
+    for name, example in (REQUESTS | ANSWERS).items():
+        schemas[name]["examples"] = [example]
+    return {name: _bounded(schema) for name, schema in schemas.items()}
+
+
+def _refine(schemas: Json) -> None:
+    """Say what is checked only by what understands a value."""
     for name, fields in _SHAPES.items():
         for field, shape in fields.items():
             said = schemas[name]["properties"][field].get("description")
@@ -165,9 +176,6 @@ def _schemas(named: Json) -> Json:
             schemas[name]["properties"][field]["minimum"] = least
     for field in ("first_delay", "longest_delay"):
         schemas["RetryPolicy"]["properties"][field]["maximum"] = LONGEST_SPAN
-    for name, example in (REQUESTS | ANSWERS).items():
-        schemas[name]["examples"] = [example]
-    return {name: _bounded(schema) for name, schema in schemas.items()}
 
 
 def _structs(module: ModuleType) -> Iterator[type[msgspec.Struct]]:
@@ -231,7 +239,7 @@ def _bounded(schema: Any) -> Any:  # noqa: ANN401 - JSON
     if bounded.get("type") == "integer":
         bounded = {"minimum": -LARGEST_INTEGER, "maximum": LARGEST_INTEGER} | bounded
     if isinstance(bounded.get("description"), str):
-        bounded["description"] = bounded["description"].replace("``", "`")
+        bounded["description"] = bounded["description"].replace("``", "`").replace("`None`", "`null`")
     return bounded
 
 
@@ -292,6 +300,7 @@ def _describe(answered: Json, status: str, schemas: Json) -> None:
         if name:
             answered |= _answer(name, schemas[name].get("description", HTTPStatus(int(status)).phrase))
             break
+        answered["description"] = "A text."
     if status == "201" and "headers" in answered:
         answered["headers"] = answered["headers"] | _LOCATION
     if status == "204":
