@@ -8,6 +8,7 @@ import getpass
 import json
 import os
 import re
+import secrets
 import shutil
 import signal
 import socket
@@ -31,6 +32,7 @@ import yaml  # type: ignore[import-untyped]
 from horae import App, CatchUp, CatchUpPolicy, Config, Context, Overlap, Policies, Spec
 from horae.config import UNHURRIED
 from horae.face.service import server
+from horae.store.queries import migrations
 from horae.testing import VirtualClock
 from tests.conftest import wait_for
 
@@ -217,7 +219,30 @@ def test_the_extras_that_pages_name_exist():
 
 
 def settings_of(page: str, having: str) -> dict[str, str]:
-    return dict(line.split("=", 1) for line in block(page, "env", having).splitlines())
+    """The settings of a page, with secrets in the place of those that are to be replaced."""
+    text = re.sub("replace-me", lambda _: secrets.token_urlsafe(48), block(page, "env", having))
+    return dict(line.split("=", 1) for line in text.splitlines())
+
+
+def test_secrets_that_nobody_replaced_are_noticed(reader: Reader):
+    told = {
+        ("sqlite:////", "horae check"): "HORAE_SECRET_KEY has 10 characters",
+        ("postgresql://", "horae serve"): "32 characters",
+    }
+    for (having, program), sentence in told.items():
+        settings = dict(line.split("=", 1) for line in block("how-to/deploy.md", "env", having).splitlines())
+        settings["HORAE_DATABASE_URL"] = "sqlite:///horae.db"
+        ran = subprocess.run(
+            program.split(), env=reader.environment | settings, cwd=reader.folder, capture_output=True, text=True,
+            check=False, timeout=60,
+        )  # fmt: skip
+        assert ran.returncode != 0
+        assert sentence in " ".join((ran.stdout + ran.stderr).split())
+
+
+def test_migrations_only_add():
+    for step in (*migrations("sqlite"), *migrations("postgres")):
+        assert not re.search(r"\bDROP (TABLE|COLUMN)|RENAME|ALTER COLUMN", step, re.IGNORECASE)
 
 
 def test_the_unit_is_one(tmp_path: Path):
