@@ -474,6 +474,8 @@ def test_a_backup_of_sqlite_under_load_is_restored(reader: Reader, having: str):
 def test_what_was_running_when_the_backup_was_made(
     reader: Reader, at_most_once: bool, expected: tuple[str, int]
 ):
+    if shutil.which("sqlite3") is None:
+        pytest.skip("sqlite3 is not installed")
     page = (DOCS / "how-to" / "back-up.md").read_text("utf-8")
     assert "is attempted again, or has failed if the schedule is `at_most_once`" in page
     (reader.folder / "jobs.py").write_text(

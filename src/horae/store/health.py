@@ -77,7 +77,9 @@ async def _look_at_sqlite(path: str) -> Health:
 
 
 def _sqlite_version(path: str) -> int:
-    with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as connection:
+    # Made absolute, because two slashes at the beginning would be taken for a host.
+    address = f"file:{quote(str(Path(path).resolve()))}?mode=ro"
+    with closing(sqlite3.connect(address, uri=True)) as connection:
         if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'horae'").fetchone():
             return 0
         return int(connection.execute(query("sqlite", "version")).fetchone()[0])

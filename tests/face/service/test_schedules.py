@@ -79,6 +79,9 @@ def test_a_schedule_from_creation_to_deletion(service: Server):
     assert info["next_times"][0] == created["next_time"]
     assert service.ask("DELETE", f"/schedules/{created['id']}").status_code == 204
     assert_problem(service.ask("GET", f"/schedules/{created['id']}"), 404, "schedule_not_found")
+    for ledger in ("runs", "passed", "backfills"):  # it outlives the schedule
+        assert service.get(f"/schedules/{created['id']}/{ledger}")["items"] == []
+    assert len(service.get(f"/schedules/{created['id']}/versions")["items"]) == 1
     assert_problem(service.ask("DELETE", f"/schedules/{created['id']}"), 404, "schedule_not_found")
 
 

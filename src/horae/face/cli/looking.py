@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from horae.errors import InvalidInputError
+from horae.errors import InvalidInputError, ServerError
 from horae.face.cli.client import path
 from horae.face.cli.command import Session
 from horae.face.cli.documents import When, moment, when_said
@@ -153,6 +153,11 @@ def changed_spec(present: dict[str, Any], when: When) -> dict[str, Any]:
 
 
 async def zone_of(session: Session, schedule_id: str) -> str:
-    """The time zone of a schedule."""
-    found = await session.client.get(path("schedules", schedule_id))
+    """The time zone of a schedule; of one that was deleted nobody knows it any more."""
+    try:
+        found = await session.client.get(path("schedules", schedule_id))
+    except ServerError as error:
+        if error.details.get("code") != "schedule_not_found":
+            raise
+        return "UTC"
     return str(found["timezone"])

@@ -10,7 +10,7 @@ import msgspec
 from litestar import Response, Router, delete, get, patch, post, put
 from litestar.params import QueryParameter
 
-from horae.app import App, Edit, NewSchedule
+from horae.app import App, Edit, NewSchedule, Operations
 from horae.errors import ConflictTokenMismatchError, InvalidInputError
 from horae.face.service.caller import Caller
 from horae.face.service.problems import PreconditionFailedError
@@ -362,8 +362,9 @@ async def backfills(
 ) -> Page[BackfillView]:
     """The latest first."""
     there = operations(app, caller, owner)
-    await there.schedules.get(named(schedule_id))
     found = await there.backfills.list(named(schedule_id), limit)
+    if not found:
+        await _check_ever_there(there, named(schedule_id))
     return Page(items=[backfill_view(each) for each in found])
 
 
@@ -407,9 +408,10 @@ async def runs(
     cursor: Cursor = None,
 ) -> Page[RunView]:
     """The latest first, each with what became of it and why. Those of a deleted schedule stay for its retention."""
-    found = await operations(app, caller, owner).runs.list(named(schedule_id), limit, before=cursor)
-    if not found and cursor is None:
-        await operations(app, caller, owner).schedules.get(named(schedule_id))
+    there = operations(app, caller, owner)
+    found = await there.runs.list(named(schedule_id), limit, before=cursor)
+    if not found:
+        await _check_ever_there(there, named(schedule_id))
     return Page(items=[run_view(each) for each in found], next=next_of(found, limit))
 
 
@@ -425,7 +427,7 @@ async def passed(
     there = operations(app, caller, owner)
     found = await there.runs.passed_over(named(schedule_id), limit)
     if not found:
-        await there.schedules.get(named(schedule_id))
+        await _check_ever_there(there, named(schedule_id))
     return Page(items=[passed_view(each) for each in found])
 
 
@@ -441,8 +443,14 @@ async def versions(
     there = operations(app, caller, owner)
     found = await there.schedules.versions(named(schedule_id), limit)
     if not found:
-        await there.schedules.get(named(schedule_id))
+        await _check_ever_there(there, named(schedule_id))
     return Page(items=[version_view(each) for each in found])
+
+
+async def _check_ever_there(there: Operations, schedule_id: str) -> None:
+    """Nothing is an answer about a schedule that is there, or that left a version when it was deleted."""
+    if not await there.schedules.versions(schedule_id, 1):
+        await there.schedules.get(schedule_id)
 
 
 def schedules_router() -> Router:
