@@ -25,6 +25,9 @@ def test_every_contestant_has_every_figure(tmp_path: Path) -> None:
     page = printed("--quick", "--write", str(written))
     for database, contestants in TABLES.items():
         check_herd(rows_of(page, database), contestants)
+    check_nodes(rows_of(page, "nodes"))
+    check_steady(rows_of(page, "steady"))
+    check_backfill(rows_of(page, "backfill"))
     check_idle(rows_of(page, "idle"))
     check_initialize(rows_of(page, "initialize"))
     assert written.read_text("utf-8").strip() == page.strip()
@@ -65,6 +68,48 @@ def check_herd(table: list[list[str]], contestants: list[str]) -> None:
             # APScheduler remembers nothing of a run, so there is no end to wait for.
             pattern = "not recorded" if (contestant, name) == ("APScheduler", "ends/s") else COMPARED
             assert re.fullmatch(pattern, figure), (contestant, name, figure)
+
+
+def check_nodes(table: list[list[str]]) -> None:
+    header, *rows = table
+    assert header[1:] == [
+        "jobs", "share of each, %", "first start, ms", "last start, ms", "p50, ms", "p99, ms", "starts/s", "ends/s",
+    ]  # fmt: skip
+    assert [row[0] for row in rows] == [f"{nodes} on {database}" for database in TABLES for nodes in (1, 3)]
+    for nodes, jobs, shares, *figures in rows:
+        assert jobs == "200"
+        # Each is rounded, so together they may be off by one.
+        percent = [int(share) for share in shares.split(", ")]
+        assert len(percent) == int(nodes[0])
+        assert 99 <= sum(percent) <= 101
+        assert all(re.fullmatch(COMPARED, figure) for figure in figures)
+
+
+def check_steady(table: list[list[str]]) -> None:
+    header, *rows = table
+    assert header[1:] == ["due/s", "keeps up", "starts/s", "ends/s", "p50, ms", "p99, ms", "memory, MB"]
+    contestants = ("Horae", "APScheduler")
+    assert [row[0] for row in rows] == [
+        f"{name} on {database}" for database in TABLES for name in contestants
+    ]
+    for contestant, due, keeps_up, starts, ends, *figures in rows:
+        assert due == "20"
+        assert keeps_up in {"yes", "no"}
+        assert re.fullmatch(COMPARED, starts)
+        assert re.fullmatch("not recorded" if "APScheduler" in contestant else COMPARED, ends)
+        assert all(re.fullmatch(COMPARED, figure) for figure in figures)
+
+
+def check_backfill(table: list[list[str]]) -> None:
+    header, *rows = table
+    assert header[1:] == ["slots", "first start, ms", "last start, ms", "starts/s", "ends/s", "memory, MB"]
+    contestants = ("Horae", "ceiling")
+    assert [row[0] for row in rows] == [
+        f"{name} on {database}" for database in TABLES for name in contestants
+    ]
+    for _, slots, *figures in rows:
+        assert slots == "1,000"
+        assert all(re.fullmatch(COMPARED, figure) for figure in figures)
 
 
 def check_idle(table: list[list[str]]) -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from bench.herd.contestant import NAMES
-from bench.herd.measure import FULL, IDLE, QUICK, measure, measure_idle, measure_initialize
+from bench.herd.measure import FULL, PARTS, QUICK, measure
 from bench.herd.report import render
 from bench.herd.server import Databases
 
@@ -27,7 +27,9 @@ def main() -> None:
     parser.add_argument(
         "--peers-up-to", type=int, metavar="N", help="the largest herd of the peers, instead of 10000"
     )
-    parser.add_argument("--only", choices=(*NAMES, IDLE), help="one contestant, or only the idle schedules")
+    parser.add_argument(
+        "--only", choices=(*NAMES, *PARTS), help="the herds of one contestant, or another part"
+    )
     arguments = parser.parse_args()
     effort = QUICK if arguments.quick else FULL
     if arguments.sizes:
@@ -37,10 +39,8 @@ def main() -> None:
     # An end by `timeout` unwinds as well, or the PostgreSQL server would go on alone.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with Databases() as databases:
-        results = measure(databases, effort, arguments.only)
-        idle = measure_idle(databases, effort, arguments.only)
-        initialize = measure_initialize(databases, effort, arguments.only)
-        page = render(results, idle, initialize, effort, databases.server_version())
+        version = databases.server_version()  # which starts the server, before several ask for it
+        page = render(measure(databases, effort, arguments.only), effort, version)
     print(page)
     if arguments.write is not None:
         arguments.write.parent.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
@@ -37,18 +37,23 @@ class APSchedulerJobs(Contestant):
         self._scheduler.shutdown()
 
     async def register(self, count: int, due: int) -> None:
-        at = datetime.fromtimestamp(due, UTC)
-        trigger = CronTrigger(hour=at.hour, minute=at.minute, second=at.second, timezone=UTC)
+        trigger = self._trigger(datetime.fromtimestamp(due, UTC))
         for number in range(count):
-            # However late a job is, it must start; each of them runs once, so one instance is enough.
+            # However late a job is, it must start, and as often as it was due.
             self._scheduler.add_job(
                 no_operation,
                 trigger,
                 id=f"s{number}",
                 misfire_grace_time=None,
-                coalesce=True,
-                max_instances=1,
+                coalesce=not self.seconds,
+                max_instances=max(self.seconds, 1),
             )
+
+    def _trigger(self, due: datetime) -> CronTrigger:
+        if self.seconds:
+            last = due + timedelta(seconds=self.seconds - 1)
+            return CronTrigger(second="*", start_date=due, end_date=last, timezone=UTC)
+        return CronTrigger(hour=due.hour, minute=due.minute, second=due.second, timezone=UTC)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

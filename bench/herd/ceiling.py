@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
+from itertools import islice
 from uuid import UUID
 
-from bench.herd.contestant import BATCH, Contestant, background
+from bench.herd.contestant import BATCH, Contestant, background, batches
 from bench.herd.ledger import Count, succeeded
 from bench.herd.starts import no_operation, wall
 
@@ -49,6 +50,8 @@ CREATE INDEX run_unclaimed ON run (number) WHERE status = 'starting';
 CREATE INDEX run_stopping ON run (epoch) WHERE status = 'running' AND stop <> '';
 """
 
+Slot = tuple[str, int]
+"""A schedule and its nominal time."""
 ScheduleRow = tuple[str, int, str, str, str, str, int, int, int, str, str]
 DueRow = tuple[str, int, int]
 RunRow = tuple[str, str, int, int, str, str, str, int, int, str, str, str, int, int, int, str, str, str]
@@ -61,15 +64,28 @@ RUN_COLUMNS = (
 class Ceiling(Contestant):
     _count: Count
 
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self._due = 0
+    def __init__(self, url: str, seconds: int = 0) -> None:
+        super().__init__(url, seconds)
+        self.due = 0
         self._ended: deque[str] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
 
+    async def register(self, count: int, due: int) -> None:
+        self.due = due
+        for batch in batches(count):
+            await self.insert(*schedule_rows(batch, due))
+
     @abstractmethod
-    async def claim(self, due: int) -> Sequence[str]:
+    async def insert(self, schedules: list[ScheduleRow], places: list[DueRow]) -> None:
+        """Write new schedules, and where they stand."""
+
+    @abstractmethod
+    async def claim(self) -> Sequence[str]:
         """Write the runs of a batch that is due, and move its cursors. Returns the runs, when durable."""
+
+    @abstractmethod
+    async def slots(self) -> list[Slot]:
+        """A batch of what is due, or nothing."""
 
     @abstractmethod
     async def record(self, runs: Sequence[str]) -> None:
@@ -84,9 +100,9 @@ class Ceiling(Contestant):
         return await self._count()
 
     async def _keep_time(self) -> None:
-        while (ahead := self._due - wall()) > 0:
+        while (ahead := self.due - wall()) > 0:
             await asyncio.sleep(ahead)
-        while runs := await self.claim(self._due):
+        while runs := await self.claim():
             for run in runs:
                 task = asyncio.create_task(self._perform(run))
                 self._tasks.add(task)
@@ -100,6 +116,19 @@ class Ceiling(Contestant):
         self._ended.append(run)
 
 
+class Backfill(Ceiling):
+    """One schedule, whose slots are counted off and not looked for. To be combined with a kind of database."""
+
+    _left: Iterator[Slot]
+
+    async def register(self, count: int, due: int) -> None:
+        await super().register(1, due)
+        self._left = (("s0", due - number) for number in range(count, 0, -1))
+
+    async def slots(self) -> list[Slot]:
+        return list(islice(self._left, BATCH))
+
+
 def schedule_rows(numbers: range, due: int) -> tuple[list[ScheduleRow], list[DueRow]]:
     """New schedules, and where they stand: times in seconds for slots, in milliseconds for all else."""
     at = due * 1000
@@ -109,20 +138,20 @@ def schedule_rows(numbers: range, due: int) -> tuple[list[ScheduleRow], list[Due
     )
 
 
-def run_rows(schedules: Sequence[str], due: int) -> list[RunRow]:
-    at = due * 1000
+def run_rows(slots: Sequence[Slot]) -> list[RunRow]:
     return [
         (
             _run_id(schedule, due), schedule, 1, due, "automatic", "skip", "running", at, at, "noop", "noop", "",
             1, 1, at, "", "", "null",
         )
-        for schedule in schedules
+        for schedule, due in slots
+        for at in (due * 1000,)
     ]  # fmt: skip
 
 
-def due_rows(schedules: Sequence[str], due: int) -> list[DueRow]:
-    """Where the schedules stand after they fired: due again a day later."""
-    return [(schedule, due, (due + DAY) * 1000) for schedule in schedules]
+def due_rows(slots: Sequence[Slot]) -> list[DueRow]:
+    """Where the schedules stand after their last slots: due again a day later."""
+    return [(schedule, due, (due + DAY) * 1000) for schedule, due in dict(slots).items()]
 
 
 def _run_id(schedule: str, due: int) -> str:

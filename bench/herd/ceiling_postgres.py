@@ -8,8 +8,18 @@ from typing import Any
 
 import asyncpg
 
-from bench.herd.ceiling import RUN_COLUMNS, SCHEMA, Ceiling, due_rows, run_rows, schedule_rows
-from bench.herd.contestant import BATCH, batches
+from bench.herd.ceiling import (
+    RUN_COLUMNS,
+    SCHEMA,
+    Backfill,
+    Ceiling,
+    DueRow,
+    ScheduleRow,
+    Slot,
+    due_rows,
+    run_rows,
+)
+from bench.herd.contestant import BATCH
 from bench.herd.starts import wall
 
 INSERT_SCHEDULE = """
@@ -53,26 +63,30 @@ class PostgresCeiling(Ceiling):
         finally:
             await self._connection.close()
 
-    async def register(self, count: int, due: int) -> None:
-        self._due = due
-        for batch in batches(count):
-            schedules, places = schedule_rows(batch, due)
-            async with self._connection.transaction():
-                await self._write(INSERT_SCHEDULE, schedules)
-                await self._write(INSERT_DUE, places)
-
-    async def claim(self, due: int) -> Sequence[str]:
+    async def insert(self, schedules: list[ScheduleRow], places: list[DueRow]) -> None:
         async with self._connection.transaction():
-            found = await self._connection.fetch(SELECT_DUE, due * 1000, BATCH)
-            schedules = [row["schedule_id"] for row in found]
-            runs = run_rows(schedules, due)
+            await self._write(INSERT_SCHEDULE, schedules)
+            await self._write(INSERT_DUE, places)
+
+    async def claim(self) -> Sequence[str]:
+        async with self._connection.transaction():
+            slots = await self.slots()
+            runs = run_rows(slots)
             if runs:
                 await self._write(INSERT_RUN, runs)
-                await self._write(MOVE, due_rows(schedules, due))
+                await self._write(MOVE, due_rows(slots))
         return [run[0] for run in runs]
+
+    async def slots(self) -> list[Slot]:
+        found = await self._connection.fetch(SELECT_DUE, self.due * 1000, BATCH)
+        return [(row["schedule_id"], self.due) for row in found]
 
     async def record(self, runs: Sequence[str]) -> None:
         await self._connection.execute(END, list(runs), int(wall() * 1000))
 
     async def _write(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
         await self._connection.execute(statement, *(list(column) for column in zip(*rows, strict=True)))
+
+
+class PostgresBackfill(Backfill, PostgresCeiling):
+    pass

@@ -6,8 +6,18 @@ import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 
-from bench.herd.ceiling import RUN_COLUMNS, SCHEMA, Ceiling, due_rows, run_rows, schedule_rows
-from bench.herd.contestant import BATCH, batches
+from bench.herd.ceiling import (
+    RUN_COLUMNS,
+    SCHEMA,
+    Backfill,
+    Ceiling,
+    DueRow,
+    ScheduleRow,
+    Slot,
+    due_rows,
+    run_rows,
+)
+from bench.herd.contestant import BATCH
 from bench.herd.ledger import sqlite_path
 from bench.herd.starts import wall
 
@@ -34,27 +44,31 @@ class SqliteCeiling(Ceiling):
             )
             yield
 
-    async def register(self, count: int, due: int) -> None:
-        self._due = due
-        for batch in batches(count):
-            schedules, places = schedule_rows(batch, due)
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.executemany(INSERT_SCHEDULE, schedules)
-            self._connection.executemany(INSERT_DUE, places)
-            self._connection.execute("COMMIT")
-
-    async def claim(self, due: int) -> Sequence[str]:
+    async def insert(self, schedules: list[ScheduleRow], places: list[DueRow]) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
-        found = self._connection.execute(SELECT_DUE, (due * 1000, BATCH))
-        schedules = [schedule for (schedule,) in found]
-        runs = run_rows(schedules, due)
+        self._connection.executemany(INSERT_SCHEDULE, schedules)
+        self._connection.executemany(INSERT_DUE, places)
+        self._connection.execute("COMMIT")
+
+    async def claim(self) -> Sequence[str]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        slots = await self.slots()
+        runs = run_rows(slots)
         self._connection.executemany(INSERT_RUN, runs)
-        self._connection.executemany(MOVE, due_rows(schedules, due))
+        self._connection.executemany(MOVE, due_rows(slots))
         self._connection.execute("COMMIT")
         return [run[0] for run in runs]
+
+    async def slots(self) -> list[Slot]:
+        found = self._connection.execute(SELECT_DUE, (self.due * 1000, BATCH))
+        return [(schedule, self.due) for (schedule,) in found]
 
     async def record(self, runs: Sequence[str]) -> None:
         ended = int(wall() * 1000)
         self._connection.execute("BEGIN IMMEDIATE")
         self._connection.executemany(END, [(ended, run) for run in runs])
         self._connection.execute("COMMIT")
+
+
+class SqliteBackfill(Backfill, SqliteCeiling):
+    pass

@@ -1,4 +1,4 @@
-"""One contestant in a process of its own: ``python -m bench.herd.child PLACE URL COUNT ALLOWANCE``.
+"""One contestant in a process of its own: ``python -m bench.herd.child PLACE URL COUNT ALLOWANCE SECONDS``.
 
 It prints one line of JSON: its figures, or ``{"late": seconds}`` if registering took longer than allowed.
 """
@@ -11,10 +11,11 @@ import json
 import math
 import sys
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.herd import memory
 from bench.herd.contestant import Contestant
+from bench.herd.ledger import Count
 from bench.herd.starts import TIMES, wall
 
 SETTLE = 1.0
@@ -24,6 +25,16 @@ GLANCE = 0.005
 """Seconds between two looks at what has happened, at least."""
 
 
+class Times(NamedTuple):
+    """When things happened, in seconds since the epoch."""
+
+    due: int
+    seconds: int
+    """For how many seconds jobs were due; 0 is at one instant."""
+    starts: list[float]
+    ended: float | None
+
+
 async def measure(contestant: Contestant, count: int, allowance: float) -> dict[str, float | None]:
     async with contestant.opened():
         every = contestant.granularity
@@ -31,51 +42,56 @@ async def measure(contestant: Contestant, count: int, allowance: float) -> dict[
         began = perf_counter()
         await contestant.register(count, due)
         registering = perf_counter() - began
-        await _count_rows(contestant.url)
+        await count_rows(contestant.url)
         if wall() > due - SETTLE:
             return {"late": perf_counter() - began}
+        starts = count * max(contestant.seconds, 1)
         async with contestant.running():
-            while len(TIMES) < count:
+            while len(TIMES) < starts:
                 await asyncio.sleep(GLANCE)
-            ended = await _all_ended(contestant, count) if contestant.records_ends else None
-    if len(TIMES) != count:
-        raise RuntimeError(f"{count} jobs were started {len(TIMES)} times")
-    return _figures(due, registering, ended)
+            ended = await all_ended(contestant.ended, starts) if contestant.records_ends else None
+    if len(TIMES) != starts:
+        raise RuntimeError(f"{starts} starts were due, and there were {len(TIMES)}")
+    times = Times(due, contestant.seconds, TIMES, ended)
+    return {"register_rate": count / registering, **figures(times), "memory": memory.peak()}
 
 
-async def _count_rows(url: str) -> None:
+async def count_rows(url: str) -> None:
     if url.startswith("postgresql:"):
         process = await asyncio.create_subprocess_exec(sys.executable, "-m", "bench.herd.analyze", url)
         if await process.wait():
             raise RuntimeError("PostgreSQL could not count its rows")
 
 
-async def _all_ended(contestant: Contestant, count: int) -> float:
+async def all_ended(ended: Count, count: int) -> float:
     """When the last end was seen to be durable. Looking takes a sixth of the time at most."""
     while True:
         looked = wall()
-        if await contestant.ended() >= count:
+        if await ended() >= count:
             return looked
         await asyncio.sleep(max(GLANCE, 5 * (wall() - looked)))
 
 
-def _figures(due: int, registering: float, ended: float | None) -> dict[str, float | None]:
-    late = sorted(time - due for time in TIMES)
+def figures(times: Times) -> dict[str, float | None]:
+    """Milliseconds late, and how many a second. The first starts count as those of the first second, and so on."""
+    count = len(times.starts)
+    each = count // max(times.seconds, 1)
+    late = sorted(time - times.due - place // each for place, time in enumerate(sorted(times.starts)))
+    # Who keeps up is done when the last second is over: more than was due cannot be started.
+    took = max(max(times.starts) - times.due, times.seconds)
     return {
-        "register_rate": len(late) / registering,
         "first": late[0] * 1000,
         "last": late[-1] * 1000,
-        "median": late[math.ceil(len(late) * 0.50) - 1] * 1000,
-        "p99": late[math.ceil(len(late) * 0.99) - 1] * 1000,
-        "start_rate": len(late) / late[-1],
-        "end_rate": None if ended is None else len(late) / (ended - due),
-        "memory": memory.peak(),
+        "median": late[math.ceil(count * 0.50) - 1] * 1000,
+        "p99": late[math.ceil(count * 0.99) - 1] * 1000,
+        "start_rate": count / took,
+        "end_rate": None if times.ended is None else count / max(times.ended - times.due, times.seconds),
     }
 
 
-def main(place: str, url: str, count: str, allowance: str) -> None:
+def main(place: str, url: str, count: str, allowance: str, seconds: str) -> None:
     module, _, name = place.partition(":")
-    contestant: Any = getattr(importlib.import_module(module), name)(url)
+    contestant: Any = getattr(importlib.import_module(module), name)(url, int(seconds))
     print(json.dumps(asyncio.run(measure(contestant, int(count), float(allowance)))))
 
 

@@ -9,6 +9,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, NamedTuple
 
 BATCH = 1000
+BACKFILLS_AT_ONCE = 500
+"""Slots of a backfill that Horae takes in one step: half of its buffer, which is the most that it takes at all."""
 SQLITE = "SQLite"
 POSTGRES = "PostgreSQL"
 
@@ -20,8 +22,10 @@ class Contestant(ABC):
     granularity = 1
     """Seconds: at which instants it can be due."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, seconds: int = 0) -> None:
         self.url = url
+        self.seconds = seconds
+        """For how many seconds each job is due, once in each; 0 is at one instant only."""
 
     @abstractmethod
     def opened(self) -> AbstractAsyncContextManager[None]:
@@ -29,7 +33,7 @@ class Contestant(ABC):
 
     @abstractmethod
     async def register(self, count: int, due: int) -> None:
-        """Make that many jobs durable, all due at one second since the epoch."""
+        """Make that many jobs durable, all due at one second since the epoch, and maybe at those that follow."""
 
     @abstractmethod
     def running(self) -> AbstractAsyncContextManager[None]:
@@ -47,6 +51,7 @@ class Entry(NamedTuple):
     title: str
     database: str
     place: str
+    program: str = "bench.herd.child"
 
     @property
     def is_peer(self) -> bool:
@@ -65,6 +70,22 @@ ENTRIES = (
     Entry("apscheduler", "APScheduler", POSTGRES, "bench.herd.apscheduler_jobs:OnPostgres"),
     Entry("procrastinate", "Procrastinate", POSTGRES, "bench.herd.procrastinate_worker:ProcrastinateWorker"),
     Entry("ceiling", "ceiling", POSTGRES, "bench.herd.ceiling_postgres:PostgresCeiling"),
+)
+CLUSTERS = (
+    Entry("horae", "Horae, several nodes", SQLITE, "lead", "bench.herd.cluster"),
+    Entry("horae", "Horae, several nodes", POSTGRES, "lead", "bench.herd.cluster"),
+)
+STEADY = (
+    Entry("horae", "Horae", SQLITE, "bench.herd.horae_app:EverySecond"),
+    Entry("apscheduler", "APScheduler", SQLITE, "bench.herd.apscheduler_jobs:OnSqlite"),
+    Entry("horae", "Horae", POSTGRES, "bench.herd.horae_app:EverySecond"),
+    Entry("apscheduler", "APScheduler", POSTGRES, "bench.herd.apscheduler_jobs:OnPostgres"),
+)
+BACKFILL = (
+    Entry("horae", "Horae", SQLITE, "bench.herd.horae_app:MadeUp"),
+    Entry("ceiling", "ceiling", SQLITE, "bench.herd.ceiling_sqlite:SqliteBackfill"),
+    Entry("horae", "Horae", POSTGRES, "bench.herd.horae_app:MadeUp"),
+    Entry("ceiling", "ceiling", POSTGRES, "bench.herd.ceiling_postgres:PostgresBackfill"),
 )
 OURS = ENTRIES[0].name
 NAMES = tuple(dict.fromkeys(entry.name for entry in ENTRIES))

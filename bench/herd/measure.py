@@ -5,18 +5,29 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import repeat
 from typing import Any, NamedTuple
 
-from bench.herd.contestant import ENTRIES, POSTGRES, SQLITE, Entry
+from bench.herd.contestant import BACKFILL, CLUSTERS, ENTRIES, POSTGRES, SQLITE, STEADY, Entry
 from bench.herd.server import Databases
 
 IDLE = "idle"
+STEADILY = "steady"
+BACKFILLS = "backfill"
+CLUSTER = "nodes"
 INITIALIZE = "declarative"
+PARTS = (STEADILY, BACKFILLS, CLUSTER, IDLE)
+"""What can be measured by itself, beside a contestant's herds."""
+NODES = 3
 FIRST_GUESS = 500.0
 """Jobs registered per second, before anything is known about a contestant."""
 COUNTING = 1.0
 """Seconds allowed beside registering, in which PostgreSQL counts its rows."""
+JOINING = 0.5
+"""Seconds allowed for each of several nodes to start."""
 ATTEMPTS = 3
 TIME_LIMIT = 3600
 """Seconds for one contestant and one size."""
@@ -31,14 +42,25 @@ class Effort(NamedTuple):
     """The largest herd that is repeated; larger ones differ less from run to run, and take their time."""
     idle_schedules: int
     idle_seconds: float
+    steady_rates: tuple[int, ...]
+    """Schedules that are due every second. A contestant that does not keep up is given no more."""
+    steady_seconds: int
+    backfill: int
+    """Slots."""
+    at_once: int = 1
+    """How many parts, and how many contestants of a herd, run beside each other; more than one spoils the figures."""
     peers_up_to: int = 10_000
     """The largest herd of the peers: with 100,000 jobs each of them takes from three to six minutes."""
 
 
 FULL = Effort(
-    (1000, 10_000, 100_000), repeats=3, repeated_sizes=1000, idle_schedules=1_000_000, idle_seconds=20
-)
-QUICK = Effort((200,), repeats=1, repeated_sizes=200, idle_schedules=2000, idle_seconds=1)
+    (1000, 10_000, 100_000), repeats=3, repeated_sizes=1000, idle_schedules=1_000_000, idle_seconds=20,
+    steady_rates=(300, 1000, 3000, 5000, 10_000), steady_seconds=10, backfill=100_000,
+)  # fmt: skip
+QUICK = Effort(
+    (200,), repeats=1, repeated_sizes=200, idle_schedules=2000, idle_seconds=1, steady_rates=(20,), steady_seconds=2,
+    backfill=1000, at_once=4,
+)  # fmt: skip
 
 
 class Figures(NamedTuple):
@@ -51,7 +73,14 @@ class Figures(NamedTuple):
     p99: float
     start_rate: float
     end_rate: float | None
-    memory: float
+    memory: float | None = None
+    shares: Sequence[float] = ()
+    """What each of several nodes started of all, the most first."""
+
+    @property
+    def keeps_up(self) -> bool:
+        """Whether nearly all starts come before those of the next second are due."""
+        return self.p99 < 1000
 
 
 class Result(NamedTuple):
@@ -79,7 +108,34 @@ class Idle(NamedTuple):
     processor: float
 
 
-def measure(databases: Databases, effort: Effort, only: str | None) -> list[Result]:
+class Measured(NamedTuple):
+    """All that one run found out."""
+
+    herds: list[Result]
+    nodes: list[Result]
+    steady: list[Result]
+    backfills: list[Result]
+    idle: list[Idle]
+    initialize: list[Initialize]
+
+
+def measure(databases: Databases, effort: Effort, only: str | None) -> Measured:
+    """All parts, one after another unless it must be quick."""
+    parts = (
+        measure_herds, measure_nodes, measure_steady, measure_backfills, measure_idle, measure_initialize,
+    )  # fmt: skip
+    return Measured(*_all(effort, lambda part: part(databases, effort, only), parts))
+
+
+def _all(effort: Effort, work: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
+    """As ``map`` does it. Without threads if it need not be quick: a signal then ends it at once."""
+    if effort.at_once == 1:
+        return list(map(work, *arguments))
+    with ThreadPoolExecutor(effort.at_once) as pool:
+        return list(pool.map(work, *arguments))
+
+
+def measure_herds(databases: Databases, effort: Effort, only: str | None) -> list[Result]:
     """All herds. Contestants take turns, so that a machine busy with something else disturbs them alike."""
     entries = [entry for entry in ENTRIES if only in (None, entry.name)]
     rates = dict.fromkeys(entries, FIRST_GUESS)
@@ -88,8 +144,9 @@ def measure(databases: Databases, effort: Effort, only: str | None) -> list[Resu
         present = [entry for entry in entries if not entry.is_peer or count <= effort.peers_up_to]
         runs: dict[Entry, list[Figures]] = {entry: [] for entry in present}
         for _ in range(effort.repeats if count <= effort.repeated_sizes else 1):
-            for entry in present:
-                figures = _herd(databases, entry, count, rates[entry])
+            allowances = [_allowance(count, rates[entry]) for entry in present]
+            taken = _all(effort, partial(_herd, databases), present, repeat(count), allowances)
+            for entry, figures in zip(present, taken, strict=True):
                 rates[entry] = figures.register_rate
                 runs[entry].append(figures)
         found += [Result(entry, count, _typical(runs[entry])) for entry in present]
@@ -101,18 +158,58 @@ def _typical(runs: list[Figures]) -> Figures:
     return sorted(runs, key=lambda figures: figures.last)[len(runs) // 2]
 
 
-def _herd(databases: Databases, entry: Entry, count: int, rate: float) -> Figures:
-    """One herd. If registering took longer than its rate so far foretold, the contestant begins anew."""
+def _herd(databases: Databases, entry: Entry, count: int, allowance: float, amount: int = 0) -> Figures:
+    """One herd. If registering took longer than it was allowed, the contestant begins anew."""
     for _ in range(ATTEMPTS):
         with databases.fresh(entry.database) as url:
-            said = _run("bench.herd.child", entry.place, url, count, COUNTING + 1.3 * count / rate)
+            said = _run(entry.program, entry.place, url, count, allowance, amount)
         _tell(f"{entry.title} on {entry.database}, {count:,} jobs: {said}")
         if "late" not in said:
             return Figures(**said)
-        rate = count / said["late"]
+        allowance = _allowance(1, 1 / said["late"])
     raise RuntimeError(
         f"{entry.title} on {entry.database}: registering {count:,} jobs takes longer each time"
     )
+
+
+def _allowance(count: int, rate: float) -> float:
+    """Seconds for registering, by the rate so far."""
+    return COUNTING + 1.3 * count / rate
+
+
+def measure_nodes(databases: Databases, effort: Effort, only: str | None) -> list[Result]:
+    """Herds of all sizes again, with several nodes."""
+    found = []
+    for entry in CLUSTERS if only in (None, CLUSTER) else ():
+        rate = FIRST_GUESS
+        for count in effort.sizes:
+            allowance = _allowance(count, rate) + NODES * JOINING
+            figures = _herd(databases, entry, count, allowance, NODES)
+            rate = figures.register_rate
+            found.append(Result(entry, count, figures))
+    return found
+
+
+def measure_steady(databases: Databases, effort: Effort, only: str | None) -> list[Result]:
+    """Schedules that are due every second: more and more of them, until a contestant does not keep up."""
+    found = []
+    for entry in STEADY if only in (None, STEADILY) else ():
+        rate = FIRST_GUESS
+        for count in effort.steady_rates:
+            figures = _herd(databases, entry, count, _allowance(count, rate), effort.steady_seconds)
+            rate = figures.register_rate
+            found.append(Result(entry, count, figures))
+            if not figures.keeps_up:
+                break
+    return found
+
+
+def measure_backfills(databases: Databases, effort: Effort, only: str | None) -> list[Result]:
+    """A backfill of one schedule, asked for at the instant; there is next to nothing to register."""
+    return [
+        Result(entry, effort.backfill, _herd(databases, entry, effort.backfill, COUNTING))
+        for entry in (BACKFILL if only in (None, BACKFILLS) else ())
+    ]
 
 
 def measure_initialize(databases: Databases, effort: Effort, only: str | None) -> list[Initialize]:
@@ -147,5 +244,6 @@ def _run(module: str, *arguments: object) -> dict[str, Any]:
 
 
 def _tell(progress: str) -> None:
-    """All of it takes the better part of an hour; who waits sees the figures as they come."""
-    print(progress, file=sys.stderr, flush=True)
+    """All of it takes twenty minutes or so; who waits sees the figures as they come, a line each."""
+    sys.stderr.write(f"{progress}\n")
+    sys.stderr.flush()

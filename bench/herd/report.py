@@ -1,4 +1,4 @@
-"""The page: a table for each kind of database, the cost of idle schedules, and what to know about them."""
+"""The page: the herds in a table for each kind of database, all other parts, and what to know about them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import tempfile
 from importlib.metadata import version
 from time import perf_counter
 
+from bench.herd.cells import HEADINGS, Row, table
 from bench.herd.child import SETTLE
 from bench.herd.contestant import BATCH, OURS, POSTGRES, SQLITE
-from bench.herd.idle import BATCH as IDLE_BATCH
-from bench.herd.measure import Effort, Figures, Idle, Initialize, Result
-from bench.report import bullets, factor, number, processor
+from bench.herd.measure import Effort, Measured, Result
+from bench.herd.sections import sections
+from bench.report import bullets, number, processor
 
 OPENING = """\
 # A herd at one instant
@@ -25,6 +26,7 @@ writes the same rows and decides nothing. In brackets stands how a figure compar
 row for as many jobs; the ratios say more about other machines than the figures do. Herds of up to
 {repeated:,} were run {repeats}, and the run with the middle time to the last start is shown. The peers were given up
 to {peers:,} jobs, because more take them many minutes each (`--peers-up-to`).
+After the herds come several nodes, a steady rate, a backfill, idle schedules and declarative tasks.
 `python -m bench.herd --write FILE` writes this page anew.
 """
 
@@ -70,105 +72,37 @@ CALLS = """\
   PostgreSQL asyncpg with one connection and arrays.
 """
 
-IDLE = """\
-{count:,} schedules on Horae, created {batch:,} at a time through `create_many`, none due within a year; then a
-new process starts on them. Start-up is from before `import horae` to the first start of a run that was triggered
-before, so the first step is done. Memory is what the process holds at the end, processor time what it uses in
-{seconds:g} s of rest; a PostgreSQL server's own is in neither.
-"""
 
-INITIALIZE = """\
-`Scheduler.initialize` with as many tasks, the first time and again with the same list: milliseconds.
-"""
-
-NOT_RECORDED = "not recorded"
-
-# Each figure's heading, and the words for more and for less than Horae's.
-HEADINGS: dict[str, tuple[str, str, str]] = {
-    "register_rate": ("registered/s", "faster", "slower"),
-    "first": ("first start, ms", "later", "sooner"),
-    "last": ("last start, ms", "later", "sooner"),
-    "median": ("p50, ms", "later", "sooner"),
-    "p99": ("p99, ms", "later", "sooner"),
-    "start_rate": ("starts/s", "faster", "slower"),
-    "end_rate": ("ends/s", "faster", "slower"),
-    "memory": ("memory, MB", "more", "less"),
-}
-
-
-def render(
-    results: list[Result],
-    idle: list[Idle],
-    initialize: list[Initialize],
-    effort: Effort,
-    server_version: str,
-) -> str:
+def render(measured: Measured, effort: Effort, server_version: str) -> str:
     """The page as Markdown."""
     repeats = "once" if effort.repeats == 1 else f"{effort.repeats} times"
     tables = []
     for database in (SQLITE, POSTGRES):
-        if chosen := [result for result in results if result.entry.database == database]:
-            tables += [f"## {database}\n", table(database, chosen)]
-    parts = [
+        if chosen := [result for result in measured.herds if result.entry.database == database]:
+            tables += [f"## {database}\n", herd_table(database, chosen)]
+    parts = (
         OPENING.format(repeated=effort.repeated_sizes, repeats=repeats, peers=effort.peers_up_to),
         "## The machine\n",
         machine(server_version),
         *([COLUMNS] if tables else []),
         *tables,
-    ]
-    if idle:
-        text = IDLE.format(count=effort.idle_schedules, batch=IDLE_BATCH, seconds=effort.idle_seconds)
-        parts += ["## Idle schedules\n", text, idle_table(idle)]
-    if initialize:
-        parts += ["## Initializing declarative tasks\n", INITIALIZE, initialize_table(initialize)]
-    parts += ["## The rules\n", RULES.format(settle=SETTLE), "## How each contestant is called\n"]
-    return "\n".join((*parts, CALLS.format(batch=BATCH)))
+        *sections(measured, effort),
+        "## The rules\n",
+        RULES.format(settle=SETTLE),
+        "## How each contestant is called\n",
+        CALLS.format(batch=BATCH),
+    )
+    return "\n".join(parts)
 
 
-def table(title: str, results: list[Result]) -> str:
+def herd_table(title: str, results: list[Result]) -> str:
     """A row for each herd and contestant."""
     ours = {result.jobs: result.figures for result in results if result.entry.name == OURS}
-    lines = [f"| {title} | jobs | " + " | ".join(heading for heading, _, _ in HEADINGS.values()) + " |"]
-    lines.append("|---|" + "---:|" * (1 + len(HEADINGS)))
-    for entry, jobs, figures in results:
-        baseline = ours.get(jobs) if entry.name != OURS else None
-        cells = [cell(name, figures, baseline) for name in HEADINGS]
-        lines.append(f"| {entry.title} | {jobs:,} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def cell(name: str, figures: Figures, ours: Figures | None) -> str:
-    """A figure, and how it compares to Horae's. A start within the clock's own error compares to nothing."""
-    _, more, less = HEADINGS[name]
-    value: float | None = getattr(figures, name)
-    if value is None:
-        return NOT_RECORDED
-    base: float | None = getattr(ours, name, None)
-    if base is None or base <= 0 or value <= 0:
-        return number(value)
-    ratio = value / base
-    return (
-        f"{number(value)} ({factor(ratio)} {more})"
-        if ratio >= 1
-        else f"{number(value)} ({factor(1 / ratio)} {less})"
+    rows = (
+        Row((entry.title, f"{jobs:,}"), figures, ours.get(jobs) if entry.name != OURS else None)
+        for entry, jobs, figures in results
     )
-
-
-def idle_table(idle: list[Idle]) -> str:
-    lines = [
-        "| idle | registered/s | start-up, ms | memory, MB | processor time, ms |",
-        "|---|" + "---:|" * 4,
-    ]
-    for database, *figures in idle:
-        lines.append(f"| {database} | " + " | ".join(map(number, figures)) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def initialize_table(initialize: list[Initialize]) -> str:
-    lines = ["| initialize | tasks | first, ms | again, ms |", "|---|---:|---:|---:|"]
-    for database, tasks, first, again in initialize:
-        lines.append(f"| {database} | {tasks:,} | {number(first)} | {number(again)} |")
-    return "\n".join(lines) + "\n"
+    return table(title, ("jobs",), HEADINGS, rows)
 
 
 def machine(server_version: str) -> str:

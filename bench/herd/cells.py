@@ -1,0 +1,61 @@
+"""What all tables of contestants share: how a figure is headed, shown and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from bench.herd.measure import Figures
+from bench.report import factor, number
+
+NOT_RECORDED = "not recorded"
+
+# Each figure's heading, and the words for more and for less than Horae's.
+HEADINGS: dict[str, tuple[str, str, str]] = {
+    "register_rate": ("registered/s", "faster", "slower"),
+    "first": ("first start, ms", "later", "sooner"),
+    "last": ("last start, ms", "later", "sooner"),
+    "median": ("p50, ms", "later", "sooner"),
+    "p99": ("p99, ms", "later", "sooner"),
+    "start_rate": ("starts/s", "faster", "slower"),
+    "end_rate": ("ends/s", "faster", "slower"),
+    "memory": ("memory, MB", "more", "less"),
+}
+
+
+class Row(NamedTuple):
+    labels: tuple[str, ...]
+    figures: Figures
+    compared: Figures | None
+    """What the figures are compared to."""
+
+
+def table(title: str, columns: Sequence[str], names: Iterable[str], rows: Iterable[Row]) -> str:
+    """A row for each measurement: what it is, and those of its figures that are named."""
+    names = tuple(names)
+    headings = (title, *columns, *(HEADINGS[name][0] for name in names))
+    lines = [_line(headings), "|---|" + "---:|" * (len(headings) - 1)]
+    for labels, figures, compared in rows:
+        lines.append(_line((*labels, *(cell(name, figures, compared) for name in names))))
+    return "\n".join(lines) + "\n"
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def cell(name: str, figures: Figures, ours: Figures | None) -> str:
+    """A figure, and how it compares to Horae's. A start within the clock's own error compares to nothing."""
+    _, more, less = HEADINGS[name]
+    value: float | None = getattr(figures, name)
+    if value is None:
+        return NOT_RECORDED
+    base: float | None = getattr(ours, name, None)
+    if base is None or base <= 0 or value <= 0:
+        return number(value)
+    ratio = value / base
+    return (
+        f"{number(value)} ({factor(ratio)} {more})"
+        if ratio >= 1
+        else f"{number(value)} ({factor(1 / ratio)} {less})"
+    )
