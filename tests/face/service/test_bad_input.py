@@ -402,6 +402,12 @@ def test_the_largest_and_smallest_that_can_be_are_kept(server: Server):
     assert server.ask("DELETE", path).status_code == 204
 
 
+def test_a_whole_number_may_be_written_with_a_point(server: Server):
+    """As JSON Schema has it."""
+    answer = server.ask("POST", "/schedules/there/skip", {"number": 0.0})
+    assert (answer.status_code, answer.json()["skip_next"]) == (200, 0)
+
+
 def test_methods_that_are_not_there(server: Server):
     for method in ("PUT", "PATCH", "DELETE", "HEAD", "TRACE", "FROB"):
         answer = server.ask(method, "/schedules")

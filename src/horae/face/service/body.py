@@ -56,13 +56,30 @@ class JsonRequest(Request[Any, Any, Any]):
         check_value(value)
         wanted = self.route_handler.parsed_fn_signature.parameters["data"].annotation
         try:
-            return msgspec.convert(
-                value, wanted
-            )  # strictly: a text is no number here, as it is in an address
+            return _converted(value, wanted)
         except msgspec.ValidationError as error:
             reason, _, path = str(error).partition(" - at `$")
             fault = {"key": path.rstrip("`").lstrip(".") or "body", "message": reason}
             raise ValidationException("The body is not what it should be", extra=[fault]) from None
+
+
+def _converted(value: object, wanted: Any) -> Any:  # noqa: ANN401 - a type, and a value of it
+    """A value as a type has it, strictly: a text is no number here, as it is in an address, but 7.0 is the integer 7."""
+    try:
+        return msgspec.convert(value, wanted)
+    except msgspec.ValidationError:
+        return msgspec.convert(_with_integers(value), wanted)
+
+
+def _with_integers(value: object) -> object:
+    """The same value, its whole numbers written without a point."""
+    if isinstance(value, dict):
+        return {key: _with_integers(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with_integers(each) for each in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_INTEGER:
+        return int(value)
+    return value
 
 
 def check_value(value: object) -> None:
