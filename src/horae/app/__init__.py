@@ -17,8 +17,9 @@ from horae.app.by_hand import BackfillRequest, Trigger
 from horae.app.calendars import Calendars
 from horae.app.desk import Desk
 from horae.app.draft import NewSchedule
+from horae.app.editing import Edit
 from horae.app.runs import Runs
-from horae.app.schedules import Description, Edit, Schedules, next_time
+from horae.app.schedules import Description, Schedules, next_time
 from horae.app.why import Why
 from horae.clock import Clock, SystemClock
 from horae.config import Config

@@ -13,7 +13,7 @@ import msgspec
 
 from horae.app.desk import Desk
 from horae.app.draft import check_id
-from horae.app.schedules import rewrite_spec
+from horae.app.editing import rewrite_spec
 from horae.errors import CalendarInUseError, CalendarNotFoundError, HoraeError
 from horae.model import Schedule, StoredCalendar
 from horae.spec import SharedCalendar, Spec

@@ -14,13 +14,20 @@ from horae.app.desk import Desk
 from horae.app.draft import (
     NewSchedule,
     SpecLike,
-    check_action,
     check_jitter,
-    check_labels,
-    check_limit,
     draft,
     read_spec,
     shared_calendars,
+)
+from horae.app.editing import (
+    Edit,
+    apply_edit,
+    leave_undecided,
+    next_token,
+    pass_slots,
+    paused_schedule,
+    put_schedule,
+    resumed_schedule,
 )
 from horae.errors import (
     ConflictTokenMismatchError,
@@ -32,30 +39,23 @@ from horae.errors import (
     ScheduleNotFoundError,
     UnknownActionError,
 )
-from horae.executor.sealing import Sealer
 from horae.model import (
-    Action,
     Backfill,
     BackfillStatus,
-    HttpRequest,
     Last,
     Overlap,
     PassedOver,
-    Policies,
     Reason,
     Run,
     Schedule,
-    SearchValue,
     Status,
     Tally,
     Version,
 )
-from horae.policy import pause
-from horae.policy.check import check_policies
-from horae.policy.due import fire_instant, leave_behind
-from horae.policy.ledger import passed_over, version_of
-from horae.spec import SharedCalendar, Spec
-from horae.store.port import Advance, Filter, Transaction
+from horae.policy.due import fire_instant
+from horae.policy.ledger import version_of
+from horae.spec import Spec
+from horae.store.port import Filter, Transaction
 
 MOST = 1000
 RECENT = 10
@@ -90,24 +90,6 @@ class Patched(msgspec.Struct, frozen=True, kw_only=True):
     schedule: Schedule
     run_id: str | None = None
     backfills: tuple[Backfill, ...] = ()
-
-
-class Edit(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to change about a schedule; what is unset stays."""
-
-    spec: Any = msgspec.UNSET
-    action: str | msgspec.UnsetType = msgspec.UNSET
-    input: Any = msgspec.UNSET
-    http: HttpRequest | msgspec.UnsetType | None = msgspec.UNSET
-    action_id: str | msgspec.UnsetType | None = msgspec.UNSET
-    action_id_format: str | msgspec.UnsetType = msgspec.UNSET
-    policies: Policies | msgspec.UnsetType = msgspec.UNSET
-    limited_actions: int | msgspec.UnsetType | None = msgspec.UNSET
-    tags: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
-    memo: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
-    search_attributes: dict[str, SearchValue] | msgspec.UnsetType = msgspec.UNSET
-    paused: bool | msgspec.UnsetType = msgspec.UNSET
-    note: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Schedules:
@@ -302,40 +284,9 @@ class Schedules:
                 transaction, [] if edit.spec is msgspec.UNSET else [edit.spec], old.owner, keep=True
             )
             spec = Spec.parse(old.spec) if edit.spec is msgspec.UNSET else read_spec(edit.spec, calendars)
-            changed = await self._apply(transaction, old, edit, spec, now)
+            changed = await apply_edit(self._desk, transaction, old, edit, spec, now=now)
         self._desk.wake()
         return changed
-
-    async def _apply(
-        self, transaction: Transaction, old: Schedule, edit: Edit, spec: Spec, now: int
-    ) -> Schedule:
-        """Write an edit that was checked, and what it leaves behind."""
-        check_jitter(spec, self._desk.config)
-        new, passed = _edited(old, edit, spec, now)
-        new = _replace(new, action=self._action(old.action, edit))
-        await _pass(transaction, old, passed, now)
-        here = _replace(old, cursor=new.cursor)  # a pause that ends has passed over what fell due in it
-        if new.spec != old.spec and not _names_the_same(spec, Spec.parse(old.spec)):
-            new = await _change_spec(transaction, here, new, now)
-        elif old.state.remaining == 0 != new.state.remaining:  # time passed at the limit is gone
-            new = await _leave_behind(transaction, here, new, Reason.LIMIT_REACHED, now)
-        if (new.spec, new.policies) != (old.spec, old.policies):
-            await transaction.insert_versions([version_of(old, now)])
-        return await _put(transaction, new, now)
-
-    def _action(self, old: Action, edit: Edit) -> Action:
-        said = {"name": edit.action, "input": edit.input, "http": edit.http, "id": edit.action_id}
-        said |= {"id_format": edit.action_id_format}
-        said = {field: value for field, value in said.items() if value is not msgspec.UNSET}
-        if not said:
-            return old
-        if said.get("name", "http") != "http":
-            said.setdefault("http", None)
-        elif "http" not in said and old.http is not None:  # sealed already, and not touched
-            return check_action(
-                _replace(old, **said, http=_kept(old.http)), old, self._desk.config, self._desk.sealer
-            )
-        return check_action(_replace(old, **said), old, self._desk.config, self._desk.sealer)
 
     async def patch(
         self,
@@ -357,7 +308,9 @@ class Schedules:
                 raise ConflictTokenMismatchError(schedule_id, token, schedule.token)
             if pause is not None or resume is not None:
                 edit = Edit(paused=pause is not None, note=pause if pause is not None else resume or "")
-                schedule = await self._apply(transaction, schedule, edit, Spec.parse(schedule.spec), now)
+                schedule = await apply_edit(
+                    self._desk, transaction, schedule, edit, Spec.parse(schedule.spec), now=now
+                )
             run, made = await _start_by_hand(transaction, schedule, trigger, backfills, now)
         self._desk.wake()
         return Patched(schedule=schedule, run_id=None if run is None else run.id, backfills=tuple(made))
@@ -368,12 +321,12 @@ class Schedules:
             raise NaiveTimeError(until)
         check_text("note", note)
         end = None if until is None else int(until.timestamp() * 1000)
-        return await self._change(schedule_id, lambda s, _: (_pause(s, note, end), ()))
+        return await self._change(schedule_id, lambda s, _: (paused_schedule(s, note, end), ()))
 
     async def resume(self, schedule_id: str, note: str = "") -> Schedule:
         """Go on; what fell due in the pause is caught up with or skipped, by policy."""
         check_text("note", note)
-        return await self._change(schedule_id, lambda s, now: _resume(s, note, now))
+        return await self._change(schedule_id, lambda s, now: resumed_schedule(s, note, now))
 
     async def skip_next(self, schedule_id: str, number: int = 1) -> Schedule:
         """Pass over the next so many slots; 0 takes that back."""
@@ -386,12 +339,12 @@ class Schedules:
     async def pause_all(self, only: Filter, note: str = "") -> int:
         """Pause all schedules that a filter lets through, all at once; how many there were."""
         check_text("note", note)
-        return await self._change_all(only, lambda s, _: (_pause(s, note, None), ()))
+        return await self._change_all(only, lambda s, _: (paused_schedule(s, note, None), ()))
 
     async def resume_all(self, only: Filter, note: str = "") -> int:
         """Resume all schedules that a filter lets through, all at once; how many there were."""
         check_text("note", note)
-        return await self._change_all(only, lambda s, now: _resume(s, note, now))
+        return await self._change_all(only, lambda s, now: resumed_schedule(s, note, now))
 
     async def trigger(
         self,
@@ -423,15 +376,15 @@ class Schedules:
             )
             await transaction.insert_versions([version_of(schedule, now)])
             with contextlib.suppress(HoraeError):  # a spec that cannot be read has no slots
-                await _leave_behind(transaction, schedule, schedule, Reason.DELETED, now)
+                await leave_undecided(transaction, schedule, schedule, Reason.DELETED, now)
             await transaction.delete_schedules([schedule_id])
 
     async def _change(self, schedule_id: str, change: Change) -> Schedule:
         now = self._desk.now()
         async with self._desk.store.transaction() as transaction:
             schedule, passed = change(await self._desk.locked(transaction, schedule_id), now)
-            changed = await _put(transaction, schedule, now)
-            await _pass(transaction, changed, passed, now)
+            changed = await put_schedule(transaction, schedule, now)
+            await pass_slots(transaction, changed, passed, now)
         self._desk.wake()
         return changed
 
@@ -443,9 +396,9 @@ class Schedules:
                 after = page[-1].id
                 locked = await transaction.schedules([each.id for each in page])
                 changes = [change(each, now) for each in locked]
-                await transaction.update_schedules((_next_token(each, now), now) for each, _ in changes)
+                await transaction.update_schedules((next_token(each, now), now) for each, _ in changes)
                 for each, passed in changes:
-                    await _pass(transaction, each, passed, now)
+                    await pass_slots(transaction, each, passed, now)
                 number += len(changes)
             await transaction.notify()
         self._desk.wake()
@@ -503,65 +456,6 @@ def _unsaid(name: str, value: object) -> bool:
     )
 
 
-def _edited(old: Schedule, edit: Edit, spec: Spec, now: int) -> tuple[Schedule, tuple[PassedOver, ...]]:
-    """A schedule after an edit, but for its action; and what a pause that ends so passes over."""
-    said = {
-        name: value
-        for name in ("policies", "tags", "memo", "search_attributes")
-        if (value := getattr(edit, name)) is not msgspec.UNSET
-    }
-    if edit.policies is not msgspec.UNSET:
-        check_policies(edit.policies)
-    check_labels(said.get("tags"), said.get("memo"), said.get("search_attributes"))
-    new = _replace(old, **said)
-    passed: tuple[PassedOver, ...] = ()
-    if edit.limited_actions is not msgspec.UNSET:
-        check_limit(edit.limited_actions)
-        new = _replace(new, state=_replace(new.state, remaining=edit.limited_actions))
-    note = edit.note if edit.note is not msgspec.UNSET else old.state.note
-    check_text("note", note)
-    paused = edit.paused if edit.paused is not msgspec.UNSET else old.state.paused
-    if paused and not old.state.paused:
-        new = _pause(new, note, None)
-    elif old.state.paused and not paused:
-        new, passed = _resume(new, note, now)
-    elif note != old.state.note:
-        new = _replace(new, state=_replace(new.state, note=note))
-    return _replace(new, spec=spec.text), passed
-
-
-def _kept(request: HttpRequest) -> HttpRequest:
-    """A stored request as it is given back: its secrets stay what they are."""
-    return Sealer.hide(request)
-
-
-def _names_the_same(one: Spec, other: Spec) -> bool:
-    """Whether two specs name the same times. Jitter moves when they fire, and nothing else."""
-    plain = [Spec.parse(_replace(each.document, jitter=None)) for each in (one, other)]
-    return plain[0] == plain[1]
-
-
-async def _change_spec(transaction: Transaction, old: Schedule, new: Schedule, now: int) -> Schedule:
-    """Another spec from now on: what the old one named and nobody decided yet is left behind."""
-    new = _replace(new, state=_replace(new.state, spec_since=now // 1000, completed_at=None))
-    return await _leave_behind(transaction, old, new, Reason.EDITED, now)
-
-
-async def rewrite_spec(
-    transaction: Transaction, old: Schedule, name: str, calendar: SharedCalendar, now: int
-) -> bool:
-    """A shared calendar that a schedule excludes has changed, and so its spec has; whether that makes a difference."""
-    document = Spec.parse(old.spec).document
-    shared = {**document.shared, name: calendar}
-    spec = Spec.parse(_replace(document, shared=shared))
-    if spec.text == old.spec:
-        return False
-    new = await _change_spec(transaction, old, _replace(old, spec=spec.text), now)
-    await transaction.insert_versions([version_of(old, now)])
-    await transaction.update_schedules([(_next_token(new, now), now)])
-    return True
-
-
 async def _start_by_hand(
     transaction: Transaction,
     schedule: Schedule,
@@ -571,49 +465,6 @@ async def _start_by_hand(
 ) -> tuple[Run | None, list[Backfill]]:
     run = None if trigger is None else await start_trigger(transaction, schedule, trigger, now)
     return run, [await start_backfill(transaction, schedule, each, now) for each in backfills]
-
-
-async def _leave_behind(
-    transaction: Transaction, old: Schedule, new: Schedule, reason: Reason, now: int
-) -> Schedule:
-    """A change is not retroactive: what was due before it and nobody decided yet never fires, and says so."""
-    spec, second = Spec.parse(old.spec), now // 1000
-    passed = leave_behind(spec, old.cursor, second, reason)
-    if passed is not None:
-        await _pass(transaction, old, [passed_over(old, spec, passed, now)], now)
-    return _replace(new, cursor=max(old.cursor, second))
-
-
-async def _pass(transaction: Transaction, schedule: Schedule, passed: Sequence[PassedOver], now: int) -> None:
-    """Record and count slots that a change passes over."""
-    if passed:
-        await transaction.insert_passed(passed)
-        counted = Tally(skipped=sum(each.count for each in passed))
-        await transaction.advance([Advance(schedule.id, schedule.cursor, now, tally=counted)])
-
-
-def _pause(schedule: Schedule, note: str, until: int | None) -> Schedule:
-    return _replace(schedule, state=_replace(schedule.state, paused=True, note=note, paused_until=until))
-
-
-def _resume(schedule: Schedule, note: str, now: int) -> tuple[Schedule, tuple[PassedOver, ...]]:
-    spec = Spec.parse(schedule.spec)
-    resumed = pause.resume(schedule, spec, now, note)
-    state = _replace(resumed.state, attention="")
-    passed = tuple(passed_over(schedule, spec, each, now) for each in resumed.passed)
-    return _replace(schedule, state=state, cursor=resumed.cursor), passed
-
-
-def _next_token(schedule: Schedule, now: int) -> Schedule:
-    return _replace(schedule, token=schedule.token + 1, updated_at=now)
-
-
-async def _put(transaction: Transaction, schedule: Schedule, now: int) -> Schedule:
-    """Write a change, and have the schedule looked at."""
-    changed = _next_token(schedule, now)
-    await transaction.update_schedules([(changed, now)])
-    await transaction.notify()
-    return changed
 
 
 def _ended(backfill: Backfill, now: int) -> Backfill:

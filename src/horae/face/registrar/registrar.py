@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from horae.app import App, NewSchedule
-from horae.app.schedules import Edit
+from horae.app.editing import Edit
 from horae.config import Config
 from horae.errors import (
     InvalidInputError,

@@ -1,0 +1,179 @@
+"""Edits: what a schedule becomes, and what it leaves behind. The parts that happen within a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from horae.app.by_hand import check_text
+from horae.app.desk import Desk
+from horae.app.draft import check_action, check_jitter, check_labels, check_limit
+from horae.executor.sealing import Sealer
+from horae.model import (
+    Action,
+    HttpRequest,
+    PassedOver,
+    Policies,
+    Reason,
+    Schedule,
+    SearchValue,
+    Tally,
+)
+from horae.policy import pause
+from horae.policy.check import check_policies
+from horae.policy.due import leave_behind
+from horae.policy.ledger import passed_over, version_of
+from horae.spec import SharedCalendar, Spec
+from horae.store.port import Advance, Transaction
+
+_replace = msgspec.structs.replace
+
+
+class Edit(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to change about a schedule; what is unset stays."""
+
+    spec: Any = msgspec.UNSET
+    action: str | msgspec.UnsetType = msgspec.UNSET
+    input: Any = msgspec.UNSET
+    http: HttpRequest | msgspec.UnsetType | None = msgspec.UNSET
+    action_id: str | msgspec.UnsetType | None = msgspec.UNSET
+    action_id_format: str | msgspec.UnsetType = msgspec.UNSET
+    policies: Policies | msgspec.UnsetType = msgspec.UNSET
+    limited_actions: int | msgspec.UnsetType | None = msgspec.UNSET
+    tags: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    memo: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    search_attributes: dict[str, SearchValue] | msgspec.UnsetType = msgspec.UNSET
+    paused: bool | msgspec.UnsetType = msgspec.UNSET
+    note: str | msgspec.UnsetType = msgspec.UNSET
+
+
+async def apply_edit(
+    desk: Desk, transaction: Transaction, old: Schedule, edit: Edit, spec: Spec, *, now: int
+) -> Schedule:
+    """Write an edit that was checked, and what it leaves behind."""
+    check_jitter(spec, desk.config)
+    new, passed = _edited(old, edit, spec, now)
+    new = _replace(new, action=_action(desk, old.action, edit))
+    await pass_slots(transaction, old, passed, now)
+    here = _replace(old, cursor=new.cursor)  # a pause that ends has passed over what fell due in it
+    if new.spec != old.spec and not _names_the_same(spec, Spec.parse(old.spec)):
+        new = await _change_spec(transaction, here, new, now)
+    elif old.state.remaining == 0 != new.state.remaining:  # time passed at the limit is gone
+        new = await leave_undecided(transaction, here, new, Reason.LIMIT_REACHED, now)
+    if (new.spec, new.policies) != (old.spec, old.policies):
+        await transaction.insert_versions([version_of(old, now)])
+    return await put_schedule(transaction, new, now)
+
+
+def _action(desk: Desk, old: Action, edit: Edit) -> Action:
+    said = {"name": edit.action, "input": edit.input, "http": edit.http, "id": edit.action_id}
+    said |= {"id_format": edit.action_id_format}
+    said = {field: value for field, value in said.items() if value is not msgspec.UNSET}
+    if not said:
+        return old
+    if said.get("name", "http") != "http":
+        said.setdefault("http", None)
+    elif "http" not in said and old.http is not None:  # not touched: what is hidden stays what it is
+        return check_action(_replace(old, **said, http=Sealer.hide(old.http)), old, desk.config, desk.sealer)
+    return check_action(_replace(old, **said), old, desk.config, desk.sealer)
+
+
+def _edited(old: Schedule, edit: Edit, spec: Spec, now: int) -> tuple[Schedule, tuple[PassedOver, ...]]:
+    """A schedule after an edit, but for its action; and what a pause that ends so passes over."""
+    said = {
+        name: value
+        for name in ("policies", "tags", "memo", "search_attributes")
+        if (value := getattr(edit, name)) is not msgspec.UNSET
+    }
+    if edit.policies is not msgspec.UNSET:
+        check_policies(edit.policies)
+    check_labels(said.get("tags"), said.get("memo"), said.get("search_attributes"))
+    new = _replace(old, **said)
+    passed: tuple[PassedOver, ...] = ()
+    if edit.limited_actions is not msgspec.UNSET:
+        check_limit(edit.limited_actions)
+        new = _replace(new, state=_replace(new.state, remaining=edit.limited_actions))
+    note = edit.note if edit.note is not msgspec.UNSET else old.state.note
+    check_text("note", note)
+    paused = edit.paused if edit.paused is not msgspec.UNSET else old.state.paused
+    if paused and not old.state.paused:
+        new = paused_schedule(new, note, None)
+    elif old.state.paused and not paused:
+        new, passed = resumed_schedule(new, note, now)
+    elif note != old.state.note:
+        new = _replace(new, state=_replace(new.state, note=note))
+    return _replace(new, spec=spec.text), passed
+
+
+def _names_the_same(one: Spec, other: Spec) -> bool:
+    """Whether two specs name the same times. Jitter moves when they fire, and nothing else."""
+    plain = [Spec.parse(_replace(each.document, jitter=None)) for each in (one, other)]
+    return plain[0] == plain[1]
+
+
+async def _change_spec(transaction: Transaction, old: Schedule, new: Schedule, now: int) -> Schedule:
+    """Another spec from now on: what the old one named and nobody decided yet is left behind."""
+    new = _replace(new, state=_replace(new.state, spec_since=now // 1000, completed_at=None))
+    return await leave_undecided(transaction, old, new, Reason.EDITED, now)
+
+
+async def rewrite_spec(
+    transaction: Transaction, old: Schedule, name: str, calendar: SharedCalendar, now: int
+) -> bool:
+    """A shared calendar that a schedule excludes has changed, and so its spec has; whether that makes a difference."""
+    document = Spec.parse(old.spec).document
+    shared = {**document.shared, name: calendar}
+    spec = Spec.parse(_replace(document, shared=shared))
+    if spec.text == old.spec:
+        return False
+    new = await _change_spec(transaction, old, _replace(old, spec=spec.text), now)
+    await transaction.insert_versions([version_of(old, now)])
+    await transaction.update_schedules([(next_token(new, now), now)])
+    return True
+
+
+async def leave_undecided(
+    transaction: Transaction, old: Schedule, new: Schedule, reason: Reason, now: int
+) -> Schedule:
+    """A change is not retroactive: what was due before it and nobody decided yet never fires, and says so."""
+    spec, second = Spec.parse(old.spec), now // 1000
+    passed = leave_behind(spec, old.cursor, second, reason)
+    if passed is not None:
+        await pass_slots(transaction, old, [passed_over(old, spec, passed, now)], now)
+    return _replace(new, cursor=max(old.cursor, second))
+
+
+async def pass_slots(
+    transaction: Transaction, schedule: Schedule, passed: Sequence[PassedOver], now: int
+) -> None:
+    """Record and count slots that a change passes over."""
+    if passed:
+        await transaction.insert_passed(passed)
+        counted = Tally(skipped=sum(each.count for each in passed))
+        await transaction.advance([Advance(schedule.id, schedule.cursor, now, tally=counted)])
+
+
+def paused_schedule(schedule: Schedule, note: str, until: int | None) -> Schedule:
+    return _replace(schedule, state=_replace(schedule.state, paused=True, note=note, paused_until=until))
+
+
+def resumed_schedule(schedule: Schedule, note: str, now: int) -> tuple[Schedule, tuple[PassedOver, ...]]:
+    spec = Spec.parse(schedule.spec)
+    resumed = pause.resume(schedule, spec, now, note)
+    state = _replace(resumed.state, attention="")
+    passed = tuple(passed_over(schedule, spec, each, now) for each in resumed.passed)
+    return _replace(schedule, state=state, cursor=resumed.cursor), passed
+
+
+def next_token(schedule: Schedule, now: int) -> Schedule:
+    return _replace(schedule, token=schedule.token + 1, updated_at=now)
+
+
+async def put_schedule(transaction: Transaction, schedule: Schedule, now: int) -> Schedule:
+    """Write a change, and have the schedule looked at."""
+    changed = next_token(schedule, now)
+    await transaction.update_schedules([(changed, now)])
+    await transaction.notify()
+    return changed
