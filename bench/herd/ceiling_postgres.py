@@ -42,9 +42,11 @@ UPDATE due SET cursor = new.cursor, next_at = new.next_at, started = due.started
 FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS new (schedule_id, cursor, next_at)
 WHERE due.schedule_id = new.schedule_id
 """
+# Not by a join with the ids: with 100,000 rows, and none when PostgreSQL last counted them, that took a hundred times
+# as long.
 END = """
 UPDATE run SET status = 'succeeded', ended_at = $2, result = 'null'
-FROM unnest($1::text[]) AS new (id) WHERE run.id = new.id AND run.epoch = 1 AND run.attempt = 1
+WHERE id = ANY($1::text[]) AND epoch = 1 AND attempt = 1
 """
 
 
