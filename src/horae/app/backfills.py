@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import datetime
 from typing import Any
 
@@ -62,21 +63,16 @@ class Backfills:
 
     async def _one(self, transaction: Transaction, backfill_id: str) -> Backfill:
         found = await transaction.backfill(backfill_id)
-        if found is not None and self._desk.owner is not None:
-            try:
-                await self._desk.read(transaction, found.schedule_id)
-            except ScheduleNotFoundError:
-                found = None
-        if found is None:
-            raise BackfillNotFoundError(backfill_id)
-        return found
+        with contextlib.suppress(ScheduleNotFoundError):
+            if found and (own := await self._desk.own(transaction, found.schedule_id, [found])):
+                return own[0]
+        raise BackfillNotFoundError(backfill_id)
 
     async def list(self, schedule_id: str, limit: int = 20) -> list[Backfill]:
         """The latest backfills of a schedule, newest first."""
         async with self._desk.store.reading() as transaction:
-            if self._desk.owner is not None:
-                await self._desk.read(transaction, schedule_id)
-            return await transaction.backfills(schedule_id, min(limit, MOST))
+            found = await transaction.backfills(schedule_id, min(limit, MOST))
+            return await self._desk.own(transaction, schedule_id, found)
 
     async def cancel(self, backfill_id: str) -> Backfill:
         """Make no more of its slots up; those that wait never start, those that run go on."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import msgspec
 
@@ -10,8 +12,10 @@ from horae.config import Config
 from horae.errors import InvalidInputError, RunNotFoundError, ScheduleNotFoundError
 from horae.executor.function import FunctionExecutor
 from horae.executor.sealing import Sealer
-from horae.model import Run, Schedule
+from horae.model import Backfill, PassedOver, Run, Schedule, Version
 from horae.store.port import Filter, Store, Transaction
+
+L = TypeVar("L", Run, PassedOver, Backfill, Version)
 
 
 class Desk:
@@ -40,7 +44,10 @@ class Desk:
         """The same for somebody to whom only his own things are there."""
         if not owner or len(owner) > 200 or not owner.isprintable():
             raise InvalidInputError("owner", "must be a text of 1 to 200 characters that can be shown")
-        return Desk(self.store, self.now, self.wake, executor=self.executor, config=self.config, owner=owner)
+        return Desk(
+            self.store, self.now, self.wake, executor=self.executor, config=self.config, sealer=self.sealer,
+            owner=owner,
+        )  # fmt: skip
 
     def one(self, found: Iterable[Schedule], schedule_id: str) -> Schedule:
         """The schedule that was asked for. One that belongs to somebody else is as good as none."""
@@ -57,16 +64,22 @@ class Desk:
         """A schedule as it stands."""
         return self.one(await transaction.read_schedules([schedule_id]), schedule_id)
 
+    async def own(self, transaction: Transaction, schedule_id: str, found: Iterable[L]) -> list[L]:
+        """What of a schedule's ledger may be seen. It outlives the schedule, and the id may then be another's:
+        an owner sees what belongs to the schedule that he has.
+        """
+        if self.owner is None:
+            return list(found)
+        incarnation = (await self.read(transaction, schedule_id)).incarnation
+        return [each for each in found if each.incarnation == incarnation]
+
     async def run(self, transaction: Transaction, run_id: str) -> Run:
         """A run. One of somebody else's schedule is as good as none; so is, for owners, one whose schedule is gone."""
         found = await transaction.runs_by_id([run_id])
-        if found and self.owner is not None:
-            schedules = await transaction.read_schedules([found[0].schedule_id])
-            if not any(each.owner == self.owner for each in schedules):
-                found = []
-        if not found:
-            raise RunNotFoundError(run_id)
-        return found[0]
+        with contextlib.suppress(ScheduleNotFoundError):
+            if found and (own := await self.own(transaction, found[0].schedule_id, found)):
+                return own[0]
+        raise RunNotFoundError(run_id)
 
     def only(self, wanted: Filter | None) -> Filter:
         """A filter that lets nothing through that is somebody else's."""

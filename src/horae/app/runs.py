@@ -7,7 +7,6 @@ import msgspec
 from horae.app.desk import Desk
 from horae.engine.reports import Report, stop_reported, take_report
 from horae.model import Attempt, PassedOver, Reason, Run, Status
-from horae.store.port import Transaction
 
 MOST = 1000
 
@@ -22,8 +21,8 @@ class Runs:
     async def passed_over(self, schedule_id: str, limit: int = 20) -> list[PassedOver]:
         """The latest ranges of slots that did not run, newest first."""
         async with self._store.reading() as transaction:
-            await self._check_owner(transaction, schedule_id)
-            return await transaction.passed_over(schedule_id, min(limit, MOST))
+            found = await transaction.passed_over(schedule_id, min(limit, MOST))
+            return await self._desk.own(transaction, schedule_id, found)
 
     async def get(self, run_id: str) -> Run:
         """One run."""
@@ -39,13 +38,8 @@ class Runs:
     async def list(self, schedule_id: str, limit: int = 20, *, before: str | None = None) -> list[Run]:
         """The latest runs of a schedule, newest first; those before one, by its id."""
         async with self._store.reading() as transaction:
-            await self._check_owner(transaction, schedule_id)
-            return await transaction.runs(schedule_id, min(limit, MOST), before)
-
-    async def _check_owner(self, transaction: Transaction, schedule_id: str) -> None:
-        """The ledger outlives a schedule; for an owner, only what is known to be his is there."""
-        if self._desk.owner is not None:
-            await self._desk.read(transaction, schedule_id)
+            found = await transaction.runs(schedule_id, min(limit, MOST), before)
+            return await self._desk.own(transaction, schedule_id, found)
 
     async def cancel(self, run_id: str) -> Run:
         """Ask a run to stop: it gets the time its schedule grants, and is then made to. One that waits never starts."""

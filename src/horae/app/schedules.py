@@ -233,9 +233,8 @@ class Schedules:
     async def versions(self, schedule_id: str, limit: int = 20) -> list[Version]:
         """What a schedule was before its edits, newest first; also of one that was deleted."""
         async with self._desk.store.reading() as transaction:
-            if self._desk.owner is not None:
-                await self._desk.read(transaction, schedule_id)
-            return await transaction.versions(schedule_id, min(limit, MOST))
+            found = await transaction.versions(schedule_id, min(limit, MOST))
+            return await self._desk.own(transaction, schedule_id, found)
 
     async def list(self, only: Filter | None = None, *, after: str = "", limit: int = 100) -> list[Schedule]:
         """A page of schedules in the order of their ids."""

@@ -279,10 +279,6 @@ def test_a_run_is_reported_on_with_its_own_token_only(world: World):
                 assert (answer.status_code, answer.json()["code"]) == (409, "report_refused"), path
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="horae.app asks for the ledger of an id, and not of the incarnation that the owner has",
-)
 def test_an_id_that_was_somebody_else_s_brings_nothing_of_his(world: World):
     """Ids are for everybody, and the ledger outlives a schedule; but not for who takes its id."""
     body = {"id": "passed-on", "spec": "0 9 * * *", "action": {"name": "ping", "input": "secret"}}
