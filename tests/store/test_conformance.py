@@ -276,13 +276,20 @@ async def test_attempts_and_what_is_left_to_the_next_run(store: Store):
         await transaction.insert_runs([run(1)])
         await transaction.insert_attempts([attempt])
         assert await transaction.attempts("run-s-1") == [attempt]
-        await transaction.keep_lasts([("s", ended(1)), ("t", ended(1, result="1"))])
+        await transaction.insert_schedules([(schedule("s"), None), (schedule("t"), None)])
+        s, t = (_replace(run(1), schedule_id=each) for each in "st")
+        await transaction.keep_lasts([(s, ended(1)), (t, ended(1, result="1"))])
         assert await transaction.lasts(["s", "t"]) == {"t": Last("t", "1", None)}
         await transaction.keep_lasts(
-            [("s", ended(1, result="2")), ("s", ended(1, result="3")), ("t", ended(1, Status.FAILED, failure="no"))]
+            [(s, ended(1, result="2")), (s, ended(1, result="3")), (t, ended(1, Status.FAILED, failure="no"))]
         )  # fmt: skip
         assert await transaction.lasts(["s", "t"]) == {"s": Last("s", "3", None), "t": Last("t", "1", "no")}
-        await transaction.keep_lasts([("t", ended(1))])
+        earlier = [_replace(each, incarnation=each.incarnation + 1) for each in (s, t)]
+        await transaction.keep_lasts(
+            [(earlier[0], ended(1, result="4")), (earlier[1], ended(1, Status.FAILED, failure="not mine"))]
+        )
+        assert await transaction.lasts(["s", "t"]) == {"s": Last("s", "3", None), "t": Last("t", "1", "no")}
+        await transaction.keep_lasts([(t, ended(1))])
         assert await transaction.lasts(["t"]) == {"t": Last("t", None, None)}
 
 

@@ -271,17 +271,18 @@ class Schedules:
         """Change a schedule by what an edit makes of it as it stands, within one transaction."""
         now = self._desk.now()
         # Whether an action exists is asked before the lock is held; the edit is made once more under it.
-        action = edit_of(await self.get(schedule_id)).action
-        if action is not msgspec.UNSET:
-            await self._check_actions({action})
+        seen = await self.get(schedule_id)
+        planned = edit_of(seen)
+        if planned.action is not msgspec.UNSET:
+            await self._check_actions({planned.action})
+        named = [] if planned.spec is msgspec.UNSET else [planned.spec]
         async with self._desk.store.transaction() as transaction:
+            # Calendars before schedules, as a change of a calendar has it: else the two would wait for each other.
+            calendars = await shared_calendars(transaction, named, seen.owner, keep=True)
             old = await self._desk.locked(transaction, schedule_id)
             if token is not None and token != old.token:
                 raise ConflictTokenMismatchError(schedule_id, token, old.token)
             edit = edit_of(old)
-            calendars = await shared_calendars(
-                transaction, [] if edit.spec is msgspec.UNSET else [edit.spec], old.owner, keep=True
-            )
             spec = Spec.parse(old.spec) if edit.spec is msgspec.UNSET else read_spec(edit.spec, calendars)
             changed = await apply_edit(self._desk, transaction, old, edit, spec, now=now)
         self._desk.wake()

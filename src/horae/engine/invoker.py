@@ -81,7 +81,7 @@ async def record(transaction: Transaction, ended: Sequence[Ended], now: int, lim
         _attempt(each, outcome) for each, outcome in judged if outcome.status is Status.PENDING
     )
     await transaction.keep_lasts(
-        (each.run.schedule_id, outcome)
+        (each.run, outcome)
         for each, outcome in judged
         if outcome.status in {Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT}
     )

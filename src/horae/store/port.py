@@ -357,16 +357,17 @@ class Transaction(ABC):
         """What the latest runs of some schedules left to the next; those that left nothing are not there."""
         return {row[0]: Last(*row) for row in await self.rows("lasts", ids=list(schedule_ids))}
 
-    async def keep_lasts(self, ended: Iterable[tuple[str, Outcome]]) -> None:
-        """Keep what runs left to the next ones of their schedules."""
+    async def keep_lasts(self, ended: Iterable[tuple[Run, Outcome]]) -> None:
+        """Keep what runs left to the next ones of their schedules; one that was created anew inherits nothing."""
         results, failures, nothing = [], [], []
-        for schedule_id, outcome in ended:
+        for run, outcome in ended:
+            whose = {"schedule_id": run.schedule_id, "incarnation": run.incarnation}
             if outcome.status is not Status.SUCCEEDED:
-                failures.append({"schedule_id": schedule_id, "failure": outcome.failure or outcome.reason})
+                failures.append({**whose, "failure": outcome.failure or outcome.reason})
             elif outcome.result is None or outcome.result == "null":
-                nothing.append(schedule_id)
+                nothing.append(run.schedule_id)
             else:
-                results.append({"schedule_id": schedule_id, "result": outcome.result})
+                results.append({**whose, "result": outcome.result})
         await self.write("put_failure", failures)
         await self.write("put_result", results)
         if nothing:

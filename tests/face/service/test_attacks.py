@@ -283,9 +283,6 @@ def test_an_id_that_is_free_again_lets_nobody_stop_its_earlier_owners_runs(
     assert admin.get(f"/runs/{run}")["stop"] == ""
 
 
-@pytest.mark.xfail(
-    strict=True, reason="what a run leaves to the next is kept by id alone (keep_lasts), whoever has it now"
-)
 def test_an_id_that_is_free_again_inherits_no_result(alice: Tenant, bob: Tenant, admin: Tenant) -> None:
     alice.create("bequest", "nap")
     run = alice.trigger("bequest")
@@ -749,20 +746,9 @@ def storm(server: Server, times: int, act: Act, clients: int = 8) -> None:
             pass
 
 
-STALE = "a schedule is read by the statement that waits for its lock (FOR UPDATE OF d), so as it was before the wait"
-
-
-@pytest.fixture
-def mended(database: str, request: pytest.FixtureRequest) -> str:
-    """Both databases, of which one has a defect that is known."""
-    if database.startswith("postgresql"):
-        request.applymarker(pytest.mark.xfail(strict=True, reason=STALE))
-    return database
-
-
 @pytest.mark.contract("SCHD-22")
-def test_of_many_who_change_what_they_have_seen_one_does(start: Start, mended: str) -> None:
-    server = start(mended, **GUARDED)
+def test_of_many_who_change_what_they_have_seen_one_does(start: Start, database: str) -> None:
+    server = start(database, **GUARDED)
     alice = Tenant(server, "alice")
     alice.create("seen")
     done: list[int] = []
@@ -781,8 +767,8 @@ def test_of_many_who_change_what_they_have_seen_one_does(start: Start, mended: s
 
 
 @pytest.mark.contract("SCHD-22")
-def test_many_changes_have_many_tokens(start: Start, mended: str) -> None:
-    server = start(mended, **GUARDED)
+def test_many_changes_have_many_tokens(start: Start, database: str) -> None:
+    server = start(database, **GUARDED)
     alice = Tenant(server, "alice")
     alice.create("changing")
     tokens: list[int] = []
@@ -802,8 +788,8 @@ def test_many_changes_have_many_tokens(start: Start, mended: str) -> None:
     assert alice.get("/schedules/changing")["token"] == len(tokens) + 1
 
 
-def test_a_storm_on_one_schedule(start: Start, mended: str) -> None:
-    server = start(mended, **GUARDED)
+def test_a_storm_on_one_schedule(start: Start, database: str) -> None:
+    server = start(database, **GUARDED)
     answers: list[tuple[str, int]] = []
     tokens: dict[str, list[int]] = defaultdict(list)
     runs: list[str] = []
@@ -865,10 +851,6 @@ def test_a_storm_on_one_schedule(start: Start, mended: str) -> None:
     assert "Traceback" not in server.log
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="an edit locks the schedule and then the calendar, putting the calendar the other way round",
-)
 def test_calendars_and_the_schedules_that_exclude_them_change_at_once(start: Start, postgres: str) -> None:
     server = start(postgres, **GUARDED)
     alice = Tenant(server, "alice")

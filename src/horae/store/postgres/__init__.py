@@ -15,7 +15,7 @@ from horae.errors import ClockOffError, DatabaseVersionError, StoreUnavailableEr
 from horae.model import Node, Schedule
 from horae.store.port import Store, Transaction, watched
 from horae.store.queries import migrations, query
-from horae.store.rows import Row, node_of, schedule_of, to_json
+from horae.store.rows import Row, node_of, to_json
 
 MOST_OFF = 1000
 """Milliseconds that a node's clock may be off the database's, before it acts on nothing it read."""
@@ -170,6 +170,8 @@ def _as_unavailable() -> Iterator[None]:
     """Whatever a driver says of a lost connection means one thing to the engine."""
     try:
         yield
+    except asyncpg.DeadlockDetectedError as error:
+        raise StoreUnavailableError("two changes waited for each other, and this one was given up") from error
     except _LOST as error:
         raise StoreUnavailableError(str(error) or type(error).__name__) from error
 
@@ -207,11 +209,26 @@ class PostgresTransaction(Transaction):
         done: str = await self._connection.execute(text, *([row[each] for row in rows] for each in names))
         return int(done.rpartition(" ")[2])
 
+    # Locked in one statement and read in the next: the first may have waited, and only the next sees what was waited for.
+
     async def due(self, now: int, limit: int) -> list[Schedule]:
         found = await self.rows("due", now=now, limit=limit)
-        if found and abs(found[0][15] - now) > MOST_OFF:
-            raise ClockOffError(found[0][15] - now)
-        return [schedule_of(row) for row in found]
+        if found and abs(found[0][1] - now) > MOST_OFF:
+            raise ClockOffError(found[0][1] - now)
+        return await self._read(found)
+
+    async def unclaimed(self, actions: Sequence[str], limit: int) -> list[Schedule]:
+        return await self._read(await self.rows("unclaimed", actions=list(actions), limit=limit))
+
+    async def schedules(self, ids: Collection[str]) -> list[Schedule]:
+        return await self._read(await self.rows("schedules", ids=list(ids)))
+
+    async def _read(self, locked: Sequence[Row]) -> list[Schedule]:
+        """The schedules that were locked, in the same order."""
+        if not locked:
+            return []
+        found = {each.id: each for each in await self.read_schedules([row[0] for row in locked])}
+        return [found[row[0]] for row in locked if row[0] in found]
 
     async def notify(self) -> None:
         await self.rows("notify")

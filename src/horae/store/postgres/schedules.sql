@@ -1,7 +1,5 @@
--- Some schedules, locked in the order of their ids.
-SELECT s.id, s.incarnation, s.spec, s.action, s.policies, s.state, s.token, d.cursor, s.created_at, s.updated_at,
-    s.owner, s.tags, s.memo, s.search_attributes, s.request_id
-FROM schedule AS s JOIN due AS d ON d.schedule_id = s.id
-WHERE s.id = ANY (:ids::text[])
-ORDER BY s.id
-FOR UPDATE OF d
+-- Lock some schedules, in the order of their ids; what they are is read after that.
+SELECT schedule_id FROM due
+WHERE schedule_id = ANY (:ids::text[])
+ORDER BY schedule_id
+FOR UPDATE

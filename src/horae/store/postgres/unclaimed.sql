@@ -1,10 +1,8 @@
--- The schedules of runs that were released and wait for a node that can run them, the longest waiting first.
-SELECT s.id, s.incarnation, s.spec, s.action, s.policies, s.state, s.token, d.cursor, s.created_at, s.updated_at,
-    s.owner, s.tags, s.memo, s.search_attributes, s.request_id
-FROM due AS d JOIN schedule AS s ON s.id = d.schedule_id
-WHERE d.schedule_id IN (
+-- Which schedules have runs that were released and wait for a node that can run them; what they are is read after that.
+SELECT schedule_id FROM due
+WHERE schedule_id IN (
     SELECT schedule_id FROM run
     WHERE status = 'starting' AND action = ANY (:actions::text[])
     ORDER BY number LIMIT :limit
 )
-FOR UPDATE OF d SKIP LOCKED
+FOR UPDATE SKIP LOCKED
