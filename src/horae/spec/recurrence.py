@@ -39,8 +39,8 @@ class Recurrence(CivilRule):
     """
 
     __slots__ = (
-        "_allowed", "_barren", "_by", "_chosen", "_count", "_days", "_frequency", "_interval", "_kept", "_start",
-        "_times", "_until", "_week_start", "_weekdays",
+        "_allowed", "_barren", "_by", "_chosen", "_count", "_days", "_frequency", "_interval", "_kept",
+        "_placed_times", "_shapes", "_start", "_times", "_until", "_week_start", "_weekdays",
     )  # fmt: skip
 
     def __init__(
@@ -63,6 +63,8 @@ class Recurrence(CivilRule):
         self._days = lru_cache(maxsize=4096)(self._days_of_month)
         self._chosen = lru_cache(maxsize=64)(self._chosen_in)
         self._kept: dict[tuple[int, int], int] = {}
+        self._shapes: dict[tuple[int, int, bool, bool, bool], int] = {}
+        self._placed_times: dict[int, int] | None = None
         self._allowed: CivilSet | None = None  # what is not allowed counts, so count before it is set
         self._until = END if until is None else until
         self._count = int(given["COUNT"]) if "COUNT" in given else None
@@ -173,18 +175,38 @@ class Recurrence(CivilRule):
             year, month, days = (year, month - 1, -1) if month > 1 else (year - 1, 12, -1)
 
     def _days_of_month(self, year: int, month: int) -> int:
+        """The days of a month on which something may happen, bit 0 for the 1st."""
+        days = self._aligned_days(year, month)
+        if not days or not self._by["BYSETPOS"] or self._frequency not in {"YEARLY", "MONTHLY"}:
+            return days
+        # Of a long period few days are chosen: the others need not be looked at one by one.
+        first = day_number(date(year, month, 1))
+        chosen = (day - first for day in self._chosen(self._period(first)))
+        return sum(1 << place for place in chosen if 0 <= place < monthrange(year, month)[1])
+
+    def _aligned_days(self, year: int, month: int) -> int:
         """The days of a month that match and that the interval does not pass over, bit 0 for the 1st."""
-        if self._by["BYMONTH"] and month not in self._by["BYMONTH"]:
+        first = day_number(date(year, month, 1))
+        by_month = self._frequency in {"YEARLY", "MONTHLY"}
+        if by_month and not self._is_aligned(first):
             return 0
-        first = date(year, month, 1)
-        if self._frequency in {"YEARLY", "MONTHLY"} and not self._is_aligned(day_number(first)):
-            return 0
-        bits = 0
-        for place in range(monthrange(year, month)[1]):
-            day = day_number(first) + place
-            if self._is_aligned(day) and self._matches(_civil(day)):
-                bits |= 1 << place
-        return bits
+        bits = self._matching_days(year, month)
+        if by_month or self._interval == 1 or self._frequency in SUB_DAILY:
+            return bits
+        return sum(1 << place for place in members(bits) if self._is_aligned(first + place))
+
+    def _matching_days(self, year: int, month: int) -> int:
+        """The days of a month that match, bit 0 for the 1st: the same in all years of one shape.
+
+        The weeks of a year begin in the year before and end in the one after, so those belong to its shape.
+        """
+        key = (month, date(year, 1, 1).weekday(), isleap(year - 1), isleap(year), isleap(year + 1))
+        found = self._shapes.get(key)
+        if found is None:
+            length = monthrange(year, month)[1]
+            matching = (place for place in range(length) if self._matches(date(year, month, place + 1)))
+            found = self._shapes[key] = sum(1 << place for place in matching)
+        return found
 
     def _is_aligned(self, day: int) -> bool:
         """Whether the interval does not pass over the period of a day; below a day it counts otherwise."""
@@ -227,15 +249,27 @@ class Recurrence(CivilRule):
     def _chosen_in(self, period: int) -> dict[int, int]:
         """What BYSETPOS chooses of a period: its places among all times of the period, by day."""
         days = self._days_in(period)
-        times = decoded(self._times(0))
-        total = len(days) * len(times)
         chosen: dict[int, int] = {}
-        for place in self._by["BYSETPOS"]:
-            at = place - 1 if place > 0 else total + place
-            if 0 <= at < total:
-                day, time = days[at // len(times)], times[at % len(times)]
-                chosen[day] = chosen.get(day, 0) | 1 << time
+        for place, times in self._positions().items():
+            if -len(days) <= place < len(days):
+                day = days[place]
+                chosen[day] = chosen[day] | times if day in chosen else times
         return chosen
+
+    def _positions(self) -> dict[int, int]:
+        """The places of BYSETPOS as days of a period, counted from its front or (negative) back, with times.
+
+        They are the same in every period, since its days have the same times; only their number differs.
+        """
+        if self._placed_times is None:
+            times = decoded(self._times(0))
+            by_day: dict[int, int] = {}
+            for place in self._by["BYSETPOS"]:
+                day, time = divmod(place - 1 if place > 0 else place, len(times))
+                by_day[day] = by_day.get(day, 0) | 1 << times[time]
+            alike: dict[int, int] = {}  # days with the same times share them as one object
+            self._placed_times = {day: alike.setdefault(bits, bits) for day, bits in by_day.items()}
+        return self._placed_times
 
     def _days_in(self, period: int) -> list[int]:
         """The matching days of a period."""
@@ -248,7 +282,7 @@ class Recurrence(CivilRule):
         return [
             day_number(date(year, month + 1, 1)) + place
             for year, month in months
-            for place in members(self._days(year, month + 1))
+            for place in members(self._aligned_days(year, month + 1))
         ]
 
     def _matches(self, day: date) -> bool:
