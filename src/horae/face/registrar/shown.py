@@ -9,6 +9,7 @@ from itertools import islice
 
 import msgspec
 
+from horae.errors import SpecError
 from horae.face.registrar.launching import workflow_of
 from horae.face.registrar.request import CATCH_UPS, OVERLAPS
 from horae.model import AUTOMATIC, CatchUp, Overlap, PassedOver, Reason, Run, Schedule, Version
@@ -110,9 +111,15 @@ def _cron_text(schedule: Schedule, spec: Spec) -> str | None:
     if len(document.crons) != 1 or any(others):
         return None
     given = schedule.memo.get(CRON_TEXT)
-    if isinstance(given, str) and Spec.cron(given).document.crons == document.crons:
-        return given
-    return document.crons[0]
+    return given if isinstance(given, str) and _crons_of(given) == document.crons else document.crons[0]
+
+
+def _crons_of(text: str) -> tuple[str, ...]:
+    """A text as a spec writes it; nothing if it is no expression, as a memo that somebody else wrote may have it."""
+    try:
+        return tuple(Spec.cron(text).document.crons)
+    except SpecError:
+        return ()
 
 
 def next_run_at(schedule: Schedule, spec: Spec) -> datetime | None:
