@@ -48,15 +48,16 @@ async def keep_token(store: Store, run: Run, token_hash: str) -> None:
 async def take_report(store: Store, report: Report, now: int) -> Run:
     """Do what a report asks for; returns the run as it is then."""
     result = _checked_result(report)
-    async with store.transaction() as transaction:
+    async with store.reading() as transaction:  # whoever has no token holds up nobody who writes
         found = await _known(transaction, report)
+    async with store.transaction() as transaction:
         await transaction.lock([found.run.schedule_id])
         run = (await _known(transaction, report)).run  # nobody else decides for it any more
         if run.status is not Status.RUNNING:
             return _said_again(run, report)
         if report.what in _SIGNS_OF_LIFE:
-            timeouts = (await _timeouts(transaction, [run])).get(run.schedule_id, Timeouts())
-            await transaction.expect_reports([(run, report_by(run, timeouts, now))])
+            timeouts = await _timeouts(transaction, [run])
+            await transaction.expect_reports([(run, report_by(run, timeouts[run.id], now))])
             return run
         await record(transaction, [_ended(run, report, result)], now, _LIMITS)
         await transaction.notify()
@@ -124,10 +125,7 @@ async def end_overdue(store: Store, now: int) -> Recorded:
 
 async def _end(transaction: Transaction, late: Sequence[Reported], now: int) -> Recorded:
     timeouts = await _timeouts(transaction, [each.run for each in late])
-    ends = [
-        overdue(each.run, each.report_by or now, timeouts.get(each.run.schedule_id, Timeouts()))
-        for each in late
-    ]
+    ends = [overdue(each.run, each.report_by or now, timeouts[each.run.id]) for each in late]
     await transaction.notify()
     return await record(transaction, ends, now, _LIMITS)
 
@@ -137,9 +135,7 @@ async def stop_reported(transaction: Transaction, runs: Sequence[Run], now: int)
     await transaction.lock({run.schedule_id for run in runs})
     timeouts = await _timeouts(transaction, runs)
     asked = [run for run in runs if run.stop == "cancel"]
-    await transaction.expect_reports(
-        (run, now + timeouts.get(run.schedule_id, Timeouts()).cancel) for run in asked
-    )
+    await transaction.expect_reports((run, now + timeouts[run.id].cancel) for run in asked)
     made = [Ended(run=run, ending=Ending.STOPPED) for run in runs if run.stop == "terminate"]
     if made:
         await transaction.notify()
@@ -147,6 +143,7 @@ async def stop_reported(transaction: Transaction, runs: Sequence[Run], now: int)
 
 
 async def _timeouts(transaction: Transaction, runs: Sequence[Run]) -> dict[str, Timeouts]:
-    """The timeouts of some runs' schedules; of one that was deleted there are none."""
+    """The timeouts of some runs, by their ids; a schedule that was deleted has none, also if its id has another one now."""
     found = await transaction.schedules({run.schedule_id for run in runs}) if runs else []
-    return {each.id: each.policies.timeouts for each in found}
+    known = {(each.id, each.incarnation): each.policies.timeouts for each in found}
+    return {run.id: known.get((run.schedule_id, run.incarnation), Timeouts()) for run in runs}
