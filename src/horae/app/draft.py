@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,11 +15,16 @@ from horae.executor.sealing import Sealer
 from horae.model import Action, HttpRequest, Policies, Schedule, SearchValue, State
 from horae.policy.check import check_policies
 from horae.policy.due import fire_instant
+from horae.policy.ledger import action_id
 from horae.spec import SharedCalendar, Spec, SpecDocument
 from horae.spec.document import read_document
 from horae.store.port import Transaction
 
 LONGEST_ID = 500
+LONGEST_ACTION_ID = 1000
+LONGEST_ID_FORMAT = 200
+ID_DIRECTIVES = ("%Y", "%m", "%d", "%j", "%H", "%M", "%S", "%s", "%%")
+"""What of a nominal time, in UTC, may stand in the ids of actions."""
 LONGEST_TAG = 200
 MOST_TAGS = 100
 LONGEST_MEMO = 64 * 1024
@@ -122,6 +128,7 @@ def check_action(action: Action, stored: Action | None, config: Config, sealer: 
     check_input(action.input)
     for field, text in (("action.id", action.id or ""), ("action.id_format", action.id_format)):
         check_text(field, text)
+    _check_action_ids(action)
     if (action.http is not None) != (action.name == "http"):
         reason = (
             "is missing" if action.http is None else f'is only for the action "http", not "{action.name}"'
@@ -134,6 +141,22 @@ def check_action(action: Action, stored: Action | None, config: Config, sealer: 
     check_request(action.http, config)
     kept = stored.http if stored is not None else None
     return msgspec.structs.replace(action, http=sealer.seal(action.http, kept))
+
+
+def _check_action_ids(action: Action) -> None:
+    """The ids that an action will have must have an end, and be something at all."""
+    form = action.id_format
+    if len(form) > LONGEST_ID_FORMAT or form.count("{id}") > 1:
+        reason = f"must have at most {LONGEST_ID_FORMAT} characters, and {{id}} once"
+        raise InvalidInputError("action.id_format", reason)
+    for directive in re.findall("%.?", form, re.DOTALL):
+        if directive not in ID_DIRECTIVES:
+            hint = f"known are {' '.join(ID_DIRECTIVES)}"
+            raise InvalidInputError("action.id_format", f"has the unknown directive {directive!r}", hint=hint)
+    length = len(action_id(action, "x" * LONGEST_ID, nominal=2**32))
+    if not 1 <= length <= LONGEST_ACTION_ID:
+        reason = f"and action.id make ids of {length} characters: there must be 1 to {LONGEST_ACTION_ID}"
+        raise InvalidInputError("action.id_format", reason)
 
 
 def check_jitter(spec: Spec, config: Config) -> None:
