@@ -7,8 +7,11 @@ what it goes to is checked each time, and an error before anything was sent is k
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from ipaddress import ip_address
 from typing import Any
 
@@ -20,6 +23,9 @@ from horae.executor.destination import Destinations
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses behind a name."""
 
+MOST_LOOK_UPS = 8
+"""How many names are looked up at once."""
+
 FAILURES = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError)
 """What a connection may end with."""
 
@@ -28,10 +34,20 @@ async def look_up(host: str, port: int) -> Sequence[str]:
     """The addresses behind a name, as this machine knows them."""
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(host, port, type=1)
+        found = await loop.run_in_executor(_resolvers(), _addresses, host, port)
     except UnicodeError as error:  # a label that is empty or too long
         raise OSError(f"no name can be {host!r}") from error
     return list(dict.fromkeys(str(each[4][0]) for each in found))
+
+
+def _addresses(host: str, port: int) -> Sequence[Any]:
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+
+@cache
+def _resolvers() -> ThreadPoolExecutor:
+    """Threads of their own: names that are long in being found keep nothing else waiting."""
+    return ThreadPoolExecutor(MOST_LOOK_UPS, thread_name_prefix="horae-look-up")
 
 
 def new_pool(destinations: Destinations, resolve: Resolve) -> httpcore.AsyncConnectionPool:
