@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from litestar import Litestar, Request, Router
+from litestar import Litestar, Request, Response, Router
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from litestar.types import ControllerRouterHandler
@@ -13,7 +13,7 @@ from litestar.types import ControllerRouterHandler
 from horae import __version__
 from horae.app import App
 from horae.config import Config
-from horae.errors import HoraeError, LimitExceededError
+from horae.errors import HoraeError
 from horae.face.registrar.routes import registrar_router
 from horae.face.service.auth import Authenticator
 from horae.face.service.body import JsonRequest, check_address
@@ -64,17 +64,24 @@ def make_service(app: App, config: Config, metrics: Metrics | None = None) -> Se
     authenticator = Authenticator(config, app.now)
     pace = Pace(config.requests_per_second, app.clock.monotonic)
 
-    async def caller(request: Request[Any, Any, Any]) -> Caller:
-        """Who sent a request, if he may send another one yet."""
-        found = await authenticator.caller(request.scope["headers"], request.scope["state"].get("peer"))
-        if pace.take(found.user) > 0:
-            most = config.requests_per_second
-            raise LimitExceededError("requests_per_second", most, f'the user "{found.user}" asks too often')
+    async def check_request(request: Request[Any, Any, Any]) -> Response[None] | None:
+        """Refuse what is no address, and whoever is not known or asks too often, before any body is read."""
+        answered = await check_address(request)
+        if answered is None and "caller" in request.route_handler.parsed_fn_signature.parameters:
+            peer = request.scope["state"].get("peer")
+            found = await authenticator.caller(request.scope["headers"], peer)
+            pace.check(found.user, f'the user "{found.user}" asks too often')
+            request.scope["state"]["caller"] = found
+        return answered
+
+    def caller(request: Request[Any, Any, Any]) -> Caller:
+        """Who sent a request, as it was found before."""
+        found: Caller = request.scope["state"]["caller"]
         return found
 
     dependencies = {
         "app": Provide(lambda: app, sync_to_thread=False, use_cache=True),
-        "caller": Provide(caller),
+        "caller": Provide(caller, sync_to_thread=False),
     }
     service = Service(
         route_handlers=_routes(),
@@ -85,13 +92,14 @@ def make_service(app: App, config: Config, metrics: Metrics | None = None) -> Se
             HTTPException: on_http_error,
             Exception: on_defect,
         },
-        before_request=check_address,
+        before_request=check_request,
         request_class=JsonRequest,
         request_max_body_size=config.body_limit,
         logging_config=None,
         openapi_config=None,  # its pages load scripts from elsewhere; the document is made when it is asked for
     )
     service.state.monotonic = app.clock.monotonic
+    service.state.reports = Pace(config.requests_per_second, app.clock.monotonic)
     service.state.metrics = metrics or Metrics()
     service.state.openapi = cache(lambda: document_of(_routes(), dependencies, __version__))
     return service

@@ -6,6 +6,7 @@ database of ours takes alike; integers are those that every reader of JSON under
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
 
@@ -20,6 +21,7 @@ from horae.errors import InvalidInputError, LimitExceededError
 LARGEST_INTEGER = 2**53 - 1
 DEEPEST = 100
 """How deep values lie within values at most."""
+_NUL = "has the character NUL, which no text has"
 
 
 class JsonRequest(Request[Any, Any, Any]):
@@ -82,33 +84,53 @@ def _with_integers(value: object) -> object:
     return value
 
 
+_Place = tuple["_Place | None", str | int, object]
+"""A value, the key or index that it has, and what it lies in: its path is only put together if something is wrong with it."""
+
+
 def check_value(value: object) -> None:
     """Refuse texts, integers and nesting that could not be stored, or not read again alike by everybody."""
-    level: list[tuple[str, object]] = [("", value)]
-    for _ in range(DEEPEST + 1):
-        inner: list[tuple[str, object]] = []
-        for path, each in level:
-            if isinstance(each, dict):
-                for key, item in each.items():
-                    _check_text(path, key)
-                    inner.append((f"{path}.{key}" if path else key, item))
-            elif isinstance(each, list):
-                inner += [(f"{path}[{index}]", item) for index, item in enumerate(each)]
-            elif isinstance(each, str):
-                _check_text(path, each)
-            elif isinstance(each, int) and abs(each) > LARGEST_INTEGER:
-                raise InvalidInputError(
-                    path or "body", f"must be from -{LARGEST_INTEGER} to {LARGEST_INTEGER}"
-                )
-        if not inner:
+    level = list(_containers([(None, "", value)]))
+    for _ in range(DEEPEST):
+        level = list(_containers(inner for place in level for inner in _inside(place)))
+        if not level:
             return
-        level = inner
-    raise InvalidInputError("body", f"has values more than {DEEPEST} deep within each other")
+    if any(container for _, _, container in level):
+        raise InvalidInputError("body", f"has values more than {DEEPEST} deep within each other")
 
 
-def _check_text(path: str, text: str) -> None:
-    if "\x00" in text:
-        raise InvalidInputError(path or "body", "has the character NUL, which no text has")
+def _containers(places: Iterable[_Place]) -> Iterator[_Place]:
+    """Those of some values that others lie in; the rest is checked."""
+    for place in places:
+        each = place[2]
+        if isinstance(each, dict | list):
+            yield place
+        elif isinstance(each, str):
+            if "\x00" in each:
+                raise InvalidInputError(_path(place), _NUL)
+        elif isinstance(each, int) and abs(each) > LARGEST_INTEGER:
+            raise InvalidInputError(_path(place), f"must be from -{LARGEST_INTEGER} to {LARGEST_INTEGER}")
+
+
+def _inside(place: _Place) -> Iterator[_Place]:
+    container = place[2]
+    if isinstance(container, list):
+        yield from ((place, index, each) for index, each in enumerate(container))
+    elif isinstance(container, dict):
+        for key, each in container.items():
+            if "\x00" in key:
+                raise InvalidInputError(_path(place), _NUL)
+            yield place, key, each
+
+
+def _path(place: _Place) -> str:
+    """Where a value lies in a body: ``spec.crons[2]``."""
+    parts: list[str] = []
+    parent, key, _ = place
+    while parent is not None:
+        parts.append(f"[{key}]" if isinstance(key, int) else f".{key}")
+        parent, key, _ = parent
+    return "".join(reversed(parts)).removeprefix(".") or "body"
 
 
 async def check_address(request: Request[Any, Any, Any]) -> Response[None] | None:
@@ -123,7 +145,8 @@ async def check_address(request: Request[Any, Any, Any]) -> Response[None] | Non
             text = unquote_to_bytes(given).decode()
         except UnicodeDecodeError:
             raise InvalidInputError(part, "is no text: its bytes are no UTF-8") from None
-        _check_text(part, text)
+        if "\x00" in text:
+            raise InvalidInputError(part, _NUL)
     names = [name for name, _ in parse_qsl(query.decode(), keep_blank_values=True)]
     if len(set(names)) < len(names):
         raise InvalidInputError("query", "has a parameter more than once")

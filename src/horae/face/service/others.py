@@ -16,6 +16,7 @@ from horae.face.service.schedules import (
     Search,
     StateName,
     Tag,
+    check_backfills,
     new_schedule,
     which_of,
 )
@@ -28,6 +29,7 @@ from horae.face.service.views import (
     Page,
     SpecPreview,
     calendar_view,
+    instant,
     node_view,
     spec_view,
     times_of,
@@ -45,10 +47,11 @@ from horae.spec import SharedCalendar
 async def create_many(
     app: App, caller: Caller, data: CreateSchedules, owner: Owner = None
 ) -> Page[CreatedView]:
-    """All or none, at most 1,000 at once."""
+    """All or none, at most 1,000 at once, and with at most 100 backfills together."""
     most = app.config.batch_limit
     if len(data.schedules) > most:
         raise LimitExceededError("batch_limit", most, f"the request has {len(data.schedules)} schedules")
+    check_backfills(sum(len(each.backfills) for each in data.schedules))
     there = app.owned_by(caller.owner_of_new(owner))
     created = await there.schedules.create_many([new_schedule(each, caller) for each in data.schedules])
     return Page(
@@ -103,7 +106,7 @@ async def count(
 async def preview_spec(app: App, caller: Caller, data: PreviewSpec, owner: Owner = None) -> SpecPreview:
     """Its canonical form, a sentence, and its next times; nothing is stored."""
     spec, nominals = await operations(app, caller, owner).schedules.meaning(data.spec, data.limit)
-    last = nominals[-1] if nominals else app.clock.now()
+    last = nominals[-1] if nominals else instant(app.now())
     ended = None if len(nominals) == data.limit else spec.why_never(last)
     return SpecPreview(
         spec=spec_view(spec), sentence=spec.sentence(), times=times_of(spec, [(each, each) for each in nominals]),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from math import ceil
+
+from horae.errors import LimitExceededError
 
 MOST_USERS = 10_000
 """How many users are remembered; one who was forgotten has asked for nothing in a long time, and begins with a full bucket."""
@@ -13,6 +16,7 @@ class Pace:
     """Lets each user ask so many times a second, and so many at once after a pause."""
 
     def __init__(self, per_second: int, monotonic: Callable[[], float]) -> None:
+        self._per_second = per_second
         self._rate = float(per_second)
         self._now = monotonic
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
@@ -28,3 +32,11 @@ class Pace:
         if len(self._buckets) > MOST_USERS:
             self._buckets.popitem(last=False)
         return wait
+
+    def check(self, user: str, reason: str) -> None:
+        """Take one request of a user, or refuse it for a reason; ``retryAfter`` says in how many seconds one may go on."""
+        wait = self.take(user)
+        if wait:
+            error = LimitExceededError("requests_per_second", self._per_second, reason)
+            error.details["retryAfter"] = ceil(wait)
+            raise error

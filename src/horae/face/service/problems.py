@@ -130,7 +130,7 @@ def on_horae_error(_: Request[Any, Any, Any], error: HoraeError) -> Response[byt
     if problem.status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="horae"'
     if problem.status in {429, 503}:
-        headers["Retry-After"] = "1"
+        headers["Retry-After"] = str(error.details.get("retryAfter", 1))
     return answer(problem, headers)
 
 

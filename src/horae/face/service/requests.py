@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from horae.app.by_hand import LONGEST_TEXT
-from horae.app.draft import LONGEST_ID, LONGEST_TAG, MOST_TAGS
+from horae.app.draft import LONGEST_ID, LONGEST_ID_FORMAT, LONGEST_TAG, MOST_TAGS
 from horae.app.why import MOST_DAYS
 from horae.model import HttpRequest, Overlap, Policies, SearchValue
 
@@ -48,8 +48,9 @@ class ActionBody(Body, frozen=True, forbid_unknown_fields=True):
     """What the action gets: any JSON."""
     id: Text | None = None
     """The base of action ids; the schedule's own id unless said otherwise."""
-    id_format: Text | None = None
-    """How action ids are made from the base and the nominal time: `{id}-%Y-%m-%dT%H:%M:%SZ`."""
+    id_format: Annotated[str, shown(maxLength=LONGEST_ID_FORMAT)] | None = None
+    """How action ids are made from the base and the nominal time, in UTC: `{id}-%Y-%m-%dT%H:%M:%SZ`. It may have `{id}` once, `%Y`,
+    `%m`, `%d`, `%j`, `%H`, `%M`, `%S`, `%s` (seconds since 1970) and `%%`; ids have at most 1,000 characters."""
     http: HttpRequest | None = None
     """The request, if the name is `http`."""
 
@@ -78,6 +79,11 @@ class BackfillBody(Body, frozen=True, forbid_unknown_fields=True):
     """What the action gets; null is the schedule's own."""
     note: Text = ""
     """Why."""
+
+
+MOST_BACKFILLS = 100
+"""How many backfills one request starts at most."""
+Backfills = Annotated[tuple[BackfillBody, ...], shown(maxItems=MOST_BACKFILLS)]
 
 
 class StartBackfill(BackfillBody, frozen=True, forbid_unknown_fields=True):
@@ -114,8 +120,8 @@ class CreateSchedule(Body, frozen=True, forbid_unknown_fields=True):
     """The same again for the same id creates nothing, and answers with what is there."""
     trigger: TriggerBody | bool | None = None
     """A start right away."""
-    backfills: tuple[BackfillBody, ...] = ()
-    """Ranges to be made up right away."""
+    backfills: Backfills = ()
+    """Ranges to be made up right away: at most 100 in one request."""
 
 
 class CreateSchedules(Body, frozen=True, forbid_unknown_fields=True):
@@ -180,8 +186,8 @@ class PatchSchedule(Body, frozen=True, forbid_unknown_fields=True):
 
     trigger: TriggerBody | None = None
     """A start right now."""
-    backfills: tuple[BackfillBody, ...] = ()
-    """Ranges to be made up."""
+    backfills: Backfills = ()
+    """Ranges to be made up: at most 100."""
     pause: Text | None = None
     """Pause, and why. Not together with `resume`."""
     resume: Text | None = None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from litestar import Router, get, post
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler
 from litestar.params import HeaderParameter
 
 from horae.app import App
@@ -26,6 +28,20 @@ from horae.model import Run
 RunToken = Annotated[
     str | None, HeaderParameter(name="Authorization", description="Bearer, and the run's own token.")
 ]
+
+
+LONGEST_RUN_ID = 100
+"""As much of an id as is looked at here: what is longer is no run's, and memory is short."""
+
+
+async def check_pace(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    """Refuse reports on one run that come too often from one place, whatever token they bring, before they are read.
+
+    Who works on many runs may report on all of them, and a stranger keeps nobody else from doing so.
+    """
+    place = connection.client.host if connection.client else ""
+    run_id = connection.path_params["run_id"][:LONGEST_RUN_ID]
+    connection.app.state.reports.check(f"{place} {run_id}", "the run is reported on too often")
 
 
 @get("/runs/{run_id:str}", operation_id="getRun", summary="A run and its attempts")
@@ -50,6 +66,7 @@ async def terminate(app: App, caller: Caller, run_id: str, owner: Owner = None) 
 @post(
     "/runs/{run_id:str}/started",
     operation_id="reportStarted",
+    guards=[check_pace],
     summary="Report that the work has begun",
     status_code=200,
 )
@@ -61,6 +78,7 @@ async def started(app: App, run_id: str, authorization: RunToken = None) -> Repo
 @post(
     "/runs/{run_id:str}/heartbeat",
     operation_id="reportHeartbeat",
+    guards=[check_pace],
     summary="Report that the work goes on",
     status_code=200,
 )
@@ -72,6 +90,7 @@ async def heartbeat(app: App, run_id: str, authorization: RunToken = None) -> Re
 @post(
     "/runs/{run_id:str}/succeeded",
     operation_id="reportSucceeded",
+    guards=[check_pace],
     summary="Report that the work has succeeded",
     status_code=200,
 )
@@ -87,6 +106,7 @@ async def succeeded(
 @post(
     "/runs/{run_id:str}/failed",
     operation_id="reportFailed",
+    guards=[check_pace],
     summary="Report that the work has failed",
     status_code=200,
 )

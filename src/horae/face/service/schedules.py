@@ -15,6 +15,7 @@ from horae.errors import ConflictTokenMismatchError, InvalidInputError
 from horae.face.service.caller import Caller
 from horae.face.service.problems import PreconditionFailedError
 from horae.face.service.requests import (
+    MOST_BACKFILLS,
     ActionBody,
     CreateSchedule,
     MergeSchedule,
@@ -57,6 +58,7 @@ from horae.face.service.views import (
     VersionView,
     backfill_view,
     description_view,
+    instant,
     passed_view,
     preview_view,
     run_view,
@@ -94,6 +96,13 @@ Search = Annotated[
 ]
 
 
+def check_backfills(number: int) -> None:
+    """A request starts so many backfills at most: all of them are begun at once, and meanwhile others wait."""
+    if number > MOST_BACKFILLS:
+        reason = f"must be at most {MOST_BACKFILLS} in one request, and are {number}"
+        raise InvalidInputError("backfills", reason)
+
+
 def new_schedule(body: CreateSchedule, caller: Caller) -> NewSchedule:
     """What a body asks to be created; without an id it gets one."""
     action = ActionBody(name=body.action) if isinstance(body.action, str) else body.action
@@ -113,6 +122,7 @@ async def create(
 ) -> Response[ScheduleView]:
     """It fires from now on. With a `request_id`, sending the same again creates nothing and answers 200."""
     there = app.owned_by(caller.owner_of_new(owner))
+    check_backfills(len(data.backfills))
     new = new_schedule(data, caller)
     repeated = bool(data.request_id) and await there.schedules.exists(new.id)
     (schedule,) = await there.schedules.create_many([new])
@@ -287,6 +297,7 @@ async def patch_together(
     app: App, caller: Caller, schedule_id: str, data: PatchSchedule, owner: Owner = None
 ) -> PatchedView:
     """All of it, or nothing."""
+    check_backfills(len(data.backfills))
     done = await operations(app, caller, owner).schedules.patch(
         named(schedule_id), trigger=trigger_of(data.trigger, caller), pause=data.pause, resume=data.resume,
         backfills=[backfill_of(each, caller) for each in data.backfills], token=data.token,
@@ -393,7 +404,7 @@ async def times(
     after, until = optional_moment("start", start), optional_moment("end", end)
     found = await there.times(named(schedule_id), after, until, limit)
     spec = Spec.parse((await there.get(named(schedule_id))).spec)
-    last = found[-1].nominal if found else after or app.clock.now()
+    last = found[-1].nominal if found else after or instant(app.now())
     ended = spec.why_never(last) if len(found) < limit and end is None else None
     return TimesView(items=times_of(spec, [(each.nominal, each.fire) for each in found]), ended=ended)
 
