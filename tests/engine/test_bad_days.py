@@ -562,7 +562,7 @@ async def test_the_name_of_a_killed_node_is_free_when_its_lease_has_ended(postgr
 
 
 async def test_of_two_nodes_that_ask_for_one_name_at_once_one_gets_it(postgres: str):
-    config = Config(node_name="one", lease_ms=1000, housekeeping_ms=200)
+    config = Config(node_name="one", lease_ms=4000, housekeeping_ms=200)
     async with App(postgres), contextlib.AsyncExitStack() as stack:
         async with nobody_can_write("node", postgres):
             entering = [

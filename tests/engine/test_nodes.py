@@ -25,7 +25,7 @@ from horae.store.postgres import PostgresStore
 from tests.conftest import Programs, wait_for, wait_until
 
 QUICK = Config(
-    lease_ms=1000, housekeeping_ms=200, tick_ms=200, attention_ms=500, terminate_ms=200, drain_ms=1000
+    lease_ms=2000, housekeeping_ms=200, tick_ms=200, attention_ms=500, terminate_ms=200, drain_ms=1000
 )
 """Everything that takes its time by default, in a hurry."""
 

@@ -24,6 +24,7 @@ _MIGRATION_LOCK = 0x686F726165  # "horae", so that other users of the database d
 _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # a connection that was ended just as it was given out
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
