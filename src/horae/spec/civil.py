@@ -9,6 +9,7 @@ are never searched, which is one of the things that make every search end.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from datetime import date
 
 DAY = 86400
@@ -50,9 +51,22 @@ class CivilRule(ABC):
         """How many labels there are from ``first`` up to but not including ``end``."""
         return len(self.span(first, end, end - first)) if first < end else 0
 
+    def bits(self, first: int, end: int) -> int:
+        """The labels from ``first`` up to but not including ``end`` as a bit set, bit 0 for ``first``."""
+        return sum(1 << (label - first) for label in self.span(first, end, end - first))
+
     def excludes(self, label: int) -> bool:  # noqa: ARG002 - most rules exclude nothing
         """Whether nothing may happen at a label, even what a clock change moved there."""
         return False
+
+
+def joined(times_on: Callable[[int], int], first: int, end: int) -> int:
+    """The seconds from ``first`` up to but not including ``end`` as a bit set, from the bit sets of days."""
+    day, second = divmod(first, DAY)
+    bits = 0
+    for later in range((end - 1) // DAY - day + 1):
+        bits |= times_on(day + later) << (later * DAY)
+    return bits >> second & ((1 << (end - first)) - 1)
 
 
 def lowest(bits: int) -> int:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from calendar import isleap, monthrange
 from collections.abc import Iterator, Mapping
 from datetime import date
+from functools import lru_cache
 
 from horae.spec.calendar import (
     Calendar,
@@ -20,12 +21,14 @@ from horae.spec.calendar import (
     matching_days,
     times_of_day,
 )
-from horae.spec.civil import DAY, END, EPOCH_ORDINAL, FIRST_YEAR, LAST_YEAR, START, CivilRule, lowest
+from horae.spec.civil import DAY, END, EPOCH_ORDINAL, FIRST_YEAR, LAST_YEAR, START, CivilRule, joined, lowest
 
 Month = tuple[int, tuple[tuple[int, int], ...]]
 """The days that match (bit 0 is the 1st), and groups of days with the times that match on them."""
 
 _NOTHING: Month = (0, ())
+
+_AS_SECONDS = str.maketrans({"0": "0" * 60, "1": "0" * 59 + "1"})
 
 _CHUNK = 3600
 """How many bits of a day are decoded at once: an hour of seconds, or a whole day of minutes."""
@@ -171,6 +174,12 @@ class CivilSet(CivilRule):
         _, groups = self._month(year, month)
         return sum((group & days).bit_count() * times.bit_count() for group, times in groups)
 
+    def bits(self, first: int, end: int) -> int:
+        """The matching labels from ``first`` up to but not including ``end`` as a bit set, bit 0 for ``first``."""
+        if self._unit == 1:
+            return joined(self.times_on, first, end)
+        return joined(lambda day: _seconds_of(self.times_on(day)), first, end)
+
     def times_on(self, day: int) -> int:
         """The matching times of a day, a bit per second or minute."""
         civil = date.fromordinal(day + EPOCH_ORDINAL)
@@ -249,6 +258,12 @@ def _months(first_day: int, last_day: int) -> Iterator[tuple[int, int, int]]:
         count = min(left, last_day - first_day + 1)
         yield civil.year, civil.month, ((1 << count) - 1) << (civil.day - 1)
         first_day += left
+
+
+@lru_cache(maxsize=256)
+def _seconds_of(minutes: int) -> int:
+    """The minutes of a day as its seconds: each is its second 0."""
+    return int(f"{minutes:b}".translate(_AS_SECONDS), 2)
 
 
 def _times(groups: tuple[tuple[int, int], ...], place: int) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from math import gcd
 
 from horae.spec.civil import DAY, END, START
@@ -38,6 +39,11 @@ class Interval:
             return []
         until = min(until, END - 1, first + (limit - 1) * self.every)
         return list(range(first, until + 1, self.every))
+
+    def bits(self, first: int, end: int) -> int:
+        ahead = (self.phase - first) % self.every
+        width = end - first
+        return _every_nth_bit(self.every, width) << ahead & ((1 << width) - 1) if ahead < width else 0
 
 
 class ThinnedInterval:
@@ -90,7 +96,19 @@ class ThinnedInterval:
         return None
 
     def count(self, after: int, until: int) -> int:
-        return len(self.span(after, until, until - after)) if after < until else 0
+        if after >= until:
+            return 0
+        if (
+            self._interval.every == self._divisor
+        ):  # every day has the same seconds, which are counted by months
+            return sum(
+                self._set(offset).count(begin + offset, close + offset)
+                for begin, close, offset in self._stretches(after + 1, until + 1)
+            )
+        if self._interval.every * 4 > DAY:  # so few that they are sooner walked
+            return len(self.span(after, until, until - after))
+        days = range(after + 1, until + 1, DAY)
+        return sum(self.bits(first, min(first + DAY, until + 1)).bit_count() for first in days)
 
     def span(self, after: int, until: int, limit: int) -> list[int]:
         found: list[int] = []
@@ -100,20 +118,37 @@ class ThinnedInterval:
             instant = self.next_after(instant)
         return found
 
+    def bits(self, first: int, end: int) -> int:
+        found = self._interval.bits(first, end)
+        left = 0
+        for begin, close, offset in self._stretches(first, end) if found else ():
+            left |= self._set(offset).bits(begin + offset, close + offset) << (begin - first)
+        return found & left
+
+    def _stretches(self, first: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """The parts of a range with a constant offset each: where it begins and ends, and the offset."""
+        starts, offsets = self._zone.starts, self._zone.offsets
+        k = bisect_right(starts, first) - 1
+        while first < end:
+            close = min(end, starts[k + 1]) if k + 1 < len(starts) else end
+            yield first, close, offsets[k]
+            first, k = close, k + 1
+
     def _set(self, offset: int) -> CivilSet:
         """What is left of the seconds of the day that the interval can hit under an offset."""
         remainder = (self._interval.phase + offset) % self._divisor
         found = self._sets.get(remainder)
         if found is None:
-            seconds = _every_nth_bit(self._divisor) << remainder & ((1 << DAY) - 1)
+            seconds = _every_nth_bit(self._divisor, DAY) << remainder & ((1 << DAY) - 1)
             found = self._sets[remainder] = self._allowed(seconds)
         return found
 
 
-def _every_nth_bit(step: int) -> int:
-    """The bits 0, step, 2 · step, … below a day's length, by doubling."""
+@lru_cache(maxsize=256)
+def _every_nth_bit(step: int, length: int) -> int:
+    """The bits 0, step, 2 · step, … below a length, by doubling."""
     bits, width = 1, step
-    while width < DAY:
+    while width < length:
         bits |= bits << width
         width *= 2
-    return bits & ((1 << DAY) - 1)
+    return bits & ((1 << length) - 1)

@@ -32,6 +32,9 @@ class Instants:
         last = bisect_right(self._instants, until)
         return list(self._instants[first : min(last, first + limit)])
 
+    def bits(self, first: int, end: int) -> int:
+        return sum(1 << (instant - first) for instant in self.span(first - 1, end - 1, end - first))
+
 
 class Labels(CivilRule):
     """A sorted list of labels: times of a clock on a wall, without those that are not allowed."""

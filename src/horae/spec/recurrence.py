@@ -22,6 +22,7 @@ from horae.spec.civil import (
     START,
     CivilRule,
     day_number,
+    joined,
     lowest,
     members,
 )
@@ -130,6 +131,18 @@ class Recurrence(CivilRule):
         first, end = max(first, self._start), min(end, self._last() + 1)
         days = takewhile(lambda day: day * DAY < end, self._from(first // DAY))
         return sum(self._bits_within(day, first, end).bit_count() for day in days)
+
+    def bits(self, first: int, end: int) -> int:
+        """The labels from ``first`` up to but not including ``end`` as a bit set, bit 0 for ``first``."""
+        begin, stop = max(first, self._start), min(end, self._last() + 1)
+        if begin >= stop:
+            return 0
+
+        def times_on(day: int) -> int:
+            civil = _civil(day)
+            return self._bits(day) if self._days(civil.year, civil.month) >> (civil.day - 1) & 1 else 0
+
+        return joined(times_on, begin, stop) << (begin - first)
 
     def excludes(self, label: int) -> bool:
         return self._allowed is not None and not self._allowed.allows(label)
@@ -279,11 +292,11 @@ class Recurrence(CivilRule):
         if self._frequency == "DAILY":
             return [period]
         months = [divmod(period, 12)] if self._frequency == "MONTHLY" else [(period, m) for m in range(12)]
-        return [
-            day_number(date(year, month + 1, 1)) + place
-            for year, month in months
-            for place in members(self._aligned_days(year, month + 1))
-        ]
+        days: list[int] = []
+        for year, month in months:
+            first = day_number(date(year, month + 1, 1))
+            days += [first + place for place in members(self._aligned_days(year, month + 1))]
+        return days
 
     def _matches(self, day: date) -> bool:
         by, weekdays = self._by, self._weekdays

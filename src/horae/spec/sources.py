@@ -35,6 +35,9 @@ class Source(Protocol):
     def span(self, after: int, until: int, limit: int) -> list[int]:
         """The instants later than ``after``, up to and including ``until``; at most ``limit``."""
 
+    def bits(self, first: int, end: int) -> int:
+        """The instants from ``first`` up to but not including ``end`` as a bit set, bit 0 for ``first``."""
+
 
 class CivilSource:
     """A rule in civil time, on the timeline of a zone, from one instant to another (both included)."""
@@ -72,6 +75,10 @@ class CivilSource:
 
     def span(self, after: int, until: int, limit: int) -> list[int]:
         return self._timeline.span(self._rule, max(after, self._first - 1), min(until, self._last), limit)
+
+    def bits(self, first: int, end: int) -> int:
+        begin, stop = max(first, self._first), min(end, self._last + 1)
+        return self._timeline.bits(self._rule, begin, stop) << (begin - first) if begin < stop else 0
 
 
 Closed = tuple[tuple[tuple[int, int], int], ...]

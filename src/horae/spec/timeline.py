@@ -140,6 +140,20 @@ class Timeline:
             k += 1
         return total
 
+    def bits(self, rule: CivilRule, first: int, end: int) -> int:
+        """The instants from ``first`` up to but not including ``end`` as a bit set, bit 0 for ``first``."""
+        found = 0
+        k = bisect_right(self.closes, first)
+        while k < len(self.closes) and self.begins[k] < end:
+            begin, close = max(first, self.begins[k]), min(end, self.closes[k])
+            if begin < close:
+                labels = rule.bits(begin + self.offsets[k], close + self.offsets[k])
+                found |= labels << (begin - first)
+            if self._moved_here(rule, k, first - 1):
+                found |= 1 << (self.begins[k] - first)
+            k += 1
+        return found
+
     def _moved_here(self, rule: CivilRule, k: int, after: int) -> bool:
         """Whether the hole before a stretch moved something to its first instant."""
         if not self.moved[k] or self.begins[k] <= after or rule.excludes(self.firsts[k]):
