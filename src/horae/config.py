@@ -98,6 +98,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """How many fire times one answer has at most."""
     body_limit: int = 1024 * 1024
     """How many bytes the body of a request has at most."""
+    backfill_slots: int = 1_000_000
+    """How many slots one backfill has at most."""
     batch_limit: int = 1000
     """How many schedules one request creates at most."""
     schedules_per_user: int = 10_000

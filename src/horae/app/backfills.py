@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from horae.app.by_hand import BackfillPreview, BackfillRequest, preview_of, seconds_of, start_backfill
+from horae.app.by_hand import (
+    BackfillPreview,
+    BackfillRequest,
+    SlotCounts,
+    preview_of,
+    seconds_of,
+    start_backfill,
+)
 from horae.app.desk import Desk
 from horae.errors import BackfillNotFoundError, ScheduleNotFoundError
 from horae.model import Backfill, BackfillStatus, Overlap, Reason, Status
@@ -30,7 +38,8 @@ class Backfills:
         begin, end = seconds_of(first, last)
         async with self._desk.store.reading() as transaction:
             schedule = await self._desk.read(transaction, schedule_id)
-        return preview_of(Spec.parse(schedule.spec), begin, end)
+        most = self._desk.config.backfill_slots
+        return await asyncio.to_thread(preview_of, Spec.parse(schedule.spec), begin, end, most)
 
     async def start(
         self,
@@ -50,9 +59,15 @@ class Backfills:
         request = BackfillRequest(
             first=first, last=last, overlap=overlap, input=input, author=author, note=note
         )
-        async with self._desk.store.transaction() as transaction:
-            schedule = await self._desk.locked(transaction, schedule_id)
-            backfill = await start_backfill(transaction, schedule, request, self._desk.now())
+        counts = SlotCounts(self._desk.config.backfill_slots)
+
+        async def begin() -> Backfill:
+            async with self._desk.store.transaction() as transaction:
+                schedule = await self._desk.locked(transaction, schedule_id)
+                counts.need([(schedule, [request])])
+                return await start_backfill(transaction, schedule, request, counts, self._desk.now())
+
+        backfill = await counts.carry_out(begin)
         self._desk.wake()
         return backfill
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from horae.errors import BackfillLimitError, InvalidInputError, NaiveTimeError
+from horae.errors import BackfillLimitError, InvalidInputError, LimitExceededError, NaiveTimeError
 from horae.model import Backfill, Overlap, Run, Schedule
 from horae.policy.due import Slot
 from horae.policy.ledger import new_run
@@ -17,6 +19,8 @@ from horae.store.port import Transaction
 LONGEST_INPUT = 1024 * 1024
 LONGEST_TEXT = 10_000
 _replace = msgspec.structs.replace
+_T = TypeVar("_T")
+_Range = tuple[str, int, int]
 
 
 class Trigger(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +51,60 @@ class BackfillPreview(msgspec.Struct, frozen=True, kw_only=True):
     last: datetime | None
 
 
+class _UncountedError(Exception):
+    """A transaction needs the slots of some ranges, and is undone until they have been counted."""
+
+    def __init__(self, ranges: list[_Range]) -> None:
+        super().__init__(ranges)
+        self.ranges = ranges
+
+
+class SlotCounts:
+    """How many slots the ranges of specs have, at most ``most``.
+
+    Counting can take long. It happens in a thread and outside of transactions, so that nobody waits for it.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._counts: dict[_Range, int] = {}
+
+    async def carry_out(self, act: Callable[[], Awaitable[_T]]) -> _T:
+        """Do something whose transaction asks for counts: once more, whenever it asked for one not yet known."""
+        while True:
+            try:
+                return await act()
+            except _UncountedError as uncounted:
+                for spec, begin, end in uncounted.ranges:
+                    found = await asyncio.to_thread(Spec.parse(spec).count, begin - 1, end, self._most)
+                    self._counts[spec, begin, end] = found
+
+    def need(self, wanted: Iterable[tuple[Schedule, Iterable[BackfillRequest]]]) -> None:
+        """Have the slots of backfills counted, of the specs as they stand under the lock."""
+        ranges = [
+            (schedule.spec, *seconds_of(request.first, request.last))
+            for schedule, requests in wanted
+            for request in requests
+        ]
+        if missing := [each for each in ranges if each not in self._counts]:
+            raise _UncountedError(missing)
+
+    def of(self, schedule: Schedule, begin: int, end: int) -> int:
+        """How many slots a backfill of a schedule has; more than there may be are refused."""
+        slots = self._counts[schedule.spec, begin, end]
+        limit = schedule.policies.backfill_limit
+        if limit is not None and slots > limit:
+            raise BackfillLimitError(schedule.id, slots, limit)
+        check_slots(slots, self._most)
+        return slots
+
+
+def check_slots(slots: int, most: int) -> None:
+    """A backfill has so many slots at most."""
+    if slots > most:
+        raise LimitExceededError("backfill_slots", most, "the range has too many slots")
+
+
 async def start_trigger(transaction: Transaction, schedule: Schedule, trigger: Trigger, now: int) -> Run:
     """A run of a schedule, whatever its spec says."""
     if trigger.input is not msgspec.UNSET:
@@ -63,20 +121,17 @@ async def start_trigger(transaction: Transaction, schedule: Schedule, trigger: T
 
 
 async def start_backfill(
-    transaction: Transaction, schedule: Schedule, request: BackfillRequest, now: int
+    transaction: Transaction, schedule: Schedule, request: BackfillRequest, counts: SlotCounts, now: int
 ) -> Backfill:
     """A backfill that goes on by itself until its range is made up."""
     check_input(request.input)
     check_text("note", request.note)
     begin, end = seconds_of(request.first, request.last)
-    preview = preview_of(Spec.parse(schedule.spec), begin, end)
-    limit = schedule.policies.backfill_limit
-    if limit is not None and preview.slots > limit:
-        raise BackfillLimitError(schedule.id, preview.slots, limit)
+    slots = counts.of(schedule, begin, end)
     backfill = Backfill(
         id=f"{schedule.id}:{await transaction.next_number()}", schedule_id=schedule.id,
         incarnation=schedule.incarnation, first=begin, last=end, overlap=own_overlap(schedule, request.overlap),
-        cursor=begin - 1, total=preview.slots, created_at=now, author=request.author, note=request.note,
+        cursor=begin - 1, total=slots, created_at=now, author=request.author, note=request.note,
         input=request.input,
     )  # fmt: skip
     await transaction.insert_backfills([backfill])
@@ -128,14 +183,16 @@ def seconds_of(first: datetime, last: datetime) -> tuple[int, int]:
     return int(begin) + (begin > int(begin)), int(last.timestamp())
 
 
-def preview_of(spec: Spec, begin: int, end: int) -> BackfillPreview:
-    """What a backfill of a range, both ends included, would do."""
+def preview_of(spec: Spec, begin: int, end: int, most: int) -> BackfillPreview:
+    """What a backfill of a range, both ends included, would do. This can take long: ask in a thread."""
     first = spec.next_instant(begin - 1)
     if first is None or first > end:
         return BackfillPreview(slots=0, first=None, last=None)
     last = spec.previous_instant(end)
+    slots = spec.count(begin - 1, end, most)
+    check_slots(slots, most)
     return BackfillPreview(
-        slots=spec.count(begin - 1, end),
+        slots=slots,
         first=datetime.fromtimestamp(first, UTC),
         last=None if last is None else datetime.fromtimestamp(last, UTC),
     )

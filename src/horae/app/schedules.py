@@ -9,7 +9,14 @@ from typing import Any
 
 import msgspec
 
-from horae.app.by_hand import BackfillRequest, Trigger, check_text, start_backfill, start_trigger
+from horae.app.by_hand import (
+    BackfillRequest,
+    SlotCounts,
+    Trigger,
+    check_text,
+    start_backfill,
+    start_trigger,
+)
 from horae.app.desk import Desk
 from horae.app.draft import (
     NewSchedule,
@@ -113,6 +120,13 @@ class Schedules:
         if len(set(ids)) < len(ids):
             raise ScheduleExistsError(next(each for each in ids if ids.count(each) > 1))
         await self._check_actions({each.action for each in wanted})
+        counts = SlotCounts(self._desk.config.backfill_slots)
+        created = await counts.carry_out(lambda: self._create(wanted, counts))
+        self._desk.wake()
+        return created
+
+    async def _create(self, wanted: Sequence[NewSchedule], counts: SlotCounts) -> list[Schedule]:
+        ids = [each.id for each in wanted]
         now = self._desk.now()
         async with self._desk.store.transaction() as transaction:
             incarnations = await transaction.next_incarnations(ids)
@@ -126,11 +140,13 @@ class Schedules:
                 schedule, next_at = draft(each, now, self._desk.config, self._desk.sealer, calendars)
                 created.append((_replace(schedule, incarnation=incarnations[each.id]), next_at))
             await self._check_room(transaction, wanted)
+            counts.need((made, each.backfills) for each, (made, _) in zip(wanted, created, strict=True))
             await transaction.insert_schedules(created)
             for each, (schedule, _) in zip(wanted, created, strict=True):
-                await _start_by_hand(transaction, schedule, each.trigger, each.backfills, now)
+                await _start_by_hand(
+                    transaction, schedule, each.trigger, each.backfills, counts=counts, now=now
+                )
             await transaction.notify()
-        self._desk.wake()
         return [schedule for schedule, _ in created]
 
     def _owned(self, new: NewSchedule) -> NewSchedule:
@@ -301,18 +317,40 @@ class Schedules:
         """Trigger, backfill, and pause or resume with a note: all of it, or nothing."""
         if pause is not None and resume is not None:
             raise InvalidInputError("pause", "cannot go together with resume")
+        requests = tuple(backfills)
+        counts = SlotCounts(self._desk.config.backfill_slots)
+        edit = None
+        if pause is not None or resume is not None:
+            edit = Edit(paused=pause is not None, note=pause if pause is not None else resume or "")
+        patched = await counts.carry_out(
+            lambda: self._patch(schedule_id, edit, trigger, requests, counts=counts, token=token)
+        )
+        self._desk.wake()
+        return patched
+
+    async def _patch(
+        self,
+        schedule_id: str,
+        edit: Edit | None,
+        trigger: Trigger | None,
+        backfills: Sequence[BackfillRequest],
+        *,
+        counts: SlotCounts,
+        token: int | None,
+    ) -> Patched:
         now = self._desk.now()
         async with self._desk.store.transaction() as transaction:
             schedule = await self._desk.locked(transaction, schedule_id)
             if token is not None and token != schedule.token:
                 raise ConflictTokenMismatchError(schedule_id, token, schedule.token)
-            if pause is not None or resume is not None:
-                edit = Edit(paused=pause is not None, note=pause if pause is not None else resume or "")
+            counts.need([(schedule, backfills)])
+            if edit is not None:
                 schedule = await apply_edit(
                     self._desk, transaction, schedule, edit, Spec.parse(schedule.spec), now=now
                 )
-            run, made = await _start_by_hand(transaction, schedule, trigger, backfills, now)
-        self._desk.wake()
+            run, made = await _start_by_hand(
+                transaction, schedule, trigger, backfills, counts=counts, now=now
+            )
         return Patched(schedule=schedule, run_id=None if run is None else run.id, backfills=tuple(made))
 
     async def pause(self, schedule_id: str, note: str = "", *, until: datetime | None = None) -> Schedule:
@@ -461,10 +499,12 @@ async def _start_by_hand(
     schedule: Schedule,
     trigger: Trigger | None,
     backfills: Iterable[BackfillRequest],
+    *,
+    counts: SlotCounts,
     now: int,
 ) -> tuple[Run | None, list[Backfill]]:
     run = None if trigger is None else await start_trigger(transaction, schedule, trigger, now)
-    return run, [await start_backfill(transaction, schedule, each, now) for each in backfills]
+    return run, [await start_backfill(transaction, schedule, each, counts, now) for each in backfills]
 
 
 def _ended(backfill: Backfill, now: int) -> Backfill:

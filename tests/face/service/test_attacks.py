@@ -5,6 +5,7 @@ What is withstood is a plain test. A defect that is known is an expected failure
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random  # noqa: TID251 - what clients do in a storm; each has a seed
 import resource
@@ -414,7 +415,7 @@ def answers_meanwhile(server: Server, method: str, path: str, body: Any) -> bool
 
     def ask() -> None:
         asked.set()
-        with pytest.raises(httpx.HTTPError):
+        with contextlib.suppress(httpx.HTTPError):  # whether it is answered in time or not
             httpx.request(
                 method, f"{server.address}/api/v1{path}", json=body, headers=bearer("mallory"), timeout=60
             )
