@@ -77,7 +77,7 @@ async def test_a_run_that_was_accepted_goes_on_until_its_end_is_reported(
     assert (ended.status, ended.result) == ("succeeded", {"rows": 3})
     assert (await machine.app.runs.report(run.id, token, "succeeded", result="again")).result == {"rows": 3}
     for what in ("started", "heartbeat", "failed"):
-        with pytest.raises(ReportRefusedError, match="ended, and is succeeded"):
+        with pytest.raises(ReportRefusedError, match="is over, and the run is succeeded"):
             await machine.app.runs.report(run.id, token, what)
     await machine.advance(hours=2)
     assert await status(machine, run) == ("succeeded", "")
@@ -144,7 +144,7 @@ async def test_silence_ends_a_run_after_an_hour(machine: TimeMachine, outside: O
     assert await status(machine, run) == ("running", "")
     await machine.advance(minutes=1)
     assert await status(machine, run) == ("timed_out", "run_timeout")
-    with pytest.raises(ReportRefusedError, match="ended, and is timed out"):
+    with pytest.raises(ReportRefusedError, match="is over, and the run is timed out"):
         await machine.app.runs.report(run.id, outside.tokens[run.id], "succeeded")
 
 
@@ -224,7 +224,7 @@ async def test_work_of_others_that_is_terminated_has_ended_at_once(machine: Time
     run = await handed_off(machine)
     ended = await machine.app.runs.terminate(run.id)
     assert (ended.status, ended.reason) == ("terminated", "terminated")
-    with pytest.raises(ReportRefusedError, match="ended, and is terminated"):
+    with pytest.raises(ReportRefusedError, match="is over, and the run is terminated"):
         await machine.app.runs.report(run.id, outside.tokens[run.id], "heartbeat")
 
 

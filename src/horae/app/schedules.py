@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -197,7 +198,8 @@ class Schedules:
             calendars = await shared_calendars(transaction, [spec], self._desk.owner or "")
         read = read_spec(spec, calendars)
         check_jitter(read, self._desk.config)
-        nominals = _nominals(read, self._desk.now() // 1000, None, limit)
+        # A spec that takes long to evaluate is nobody else's business.
+        nominals = await asyncio.to_thread(_nominals, read, self._desk.now() // 1000, None, limit)
         return read, [datetime.fromtimestamp(each, UTC) for each in nominals]
 
     def _check_preview(self, limit: int) -> None:

@@ -98,9 +98,10 @@ async def _known(transaction: Transaction, report: Report) -> Reported:
 
 def _said_again(run: Run, report: Report) -> Run:
     """Saying twice how it ended changes nothing, and is no mistake."""
-    if run.status == report.what:
+    failed_before = report.what == FAILED and run.status is Status.PENDING  # and another attempt follows
+    if run.status == report.what or failed_before:
         return run
-    raise ReportRefusedError(run.id, f"the run has ended, and is {run.status.replace('_', ' ')}")
+    raise ReportRefusedError(run.id, f"this attempt is over, and the run is {run.status.replace('_', ' ')}")
 
 
 async def end_overdue(store: Store, now: int) -> Recorded:

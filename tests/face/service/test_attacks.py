@@ -667,10 +667,6 @@ def test_the_token_of_an_attempt_that_failed_is_no_token_of_the_next(
     assert httpx.post(f"{url}/succeeded", headers=new).status_code == 200
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="the token of an attempt that is to be retried is forgotten at once (finish.sql), not when the next one begins",
-)
 def test_a_failure_may_be_reported_twice_also_if_another_attempt_follows(
     handed: Callable[..., tuple[str, str, dict[str, str]]],
 ) -> None:

@@ -1,8 +1,7 @@
--- How attempts ended, under the claims that made them; a stale claim matches no row. The token of an attempt is for no other.
+-- How attempts ended, under the claims that made them; a stale claim matches no row.
 UPDATE run SET status = new.status, ended_at = new.ended_at, result = new.result, failure = new.failure, reason =
     new.reason, start_at = coalesce(new.start_at, run.start_at), failures = new.failures, refusals = new.refusals,
-    crashes = new.crashes, stop = '', report_by = NULL,
-    token_hash = CASE WHEN new.status = 'pending' THEN NULL ELSE run.token_hash END
+    crashes = new.crashes, stop = '', report_by = NULL
 FROM unnest(:run_id::text[], :epoch::bigint[], :attempt::bigint[], :status::text[], :ended_at::bigint[],
     :result::text[], :failure::text[], :reason::text[], :start_at::bigint[], :failures::bigint[], :refusals::bigint[],
     :crashes::bigint[]) AS new (run_id, epoch, attempt, status, ended_at, result, failure, reason, start_at, failures,
