@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from horae.errors import (
     DatabaseVersionError,
     HoraeError,
     SchedulerInitializationError,
+    StoreUnavailableError,
     TaskInvalidStructureError,
     TaskInvalidTypeError,
     TaskInvalidValueError,
@@ -331,15 +331,24 @@ async def test_an_unexpected_error_in_taking_over_from_the_dead_keeps_no_task_fr
 
 @pytest.mark.contract("DECL-35", "DECL-12")
 async def test_unexpected_errors_are_wrapped_and_keep_their_cause(tmp_path: Path):
-    (tmp_path / "horae.db").write_bytes(b"this is no database, whatever its name says" * 100)
     story = Story(tmp_path)
+    await (await story.begin()).stop()
+    story.sql("UPDATE horae SET version = 'somebody was here'")
     with pytest.raises(SchedulerInitializationError) as raised:
         await story.scheduler().initialize([story.task("a")])
     cause = raised.value.__cause__
-    assert isinstance(cause, sqlite3.DatabaseError)
+    assert isinstance(cause, TypeError)
     assert raised.value.details == {"cause": cause}
-    assert raised.value.message == "Cannot initialize scheduler: DatabaseError"
+    assert raised.value.message == "Cannot initialize scheduler: TypeError"
     assert story.events[-1].details == {"error": raised.value}
+
+
+@pytest.mark.contract("DECL-35")
+async def test_a_file_that_is_no_database_is_refused_in_words(tmp_path: Path):
+    (tmp_path / "horae.db").write_bytes(b"this is no database, whatever its name says" * 100)
+    story = Story(tmp_path)
+    with pytest.raises(StoreUnavailableError, match="not a database"):
+        await story.scheduler().initialize([story.task("a")])
 
 
 @pytest.mark.contract("DECL-35")
