@@ -29,9 +29,10 @@ check: $(READY) ## lint, format, types, import directions
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(READY) ## measure beside peers, as ratios; writes docs/explanation/speed.md and herd.md
+bench: $(READY) ## measure beside peers, as ratios; writes speed.md, herd.md and service-speed.md of docs/explanation
 	$(BIN)/python -m bench --write docs/explanation/speed.md
 	$(BIN)/python -m bench.herd --write docs/explanation/herd.md
+	$(BIN)/python -m bench.service --write docs/explanation/service-speed.md
 
 soak: $(READY) ## many examples and many seeds (HORAE_EXAMPLES=N and HORAE_SEEDS=N for other numbers than 10,000)
 	HORAE_EXAMPLES=$${HORAE_EXAMPLES:-10000} HORAE_SEEDS=$${HORAE_SEEDS:-10000} $(BIN)/python -m pytest --numprocesses auto \
