@@ -1,0 +1,21 @@
+"""The benchmark of the service runs, and every figure is reported. How fast it is, no test says."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROW = r"^\| (.+?) \| (create|describe|list) \| [\d,]+( \([\d.]+×\))? \| [\d.]+ \| [\d.]+ \|$"
+
+
+def test_every_request_has_every_figure(tmp_path: Path):
+    written = tmp_path / "page.md"
+    command = [sys.executable, "-m", "bench.service", "--schedules", "1000", "--requests", "50"]
+    root = Path(__file__).parents[1]
+    ran = subprocess.run(
+        [*command, "--write", str(written)], cwd=root, capture_output=True, text=True, timeout=240, check=True
+    )
+    rows = {(name, request) for name, request, _ in re.findall(ROW, ran.stdout, re.MULTILINE)}
+    services = ("ceiling", "Horae on SQLite", "Horae on PostgreSQL")
+    assert rows == {(name, request) for name in services for request in ("create", "describe", "list")}
+    assert written.read_text("utf-8").strip() == ran.stdout.strip()
