@@ -20,6 +20,7 @@ UNREADABLE = "unreadable"
 """The reason of a run whose row was spoiled by hand; ``failure`` says how."""
 
 DAY = 24 * 60 * 60 * 1000
+DEFAULT_ID_FORMAT = "{id}-%Y-%m-%dT%H:%M:%SZ"
 
 
 class Overlap(StrEnum):
@@ -248,7 +249,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The request, if the name is ``http``."""
     id: str | None = None
     """The base of action ids; the schedule's own id unless said otherwise."""
-    id_format: str = "{id}-%Y-%m-%dT%H:%M:%SZ"
+    id_format: str = DEFAULT_ID_FORMAT
     """The base stands for ``{id}``; the rest is the nominal time in UTC, as ``strftime`` writes it."""
 
 

@@ -198,6 +198,10 @@ def test_replacing_replaces_all_and_merging_only_what_is_named(service: Server):
     assert (replaced["memo"], replaced["search_attributes"]) == ({"m": 1}, {"s": "x"})  # absent is unchanged
     cleared = service.ask("PATCH", path, {"memo": {}, "search_attributes": {}}).json()
     assert (cleared["memo"], cleared["search_attributes"]) == ({}, {})
+    named = {"name": "ping", "id_format": "{id}.%Y"}
+    assert service.ask("PATCH", path, {"action": named}).json()["action"]["id_format"] == "{id}.%Y"
+    whole = service.ask("PATCH", path, {"action": "ping"}).json()  # an action that is given is given whole
+    assert whole["action"]["id_format"] == "{id}-%Y-%m-%dT%H:%M:%SZ"
     versions = service.get(f"{path}/versions")["items"]
     assert [each["token"] for each in versions] == [2, 1]
     assert versions[0]["spec"] == {"crons": ["0 9 * * *"]}

@@ -30,7 +30,7 @@ from horae.face.service.problems import (
     on_http_error,
 )
 from horae.face.service.runs import runs_router
-from horae.face.service.schedules import schedules_router
+from horae.face.service.schedules import asked_filter, schedules_router
 from horae.face.service.system import healthz, metrics_page, openapi, readyz
 from horae.face.service.why import why_router
 
@@ -81,6 +81,7 @@ def make_service(app: App, config: Config, metrics: Metrics | None = None) -> Se
 
     dependencies = {
         "app": Provide(lambda: app, sync_to_thread=False, use_cache=True),
+        "only": Provide(asked_filter, sync_to_thread=False),
         "caller": Provide(caller, sync_to_thread=False),
     }
     service = Service(

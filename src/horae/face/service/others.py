@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from litestar import Router, delete, get, post, put
 
-from horae.app import App, next_time
+from horae.app import App, Filter, next_time
 from horae.errors import LimitExceededError
 from horae.face.service.caller import Caller
 from horae.face.service.requests import CreateSchedules, ManyByFilter, PreviewSpec
 from horae.face.service.routes import Cursor, Limit, Owner, filter_of, named, operations
-from horae.face.service.schedules import (
-    ActionName,
-    Attention,
-    Prefix,
-    Search,
-    StateName,
-    Tag,
-    check_backfills,
-    new_schedule,
-    which_of,
-)
+from horae.face.service.schedules import check_backfills, new_schedule
 from horae.face.service.views import (
     CalendarView,
     Changed,
@@ -89,17 +79,11 @@ async def resume_many(app: App, caller: Caller, data: ManyByFilter, owner: Owner
 async def count(
     app: App,
     caller: Caller,
+    only: Filter,
     owner: Owner = None,
-    state_name: StateName = None,
-    action: ActionName = None,
-    tag: Tag = None,
-    prefix: Prefix = None,
-    attention: Attention = None,
-    search: Search = None,
 ) -> Count:
     """Those that are so in every way that is named."""
-    which = which_of(state_name, action, tag, prefix, attention=attention, search=search)
-    return Count(count=await operations(app, caller, owner).schedules.count(filter_of(which)))
+    return Count(count=await operations(app, caller, owner).schedules.count(only))
 
 
 @post("/preview", operation_id="previewSpec", summary="What a spec means", tags=["why"], status_code=200)

@@ -66,7 +66,7 @@ def optional_moment(field: str, text: str | None) -> datetime | None:
     return None if text is None else moment(field, text)
 
 
-def tokens(if_match: str | None) -> int | None:
+def token_of(if_match: str | None) -> int | None:
     """The token that an ETag stands for; ``*`` is any."""
     if if_match is None or if_match.strip() == "*":
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 from urllib.parse import quote
 from uuid import uuid4
@@ -10,7 +11,7 @@ import msgspec
 from litestar import Response, Router, delete, get, patch, post, put
 from litestar.params import QueryParameter
 
-from horae.app import App, Edit, NewSchedule, Operations
+from horae.app import App, Edit, Filter, NewSchedule, Operations
 from horae.errors import ConflictTokenMismatchError, InvalidInputError
 from horae.face.service.caller import Caller
 from horae.face.service.problems import PreconditionFailedError
@@ -41,7 +42,7 @@ from horae.face.service.routes import (
     next_of,
     operations,
     optional_moment,
-    tokens,
+    token_of,
     trigger_of,
     with_etag,
 )
@@ -66,7 +67,7 @@ from horae.face.service.views import (
     times_of,
     version_view,
 )
-from horae.model import Policies, Schedule
+from horae.model import DEFAULT_ID_FORMAT, Policies, Schedule
 from horae.spec import Spec
 
 StateName = Annotated[
@@ -134,49 +135,37 @@ async def create(
 async def list_schedules(
     app: App,
     caller: Caller,
+    only: Filter,
     owner: Owner = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Page[ScheduleView]:
+    """In the order of their ids, those that are so in every way that is named."""
+    found = await operations(app, caller, owner).schedules.list(only, after=cursor or "", limit=limit)
+    return Page(items=[schedule_view(each) for each in found], next=next_of(found, limit))
+
+
+def asked_filter(
     state_name: StateName = None,
     action: ActionName = None,
     tag: Tag = None,
     prefix: Prefix = None,
     attention: Attention = None,
     search: Search = None,
-    limit: Limit = 100,
-    cursor: Cursor = None,
-) -> Page[ScheduleView]:
-    """In the order of their ids, those that are so in every way that is named."""
-    which = which_of(state_name, action, tag, prefix, attention=attention, search=search)
-    found = await operations(app, caller, owner).schedules.list(
-        filter_of(which), after=cursor or "", limit=limit
-    )
-    return Page(items=[schedule_view(each) for each in found], next=next_of(found, limit))
-
-
-def which_of(
-    state: str | None,
-    action: str | None,
-    tag: str | None,
-    prefix: str | None,
-    *,
-    attention: str | None,
-    search: str | None,
-) -> Which:
-    """The filter that parameters ask for."""
+) -> Filter:
+    """The filter that the parameters of a request ask for: what lists and counts have in common."""
     wanted: dict[str, Any] = {
-        "state": state,
-        "action": action,
-        "tag": tag,
-        "prefix": prefix,
-        "search": search,
-    }
+        "state": state_name, "action": action, "tag": tag, "prefix": prefix, "search": search,
+    }  # fmt: skip
     if attention is not None:
         wanted["attention"] = {"true": True, "false": False}.get(attention.lower(), attention)
     try:
-        return msgspec.convert(wanted, Which)
+        which = msgspec.convert(wanted, Which)
     except msgspec.ValidationError as error:
         reason, _, path = str(error).partition(" - at `$.")
         known = "true, false" if path.startswith("attention") else "running, paused, completed"
         raise InvalidInputError(path.rstrip("`"), f"is none of {known}: {reason}") from None
+    return filter_of(which)
 
 
 @get("/{schedule_id:str}", operation_id="describeSchedule", summary="Describe a schedule")
@@ -203,8 +192,8 @@ async def replace(
         paused=data.paused, note=data.note, **_action_fields(data.action),
         **given(data, "memo", "search_attributes"),
     )  # fmt: skip
-    there = operations(app, caller, owner).schedules
-    return await _edited(there.edit, named(schedule_id), lambda _: edit, data.token, if_match)
+    there = operations(app, caller, owner)
+    return await _edited(there, named(schedule_id), lambda _: edit, data.token, if_match)
 
 
 @patch("/{schedule_id:str}", operation_id="mergeSchedule", summary="Change a part of a schedule")
@@ -226,28 +215,30 @@ async def merge(
             return Edit(**fields)
         return Edit(**fields, policies=merged(schedule.policies, data.policies))
 
-    there = operations(app, caller, owner).schedules
-    return await _edited(there.edit, named(schedule_id), edit_of, data.token, if_match)
+    there = operations(app, caller, owner)
+    return await _edited(there, named(schedule_id), edit_of, data.token, if_match)
 
 
 def _action_fields(action: ActionBody | str) -> dict[str, Any]:
     """An action that is given is given whole."""
     body = ActionBody(name=action) if isinstance(action, str) else action
     fields = {"action": body.name, "input": body.input, "http": body.http, "action_id": body.id}
-    return fields if body.id_format is None else fields | {"action_id_format": body.id_format}
+    return fields | {"action_id_format": body.id_format or DEFAULT_ID_FORMAT}
 
 
 async def _edited(
-    edit: Any,  # noqa: ANN401 - Schedules.edit
+    there: Operations,
     schedule_id: str,
-    edit_of: Any,  # noqa: ANN401 - from the schedule as it stands to an Edit
+    edit_of: Callable[[Schedule], Edit],
     token: int | None,
     if_match: str | None,
 ) -> Response[ScheduleView]:
     """Make an edit; a stale token in the body is a conflict, one in the header a failed precondition."""
-    expected = tokens(if_match)
+    expected = token_of(if_match)
     try:
-        changed = await edit(schedule_id, edit_of, token=token if expected is None else expected)
+        changed = await there.schedules.edit(
+            schedule_id, edit_of, token=token if expected is None else expected
+        )
     except ConflictTokenMismatchError as error:
         if expected is not None:
             raise PreconditionFailedError(error) from None
@@ -282,7 +273,7 @@ async def remove(
 ) -> None:
     """What runs goes on; what waits never starts. Its ledger stays."""
     try:
-        await operations(app, caller, owner).schedules.delete(named(schedule_id), token=tokens(if_match))
+        await operations(app, caller, owner).schedules.delete(named(schedule_id), token=token_of(if_match))
     except ConflictTokenMismatchError as error:
         raise PreconditionFailedError(error) from None
 
