@@ -163,6 +163,8 @@ def test_nodes_and_the_database_are_killed_at_any_time_and_every_slot_is_in_the_
             fragile_server.stop("immediate")
             fragile_server.start()
         nodes[victim] = node()
+    living_nodes = {str(process.pid) for process in nodes}
+    wait_for(lambda: living_nodes <= {pid for _, _, pid in programs.log()}, 60)  # the last one has begun
     assert all(process.poll() is None for process in nodes)  # losing the database ended no node
     reached = asyncio.run(fetch(database, "SELECT max(cursor) FROM due"))[0][0]
     living = "SELECT count(*) FROM due WHERE cursor < $1"
