@@ -1,6 +1,6 @@
 """The engine: one step records what ended, decides what is due, and then launches what it claimed.
 
-A step is one transaction. Nothing starts before the claim that says so is durable, and nothing that is decided can be decided
+A step is one transaction, or two where these can go on side by side: one records, the other decides about other schedules. Nothing starts before the claim that says so is durable, and nothing that is decided can be decided
 again: the slot is unique, the cursor has moved, and outcomes are written under the claim of the attempt they belong to.
 """
 
@@ -10,8 +10,9 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence, Set
 from functools import partial
+from typing import Any, TypeVar
 
 from horae.clock import Clock
 from horae.config import Config
@@ -22,9 +23,11 @@ from horae.engine.reports import keep_token
 from horae.engine.watcher import Watcher, Watchers
 from horae.errors import NodeNameTakenError, StoreUnavailableError
 from horae.executor.function import FunctionExecutor
-from horae.model import Node, Reason, Timeouts
+from horae.model import Ended, Node, Reason, Timeouts
 from horae.spec import TZDATA_VERSION
 from horae.store.port import Store
+
+T = TypeVar("T")
 
 CROWDED = 20
 """Milliseconds to wait when what is due is in the hands of another node."""
@@ -147,15 +150,37 @@ class Engine:
     async def step(self, now: int) -> int | None:
         """Decide everything that can be decided now. Returns when to step again, if nothing happens before."""
         self._executor.enforce()
+        if self._doubtful:
+            await self._recover(now)
+        ended = self._executor.ended()
+        if ended and self._store.side_by_side:
+            moments = list(await _all(self._record(ended, now), self._look(now, aside=_schedules_of(ended))))
+        else:
+            moments = [await self._look(now, ended)]
+        if (deadline := self._executor.next_deadline()) is not None:
+            moments.append(now + deadline)
+        return min((at for at in moments if at is not None), default=None)
+
+    async def _record(self, ended: Sequence[Ended], now: int) -> int | None:
+        """Record what ended, while something else is decided. Returns when to look at what waited behind it."""
+        async with self._store.transaction() as transaction:
+            await self._invoker.record(transaction, ended, now)
+            wake = await transaction.wake_at()
+        self._executor.forget(len(ended))
+        return wake
+
+    async def _look(
+        self, now: int, ended: Sequence[Ended] = (), aside: Set[str] = frozenset()
+    ) -> int | None:
+        """Record what ended, decide what is due, and launch what was claimed. Returns when to look again."""
         epoch = self._epoch
         begun = 0.0 if self._watchers is None else self._clock.monotonic()
-        ended = self._executor.ended()
         try:
-            if self._doubtful:
-                await self._recover(now)
             async with self._store.transaction() as transaction:
                 await self._invoker.record(transaction, ended, now)
-                looked = await self._generator.look(transaction, now, epoch, generating=self._generating)
+                looked = await self._generator.look(
+                    transaction, now, epoch, generating=self._generating, aside=aside
+                )
                 stopping = await transaction.stopping(epoch)
                 wake = now if looked.more else await transaction.wake_at()
         except StoreUnavailableError:
@@ -170,10 +195,8 @@ class Engine:
         if self._watchers is not None:
             self._tell_step(self._watchers, looked, now, begun, launched=allowed)
         if wake is not None and wake <= now and not looked.decided:
-            wake = now + CROWDED if self._generating else None
-        deadline = self._executor.next_deadline()
-        moments = (wake, None if deadline is None else now + deadline)
-        return min((at for at in moments if at is not None), default=None)
+            return now + CROWDED if self._generating else None
+        return wake
 
     def _tell_step(
         self, watchers: Watchers, looked: Looked, now: int, begun: float, *, launched: bool
@@ -187,9 +210,9 @@ class Engine:
 
     async def _recover(self, now: int) -> None:
         """Launch what a commit claimed whose answer was lost: nobody else will, as long as this node lives."""
+        known = self._executor.known
         async with self._store.transaction() as transaction:
             claimed = await transaction.claimed([self._epoch], self._config.concurrency)
-            known = self._executor.known
             forgotten = [run for run in claimed if (run.id, run.attempt) not in known]
             found = await transaction.schedules({run.schedule_id for run in forgotten})
             schedules = {each.id: each for each in found}
@@ -235,6 +258,20 @@ class Engine:
             await self._invoker.record(transaction, ended, now)
             await transaction.notify()
         self._executor.forget(len(ended))
+
+
+def _schedules_of(ended: Iterable[Ended]) -> frozenset[str]:
+    """Nothing is decided about these before it is recorded how their runs ended."""
+    return frozenset(each.run.schedule_id for each in ended)
+
+
+async def _all(*parts: Coroutine[Any, Any, T]) -> list[T]:
+    """Do things side by side. Each comes to its end whatever becomes of the others; then the first error is raised."""
+    results = await asyncio.gather(*parts, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in results if not isinstance(result, BaseException)]
 
 
 def _tell_claims(watchers: Watchers, starts: Sequence[Start], at: int, *, launched: bool) -> None:

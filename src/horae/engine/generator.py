@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 import msgspec
 
@@ -37,15 +37,28 @@ class Generator:
         self._limits = limits
         self._batch = batch
 
-    async def look(self, transaction: Transaction, now: int, epoch: int, *, generating: bool) -> Looked:
-        """Decide for what is due, and claim what this node can run; also what others released and cannot run."""
+    async def look(
+        self,
+        transaction: Transaction,
+        now: int,
+        epoch: int,
+        *,
+        generating: bool,
+        aside: Set[str] = frozenset(),
+    ) -> Looked:
+        """Decide for what is due, and claim what this node can run; also what others released and cannot run.
+
+        What is put ``aside`` has to wait for another look.
+        """
         if not generating:
-            return await self._take_only(transaction, now, epoch)
+            return await self._take_only(transaction, now, epoch, aside)
         due = await transaction.due(now, self._batch)
-        schedules = {schedule.id: schedule for schedule in due}
+        schedules = {each.id: each for each in due}
         if room := min(self._executor.room, self._batch):
-            for schedule in await transaction.unclaimed(self._executor.actions, room):
-                schedules.setdefault(schedule.id, schedule)
+            for each in await transaction.unclaimed(self._executor.actions, room):
+                schedules.setdefault(each.id, each)
+        for schedule_id in schedules.keys() & aside:
+            del schedules[schedule_id]
         if not schedules:
             return Looked()
         found = list(schedules.values())
@@ -61,11 +74,13 @@ class Generator:
         starts = await _prepare(transaction, claims, schedules)
         return Looked(starts, len(found), len(due) == self._batch, found, decisions)
 
-    async def _take_only(self, transaction: Transaction, now: int, epoch: int) -> Looked:
+    async def _take_only(
+        self, transaction: Transaction, now: int, epoch: int, aside: Set[str]
+    ) -> Looked:
         """Claim what others released, and decide nothing: this node's time-zone data is not what theirs is."""
         room = min(self._executor.room, self._batch)
         found = await transaction.unclaimed(self._executor.actions, room) if room else []
-        schedules = {each.id: each for each in found if not each.state.paused}
+        schedules = {each.id: each for each in found if not each.state.paused and each.id not in aside}
         if not schedules:
             return Looked()
         runs = await self._open_runs(transaction, list(schedules.values()))

@@ -500,6 +500,8 @@ class Store(ABC):
     """What is put around every transaction, if somebody wants to know how long they take and what they record."""
     lease: float | None = None
     """How many seconds a node lives without renewing; ``None`` if its life needs no renewing."""
+    side_by_side: bool = False
+    """Whether transactions of one process go on side by side, or wait for each other."""
     batch: int = 1000
     """How many schedules are decided in one transaction."""
 

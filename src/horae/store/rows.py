@@ -92,7 +92,7 @@ def _tags(text: str) -> tuple[str, ...]:
 
 def schedule_row(schedule: Schedule, next_at: int | None) -> dict[str, Any]:
     return {
-        "id": schedule.id, "incarnation": schedule.incarnation, "spec": schedule.spec,
+        "id": schedule.id, "schedule_id": schedule.id, "incarnation": schedule.incarnation, "spec": schedule.spec,
         "action": to_json(schedule.action), "policies": to_json(schedule.policies), "state": to_json(schedule.state),
         "token": schedule.token, "created_at": schedule.created_at, "updated_at": schedule.updated_at,
         "owner": schedule.owner, "tags": to_json(schedule.tags), "cursor": schedule.cursor, "next_at": next_at,

@@ -53,9 +53,17 @@ def prepared(name: str) -> tuple[str, tuple[str, ...]]:
     return re.sub(r"(?<!:):([a-z_]+)", numbered, query("postgres", name)), tuple(names)
 
 
+@cache
+def copied(name: str) -> tuple[str, tuple[str, ...]] | None:
+    """The table and the columns of a query that is a ``COPY``: rows as they are, which costs half of what arrays do."""
+    found = re.search(r"^COPY (\w+) \(([\w\s,]+)\)", query("postgres", name), re.MULTILINE)
+    return (found[1], tuple(re.findall(r"\w+", found[2]))) if found else None
+
+
 class PostgresStore(Store):
     """A database that many nodes share. Lost connections are made anew when they are needed."""
 
+    side_by_side = True
     batch = 500  # rows are locked meanwhile, and others wait for them or pass them by
 
     def __init__(self, url: str, *, lease: float = 10.0) -> None:
@@ -193,7 +201,7 @@ async def _migrate(connection: Any, url: str) -> None:  # noqa: ANN401 - asyncpg
 
 
 class PostgresTransaction(Transaction):
-    """A transaction of one connection; what it writes goes as one array a column."""
+    """A transaction of one connection; what it inserts is copied, what it changes goes as one array a column."""
 
     def __init__(self, connection: Any) -> None:  # noqa: ANN401 - asyncpg has no types
         self._connection = connection
@@ -206,8 +214,14 @@ class PostgresTransaction(Transaction):
     async def write(self, name: str, rows: list[dict[str, Any]]) -> int:
         if not rows:
             return 0
-        text, names = prepared(name)
-        done: str = await self._connection.execute(text, *([row[each] for row in rows] for each in names))
+        done: str
+        if (copy := copied(name)) is not None:
+            table, columns = copy
+            records = [tuple([row[each] for each in columns]) for row in rows]
+            done = await self._connection.copy_records_to_table(table, columns=columns, records=records)
+        else:
+            text, names = prepared(name)
+            done = await self._connection.execute(text, *([row[each] for row in rows] for each in names))
         return int(done.rpartition(" ")[2])
 
     # Locked in one statement and read in the next: the first may have waited, and only the next sees what was waited for.

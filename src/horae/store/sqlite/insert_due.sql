@@ -1,2 +1,2 @@
 -- Where a new schedule stands, and when to look at it.
-INSERT INTO due (schedule_id, cursor, next_at) VALUES (:id, :cursor, :next_at)
+INSERT INTO due (schedule_id, cursor, next_at) VALUES (:schedule_id, :cursor, :next_at)
