@@ -117,8 +117,9 @@ class Line(Store):
 
     lease = LEASE
 
-    def __init__(self, store: SharedStore) -> None:
+    def __init__(self, store: SharedStore, side_by_side: int) -> None:
         self._store = store
+        self.side_by_side = side_by_side
         self.batch = 7  # so that batches are full now and then
         self.calls_left: int | None = None
         self.fate: type[Exception] = Crash
@@ -194,7 +195,7 @@ class Machine:
         self.name = name
         self.skew = 0
         self.offset = 0
-        self.line = Line(world.store)
+        self.line = Line(world.store, world.side_by_side)
         self.executor = FunctionExecutor(
             lambda: None, world.now, concurrency=world.concurrency, terminate=5000
         )
@@ -251,8 +252,9 @@ class Machine:
 class World:
     """One database, one true time, some nodes, one schedule of whose life everything is known."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, side_by_side: int) -> None:
         self.dice = dice = Dice(seed)
+        self.side_by_side = side_by_side
         self.clock = VirtualClock(START)
         self.store = SharedStore(self)
         self.concurrency = dice.choice([1000, 1000, 2])

@@ -442,12 +442,12 @@ def only_read(server: Any, name: str, word: str) -> None:
 
 
 class Proxy:
-    """Stands between a program and PostgreSQL, and cuts a connection at its next commit when it is told to."""
+    """Stands between a program and PostgreSQL, and cuts connections at their next commit while it is told to."""
 
     def __init__(self, socket: str) -> None:
         self._socket = socket
         self.cut = ""
-        """``before`` the commit has reached the server, or ``after`` it has answered; then empty again."""
+        """``before`` the commit has reached the server, or ``after`` it has answered; empty is not at all."""
 
     async def serve(self, program: asyncio.StreamReader, answer: asyncio.StreamWriter) -> None:
         server, question = await asyncio.open_unix_connection(self._socket)
@@ -456,7 +456,6 @@ class Proxy:
             while chunk := await program.read(1 << 16):
                 cut = self.cut if b"COMMIT" in chunk else ""
                 if cut:
-                    self.cut = ""
                     back.cancel()
                     await asyncio.wait([back])
                 if cut != "before":
@@ -514,6 +513,7 @@ async def test_a_claim_whose_commit_was_lost_sight_of_is_launched_once(postgres:
         proxy.cut = moment
         with pytest.raises(StoreUnavailableError):
             await app.engine.step(app.now())
+        proxy.cut = ""
         assert await statuses(postgres) == (["running"] if moment == "after" else [])
         assert begun == []
         await wait_until(lambda: step_until(app, "running"))
@@ -522,6 +522,7 @@ async def test_a_claim_whose_commit_was_lost_sight_of_is_launched_once(postgres:
         proxy.cut = moment
         with pytest.raises(StoreUnavailableError):
             await app.engine.step(app.now())
+        proxy.cut = ""
         assert await statuses(postgres) == (["succeeded"] if moment == "after" else ["running"])
         await wait_until(lambda: step_until(app, "succeeded"))
         run = await only_run(app)

@@ -186,6 +186,10 @@ async def test_a_claimed_run_whose_node_may_have_lost_its_lease_goes_back_and_ru
         await app.engine.keep_house(app.now())  # the database says that it lives
         assert app.engine.holds_lease
         assert done == []
+        now = app.now()
+        wake = await app.engine.step(now)  # it is recorded that it did not begin, and then looked at
+        assert wake is not None
+        assert wake <= now
         await app.engine.step(app.now())
         await wait_until(lambda: done == [2])
         await app.engine.step(app.now())
@@ -568,3 +572,22 @@ async def is_buried(epoch: int, by: App) -> bool:
 
 async def is_dead(epoch: int, app: App) -> bool:
     return not any(node.alive and node.epoch == epoch for node in await app.nodes())
+
+
+async def test_an_app_that_runs_long_after_it_was_opened_starts_without_complaint(
+    postgres: str, caplog: pytest.LogCaptureFixture
+):
+    done: list[int] = []
+    async with App(postgres, config=QUICK) as app:
+
+        @app.action("work")
+        async def work(context: Context) -> None:
+            done.append(context.attempt)
+
+        await app.schedules.create("s", soon(app), "work")
+        await asyncio.sleep(QUICK.lease_ms / 1000 + 1)
+        task = asyncio.create_task(app.run())
+        await wait_until(lambda: done == [1])
+        task.cancel()
+        await asyncio.wait([task])
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == []

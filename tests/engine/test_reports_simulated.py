@@ -24,7 +24,7 @@ class OutsideWorld(World):
     """A world in which most of the work is done by somebody who is no node, and lives on whatever becomes of them."""
 
     def __init__(self, seed: int) -> None:
-        super().__init__(seed)
+        super().__init__(seed, 1 + seed % 2)
         self.fate = Dice(f"outside {seed}")
         timeouts = msgspec.structs.replace(self.policies.timeouts, heartbeat=SILENCE)
         self.policies = msgspec.structs.replace(self.policies, timeouts=timeouts)

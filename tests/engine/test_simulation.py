@@ -142,9 +142,9 @@ def check_counts(ledger: Ledger) -> None:
     assert ledger.tally.started >= sum(run.attempt > 0 for run in ledger.runs)
 
 
-def play(seed: int) -> None:
+def play(seed: int, side_by_side: int) -> None:
     async def story() -> None:
-        world = World(seed)
+        world = World(seed, side_by_side)
         try:
             await world.tell()
             ledger = Ledger(world)
@@ -156,7 +156,7 @@ def play(seed: int) -> None:
     try:
         asyncio.run(story())
     except BaseException as error:
-        error.add_note(f"seed {seed}")
+        error.add_note(f"seed {seed}, {side_by_side} side by side")
         raise
 
 
@@ -164,9 +164,10 @@ def play(seed: int) -> None:
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_the_ledger_adds_up_whatever_happens(first: int):
     for seed in range(first, min(first + CHUNK, SEEDS)):
-        play(seed)
+        play(seed, 1 + seed % 2)
 
 
 @pytest.mark.parametrize("seed", KEPT)
-def test_what_was_found_once_stays_found(seed: int):
-    play(seed)
+@pytest.mark.parametrize("side_by_side", [1, 2])
+def test_what_was_found_once_stays_found(seed: int, side_by_side: int):
+    play(seed, side_by_side)

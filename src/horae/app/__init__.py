@@ -218,6 +218,8 @@ class App:
         A step that has begun is ended first: a commit whose answer nobody waits for would leave claims that nobody launches.
         """
         self._ending.clear()
+        if not self.engine.holds_lease:  # it was opened long ago, and others have taken it for dead
+            await self._live_on()
         tasks = [
             asyncio.create_task(self._drive(), name="horae:drive"),
             asyncio.create_task(self._keep_house(), name="horae:house"),
@@ -258,18 +260,22 @@ class App:
             await self.clock.wait(self._ending, self.config.housekeeping_ms / 1000)
             if self._ending.is_set():
                 return
-            try:
-                await self._set_clock()
-                report = await self.engine.keep_house(self.now())
-                if report != Report():
-                    _log.info("housekeeping: %s", report)
-                    self.wake()
-            except StoreUnavailableError as error:
-                _log.warning("%s", error.message)
-            except NodeNameTakenError:
-                raise
-            except Exception:
-                _log.exception("housekeeping failed, and is tried again")
+            await self._live_on()
+
+    async def _live_on(self) -> None:
+        """Give a sign of life, and do a round of housekeeping."""
+        try:
+            await self._set_clock()
+            report = await self.engine.keep_house(self.now())
+            if report != Report():
+                _log.info("housekeeping: %s", report)
+                self.wake()
+        except StoreUnavailableError as error:
+            _log.warning("%s", error.message)
+        except NodeNameTakenError:
+            raise
+        except Exception:
+            _log.exception("housekeeping failed, and is tried again")
 
 
 async def _all_done(tasks: list[asyncio.Task[None]]) -> None:

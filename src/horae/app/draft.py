@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -91,8 +92,14 @@ def draft(
 def read_spec(spec: SpecLike, calendars: Calendars | None = None) -> Spec:
     """A spec, in whichever form it was given."""
     if isinstance(spec, str):
-        return Spec.cron(spec)
+        return _cron(spec)
     return spec if isinstance(spec, Spec) else Spec.parse(spec, calendars=calendars)
+
+
+@lru_cache(maxsize=4096)
+def _cron(expression: str) -> Spec:
+    """Many schedules are created with the same expression."""
+    return Spec.cron(expression)
 
 
 async def shared_calendars(
@@ -128,7 +135,7 @@ def check_action(action: Action, stored: Action | None, config: Config, sealer: 
     check_input(action.input)
     for field, text in (("action.id", action.id or ""), ("action.id_format", action.id_format)):
         check_text(field, text)
-    _check_action_ids(action)
+    _check_action_ids(action.id, action.id_format)
     if (action.http is not None) != (action.name == "http"):
         reason = (
             "is missing" if action.http is None else f'is only for the action "http", not "{action.name}"'
@@ -143,9 +150,9 @@ def check_action(action: Action, stored: Action | None, config: Config, sealer: 
     return msgspec.structs.replace(action, http=sealer.seal(action.http, kept))
 
 
-def _check_action_ids(action: Action) -> None:
+@lru_cache(maxsize=4096)
+def _check_action_ids(given: str | None, form: str) -> None:
     """The ids that an action will have must have an end, and be something at all."""
-    form = action.id_format
     if len(form) > LONGEST_ID_FORMAT or form.count("{id}") > 1:
         reason = f"must have at most {LONGEST_ID_FORMAT} characters, and {{id}} once"
         raise InvalidInputError("action.id_format", reason)
@@ -153,7 +160,8 @@ def _check_action_ids(action: Action) -> None:
         if directive not in ID_DIRECTIVES:
             hint = f"known are {' '.join(ID_DIRECTIVES)}"
             raise InvalidInputError("action.id_format", f"has the unknown directive {directive!r}", hint=hint)
-    length = len(action_id(action, "x" * LONGEST_ID, nominal=2**32))
+    longest = Action(name="", id=given, id_format=form)
+    length = len(action_id(longest, "x" * LONGEST_ID, nominal=2**32))
     if not 1 <= length <= LONGEST_ACTION_ID:
         reason = f"and action.id make ids of {length} characters: there must be 1 to {LONGEST_ACTION_ID}"
         raise InvalidInputError("action.id_format", reason)

@@ -1,6 +1,6 @@
 """The engine: one step records what ended, decides what is due, and then launches what it claimed.
 
-A step is one transaction, or two where these can go on side by side: one records, the other decides about other schedules. Nothing starts before the claim that says so is durable, and nothing that is decided can be decided
+A step is one transaction, or some where these can go on side by side: one records, the others decide about other schedules. Nothing starts before the claim that says so is durable, and nothing that is decided can be decided
 again: the slot is unique, the cursor has moved, and outcomes are written under the claim of the attempt they belong to.
 """
 
@@ -58,6 +58,7 @@ class Engine:
             False  # a commit was lost sight of: it may have claimed runs that were never launched
         )
         self._generating = True
+        self._more = False  # the last step left something to look at
         self._watchers: Watchers | None = None
         limits = config.limits
         self._invoker = Invoker(executor, limits)
@@ -153,13 +154,26 @@ class Engine:
         if self._doubtful:
             await self._recover(now)
         ended = self._executor.ended()
-        if ended and self._store.side_by_side:
-            moments = list(await _all(self._record(ended, now), self._look(now, aside=_schedules_of(ended))))
+        if self._store.side_by_side == 1:
+            moments = [await self._look(now, ended, room=self._executor.room)]
         else:
-            moments = [await self._look(now, ended)]
+            moments = await self._side_by_side(now, ended)
+        self._more = now in moments
         if (deadline := self._executor.next_deadline()) is not None:
             moments.append(now + deadline)
         return min((at for at in moments if at is not None), default=None)
+
+    async def _side_by_side(self, now: int, ended: Sequence[Ended]) -> list[int | None]:
+        """Record what ended and, at the same time, look at other schedules: in several places if one was not enough."""
+        looks = self._store.side_by_side if self._more else 1
+        aside = _schedules_of(ended)
+        parts = [
+            self._look(now, aside=aside, room=(self._executor.room + place) // looks)
+            for place in range(looks)
+        ]
+        if ended:
+            parts.append(self._record(ended, now))
+        return await _all(parts)
 
     async def _record(self, ended: Sequence[Ended], now: int) -> int | None:
         """Record what ended, while something else is decided. Returns when to look at what waited behind it."""
@@ -170,7 +184,7 @@ class Engine:
         return wake
 
     async def _look(
-        self, now: int, ended: Sequence[Ended] = (), aside: Set[str] = frozenset()
+        self, now: int, ended: Sequence[Ended] = (), aside: Set[str] = frozenset(), *, room: int
     ) -> int | None:
         """Record what ended, decide what is due, and launch what was claimed. Returns when to look again."""
         epoch = self._epoch
@@ -179,7 +193,7 @@ class Engine:
             async with self._store.transaction() as transaction:
                 await self._invoker.record(transaction, ended, now)
                 looked = await self._generator.look(
-                    transaction, now, epoch, generating=self._generating, aside=aside
+                    transaction, now, epoch, room, generating=self._generating, aside=aside
                 )
                 stopping = await transaction.stopping(epoch)
                 wake = now if looked.more else await transaction.wake_at()
@@ -265,7 +279,7 @@ def _schedules_of(ended: Iterable[Ended]) -> frozenset[str]:
     return frozenset(each.run.schedule_id for each in ended)
 
 
-async def _all(*parts: Coroutine[Any, Any, T]) -> list[T]:
+async def _all(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Do things side by side. Each comes to its end whatever becomes of the others; then the first error is raised."""
     results = await asyncio.gather(*parts, return_exceptions=True)
     for result in results:

@@ -42,20 +42,21 @@ class Generator:
         transaction: Transaction,
         now: int,
         epoch: int,
+        room: int,
         *,
         generating: bool,
         aside: Set[str] = frozenset(),
     ) -> Looked:
-        """Decide for what is due, and claim what this node can run; also what others released and cannot run.
+        """Decide for what is due, and claim what this node can run, as far as there is room; also what others released.
 
         What is put ``aside`` has to wait for another look.
         """
         if not generating:
-            return await self._take_only(transaction, now, epoch, aside)
+            return await self._take_only(transaction, now, epoch, room, aside)
         due = await transaction.due(now, self._batch)
         schedules = {each.id: each for each in due}
-        if room := min(self._executor.room, self._batch):
-            for each in await transaction.unclaimed(self._executor.actions, room):
+        if room:
+            for each in await transaction.unclaimed(self._executor.actions, min(room, self._batch)):
                 schedules.setdefault(each.id, each)
         for schedule_id in schedules.keys() & aside:
             del schedules[schedule_id]
@@ -69,22 +70,22 @@ class Generator:
         decisions = {
             each.id: _decision(each, runs[each.id], backfills[each.id], now, self._limits) for each in found
         }
-        claims = _Claims(self._executor, self._invoker, epoch, now)
+        claims = _Claims(self._executor, self._invoker, epoch, now, room)
         await self._write(transaction, found, runs, decisions, claims)
         starts = await _prepare(transaction, claims, schedules)
         return Looked(starts, len(found), len(due) == self._batch, found, decisions)
 
     async def _take_only(
-        self, transaction: Transaction, now: int, epoch: int, aside: Set[str]
+        self, transaction: Transaction, now: int, epoch: int, room: int, aside: Set[str]
     ) -> Looked:
         """Claim what others released, and decide nothing: this node's time-zone data is not what theirs is."""
-        room = min(self._executor.room, self._batch)
-        found = await transaction.unclaimed(self._executor.actions, room) if room else []
+        most = min(room, self._batch)
+        found = await transaction.unclaimed(self._executor.actions, most) if most else []
         schedules = {each.id: each for each in found if not each.state.paused and each.id not in aside}
         if not schedules:
             return Looked()
         runs = await self._open_runs(transaction, list(schedules.values()))
-        claims = _Claims(self._executor, self._invoker, epoch, now)
+        claims = _Claims(self._executor, self._invoker, epoch, now, room)
         released = (run for each in runs.values() for run in each if run.status is Status.STARTING)
         await transaction.update_runs(claims.take_all(released))
         return Looked(await _prepare(transaction, claims, schedules), len(schedules))
@@ -135,10 +136,10 @@ class Generator:
 class _Claims:
     """Takes released runs for this node, as long as it can run them and has room."""
 
-    def __init__(self, executor: FunctionExecutor, invoker: Invoker, epoch: int, now: int) -> None:
+    def __init__(self, executor: FunctionExecutor, invoker: Invoker, epoch: int, now: int, room: int) -> None:
         self._executor, self._invoker = executor, invoker
         self.epoch, self.now = epoch, now
-        self._room = executor.room
+        self._room = room
         self.taken: list[Run] = []
         self.left = 0
 

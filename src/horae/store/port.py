@@ -177,8 +177,7 @@ class Transaction(ABC):
 
     async def next_incarnations(self, ids: Collection[str]) -> dict[str, int]:
         """The numbers for schedules that are created now; nobody else can create them until the end."""
-        await self.write("next_incarnation", [{"id": each} for each in ids])
-        return {row[0]: row[1] for row in await self.rows("incarnations", ids=list(ids))}
+        return {row[0]: row[1] for row in await self.rows("next_incarnation", ids=list(ids))}
 
     async def insert_versions(self, versions: Iterable[Version]) -> None:
         """Keep what schedules were before an edit."""
@@ -500,8 +499,8 @@ class Store(ABC):
     """What is put around every transaction, if somebody wants to know how long they take and what they record."""
     lease: float | None = None
     """How many seconds a node lives without renewing; ``None`` if its life needs no renewing."""
-    side_by_side: bool = False
-    """Whether transactions of one process go on side by side, or wait for each other."""
+    side_by_side: int = 1
+    """How many batches a node decides at the same time; with 1, transactions wait for each other."""
     batch: int = 1000
     """How many schedules are decided in one transaction."""
 

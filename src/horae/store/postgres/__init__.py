@@ -63,7 +63,7 @@ def copied(name: str) -> tuple[str, tuple[str, ...]] | None:
 class PostgresStore(Store):
     """A database that many nodes share. Lost connections are made anew when they are needed."""
 
-    side_by_side = True
+    side_by_side = 2  # while the server works at one batch, the next is decided
     batch = 500  # rows are locked meanwhile, and others wait for them or pass them by
 
     def __init__(self, url: str, *, lease: float = 10.0) -> None:
