@@ -10,7 +10,8 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Callable, Coroutine, Iterable, Sequence, Set
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, TypeVar
 
@@ -184,7 +185,7 @@ class Engine:
         return wake
 
     async def _look(
-        self, now: int, ended: Sequence[Ended] = (), aside: Set[str] = frozenset(), *, room: int
+        self, now: int, ended: Sequence[Ended] = (), aside: AbstractSet[str] = frozenset(), *, room: int
     ) -> int | None:
         """Record what ended, decide what is due, and launch what was claimed. Returns when to look again."""
         epoch = self._epoch

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
@@ -45,7 +46,7 @@ class Generator:
         room: int,
         *,
         generating: bool,
-        aside: Set[str] = frozenset(),
+        aside: AbstractSet[str] = frozenset(),
     ) -> Looked:
         """Decide for what is due, and claim what this node can run, as far as there is room; also what others released.
 
@@ -76,7 +77,7 @@ class Generator:
         return Looked(starts, len(found), len(due) == self._batch, found, decisions)
 
     async def _take_only(
-        self, transaction: Transaction, now: int, epoch: int, room: int, aside: Set[str]
+        self, transaction: Transaction, now: int, epoch: int, room: int, aside: AbstractSet[str]
     ) -> Looked:
         """Claim what others released, and decide nothing: this node's time-zone data is not what theirs is."""
         most = min(room, self._batch)
