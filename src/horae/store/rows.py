@@ -126,7 +126,7 @@ def _run(row: Row) -> Run:
 def run_row(run: Run) -> dict[str, Any]:
     return {
         "id": run.id, "schedule_id": run.schedule_id, "incarnation": run.incarnation, "nominal": run.nominal,
-        "origin": run.origin, "overlap": run.overlap, "status": run.status, "fire_at": run.fire_at,
+        "origin": run.origin, "overlap": run.overlap.value, "status": run.status.value, "fire_at": run.fire_at,
         "start_at": run.start_at, "action": run.action, "action_id": run.action_id, "reason": run.reason,
         "attempt": run.attempt, "epoch": run.epoch, "started_at": run.started_at, "ended_at": run.ended_at,
         "author": run.author, "note": run.note, "input": optional_json(run.input),

@@ -6,9 +6,12 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import re
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -213,6 +216,20 @@ def _migrate(connection: sqlite3.Connection, path: str) -> None:
         raise DatabaseVersionError(path, version, len(steps))
 
 
+@cache
+def _positional(name: str) -> tuple[str, Callable[[dict[str, Any]], Sequence[Any]]]:
+    """The text of a query with numbered parameters, and what takes them out of a row: names cost a third more."""
+    names: list[str] = []
+
+    def numbered(match: re.Match[str]) -> str:
+        if match[1] not in names:
+            names.append(match[1])
+        return f"?{names.index(match[1]) + 1}"
+
+    text = re.sub(r":([a-z_]+)", numbered, query("sqlite", name))
+    return text, itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)
+
+
 class SqliteTransaction(Transaction):
     """A transaction of one connection, which ``work`` gives."""
 
@@ -230,8 +247,10 @@ class SqliteTransaction(Transaction):
     async def write(self, name: str, rows: list[dict[str, Any]]) -> int:
         if not rows:
             return 0
-        text = query("sqlite", name)
-        return int(await self._work(lambda connection: connection.executemany(text, rows).rowcount))
+        text, values = _positional(name)
+        return int(
+            await self._work(lambda connection: connection.executemany(text, map(values, rows)).rowcount)
+        )
 
     async def notify(self) -> None:
         """Other processes look at the file once each tick."""
