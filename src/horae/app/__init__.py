@@ -30,6 +30,7 @@ from horae.errors import ClockOffError, DatabaseUrlError, NodeNameTakenError, St
 from horae.executor.command import commands_of
 from horae.executor.function import ActionFunction, FunctionExecutor
 from horae.model import Node
+from horae.store.guests import Guests
 from horae.store.port import Filter, Store, Transaction
 
 __all__ = [
@@ -97,7 +98,8 @@ class App:
         )
         self.engine = Engine(self._store, self.executor, self.clock, self.config)
         self._closing: list[Callable[[], Awaitable[None]]] = []
-        self._desk = Desk(self._store, self.now, self.wake, executor=self.executor, config=self.config)
+        self._guests = Guests(self._store)
+        self._desk = Desk(self._guests, self.now, self.wake, executor=self.executor, config=self.config)
         self.everybody = Operations(self._desk)
         """What can be asked and changed, whoever owns it; the same as the five that follow."""
         self.schedules, self.runs = self.everybody.schedules, self.everybody.runs
@@ -146,11 +148,11 @@ class App:
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction of the app's database, for faces that keep something of their own in it."""
-        return self._store.transaction()
+        return self._guests.transaction()
 
     def reading(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that only reads, and holds up nobody."""
-        return self._store.reading()
+        return self._guests.reading()
 
     def watch(self, watcher: Watcher) -> None:
         """Tell somebody what happens, from now on."""
@@ -174,7 +176,7 @@ class App:
 
     async def nodes(self) -> list[Node]:
         """The processes that drive this database, and what each can run."""
-        return await self._store.nodes()
+        return await self._guests.nodes()
 
     async def __aenter__(self) -> Self:
         await self.open()

@@ -13,7 +13,8 @@ from horae.errors import InvalidInputError, RunNotFoundError, ScheduleNotFoundEr
 from horae.executor.function import FunctionExecutor
 from horae.executor.sealing import Sealer
 from horae.model import Backfill, PassedOver, Run, Schedule, Version
-from horae.store.port import Filter, Store, Transaction
+from horae.store.guests import Asked
+from horae.store.port import Filter, Transaction
 
 L = TypeVar("L", Run, PassedOver, Backfill, Version)
 
@@ -23,7 +24,7 @@ class Desk:
 
     def __init__(
         self,
-        store: Store,
+        store: Asked,
         now: Callable[[], int],
         wake: Callable[[], None],
         *,

@@ -20,7 +20,8 @@ from horae.spec.duration import parse_duration
 from horae.spec.elements import LONGEST_JITTER, label_of, resolve
 from horae.spec.timeline import timeline
 from horae.spec.why import Code, Standing, why_instant, why_label
-from horae.store.port import Filter, Store, Transaction
+from horae.store.guests import Asked
+from horae.store.port import Filter, Transaction
 
 MOST_DAYS = 3660
 MOST_LISTED = 10_000
@@ -54,7 +55,7 @@ class Why:
 
     def __init__(
         self,
-        store: Store,
+        store: Asked,
         now: Callable[[], int],
         owner: str | None = None,
         *,

@@ -16,7 +16,8 @@ from horae.errors import InvalidInputError, ReportRefusedError
 from horae.executor.function import LONGEST_RESULT, hash_of, kept_failure, kept_result
 from horae.model import Ended, Ending, Limits, Run, Status, Timeouts
 from horae.policy.outcome import overdue, report_by
-from horae.store.port import Reported, Store, Transaction
+from horae.store.guests import Asked
+from horae.store.port import Reported, Transaction
 
 PAGE = 500
 STARTED, HEARTBEAT, SUCCEEDED, FAILED = "started", "heartbeat", "succeeded", "failed"
@@ -38,14 +39,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return f"Report({self.what} of {self.run_id})"
 
 
-async def keep_token(store: Store, run: Run, token_hash: str) -> None:
+async def keep_token(store: Asked, run: Run, token_hash: str) -> None:
     """Let whoever has a token report on an attempt, from now on and whatever becomes of this process."""
     async with store.transaction() as transaction:
         if not await transaction.keep_token(run, token_hash):
             raise ReportRefusedError(run.id, "this attempt is not the run's present one any more")
 
 
-async def take_report(store: Store, report: Report, now: int) -> Run:
+async def take_report(store: Asked, report: Report, now: int) -> Run:
     """Do what a report asks for; returns the run as it is then."""
     result = _checked_result(report)
     async with store.reading() as transaction:  # whoever has no token holds up nobody who writes
@@ -104,7 +105,7 @@ def _said_again(run: Run, report: Report) -> Run:
     raise ReportRefusedError(run.id, f"this attempt is over, and the run is {run.status.replace('_', ' ')}")
 
 
-async def end_overdue(store: Store, now: int) -> Recorded:
+async def end_overdue(store: Asked, now: int) -> Recorded:
     """End the runs of which something should have been heard, and say which."""
     ended: Recorded = []
     while True:

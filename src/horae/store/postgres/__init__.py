@@ -13,6 +13,7 @@ import asyncpg
 
 from horae.errors import ClockOffError, DatabaseVersionError, StoreUnavailableError
 from horae.model import Node, Schedule
+from horae.store.guests import MOST
 from horae.store.port import Store, Transaction, watched
 from horae.store.queries import migrations, query
 from horae.store.rows import Row, node_of, to_json
@@ -80,7 +81,7 @@ class PostgresStore(Store):
             self._pool = await asyncpg.create_pool(
                 self._url,
                 min_size=1,
-                max_size=8,
+                max_size=MOST + 4,  # two looks, a record of ends and the housekeeping beside the guests
                 command_timeout=60,
                 server_settings={
                     # A node that falls silent in the middle of a decision holds up the others no longer than it lives.
