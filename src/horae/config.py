@@ -104,6 +104,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """How many schedules one request creates at most."""
     schedules_per_user: int = 10_000
     """How many schedules one user has at most."""
+    calendars_per_user: int = 1000
+    """How many shared calendars one user has at most, and how many there are of everybody's."""
     jitter_limit_ms: int = DAY
     """How much jitter a schedule has at most."""
     requests_per_second: int = 1000

@@ -14,7 +14,7 @@ import msgspec
 from horae.app.desk import Desk
 from horae.app.draft import check_id
 from horae.app.editing import rewrite_spec
-from horae.errors import CalendarInUseError, CalendarNotFoundError, HoraeError
+from horae.errors import CalendarInUseError, CalendarNotFoundError, HoraeError, LimitExceededError
 from horae.model import Schedule, StoredCalendar
 from horae.spec import SharedCalendar, Spec
 from horae.store.port import Transaction
@@ -43,12 +43,23 @@ class Calendars:
         stored = StoredCalendar(owner=self._owner, name=name, document=read, updated_at=now)
         changed = 0
         async with self._desk.store.transaction() as transaction:
+            await self._check_room(transaction, name)
             await transaction.put_calendar(stored)
             async for schedule in self._excluding(transaction, name):
                 changed += await rewrite_spec(transaction, schedule, name, read, now)
             await transaction.notify()
         self._desk.wake()
         return stored, changed
+
+    async def _check_room(self, transaction: Transaction, name: str) -> None:
+        """One user has so many calendars at most, and so has everybody; what is there may change."""
+        there = await transaction.calendars_named([name], self._owner)
+        if there and there[-1].owner == self._owner:
+            return
+        most = self._desk.config.calendars_per_user
+        if await transaction.count_calendars(self._owner, most) >= most:
+            who = f'the user "{self._owner}" has' if self._owner else "everybody has"
+            raise LimitExceededError("calendars_per_user", most, f"{who} too many calendars")
 
     async def get(self, name: str) -> StoredCalendar:
         """A calendar: one's own, or else everybody's."""

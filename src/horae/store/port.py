@@ -429,6 +429,10 @@ class Transaction(ABC):
         """The same, and nobody can change or remove them until the end."""
         return [calendar_of(row) for row in await self.rows("keep_calendars", names=list(names), owner=owner)]
 
+    async def count_calendars(self, owner: str, limit: int) -> int:
+        """How many shared calendars an owner has, counted up to a limit."""
+        return int((await self.rows("count_calendars", owner=owner, limit=limit))[0][0])
+
     async def put_calendar(self, calendar: StoredCalendar) -> None:
         """Write a shared calendar, new or changed."""
         await self.write("put_calendar", [fields(calendar) | {"document": to_json(calendar.document)}])
