@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from horae import Accepted, App, Config, Context, NotStartedError, Overlap, Policies, RetryPolicy
+from horae import (
+    Accepted,
+    App,
+    Config,
+    Context,
+    NotStartedError,
+    OnResume,
+    Overlap,
+    Policies,
+    RetryPolicy,
+)
+from horae.app import Trigger
 from horae.engine.housekeeper import Report
 from horae.engine.watcher import Watcher
-from horae.errors import ClockOffError, StoreUnavailableError
-from horae.model import Ended, Ending, Outcome, Reason, Run, Schedule, Status
+from horae.errors import ClockOffError, InvalidInputError, StoreUnavailableError
+from horae.face.declarative.records import carry_out, make_plan, read_records
+from horae.face.declarative.registration import read_registrations
+from horae.model import Ended, Ending, Outcome, PassedOver, Reason, Run, Schedule, Status
 from horae.policy.ledger import Decision
 from horae.testing import TimeMachine
 from tests.conftest import Programs, kill, wait_for
@@ -29,6 +43,7 @@ class Notes(Watcher):
         self.launched: list[tuple[Run, int]] = []
         self.withheld: list[Run] = []
         self.ends: list[tuple[Ended, Outcome]] = []
+        self.never_ran: list[Run | PassedOver] = []
         self.steps: list[float] = []
         self.transactions: list[BaseException | None] = []
         self.reports: list[Report] = []
@@ -45,6 +60,9 @@ class Notes(Watcher):
 
     def ended(self, ended: Sequence[tuple[Ended, Outcome]]) -> None:
         self.ends += ended
+
+    def passed(self, passed: Sequence[Run | PassedOver]) -> None:
+        self.never_ran += passed
 
     def stepped(self, seconds: float) -> None:
         self.steps.append(seconds)
@@ -76,7 +94,7 @@ async def test_what_becomes_of_slots_is_told():
         (run.nominal - START.timestamp(), at - run.fire_at, run.attempt) for run, at in notes.launched
     ]
     assert launched == [(60, 0, 1), (180, 0, 1)]
-    passed = [each for _, decision in notes.decisions for each in decision.passed]
+    passed = [each for each in notes.never_ran if isinstance(each, PassedOver)]
     assert [(each.first - START.timestamp(), each.reason) for each in passed] == [
         (120, Reason.OVERLAP),
         (240, Reason.OVERLAP),
@@ -216,14 +234,101 @@ async def test_what_others_did_is_told_when_it_was_reported():
         assert [outcome.status for _, outcome in notes.ends] == [Status.SUCCEEDED, Status.TERMINATED]
 
 
-async def undone(app: App) -> None:
-    async with app.transaction() as transaction:
-        assert transaction.recorded is not None
-        transaction.recorded.append(None)  # type: ignore[arg-type]
-        raise RuntimeError("undone")
+NEVER_RAN = {Status.SKIPPED, Status.MISSED, Status.DROPPED, Status.CANCELLED, Status.TERMINATED}
+
+
+async def in_the_ledger(app: App, schedule_id: str) -> tuple[dict[Reason, int], set[str]]:
+    """How many slots of a schedule were passed over for what reasons, and which runs never ran."""
+    counts = Counter[Reason]()
+    for each in await app.runs.passed_over(schedule_id):
+        counts[each.reason] += each.count
+    return counts, {run.id for run in await app.runs.list(schedule_id) if run.status in NEVER_RAN}
+
+
+def told_of(notes: Notes, schedule_id: str) -> tuple[dict[Reason, int], set[str]]:
+    counts = Counter[Reason]()
+    runs = []
+    for each in notes.never_ran:
+        if each.schedule_id != schedule_id:
+            continue
+        if isinstance(each, PassedOver):
+            counts[each.reason] += each.count
+        else:
+            runs.append(each.id)
+    assert len(set(runs)) == len(runs)
+    return counts, set(runs)
+
+
+@pytest.mark.contract("CRON-17")
+async def test_what_a_change_by_hand_passes_over_is_told_and_nothing_twice():
+    async with TimeMachine(START) as tm:
+        notes = Notes()
+        tm.app.watch(notes)
+        app = tm.app
+
+        @app.action("slow")
+        async def slow(context: Context) -> None:
+            await tm.sleep(360_000)
+
+        skip, wait = Policies(on_resume=OnResume.SKIP), Policies(overlap=Overlap.BUFFER_ALL)
+        for name in ("edited", "resumed", "deleted", "stopped"):
+            policies = wait if name in {"deleted", "stopped"} else skip
+            await app.schedules.create(name, "0 * * * *", action="slow", policies=policies)
+        await app.schedules.pause("resumed")
+        await tm.advance(hours=3)  # two slots of one are skipped, two of others wait, one is paused
+        for run in await app.runs.list("stopped"):
+            if run.status is Status.PENDING:
+                await app.runs.cancel(run.id)
+        tm.clock.move_to(START.replace(hour=5))  # and nobody has decided about these two hours
+        await app.schedules.update("edited", "30 * * * *")
+        await app.schedules.resume("resumed")
+        await app.schedules.delete("deleted")
+        await tm.advance(minutes=10)
+
+        expected = {
+            "edited": ({Reason.OVERLAP: 2, Reason.EDITED: 2}, 0),
+            "resumed": ({Reason.PAUSED: 5}, 0),
+            "deleted": ({Reason.DELETED: 2}, 2),
+            "stopped": ({}, 2),
+        }
+        for name, (counts, runs) in expected.items():
+            told = told_of(notes, name)
+            assert told == await in_the_ledger(app, name)
+            assert (told[0], len(told[1])) == (counts, runs)
+
+
+async def test_what_initializing_passes_over_is_told():
+    async def callback() -> None: ...
+
+    def tasks(*registered: tuple[str, str]) -> dict[str, Any]:
+        return read_registrations([(*each, callback, timedelta(0)) for each in registered], "x", "UTC")
+
+    async def initialize(app: App, tasks: dict[str, Any]) -> None:
+        async with app.transaction() as transaction:
+            plan = make_plan(tasks, await read_records(transaction, "x", tasks), "x", set(), app.now())
+            await carry_out(transaction, plan, app.now())
+
+    async with TimeMachine(START.replace(minute=1)) as tm:
+        notes = Notes()
+        tm.app.watch(notes)
+        listed = tasks(("changed", "0 * * * *"), ("forgotten", "0 * * * *"))
+        await initialize(tm.app, listed)
+        await tm.advance(hours=1)  # their runs wait for somebody who has the callbacks
+        tm.clock.move_to(START.replace(hour=3, minute=1))
+        await initialize(tm.app, tasks(("changed", "30 * * * *")))
+        for schedule_id, counts in zip(listed, ({Reason.EDITED: 2}, {}), strict=True):
+            told = told_of(notes, schedule_id)
+            assert told == await in_the_ledger(tm.app, schedule_id)
+            assert (told[0], len(told[1])) == (counts, 1)
 
 
 async def test_what_was_not_written_is_not_told(tmp_path: Path):
+    async def undone(app: App) -> None:
+        async with app.transaction() as transaction:
+            assert transaction.recorded is not None
+            transaction.recorded.append(None)  # type: ignore[arg-type]
+            raise RuntimeError("undone")
+
     notes = Notes()
     async with App(f"sqlite:///{tmp_path / 'horae.db'}") as app:
         app.watch(notes)
@@ -231,6 +336,23 @@ async def test_what_was_not_written_is_not_told(tmp_path: Path):
             await undone(app)
         assert notes.ends == []
         assert isinstance(notes.transactions[-1], RuntimeError)
+
+
+async def test_a_change_that_is_undone_tells_nothing():
+    async with TimeMachine(START) as tm:
+        notes = Notes()
+        tm.app.watch(notes)
+        tm.app.executor.register("noop", noop)
+        policies = Policies(on_resume=OnResume.SKIP)
+        await tm.app.schedules.create("s", "0 * * * *", action="noop", policies=policies)
+        await tm.app.schedules.pause("s")
+        await tm.advance(hours=3)
+        with pytest.raises(InvalidInputError):  # which is found out after the slots were passed over
+            await tm.app.schedules.patch("s", resume="", trigger=Trigger(note="x" * 10_001))
+        assert isinstance(notes.transactions[-1], InvalidInputError)
+        assert notes.never_ran == []
+        await tm.app.schedules.patch("s", resume="")
+        assert [each.count for each in notes.never_ran if isinstance(each, PassedOver)] == [3]
 
 
 async def test_while_nobody_watches_nothing_is_gathered(tmp_path: Path):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from horae.model import Ended, Outcome, Run, Schedule
+from horae.model import Ended, Outcome, PassedOver, Run, Schedule
 from horae.policy.ledger import Decision
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class Watcher:
     """
 
     def decided(self, decisions: Sequence[tuple[Schedule, Decision]]) -> None:
-        """What was decided for some schedules, each as it was before."""
+        """What was decided for some schedules, each as it was before. What it passed over is told once more, as such."""
 
     def claimed(self, runs: Sequence[Run], at: int, *, launched: bool) -> None:
         """This node took runs at an instant, and launched them; or it did not, because its lease may be over."""
@@ -32,6 +32,12 @@ class Watcher:
         """How attempts ended whose ends this program recorded, and what that meant for their runs.
 
         They are its own, those that dead nodes left, and those that others did and reported.
+        """
+
+    def passed(self, passed: Sequence[Run | PassedOver]) -> None:
+        """Slots that this program passed over, and runs that it ended while nobody worked on them.
+
+        Time has decided so, or somebody: by an edit, a pause that ends, a deletion, a cancellation.
         """
 
     def stepped(self, seconds: float) -> None:
@@ -67,13 +73,14 @@ class Watchers:
                 _log.exception("somebody who watches failed, and time goes on")
 
     @contextmanager
-    def transaction(self) -> Iterator[list[tuple[Ended, Outcome]]]:
-        """Around a transaction: how long it took, how it ended, and what it recorded if it was written."""
+    def transaction(self) -> Iterator[tuple[list[tuple[Ended, Outcome]], list[Run | PassedOver]]]:
+        """Around a transaction: how long it took, how it ended, and what it recorded and passed over if it was written."""
         begun = self._monotonic()
         error: BaseException | None = None
         recorded: list[tuple[Ended, Outcome]] = []
+        passed: list[Run | PassedOver] = []
         try:
-            yield recorded
+            yield recorded, passed
         except BaseException as raised:
             error = raised
             raise
@@ -82,3 +89,5 @@ class Watchers:
             self.tell(lambda each: each.stored(seconds, error))
             if recorded and error is None:
                 self.tell(lambda each: each.ended(recorded))
+            if passed and error is None:
+                self.tell(lambda each: each.passed(passed))

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from horae.model import (
+    OPEN,
     Attempt,
     Backfill,
     Ended,
@@ -100,6 +101,8 @@ class Transaction(ABC):
 
     recorded: list[tuple[Ended, Outcome]] | None = None
     """The ends of attempts that it writes, for whoever watches; ``None`` while nobody does."""
+    passed: list[Run | PassedOver] | None = None
+    """The slots that it passes over, and the runs that it ends while nobody works on them, likewise."""
 
     @abstractmethod
     async def rows(self, name: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
@@ -292,11 +295,19 @@ class Transaction(ABC):
 
     async def insert_runs(self, runs: Iterable[Run]) -> None:
         """Write runs that did not exist. A slot is unique: the same one twice is an error."""
+        runs = list(runs)
         await self.write("insert_run", [run_row(run) for run in runs])
+        self._note_ended(runs)
 
     async def update_runs(self, runs: Iterable[Run]) -> None:
         """Write runs that nobody works on: released, claimed, or ended without a start."""
+        runs = list(runs)
         await self.write("update_run", [change_row(run) for run in runs])
+        self._note_ended(runs)
+
+    def _note_ended(self, runs: Iterable[Run]) -> None:
+        if self.passed is not None:
+            self.passed += [run for run in runs if run.status not in OPEN]
 
     async def ask_to_stop(self, runs: Iterable[Run]) -> int:
         """Write the wish that runs stop, for their nodes to see; how many of them are running."""
@@ -374,9 +385,12 @@ class Transaction(ABC):
 
     async def insert_passed(self, ranges: Iterable[PassedOver]) -> None:
         """Write ranges of slots that did not run; one that continues the last is joined to it."""
+        ranges = list(ranges)
         rows = [fields(each) for each in ranges]
         await self.write("continue_passed", rows)
         await self.write("insert_passed", rows)
+        if self.passed is not None:
+            self.passed += ranges
 
     async def passed_over(self, schedule_id: str, limit: int) -> list[PassedOver]:
         """The latest ranges of slots of a schedule that did not run, newest first."""
@@ -473,7 +487,7 @@ def _backfill_row(backfill: Backfill) -> dict[str, Any]:
 
 
 S = TypeVar("S", bound="Store")
-Watch = Callable[[], AbstractContextManager[list[tuple[Ended, Outcome]]]]
+Watch = Callable[[], AbstractContextManager[tuple[list[tuple[Ended, Outcome]], list[Run | PassedOver]]]]
 
 
 def watched(
@@ -484,9 +498,9 @@ def watched(
 
     @asynccontextmanager
     async def around(store: S, watch: Watch) -> AsyncIterator[Transaction]:
-        with watch() as recorded:
+        with watch() as gathered:
             async with plain(store) as transaction:
-                transaction.recorded = recorded
+                transaction.recorded, transaction.passed = gathered
                 yield transaction
 
     @wraps(begin)
@@ -500,7 +514,7 @@ class Store(ABC):
     """A database. It is opened once, and closed."""
 
     watch: Watch | None = None
-    """What is put around every transaction, if somebody wants to know how long they take and what they record."""
+    """What is put around every transaction, if somebody wants to know how long they take and what becomes durable."""
     lease: float | None = None
     """How many seconds a node lives without renewing; ``None`` if its life needs no renewing."""
     side_by_side: int = 1

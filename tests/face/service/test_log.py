@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from horae import App, Config, Context, NotStartedError, Overlap, Policies, RetryPolicy
+from horae import App, Config, Context, NotStartedError, OnResume, Overlap, Policies, RetryPolicy
 from horae.errors import StoreUnavailableError
 from horae.face.service.log import Log, LogWatcher
 from horae.model import Reason
@@ -140,6 +140,41 @@ async def test_a_range_is_one_line():
     passed = [each for each in lines(stream) if each["status"] != "starting"]
     assert {(each["status"], each["reason"]) for each in passed} == {("skipped", "limit_reached")}
     assert sum(each.get("count", 1) for each in passed) >= 29
+
+
+@pytest.mark.contract("CRON-17")
+async def test_what_somebody_passes_over_is_a_line_too():
+    stream = io.StringIO()
+    async with TimeMachine(START) as tm:
+        tm.app.watch(LogWatcher(log_to(stream)))
+        tm.app.executor.register("noop", noop)
+        policies = Policies(on_resume=OnResume.SKIP)
+        await tm.app.schedules.create("s", "0 * * * *", action="noop", policies=policies)
+        await tm.app.schedules.pause("s")
+        await tm.advance(hours=2)
+        await tm.app.schedules.resume("s")
+        tm.clock.move_to(START.replace(hour=3))  # nobody has decided about this hour
+        await tm.app.schedules.update("s", "30 * * * *")
+        await tm.app.schedules.trigger("s")
+        await tm.app.schedules.delete("s")
+        await tm.advance(hours=1)
+    assert [
+        (
+            each["event"],
+            each["schedule"],
+            each["tick"][11:16],
+            each["status"],
+            each["reason"],
+            each.get("count"),
+        )
+        for each in lines(stream)
+    ] == [
+        ("decision", "s", "01:00", "skipped", "paused", 2),
+        ("decision", "s", "03:00", "skipped", "edited", None),
+        ("decision", "s", "03:00", "dropped", "deleted", None),
+    ]
+    assert lines(stream)[0]["last_tick"] == "2026-03-02T02:00:00Z"
+    assert all(each["sentence"] for each in lines(stream))
 
 
 async def noop(context: Context) -> None:

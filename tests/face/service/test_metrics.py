@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from horae import App, Context, NotStartedError, Overlap, Policies, RetryPolicy
+from horae import App, Context, NotStartedError, OnResume, Overlap, Policies, RetryPolicy, Status
 from horae.face.service import metrics as metrics_module
 from horae.face.service.metrics import Metrics
 from horae.testing import TimeMachine
@@ -119,6 +119,42 @@ async def test_late_slots_count_with_their_lateness_and_backfills_do_not(machine
     assert late["horae_fire_drift_seconds_sum"] >= 1800
     assert found["horae_fire_drift_seconds_count"] == late["horae_fire_drift_seconds_count"]
     assert found["horae_runs_emitted_total"] == late["horae_runs_emitted_total"] + 4
+
+
+@pytest.mark.contract("CRON-17")
+async def test_what_somebody_passes_over_is_counted_once(machine: TimeMachine):
+    metrics = Metrics()
+    async with machine as tm:
+        tm.app.watch(metrics)
+
+        @tm.app.action("slow")
+        async def slow(context: Context) -> None:
+            await tm.sleep(360_000)
+
+        policies = Policies(overlap=Overlap.BUFFER_ONE, on_resume=OnResume.SKIP)
+        await tm.app.schedules.create("s", "0 * * * *", action="slow", policies=policies)
+        await tm.advance(hours=4)  # one goes on, one waits, and two are skipped
+        (waiting,) = [run for run in await tm.app.runs.list("s") if run.status is Status.PENDING]
+        await tm.app.runs.terminate(waiting.id)
+        await tm.app.schedules.pause("s")
+        await tm.advance(hours=3)
+        await tm.app.schedules.resume("s")
+        tm.clock.move_to(START.replace(hour=9))  # nobody has decided about these two hours
+        await tm.app.schedules.update("s", "30 * * * *")
+        await tm.advance(minutes=31)  # another one waits
+        tm.clock.move_to(START.replace(hour=11))
+        await tm.app.schedules.delete("s")
+        found = await read(metrics, tm.app)
+    passed = {
+        name.removeprefix("horae_slots_passed_total "): count
+        for name, count in found.items()
+        if name.startswith("horae_slots_passed_total ")
+    }
+    assert passed == {
+        "overlap skipped": 2, "paused skipped": 3, "edited skipped": 2, "deleted skipped": 1, "deleted dropped": 1,
+    }  # fmt: skip
+    assert found["horae_runs_skipped_overlap_total"] == 2
+    assert found["horae_runs_ended_total terminated"] == 1
 
 
 async def test_what_is_due_and_waits_is_counted_when_somebody_asks(machine: TimeMachine):

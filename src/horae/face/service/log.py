@@ -173,13 +173,10 @@ class LogWatcher(Watcher):
             return
         lines: list[tuple[str, EventDict]] = []
         for schedule, decision in decisions:
-            lines += [("info", _decision(run)) for run in decision.new]
-            # One that waits was told of when it began to.
-            lines += [
-                ("info", _decision(run)) for run in decision.changed if run.status is not Status.PENDING
-            ]
+            # What is passed over has lines of its own, and what waits was told of when it began to.
+            lines += [("info", _decision(run)) for run in decision.new if run.status in OPEN]
+            lines += [("info", _decision(run)) for run in decision.changed if run.status is Status.STARTING]
             lines += [("info", _about("stop", run, run.status, run.reason)) for run in decision.stop]
-            lines += [("info", _range(passed)) for passed in decision.passed]
             attention = decision.state.attention
             if attention and attention != schedule.state.attention:
                 lines.append(
@@ -216,6 +213,15 @@ class LogWatcher(Watcher):
         if self._tells:
             told = ended if self._tells_all else _noteworthy(ended)
             self._log.lines([_end(each, outcome) for each, outcome in told])
+
+    def passed(self, passed: Sequence[Run | PassedOver]) -> None:
+        if self._tells:
+            self._log.lines(
+                [
+                    ("info", _range(each) if isinstance(each, PassedOver) else _decision(each))
+                    for each in passed
+                ]
+            )
 
     def stored(self, seconds: float, error: BaseException | None) -> None:  # noqa: ARG002
         if isinstance(error, StoreUnavailableError | ClockOffError):

@@ -16,8 +16,7 @@ from horae.app import App
 from horae.engine.housekeeper import Report
 from horae.engine.watcher import Watcher
 from horae.errors import StoreUnavailableError
-from horae.model import AUTOMATIC, OPEN, Ended, Ending, Outcome, Reason, Run, Schedule, Status
-from horae.policy.ledger import Decision
+from horae.model import AUTOMATIC, OPEN, Ended, Ending, Outcome, PassedOver, Reason, Run, Status
 from horae.spec import TZDATA_VERSION
 
 MEDIA_TYPE = prometheus_client.CONTENT_TYPE_LATEST
@@ -54,7 +53,10 @@ class Metrics(Watcher):
             buckets=_DRIFT,
         )
         self._ended = Counter(
-            "horae_runs_ended", "Runs that ended after an attempt", ["status"], registry=registry
+            "horae_runs_ended",
+            "Runs that ended after an attempt, or were stopped before",
+            ["status"],
+            registry=registry,
         )
         self._passed = Counter(
             "horae_slots_passed", "Slots and starts that never ran", ["status", "reason"], registry=registry
@@ -81,21 +83,6 @@ class Metrics(Watcher):
         build = Gauge("horae_build_info", "What is running here", ["version", "tzdata"], registry=registry)
         build.labels(__version__, TZDATA_VERSION).set(1)
 
-    def decided(self, decisions: Sequence[tuple[Schedule, Decision]]) -> None:
-        passed = Counts[tuple[str, str]]()
-        for _, decision in decisions:
-            for run in (*decision.new, *decision.changed):
-                if run.status not in OPEN:
-                    if run.attempt or run.status not in _NOT_STARTED:
-                        self._ended.labels(run.status).inc()
-                    else:
-                        passed[run.status, run.reason] += 1
-            for each in decision.passed:
-                passed[each.status, each.reason] += each.count
-        for (status, reason), count in passed.items():
-            self._passed.labels(status, reason).inc(count)
-        self._overlapping.inc(passed[Status.SKIPPED, Reason.OVERLAP])
-
     def claimed(self, runs: Sequence[Run], at: int, *, launched: bool) -> None:
         self._claimed.inc(len(runs))
         if launched:
@@ -109,6 +96,19 @@ class Metrics(Watcher):
             if status is not Status.PENDING:
                 self._ended.labels(status).inc(count)
         self._unlaunched.inc(sum(each.ending in {Ending.REFUSED, Ending.UNLAUNCHED} for each, _ in ended))
+
+    def passed(self, passed: Sequence[Run | PassedOver]) -> None:
+        counts = Counts[tuple[str, str]]()
+        for each in passed:
+            if isinstance(each, PassedOver):
+                counts[each.status, each.reason] += each.count
+            elif each.attempt or each.status not in _NOT_STARTED:
+                self._ended.labels(each.status).inc()
+            else:
+                counts[each.status, each.reason] += 1
+        for (status, reason), count in counts.items():
+            self._passed.labels(status, reason).inc(count)
+        self._overlapping.inc(counts[Status.SKIPPED, Reason.OVERLAP])
 
     def stored(self, seconds: float, error: BaseException | None) -> None:
         self._store.observe(seconds)
