@@ -289,6 +289,8 @@ async def test_attempts_and_what_is_left_to_the_next_run(store: Store):
             [(earlier[0], ended(1, result="4")), (earlier[1], ended(1, Status.FAILED, failure="not mine"))]
         )
         assert await transaction.lasts(["s", "t"]) == {"s": Last("s", "3", None), "t": Last("t", "1", "no")}
+        await transaction.keep_lasts([(earlier[0], ended(1)), (s, ended(1)), (earlier[1], ended(1))])
+        assert await transaction.lasts(["s", "t"]) == {"s": Last("s", None, None), "t": Last("t", "1", "no")}
         await transaction.keep_lasts([(t, ended(1))])
         assert await transaction.lasts(["t"]) == {"t": Last("t", None, None)}
 

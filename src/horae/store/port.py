@@ -267,6 +267,10 @@ class Transaction(ABC):
         """How many runs have not ended, by status, counted up to a limit."""
         return {Status(row[0]): row[1] for row in await self.rows("count_open", limit=limit)}
 
+    async def count_triggers(self, schedule_id: str, limit: int) -> int:
+        """How many triggers of a schedule wait to begin, counted up to a limit."""
+        return int((await self.rows("count_triggers", id=schedule_id, limit=limit))[0][0])
+
     async def runs_by_id(self, ids: Collection[str]) -> list[Run]:
         """Some runs."""
         return [run_of(row) for row in await self.rows("runs_by_id", ids=list(ids))]
@@ -375,13 +379,17 @@ class Transaction(ABC):
             if outcome.status is not Status.SUCCEEDED:
                 failures.append({**whose, "failure": outcome.failure or outcome.reason})
             elif outcome.result is None or outcome.result == "null":
-                nothing.append(run.schedule_id)
+                nothing.append(run)
             else:
                 results.append({**whose, "result": outcome.result})
         await self.write("put_failure", failures)
         await self.write("put_result", results)
         if nothing:
-            await self.rows("clear_last", ids=nothing)
+            await self.rows(
+                "clear_last",
+                ids=[run.schedule_id for run in nothing],
+                incarnations=[run.incarnation for run in nothing],
+            )
 
     async def insert_passed(self, ranges: Iterable[PassedOver]) -> None:
         """Write ranges of slots that did not run; one that continues the last is joined to it."""

@@ -1,2 +1,6 @@
--- Runs that ended well and left nothing; only schedules that had something have a row.
-UPDATE last SET result = NULL, failure = NULL WHERE schedule_id = ANY (:ids::text[])
+-- Runs that ended well and left nothing, if their schedules are still those that they ran for; only schedules that had
+-- something have a row.
+UPDATE last SET result = NULL, failure = NULL
+FROM unnest(:ids::text[], :incarnations::bigint[]) AS ended (schedule_id, incarnation)
+    JOIN schedule AS s ON s.id = ended.schedule_id AND s.incarnation = ended.incarnation
+WHERE last.schedule_id = ended.schedule_id AND (last.result IS NOT NULL OR last.failure IS NOT NULL)

@@ -1,2 +1,7 @@
--- Runs that ended well and left nothing; only schedules that had something have a row.
-UPDATE last SET result = NULL, failure = NULL WHERE schedule_id IN (SELECT value FROM json_each(:ids))
+-- Runs that ended well and left nothing, if their schedules are still those that they ran for; only schedules that had
+-- something have a row.
+UPDATE last SET result = NULL, failure = NULL
+FROM json_each(:ids)
+WHERE last.schedule_id = json_each.value AND (last.result IS NOT NULL OR last.failure IS NOT NULL)
+    AND (SELECT incarnation FROM schedule WHERE id = last.schedule_id)
+        = json_extract(:incarnations, '$[' || json_each.key || ']')
