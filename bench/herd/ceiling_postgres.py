@@ -1,8 +1,8 @@
-"""The ceiling on PostgreSQL: asyncpg with one connection, each statement with one array a column."""
+"""The ceiling on PostgreSQL: asyncpg with one connection; what is new is copied, what changes goes as one array a column."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -22,21 +22,10 @@ from bench.herd.ceiling import (
 from bench.herd.contestant import BATCH
 from bench.herd.starts import wall
 
-INSERT_SCHEDULE = """
-INSERT INTO schedule SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[],
-    $6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::text[])
-"""
-INSERT_DUE = """
-INSERT INTO due (schedule_id, cursor, next_at) SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[])
-"""
+DUE_COLUMNS = ("schedule_id", "cursor", "next_at")
 SELECT_DUE = """
 SELECT schedule_id FROM due WHERE next_at <= $1 ORDER BY next_at LIMIT $2 FOR UPDATE SKIP LOCKED
 """
-INSERT_RUN = f"""
-INSERT INTO run ({RUN_COLUMNS}) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[],
-    $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[], $11::text[], $12::text[],
-    $13::bigint[], $14::bigint[], $15::bigint[], $16::text[], $17::text[], $18::text[])
-"""  # noqa: S608 - no input
 MOVE = """
 UPDATE due SET cursor = new.cursor, next_at = new.next_at, started = due.started + 1
 FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS new (schedule_id, cursor, next_at)
@@ -67,16 +56,18 @@ class PostgresCeiling(Ceiling):
 
     async def insert(self, schedules: list[ScheduleRow], places: list[DueRow]) -> None:
         async with self._connection.transaction():
-            await self._write(INSERT_SCHEDULE, schedules)
-            await self._write(INSERT_DUE, places)
+            await self._connection.copy_records_to_table("schedule", records=schedules)
+            await self._connection.copy_records_to_table("due", records=places, columns=DUE_COLUMNS)
 
     async def claim(self) -> Sequence[str]:
         async with self._connection.transaction():
             slots = await self.slots()
             runs = run_rows(slots)
             if runs:
-                await self._write(INSERT_RUN, runs)
-                await self._write(MOVE, due_rows(slots))
+                columns = RUN_COLUMNS.split(", ")
+                await self._connection.copy_records_to_table("run", records=runs, columns=columns)
+                moves = (list(column) for column in zip(*due_rows(slots), strict=True))
+                await self._connection.execute(MOVE, *moves)
         return [run[0] for run in runs]
 
     async def slots(self) -> list[Slot]:
@@ -85,9 +76,6 @@ class PostgresCeiling(Ceiling):
 
     async def record(self, runs: Sequence[str]) -> None:
         await self._connection.execute(END, list(runs), int(wall() * 1000))
-
-    async def _write(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        await self._connection.execute(statement, *(list(column) for column in zip(*rows, strict=True)))
 
 
 class PostgresBackfill(Backfill, PostgresCeiling):

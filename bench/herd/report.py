@@ -67,9 +67,10 @@ CALLS = """\
   time has come. It fetches jobs one by one and records each start and end in a transaction of its own; other
   numbers, from 10 to 100 and from 4 to 20, made no difference.
 - **ceiling**: reads {batch:,} due rows, inserts their runs, moves the cursors, commits, starts the coroutines as tasks;
-  when nothing is due any more it records the ends, {batch:,} at a time. Its tables have the columns and indexes that
-  a herd goes through in Horae. On SQLite it is the standard library's driver in the thread of the event loop, on
-  PostgreSQL asyncpg with one connection and arrays.
+  when nothing is due any more it records the ends, {batch:,} at a time: up to the last start it has done a part of the
+  work, and to the last end the same as Horae. Its tables have the columns and indexes that a herd goes through in Horae.
+  On SQLite it is the standard library's driver in the thread of the event loop, on PostgreSQL asyncpg with one
+  connection, copying what is new.
 """
 
 
