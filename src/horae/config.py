@@ -29,7 +29,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     max_catchup_per_tick: int = 100
     """How many late slots of one schedule are taken at once."""
     max_buffer_size: int = 1000
-    """How many automatic starts of one schedule may wait."""
+    """How many automatic starts of one schedule may wait, and how many manual ones."""
     backfills_per_iteration: int = 10
     """How many slots of one backfill are taken at once."""
     concurrency: int = 1000

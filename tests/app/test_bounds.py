@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from horae import App, Config, Context
+from horae import App, Config, Context, NewSchedule, Overlap, Policies
+from horae.app import Trigger
 from horae.errors import LimitExceededError
+from horae.testing import TimeMachine
+
+START = datetime(2026, 1, 1, 8, tzinfo=UTC)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -33,3 +38,53 @@ async def test_one_user_has_so_many_calendars_at_most(database: str):
         assert [each.name for each in await ada.calendars.list()] == ["one", "one", "two", "two"]
         await ada.calendars.delete("one")
         await ada.calendars.put("three", {"dates": ["2026-12-26"]})
+
+
+@pytest.mark.contract("SCHD-18", "SCHD-32")
+async def test_so_many_manual_starts_of_a_schedule_wait_at_most(database: str):
+    """Whatever their policy: nobody drives this app, so none of them starts."""
+    app = App(database, config=Config(max_buffer_size=3))
+    app.executor.register("x", nothing)
+    async with app:
+        policies = Policies(overlap=Overlap.BUFFER_ALL, max_pending=1)
+        await app.schedules.create_many(
+            NewSchedule(id=each, spec="0 9 * * *", action="x", policies=policies, trigger=Trigger())
+            for each in ("s", "t")
+        )
+        await app.schedules.trigger("s", overlap=Overlap.ALLOW_ALL)
+        first = await app.schedules.trigger("s", overlap=Overlap.SKIP)
+        before = await app.schedules.get("s")
+        for attempt in (
+            app.schedules.trigger("s", overlap=Overlap.ALLOW_ALL),
+            app.schedules.patch("s", trigger=Trigger(), pause="too much"),
+        ):
+            with pytest.raises(LimitExceededError) as error:
+                await attempt
+            assert error.value.details == {"limit": "max_buffer_size", "most": 3}
+        assert len(await app.runs.list("s")) == 3
+        assert await app.schedules.get("s") == before
+        await app.schedules.trigger("t")  # another has room of its own
+        await app.runs.cancel(first)
+        await app.schedules.trigger("s")
+
+
+@pytest.mark.contract("SCHD-10", "SCHD-13")
+async def test_what_waits_by_itself_or_runs_takes_no_room_of_manual_starts():
+    async with TimeMachine(START, Config(max_buffer_size=2)) as machine:
+
+        async def slow(_: Context) -> None:
+            await machine.sleep(3600)
+
+        machine.app.action("slow")(slow)
+        schedules = machine.app.schedules
+        await schedules.create("s", "* * * * *", "slow", policies=Policies(overlap=Overlap.BUFFER_ALL))
+        await machine.advance(minutes=5)
+        description = await schedules.describe("s")
+        assert (description.pending, description.running) == (2, 1)  # as many as may wait by themselves
+        await schedules.trigger("s", overlap=Overlap.ALLOW_ALL)
+        await machine.advance(seconds=1)
+        assert (await schedules.describe("s")).running == 2
+        await schedules.trigger("s")
+        await schedules.trigger("s")
+        with pytest.raises(LimitExceededError):
+            await schedules.trigger("s")

@@ -105,11 +105,17 @@ def check_slots(slots: int, most: int) -> None:
         raise LimitExceededError("backfill_slots", most, "the range has too many slots")
 
 
-async def start_trigger(transaction: Transaction, schedule: Schedule, trigger: Trigger, now: int) -> Run:
-    """A run of a schedule, whatever its spec says."""
+async def start_trigger(
+    transaction: Transaction, schedule: Schedule, trigger: Trigger, most_waiting: int, now: int
+) -> Run:
+    """A run of a schedule that is locked, whatever its spec says; refused while ``most_waiting`` others wait."""
     if trigger.input is not msgspec.UNSET:
         check_input(trigger.input)
     check_text("note", trigger.note)
+    # Automatic starts and slots of backfills have a limit of their own, and take no room from what people ask for.
+    if await transaction.count_triggers(schedule.id, most_waiting) >= most_waiting:
+        reason = f'too many manual starts of the schedule "{schedule.id}" wait'
+        raise LimitExceededError("max_buffer_size", most_waiting, reason)
     origin = f"trigger:{await transaction.next_number()}"
     run = new_run(schedule, Slot(now // 1000, now, now), origin, own_overlap(schedule, trigger.overlap))
     own = run.input if trigger.input is msgspec.UNSET else trigger.input

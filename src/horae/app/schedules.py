@@ -144,11 +144,27 @@ class Schedules:
             counts.need((made, each.backfills) for each, (made, _) in zip(wanted, created, strict=True))
             await transaction.insert_schedules(created)
             for each, (schedule, _) in zip(wanted, created, strict=True):
-                await _start_by_hand(
+                await self._start_by_hand(
                     transaction, schedule, each.trigger, each.backfills, counts=counts, now=now
                 )
             await transaction.notify()
         return [schedule for schedule, _ in created]
+
+    async def _start_by_hand(
+        self,
+        transaction: Transaction,
+        schedule: Schedule,
+        trigger: Trigger | None,
+        backfills: Iterable[BackfillRequest],
+        *,
+        counts: SlotCounts,
+        now: int,
+    ) -> tuple[Run | None, list[Backfill]]:
+        run = None
+        if trigger is not None:
+            most_waiting = self._desk.config.max_buffer_size
+            run = await start_trigger(transaction, schedule, trigger, most_waiting, now)
+        return run, [await start_backfill(transaction, schedule, each, counts, now) for each in backfills]
 
     def _owned(self, new: NewSchedule) -> NewSchedule:
         return new if self._desk.owner is None else _replace(new, owner=self._desk.owner)
@@ -350,7 +366,7 @@ class Schedules:
                 schedule = await apply_edit(
                     self._desk, transaction, schedule, edit, Spec.parse(schedule.spec), now=now
                 )
-            run, made = await _start_by_hand(
+            run, made = await self._start_by_hand(
                 transaction, schedule, trigger, backfills, counts=counts, now=now
             )
         return Patched(schedule=schedule, run_id=None if run is None else run.id, backfills=tuple(made))
@@ -399,7 +415,8 @@ class Schedules:
         trigger = Trigger(overlap=overlap, input=input, author=author, note=note)
         async with self._desk.store.transaction() as transaction:
             schedule = await self._desk.locked(transaction, schedule_id)
-            run = await start_trigger(transaction, schedule, trigger, self._desk.now())
+            most_waiting = self._desk.config.max_buffer_size
+            run = await start_trigger(transaction, schedule, trigger, most_waiting, self._desk.now())
         self._desk.wake()
         return run.id
 
@@ -494,19 +511,6 @@ def _unsaid(name: str, value: object) -> bool:
     return value is msgspec.UNSET or (
         value is None and name not in {"input", "http", "action_id", "limited_actions"}
     )
-
-
-async def _start_by_hand(
-    transaction: Transaction,
-    schedule: Schedule,
-    trigger: Trigger | None,
-    backfills: Iterable[BackfillRequest],
-    *,
-    counts: SlotCounts,
-    now: int,
-) -> tuple[Run | None, list[Backfill]]:
-    run = None if trigger is None else await start_trigger(transaction, schedule, trigger, now)
-    return run, [await start_backfill(transaction, schedule, each, counts, now) for each in backfills]
 
 
 def _ended(backfill: Backfill, now: int) -> Backfill:

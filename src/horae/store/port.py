@@ -268,7 +268,7 @@ class Transaction(ABC):
         return {Status(row[0]): row[1] for row in await self.rows("count_open", limit=limit)}
 
     async def count_triggers(self, schedule_id: str, limit: int) -> int:
-        """How many triggers of a schedule wait to begin, counted up to a limit."""
+        """How many triggers of a schedule wait, counted up to a limit."""
         return int((await self.rows("count_triggers", id=schedule_id, limit=limit))[0][0])
 
     async def runs_by_id(self, ids: Collection[str]) -> list[Run]:

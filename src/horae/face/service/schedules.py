@@ -305,7 +305,7 @@ async def patch_together(
 async def trigger(
     app: App, caller: Caller, schedule_id: str, data: TriggerBody | None = None, owner: Owner = None
 ) -> Triggered:
-    """Whatever the spec says, and also while it is paused."""
+    """Whatever the spec says, and also while it is paused; refused while as many wait as the setting `HORAE_MAX_BUFFER_SIZE` says."""
     wanted = trigger_of(data or TriggerBody(), caller)
     done = await operations(app, caller, owner).schedules.patch(named(schedule_id), trigger=wanted)
     return Triggered(run_id=done.run_id or "")
