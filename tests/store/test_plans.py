@@ -159,6 +159,39 @@ async def test_postgresql_answers_by_its_indexes(full_database: Any):
             assert any("Index Scan using due_next" in line for line in plan), "\n".join(plan)
 
 
+BY_ID = ("succeed", "finish", "hand_off", "keep_token", "ask_to_stop", "expect_report", "update_run")
+
+
+async def test_postgresql_looks_up_the_runs_that_it_changes_however_many_are_open(postgres: str):
+    store: Store = PostgresStore(postgres)
+    await store.open(lambda: None)
+    await store.close()
+    connection = await asyncpg.connect(postgres, server_settings={"enable_seqscan": "off"})
+    try:
+        # The server has counted when hardly anything was open, and has to find its way among many.
+        ended, open_ones = "generate_series(401, 1201) AS n", "generate_series(2000, 8000000, 400) AS n"
+        await connection.execute(RUNS.format(id="'s' || n", numbers=ended))
+        await connection.execute("ANALYZE")
+        await connection.execute(RUNS.format(id="'s' || n", numbers=open_ones))
+        for name in BY_ID:
+            text, names = prepared(name)
+            await connection.execute(f"PREPARE {name}_change AS {text}")
+            plan = [
+                row[0]
+                for row in await connection.fetch(f"EXPLAIN EXECUTE {name}_change ({nulls(text, names)})")
+            ]
+            assert any("Index Scan using run_id_key" in line for line in plan), (name, "\n".join(plan))
+            assert any("Index Cond: (id = new." in line for line in plan), (name, "\n".join(plan))
+    finally:
+        await connection.close()
+
+
+def nulls(text: str, names: tuple[str, ...]) -> str:
+    """Arrays of five hundred, for the parameters of a query."""
+    kinds = [re.search(rf"\${place + 1}::(\w+)\[\]", text) for place in range(len(names))]
+    return ", ".join(f"array_fill(NULL::{kind[1]}, ARRAY[500])" for kind in kinds if kind)
+
+
 def whole_scans(plan: list[str]) -> list[str]:
     """The lines that go through a whole table, or through the whole of an index that has all of it."""
     found = []

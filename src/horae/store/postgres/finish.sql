@@ -1,4 +1,5 @@
 -- How attempts ended, under the claims that made them; a stale claim matches no row.
+-- The `coalesce` makes the server look these up by their ids, and not go through all runs that are open.
 UPDATE run SET status = new.status, ended_at = new.ended_at, result = new.result, failure = new.failure, reason =
     new.reason, start_at = coalesce(new.start_at, run.start_at), failures = new.failures, refusals = new.refusals,
     crashes = new.crashes, stop = '', report_by = NULL
@@ -6,4 +7,4 @@ FROM unnest(:run_id::text[], :epoch::bigint[], :attempt::bigint[], :status::text
     :result::text[], :failure::text[], :reason::text[], :start_at::bigint[], :failures::bigint[], :refusals::bigint[],
     :crashes::bigint[]) AS new (run_id, epoch, attempt, status, ended_at, result, failure, reason, start_at, failures,
     refusals, crashes)
-WHERE run.id = new.run_id AND run.epoch = new.epoch AND run.attempt = new.attempt AND run.status = 'running'
+WHERE run.id = new.run_id AND run.epoch = new.epoch AND run.attempt = new.attempt AND coalesce(run.status, '') = 'running'
