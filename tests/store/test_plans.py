@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 
 from horae.store.port import Store
-from horae.store.postgres import PostgresStore, prepared
+from horae.store.postgres import PLANNING, PostgresStore, prepared
 from horae.store.queries import migrations, query
 from horae.store.rows import to_json
 from horae.store.sqlite import SqliteStore
@@ -70,6 +70,8 @@ RUNS = """
         n, n, 'a', 'a', '', 1, n % 9, CASE WHEN n % 10000 = 400 THEN 'cancel' ELSE '' END, '', ''
     FROM {numbers}
 """
+
+LASTS = "INSERT INTO last (schedule_id, result) SELECT {id}, '1' FROM {numbers}"
 
 
 @pytest.fixture(scope="module")
@@ -159,29 +161,45 @@ async def test_postgresql_answers_by_its_indexes(full_database: Any):
             assert any("Index Scan using due_next" in line for line in plan), "\n".join(plan)
 
 
-BY_ID = ("succeed", "finish", "hand_off", "keep_token", "ask_to_stop", "expect_report", "update_run")
+LOOKED_UP = {
+    "run_id_key": (
+        "succeed",
+        "finish",
+        "hand_off",
+        "keep_token",
+        "ask_to_stop",
+        "expect_report",
+        "update_run",
+    ),
+    "due_pkey": ("advance", "update_due"),
+    "schedule_pkey": ("put_state", "update_schedule", "put_result", "put_failure", "clear_last"),
+}
 
 
-async def test_postgresql_looks_up_the_runs_that_it_changes_however_many_are_open(postgres: str):
+async def test_postgresql_looks_up_what_it_changes_however_much_there_is(postgres: str):
     store: Store = PostgresStore(postgres)
     await store.open(lambda: None)
     await store.close()
-    connection = await asyncpg.connect(postgres, server_settings={"enable_seqscan": "off"})
+    connection = await asyncpg.connect(postgres, server_settings=PLANNING)
     try:
         # The server has counted when hardly anything was open, and has to find its way among many.
-        ended, open_ones = "generate_series(401, 1201) AS n", "generate_series(2000, 8000000, 400) AS n"
-        await connection.execute(RUNS.format(id="'s' || n", numbers=ended))
+        few, many = "generate_series(401, 1201) AS n", "generate_series(2000, 8000000, 400) AS n"
+        for text in (RUNS, SCHEDULES, PLACES, LASTS):
+            await connection.execute(text.format(id="'s' || n", numbers=few))
         await connection.execute("ANALYZE")
-        await connection.execute(RUNS.format(id="'s' || n", numbers=open_ones))
-        for name in BY_ID:
+        for text in (RUNS, SCHEDULES, PLACES, LASTS):
+            await connection.execute(text.format(id="'s' || n", numbers=many))
+        for index, name in ((index, name) for index, names in LOOKED_UP.items() for name in names):
             text, names = prepared(name)
             await connection.execute(f"PREPARE {name}_change AS {text}")
-            plan = [
-                row[0]
-                for row in await connection.fetch(f"EXPLAIN EXECUTE {name}_change ({nulls(text, names)})")
-            ]
-            assert any("Index Scan using run_id_key" in line for line in plan), (name, "\n".join(plan))
-            assert any("Index Cond: (id = new." in line for line in plan), (name, "\n".join(plan))
+            asked = f"EXPLAIN EXECUTE {name}_change ({nulls(text, names)})"
+            plan = [row[0] for row in await connection.fetch(asked)]
+            assert any(f"Index Scan using {index}" in line for line in plan), (name, "\n".join(plan))
+            assert any(re.search(r"Index Cond: \(\(?(schedule_)?id = ", line) for line in plan), (
+                name,
+                "\n".join(plan),
+            )
+            assert whole_scans(plan) == [], (name, "\n".join(plan))
     finally:
         await connection.close()
 

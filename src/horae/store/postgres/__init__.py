@@ -21,6 +21,10 @@ from horae.store.rows import Row, node_of, to_json
 MOST_OFF = 1000
 """Milliseconds that a node's clock may be off the database's, before it acts on nothing it read."""
 
+PLANNING = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
+"""Plans are made while tables are small, and kept: they must not read tables through when they are not. All that is
+joined is looked up by a key, a batch at most."""
+
 _MIGRATION_LOCK = 0x686F726165  # "horae", so that other users of the database do not share it
 _LOST = (
     asyncpg.PostgresConnectionError,
@@ -86,8 +90,7 @@ class PostgresStore(Store):
                 server_settings={
                     # A node that falls silent in the middle of a decision holds up the others no longer than it lives.
                     "idle_in_transaction_session_timeout": str(int(self._patience * 1000)),
-                    # Plans are made while tables are small, and kept: they must not read tables through when they are not.
-                    "enable_seqscan": "off",
+                    **PLANNING,
                 },
             )
             async with self._pool.acquire() as connection:
