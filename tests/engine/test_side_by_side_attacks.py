@@ -1,0 +1,169 @@
+"""What a step of several parts must survive: answers that are lost, a lease that ends in between, an end in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import asyncpg
+import pytest
+
+from horae import App, Config, Context, Overlap, Policies
+from horae.errors import StoreUnavailableError
+from horae.store.port import Transaction
+from tests.conftest import wait_until
+from tests.engine.test_nodes import fetch
+
+
+class Line:
+    """An app's connection to its database, which somebody may cut at a bad moment.
+
+    A look is known by its question what is due, a record of ends by the schedules that it locks first.
+    """
+
+    def __init__(self, app: App) -> None:
+        self._plain = app._store.transaction
+        self.look_answered = True
+        """Whether this node hears that what a look did is durable."""
+        self.records = True
+        """Whether ends can be recorded."""
+        self.numbers = True
+        """Whether a node can get a number."""
+        app._store.transaction = self._transaction  # type: ignore[method-assign]
+
+    def cut(self) -> None:
+        self.look_answered = self.records = False
+
+    def mend(self) -> None:
+        self.look_answered = self.records = True
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[Transaction]:
+        asked: list[str] = []
+        async with self._plain() as transaction:
+            _listen_in(transaction, asked)
+            yield transaction
+            if ("lock" in asked and not self.records) or ("next_number" in asked and not self.numbers):
+                raise StoreUnavailableError("cut before the commit")
+        if "due" in asked and not self.look_answered:
+            raise StoreUnavailableError("cut before the answer")
+
+
+def _listen_in(transaction: Transaction, asked: list[str]) -> None:
+    plain = transaction.rows
+
+    async def rows(name: str, /, **values: Any) -> Any:
+        asked.append(name)
+        return await plain(name, **values)
+
+    transaction.rows = rows  # type: ignore[method-assign]
+
+
+@asynccontextmanager
+async def locked(database: str, schedule_id: str) -> AsyncIterator[None]:
+    """Somebody else is busy with a schedule."""
+    connection = await asyncpg.connect(database)
+    try:
+        async with connection.transaction():
+            await connection.execute("SELECT 1 FROM due WHERE schedule_id = $1 FOR UPDATE", schedule_id)
+            yield
+    finally:
+        await connection.close()
+
+
+async def waiting_for_a_lock(database: str, number: int = 1) -> bool:
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    return int((await fetch(database, query))[0][0]) == number
+
+
+def app_of(database: str, begun: list[tuple[str, int]], **more: Any) -> AbstractAsyncContextManager[App]:
+    """A node whose runs end at once."""
+    app = App(database, config=Config(**more))
+
+    @app.action("work")
+    async def work(context: Context) -> None:
+        begun.append((context.schedule_id, context.attempt))
+
+    return app
+
+
+async def create(app: App, *names: str) -> None:
+    for name in names:
+        policies = Policies(overlap=Overlap.ALLOW_ALL)
+        await app.schedules.create(name, "0 0 1 1 *", "work", policies=policies)
+
+
+@pytest.mark.xfail(strict=True, reason="recovering reads no more claims than may go on at once")
+async def test_what_a_lost_commit_claimed_is_launched_however_many_ends_wait_to_be_recorded(postgres: str):
+    begun: list[tuple[str, int]] = []
+    async with app_of(postgres, begun, concurrency=2) as app:
+        line = Line(app)
+        await create(app, "a", "b", "c", "d")
+        for name in ("a", "b"):
+            await app.schedules.trigger(name)
+        await app.engine.step(app.now())
+        await wait_until(lambda: len(app.executor.ended()) == 2)
+        for name in ("c", "d"):
+            await app.schedules.trigger(name)
+        line.cut()  # the ends of two are not recorded, and two others are claimed and nobody knows it
+        with pytest.raises(StoreUnavailableError):
+            await app.engine.step(app.now())
+        line.mend()
+        for _ in range(3):
+            await app.engine.step(app.now())
+        assert sorted(begun) == [(name, 1) for name in "abcd"]
+
+
+@pytest.mark.xfail(strict=True, reason="recovering does not see that the node has another number meanwhile")
+async def test_what_a_lost_commit_claimed_is_not_launched_by_a_node_that_has_joined_anew(postgres: str):
+    begun: list[tuple[str, int]] = []
+    async with app_of(postgres, begun) as app:
+        line = Line(app)
+        await create(app, "s")
+        await app.schedules.trigger("s")
+        line.cut()
+        with pytest.raises(StoreUnavailableError):
+            await app.engine.step(app.now())
+        line.mend()
+        async with locked(postgres, "s"):
+            step = asyncio.create_task(app.engine.step(app.now()))
+            await wait_until(lambda: waiting_for_a_lock(postgres))  # it knows what it has to launch
+            await fetch(postgres, "UPDATE node SET deadline = clock_timestamp() - interval '1 second'")
+            house = asyncio.create_task(app.engine.keep_house(app.now()))
+            await wait_until(
+                lambda: waiting_for_a_lock(postgres, 2)
+            )  # joined anew, and takes it from the old one
+        await asyncio.gather(step, house)
+        for _ in range(3):
+            await app.engine.step(app.now())
+            await asyncio.sleep(0.01)
+        assert begun == [("s", 2)]
+
+
+@pytest.mark.xfail(strict=True, reason="it is still believed until the node has joined anew")
+async def test_a_lease_that_is_known_to_be_lost_is_not_believed_any_more(postgres: str):
+    async with app_of(postgres, []) as app:
+        await fetch(postgres, "UPDATE node SET deadline = clock_timestamp() - interval '1 second'")
+        Line(app).numbers = False  # and it cannot join anew
+        with pytest.raises(StoreUnavailableError):
+            await app.engine.keep_house(app.now())
+        assert not app.engine.holds_lease
+
+
+@pytest.mark.xfail(strict=True, reason="both forget the same ends", raises=IndexError)
+async def test_ends_are_recorded_once_by_a_step_and_a_program_that_ends(postgres: str):
+    begun: list[tuple[str, int]] = []
+    async with app_of(postgres, begun) as app:
+        await create(app, "s")
+        await app.schedules.trigger("s")
+        await app.engine.step(app.now())
+        await wait_until(lambda: len(app.executor.ended()) == 1)
+        async with locked(postgres, "s"):
+            step = asyncio.create_task(app.engine.step(app.now()))
+            await wait_until(lambda: waiting_for_a_lock(postgres))
+            drain = asyncio.create_task(app.engine.drain(app.now))
+            await wait_until(lambda: waiting_for_a_lock(postgres, 2))
+        await asyncio.gather(step, drain)
+        assert app.executor.ended() == []
