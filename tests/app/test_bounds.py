@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from horae import App, Config, Context, NewSchedule, Overlap, Policies
+from horae import App, Config, Context, Filter, NewSchedule, Overlap, Policies
 from horae.app import Trigger
 from horae.errors import LimitExceededError
 from horae.testing import TimeMachine
@@ -88,3 +88,43 @@ async def test_what_waits_by_itself_or_runs_takes_no_room_of_manual_starts():
         await schedules.trigger("s")
         with pytest.raises(LimitExceededError):
             await schedules.trigger("s")
+
+
+LARGE = "ä" * 30_000  # 60,000 bytes
+
+
+@pytest.mark.contract("SCHD-21")
+async def test_a_page_ends_when_it_is_large_and_nothing_is_lost_between_pages(database: str):
+    app = App(database)
+    app.executor.register("x", nothing)
+    async with app:
+        ada = app.owned_by("ada")
+        names = [f"s{number:03}" for number in range(100)]
+        await ada.schedules.create_many(
+            NewSchedule(id=each, spec="0 9 * * *", action="x", memo={"m": LARGE}, tags=("t",))
+            for each in names
+        )
+        await ada.schedules.create("small", "0 9 * * *", "x")
+        for schedules, only in ((app.schedules, Filter(tag="t")), (ada.schedules, Filter(prefix="s0"))):
+            first = await schedules.page(only, limit=1000)
+            assert [each.id for each in first.items] == names[:70]  # 4 MiB, and the end of the last
+            assert first.more
+            rest = await schedules.page(only, after="s069", limit=1000)
+            assert [each.id for each in rest.items] == names[70:]
+            assert not rest.more
+        assert [each.id for each in (await app.schedules.page(limit=3)).items] == names[:3]
+        assert not (await app.schedules.page(after="s099")).more
+
+        for number in range(9):
+            await app.schedules.trigger("small", input=LARGE * 10, note=str(number))
+        first_runs = await ada.runs.page("small")
+        assert ([each.note for each in first_runs.items], first_runs.more) == (list("8765432"), True)
+        more_runs = await ada.runs.page("small", before=first_runs.items[-1].id)
+        assert ([each.note for each in more_runs.items], more_runs.more) == (list("10"), False)
+
+        for number in range(9):
+            await app.calendars.put(f"c{number}", {"dates": ["2026-12-25"] * 50_000})
+        first_days = await ada.calendars.page()
+        assert ([each.name[1] for each in first_days.items], first_days.more) == (list("0123456"), True)
+        more_days = await ada.calendars.page(after=("c6", ""))
+        assert ([each.name[1] for each in more_days.items], more_days.more) == (list("78"), False)

@@ -14,12 +14,11 @@ import msgspec
 from horae.app.desk import Desk
 from horae.app.draft import check_id
 from horae.app.editing import rewrite_spec
+from horae.app.page import MOST, Page, fitting
 from horae.errors import CalendarInUseError, CalendarNotFoundError, HoraeError, LimitExceededError
 from horae.model import Schedule, StoredCalendar
 from horae.spec import SharedCalendar, Spec
 from horae.store.port import Transaction
-
-MOST = 1000
 
 
 class Calendars:
@@ -68,6 +67,15 @@ class Calendars:
         if not found:
             raise CalendarNotFoundError(name)
         return found[-1]
+
+    async def page(self, *, after: tuple[str, str] = ("", ""), limit: int = 100) -> Page[StoredCalendar]:
+        """The same as a list, which ends early if the calendars are large."""
+        limit = min(limit, MOST)
+        async with self._desk.store.reading() as transaction:
+            sizes = await transaction.calendar_sizes(self._desk.owner, after, limit)
+            number, more = fitting(sizes, limit)
+            items = await transaction.calendars(self._desk.owner, after, number)
+        return Page(items, more)
 
     async def list(self, *, after: tuple[str, str] = ("", ""), limit: int = 100) -> list[StoredCalendar]:
         """A page of calendars in the order of their names: one's own, and everybody's."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from horae.app.desk import Desk
+from horae.app.page import MOST, Page, fitting
 from horae.engine.reports import Report, stop_reported, take_report
 from horae.model import Attempt, PassedOver, Reason, Run, Status
-
-MOST = 1000
 
 
 class Runs:
@@ -34,6 +33,17 @@ class Runs:
         async with self._store.reading() as transaction:
             await self._desk.run(transaction, run_id)
             return await transaction.attempts(run_id)
+
+    async def page(self, schedule_id: str, limit: int = 20, *, before: str | None = None) -> Page[Run]:
+        """The same as a list, which ends early if the runs are large."""
+        limit = min(limit, MOST)
+        async with self._store.reading() as transaction:
+            sizes = await transaction.run_sizes(schedule_id, limit, before)
+            number, more = fitting(sizes, limit)
+            found = await transaction.runs(schedule_id, number, before)
+            items = await self._desk.own(transaction, schedule_id, found)
+        # What follows one of an earlier schedule with the same id is of an earlier one as well.
+        return Page(items, more and len(items) == number)
 
     async def list(self, schedule_id: str, limit: int = 20, *, before: str | None = None) -> list[Run]:
         """The latest runs of a schedule, newest first; those before one, by its id."""

@@ -37,6 +37,7 @@ from horae.app.editing import (
     put_schedule,
     resumed_schedule,
 )
+from horae.app.page import MOST, Page, fitting
 from horae.errors import (
     ConflictTokenMismatchError,
     HoraeError,
@@ -65,7 +66,6 @@ from horae.policy.ledger import version_of
 from horae.spec import Spec
 from horae.store.port import Filter, Transaction
 
-MOST = 1000
 RECENT = 10
 _replace = msgspec.structs.replace
 
@@ -269,6 +269,15 @@ class Schedules:
         async with self._desk.store.reading() as transaction:
             found = await transaction.versions(schedule_id, min(limit, MOST))
             return await self._desk.own(transaction, schedule_id, found)
+
+    async def page(self, only: Filter | None = None, *, after: str = "", limit: int = 100) -> Page[Schedule]:
+        """A page of schedules in the order of their ids, which ends early if they are large."""
+        limit = min(limit, MOST)
+        async with self._desk.store.reading() as transaction:
+            sizes = await transaction.schedule_sizes(self._desk.only(only), after, limit)
+            number, more = fitting([size for _, size in sizes], limit)
+            items = await transaction.read_schedules([each for each, _ in sizes[:number]])
+        return Page(items, more)
 
     async def list(self, only: Filter | None = None, *, after: str = "", limit: int = 100) -> list[Schedule]:
         """A page of schedules in the order of their ids."""

@@ -139,6 +139,12 @@ class Transaction(ABC):
         name = "find_schedules" if only.owner is None else "find_owned"
         return [schedule_of(row) for row in await self.rows(name, after=after, limit=limit, **_asked(only))]
 
+    async def schedule_sizes(self, only: Filter, after: str, limit: int) -> list[tuple[str, int]]:
+        """The same, but only the ids and how many bytes people gave each."""
+        name = "schedule_sizes" if only.owner is None else "owned_sizes"
+        found = await self.rows(name, after=after, limit=limit, **_asked(only))
+        return [(row[0], row[1]) for row in found]
+
     async def count_schedules(self, only: Filter) -> int:
         """How many schedules a filter lets through."""
         name = "count_schedules" if only.owner is None else "count_owned"
@@ -257,6 +263,11 @@ class Transaction(ABC):
         """The latest runs of a schedule, newest first; those before one."""
         found = await self.rows("runs", id=schedule_id, limit=limit, before=before)
         return [run_of(row) for row in found]
+
+    async def run_sizes(self, schedule_id: str, limit: int, before: str | None = None) -> list[int]:
+        """The same, but only how many bytes people and actions gave each."""
+        found = await self.rows("run_sizes", id=schedule_id, limit=limit, before=before)
+        return [row[0] for row in found]
 
     async def open_counts(self, schedule_ids: Collection[str]) -> dict[tuple[str, Status], int]:
         """How many runs of some schedules wait, and how many go on."""
@@ -440,6 +451,13 @@ class Transaction(ABC):
             "calendars", owner=owner, after_name=after[0], after_owner=after[1], limit=limit
         )
         return [calendar_of(row) for row in found]
+
+    async def calendar_sizes(self, owner: str | None, after: tuple[str, str], limit: int) -> list[int]:
+        """The same, but only how many bytes each has."""
+        found = await self.rows(
+            "calendar_sizes", owner=owner, after_name=after[0], after_owner=after[1], limit=limit
+        )
+        return [row[0] for row in found]
 
     async def calendars_named(self, names: Collection[str], owner: str) -> list[StoredCalendar]:
         """The shared calendars of some names that an owner can use: everybody's, then his own."""

@@ -102,11 +102,11 @@ async def preview_spec(app: App, caller: Caller, data: PreviewSpec, owner: Owner
 async def calendars(
     app: App, caller: Caller, owner: Owner = None, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[CalendarView]:
-    """One's own, and everybody's, in the order of their names."""
+    """One's own, and everybody's, in the order of their names. A page ends early when it has 4 MiB."""
     name, _, whose = (cursor or "").partition("\x1f")
-    found = await operations(app, caller, owner).calendars.list(after=(name, whose), limit=limit)
-    following = f"{found[-1].name}\x1f{found[-1].owner}" if len(found) == limit else None
-    return Page(items=[calendar_view(each) for each in found], next=following)
+    found = await operations(app, caller, owner).calendars.page(after=(name, whose), limit=limit)
+    following = f"{found.items[-1].name}\x1f{found.items[-1].owner}" if found.more else None
+    return Page(items=[calendar_view(each) for each in found.items], next=following)
 
 
 @get("/calendars/{name:str}", operation_id="getCalendar", summary="A shared calendar", tags=["calendars"])

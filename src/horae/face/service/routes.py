@@ -11,10 +11,12 @@ from litestar import Response
 from litestar.params import HeaderParameter, QueryParameter
 
 from horae.app import App, BackfillRequest, Filter, Operations, Trigger
+from horae.app.page import Page
 from horae.errors import InvalidInputError, NaiveTimeError
 from horae.face.service.caller import Caller
 from horae.face.service.requests import BackfillBody, TriggerBody, Which
 from horae.face.service.views import ScheduleView
+from horae.model import Run, Schedule
 
 Owner = Annotated[
     str | None, QueryParameter(name="owner", description="Whose things: needs the scope service or admin.")
@@ -121,9 +123,9 @@ def backfill_of(body: BackfillBody, caller: Caller) -> BackfillRequest:
     )  # fmt: skip
 
 
-def next_of(items: list[Any], limit: int, key: str = "id") -> str | None:
-    """Where the next page begins; nothing if this one was not full."""
-    return getattr(items[-1], key) if len(items) == limit else None
+def next_of(page: Page[Schedule] | Page[Run]) -> str | None:
+    """Where the next page begins; nothing if this one is the last."""
+    return page.items[-1].id if page.more else None
 
 
 def given(body: msgspec.Struct, *names: str) -> dict[str, Any]:

@@ -140,9 +140,9 @@ async def list_schedules(
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Page[ScheduleView]:
-    """In the order of their ids, those that are so in every way that is named."""
-    found = await operations(app, caller, owner).schedules.list(only, after=cursor or "", limit=limit)
-    return Page(items=[schedule_view(each) for each in found], next=next_of(found, limit))
+    """In the order of their ids, those that are so in every way that is named. A page ends early when it has 4 MiB."""
+    found = await operations(app, caller, owner).schedules.page(only, after=cursor or "", limit=limit)
+    return Page(items=[schedule_view(each) for each in found.items], next=next_of(found))
 
 
 def asked_filter(
@@ -409,12 +409,15 @@ async def runs(
     limit: Limit = 20,
     cursor: Cursor = None,
 ) -> Page[RunView]:
-    """The latest first, each with what became of it and why. Those of a deleted schedule stay for its retention."""
+    """The latest first, each with what became of it and why. Those of a deleted schedule stay for its retention.
+
+    A page ends early when it has 4 MiB.
+    """
     there = operations(app, caller, owner)
-    found = await there.runs.list(named(schedule_id), limit, before=cursor)
-    if not found:
+    found = await there.runs.page(named(schedule_id), limit, before=cursor)
+    if not found.items:
         await _check_ever_there(there, named(schedule_id))
-    return Page(items=[run_view(each) for each in found], next=next_of(found, limit))
+    return Page(items=[run_view(each) for each in found.items], next=next_of(found))
 
 
 @get(
