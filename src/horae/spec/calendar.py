@@ -73,6 +73,9 @@ STAR_MINUTE, STAR_HOUR, STAR_DAY, STAR_WEEKDAY = 1, 2, 4, 8
 ALWAYS = Calendar(EVERY_SECOND, EVERY_MINUTE, EVERY_HOUR)
 """Every second of every day."""
 
+_HANDFUL = 16
+"""Up to so many members are taken from a bit set one by one: each time the whole of it is copied."""
+
 
 def matching_days(calendar: Calendar, first_weekday: int, length: int) -> int:
     """The days of a month that match, bit 0 for the 1st; the month itself is not looked at.
@@ -136,7 +139,15 @@ def times_of_day(seconds: int, minutes: int, hours: int, unit: int) -> int:
 
 def decoded(bits: int) -> list[int]:
     """The members of a large bit set, ascending; fast for dense ones and for sparse ones."""
-    if bits.bit_count() * 16 < bits.bit_length():
+    number = bits.bit_count()
+    if number <= _HANDFUL:
         base = lowest(bits) if bits else 0
         return [base + place for place in members(bits >> base)]
-    return [place for place, bit in enumerate(bin(bits)[:1:-1]) if bit == "1"]
+    text = bin(bits)[:1:-1]
+    if number * 8 > len(text):
+        return [place for place, bit in enumerate(text) if bit == "1"]
+    found, place = [], text.find("1")
+    while place >= 0:
+        found.append(place)
+        place = text.find("1", place + 1)
+    return found

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from datetime import date
+from functools import lru_cache
 
 DAY = 86400
 FIRST_YEAR = 1900
@@ -63,10 +64,22 @@ class CivilRule(ABC):
 def joined(times_on: Callable[[int], int], first: int, end: int) -> int:
     """The seconds from ``first`` up to but not including ``end`` as a bit set, from the bit sets of days."""
     day, second = divmod(first, DAY)
+    if second == 0 and end - first == DAY:
+        return times_on(day)
     bits = 0
     for later in range((end - 1) // DAY - day + 1):
         bits |= times_on(day + later) << (later * DAY)
     return bits >> second & ((1 << (end - first)) - 1)
+
+
+@lru_cache(maxsize=256)
+def every_nth_bit(step: int, length: int) -> int:
+    """The bits 0, step, 2 · step, … below a length, by doubling."""
+    bits, width = 1, step
+    while width < length:
+        bits |= bits << width
+        width *= 2
+    return bits & ((1 << length) - 1)
 
 
 def lowest(bits: int) -> int:

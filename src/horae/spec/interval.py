@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from math import gcd
 
-from horae.spec.civil import DAY, END, START
+from horae.spec.civil import DAY, END, START, every_nth_bit
 from horae.spec.civilset import CivilSet
 from horae.spec.zone import Zone
 
@@ -43,7 +42,7 @@ class Interval:
     def bits(self, first: int, end: int) -> int:
         ahead = (self.phase - first) % self.every
         width = end - first
-        return _every_nth_bit(self.every, width) << ahead & ((1 << width) - 1) if ahead < width else 0
+        return every_nth_bit(self.every, width) << ahead & ((1 << width) - 1) if ahead < width else 0
 
 
 class ThinnedInterval:
@@ -98,17 +97,15 @@ class ThinnedInterval:
     def count(self, after: int, until: int) -> int:
         if after >= until:
             return 0
-        if (
-            self._interval.every == self._divisor
-        ):  # every day has the same seconds, which are counted by months
+        if self._interval.every == self._divisor:
+            # Every day has the same seconds, which are counted by months.
             return sum(
                 self._set(offset).count(begin + offset, close + offset)
                 for begin, close, offset in self._stretches(after + 1, until + 1)
             )
         if self._interval.every * 4 > DAY:  # so few that they are sooner walked
             return len(self.span(after, until, until - after))
-        days = range(after + 1, until + 1, DAY)
-        return sum(self.bits(first, min(first + DAY, until + 1)).bit_count() for first in days)
+        return sum(self.bits(*day).bit_count() for day in self._zone.days(after + 1, until + 1))
 
     def span(self, after: int, until: int, limit: int) -> list[int]:
         found: list[int] = []
@@ -139,16 +136,6 @@ class ThinnedInterval:
         remainder = (self._interval.phase + offset) % self._divisor
         found = self._sets.get(remainder)
         if found is None:
-            seconds = _every_nth_bit(self._divisor, DAY) << remainder & ((1 << DAY) - 1)
+            seconds = every_nth_bit(self._divisor, DAY) << remainder & ((1 << DAY) - 1)
             found = self._sets[remainder] = self._allowed(seconds)
         return found
-
-
-@lru_cache(maxsize=256)
-def _every_nth_bit(step: int, length: int) -> int:
-    """The bits 0, step, 2 · step, … below a length, by doubling."""
-    bits, width = 1, step
-    while width < length:
-        bits |= bits << width
-        width *= 2
-    return bits & ((1 << length) - 1)

@@ -22,6 +22,7 @@ from horae.spec.civil import (
     START,
     CivilRule,
     day_number,
+    every_nth_bit,
     joined,
     lowest,
     members,
@@ -346,10 +347,10 @@ class Recurrence(CivilRule):
         )
         if unit == DAY or self._interval == 1:
             return every
-        steps = 0
-        for step in range(remainder, DAY // unit, self._interval):
-            steps |= ((1 << unit) - 1) << (step * unit)
-        return every & steps
+        if remainder >= DAY // unit:  # the interval passes over this day
+            return 0
+        starts = every_nth_bit(self._interval * unit, DAY) << (remainder * unit)
+        return every & ((starts << unit) - starts)  # each start, and the rest of its hour or minute
 
 
 def _civil(day: int) -> date:

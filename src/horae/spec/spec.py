@@ -44,8 +44,11 @@ MOST_AT_ONCE = 100_000
 """How many times one question may be answered with."""
 
 _REMEMBERED = 4
-_SPARSE = 16
-"""With fewer times a day than this, walking them costs less than a bit for each second of the day."""
+_SPARSE = 8
+"""With fewer times a day than this, listing them costs less than a bit for each second of the day."""
+
+_STRETCH = 32 * DAY
+"""How many seconds are counted in one way, before it is asked anew which is the faster one."""
 
 SPECS_KEPT = 16_384
 """How many distinct specs are kept compiled."""
@@ -251,30 +254,37 @@ class Spec:
     def count(self, after: int, until: int, most: int | None = None) -> int:
         """How many nominal seconds there are later than ``after``, up to and including ``until``.
 
-        By arithmetic where the spec has one source; several may coincide, so their days are laid over each
-        other. Beyond ``most`` the exact number does not matter: some number above it is the answer.
+        Beyond ``most`` the exact number does not matter: some number above it is the answer.
         """
         after, until = self._within(after, until)
         sources = self._sources or self._compile()
         if until <= after or not sources:
             return 0
-        total = 0
-        for source in sources:
-            own = source.count(after, until)
-            if len(sources) == 1 or (most is not None and own > most):
-                return own
-            total += own
-        if total < (until - after) // DAY * len(sources) * _SPARSE:
-            return self._walked(after, until, most)
-        return _laid_over(sources, after, until, most)
+        if len(sources) == 1:
+            return sources[0].count(after, until)
+        total = few = 0
+        while after < until and (most is None or total <= most):
+            last = min(after + _STRETCH, until)
+            found = self._united(sources, after, last, few)
+            sparse = (last - after) // DAY * len(sources) * _SPARSE
+            few = sparse if found < sparse else 0  # what comes next will be much the same
+            total += found
+            after = last
+        return total
 
-    def _walked(self, after: int, until: int, most: int | None) -> int:
-        total = 0
-        while found := self.instants(after, until, MOST_AT_ONCE):
-            total += len(found)
-            if most is not None and total > most:
-                break
-            after = found[-1]
+    def _united(self, sources: tuple[Source, ...], after: int, until: int, few: int) -> int:
+        """How many instants several sources have together, which may coincide.
+
+        They are listed if there are fewer than ``few``, else the sources' days are laid over each other.
+        """
+        listed = self.instants(after, until, few)
+        total = len(listed)
+        if total == few:
+            for first, end in self.zone.days((listed[-1] if listed else after) + 1, until + 1):
+                day = 0
+                for source in sources:
+                    day |= source.bits(first, end)
+                total += day.bit_count()
         return total
 
     def _within(self, after: int, until: int) -> tuple[int, int]:
@@ -367,19 +377,6 @@ def _earliest(sources: tuple[Source, ...], instant: int) -> int | None:
         return sources[0].next_after(instant)
     found = [at for source in sources if (at := source.next_after(instant)) is not None]
     return min(found, default=None)
-
-
-def _laid_over(sources: tuple[Source, ...], after: int, until: int, most: int | None) -> int:
-    """How many instants there are in any of some sources, a day at a time."""
-    total = 0
-    for first in range(after + 1, until + 1, DAY):
-        day, end = 0, min(first + DAY, until + 1)
-        for source in sources:
-            day |= source.bits(first, end)
-        total += day.bit_count()
-        if most is not None and total > most:
-            break
-    return total
 
 
 def _latest(sources: tuple[Source, ...], instant: int) -> int | None:

@@ -14,7 +14,7 @@ import re
 import struct
 from bisect import bisect_right
 from calendar import isleap, monthrange
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -42,6 +42,16 @@ class Zone:
     def offset_at(self, instant: int) -> int:
         """The offset from UTC, in seconds, in force at an instant."""
         return self.offsets[bisect_right(self.starts, instant) - 1]
+
+    def days(self, first: int, end: int) -> Iterator[tuple[int, int]]:
+        """A range of instants, cut at midnight: where the parts begin, and where they end (not included).
+
+        On the day of a clock change the cut may miss midnight; none is longer than 24 hours.
+        """
+        while first < end:
+            close = min(first + DAY - (first + self.offset_at(first)) % DAY, end)
+            yield first, close
+            first = close
 
 
 @lru_cache(maxsize=1)
