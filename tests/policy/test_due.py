@@ -117,6 +117,47 @@ def test_all_that_is_late_within_the_grace_is_on_time(mode: str, window: int | N
     assert [(each.first, each.last, each.reason) for each in due.passed] == [(T + 1, T + 9, Reason.LATE)]
 
 
+@pytest.mark.contract("GRNT-11")
+@given(SPECS, POLICIES, st.integers(0, 300), st.integers(1, 8 * HOUR * 1000))
+def test_of_late_slots_the_latest_are_made_up_as_far_as_there_is_consent(
+    document: dict[str, Any], policy: CatchUpPolicy, consent: int, ahead: int
+):
+    spec, now = Spec.parse(document), T * 1000 + ahead
+    free, bound = (
+        find_due(spec, "a", T, now, policy, limit=10_000, consent=each) for each in (None, consent)
+    )
+    late = [slot.nominal for slot in free.slots if now - slot.fire_at > policy.grace]
+    refused = late[: max(len(late) - consent, 0)]
+    assert [slot.nominal for slot in bound.slots] == [slot.nominal for slot in free.slots][len(refused) :]
+    assert bound.passed[: len(free.passed)] == free.passed
+    assert [
+        (each.first, each.last, each.count, each.reason) for each in bound.passed[len(free.passed) :]
+    ] == [(refused[0], refused[-1], len(refused), Reason.NO_CONSENT) for _ in refused[:1]]
+
+
+@pytest.mark.contract("SCHD-08")
+@pytest.mark.parametrize("days", [1, 366])
+@pytest.mark.parametrize("consent", [200_000, 10**12])
+def test_much_consent_is_not_looked_for_slot_by_slot(
+    monkeypatch: pytest.MonkeyPatch, days: int, consent: int
+):
+    """Not a timer but a count of searches: it neither goes back before the cursor nor through a year of minutes."""
+    looked = 0
+    previous = Spec.previous_instant
+
+    def counted(self: Spec, instant: int) -> int | None:
+        nonlocal looked
+        looked += 1
+        assert looked < 100
+        return previous(self, instant)
+
+    monkeypatch.setattr(Spec, "previous_instant", counted)
+    due = find_due(MINUTELY, "a", T, (T + days * 24 * HOUR) * 1000, CatchUpPolicy(), consent=consent)
+    late = days * 1440 - 1
+    assert sum(each.count for each in due.passed) == max(late - consent, 0)
+    assert len(due.slots) == 100
+
+
 @pytest.mark.contract("SCHD-12")
 def test_a_year_of_downtime_is_one_range():
     due = find_due(MINUTELY, "a", T, (T + 366 * 24 * HOUR) * 1000, CatchUpPolicy(mode=CatchUp.LATEST))

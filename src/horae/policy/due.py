@@ -95,9 +95,11 @@ def _passed_over(
     """What is too late, then what a later slot stands for, then what nobody agreed to: ranges one after the other."""
     passed: list[Passed] = []
 
+    def start() -> int:
+        return passed[-1].last if passed else cursor
+
     def pass_until(last: int | None, reason: Reason) -> None:
-        start = passed[-1].last if passed else cursor
-        if last is not None and last > start and (found := _range(spec, start, last, reason)) is not None:
+        if last is not None and last > start() and (found := _range(spec, start(), last, reason)) is not None:
             passed.append(found)
 
     window = policy.grace if policy.mode is CatchUp.NONE else policy.window
@@ -108,8 +110,8 @@ def _passed_over(
         pass_until(spec.previous_instant(last - 1), Reason.SUPERSEDED)
     if consent is not None:
         late = _last_before(spec, fire, now - policy.grace)
-        for _ in range(consent):
-            late = None if late is None else spec.previous_instant(late - 1)
+        if consent and late is not None:
+            late = _all_but(spec, start(), late, consent)
         pass_until(late, Reason.NO_CONSENT)
     return passed
 
@@ -156,6 +158,24 @@ def _last_before(spec: Spec, fire: Callable[[int], int], instant: int) -> int | 
 def _range(spec: Spec, after: int, last: int, reason: Reason) -> Passed | None:
     first = spec.next_instant(after)
     return None if first is None or first > last else Passed(first, last, spec.count(after, last), reason)
+
+
+def _all_but(spec: Spec, after: int, last: int, number: int) -> int | None:
+    """The last nominal time of a range but for so many; ``None`` if there are not more than these.
+
+    The number may be large, so it is closed in on by counting.
+    """
+    wanted = spec.count(after, last) - number
+    if wanted <= 0:
+        return None
+    while last - after > 1:
+        middle = (after + last) // 2
+        found = spec.count(after, middle)
+        if found < wanted:
+            after, wanted = middle, wanted - found
+        else:
+            last = middle
+    return last
 
 
 def _spread(slots: list[Slot], now: int, policy: CatchUpPolicy) -> list[Slot]:
