@@ -392,6 +392,30 @@ def test_reports_of_nobody_are_slowed_down_too(start: Start) -> None:
     assert 429 in statuses
 
 
+def test_a_stranger_who_names_another_run_each_time_is_slowed_down_and_nobody_else(
+    start: Start, receiver: Receiver
+) -> None:
+    server = start(**GUARDED, HORAE_REQUESTS_PER_SECOND="10")
+    alice = Tenant(server, "alice")
+    alice.create("outside", http(receiver.address, reports=True), spec="0 0 * * *")
+    month = {"start": "2024-01-01T00:00:00Z", "end": "2024-01-30T00:00:00Z", "overlap": "allow_all"}
+    assert alice.ask("POST", "/schedules/outside/backfills", month).status_code == 202
+    wait_for(lambda: len(receiver.got) == 30)
+    for _, _, body in receiver.got:  # who works on many runs may report on all of them
+        url, token = receiver.report_of(body["run_id"])
+        assert httpx.post(f"{url}/started", headers=token).status_code == 200
+
+    junk = {"Authorization": "Bearer junk"}
+    strange: list[dict[str, Any]] = [{"headers": junk}, {}, {"headers": junk, "json": ["no report"]}]
+    for more in strange:
+        asked = [server.client.post(f"/api/v1/runs/{number}/failed", **more) for number in range(60)]
+        assert 429 in {answer.status_code for answer in asked}, more
+    with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.2")) as elsewhere:
+        answer = elsewhere.post(f"{server.address}/api/v1/runs/x/started", headers=junk)
+        assert answer.json()["code"] == "report_refused"
+    assert alice.ask("GET", "/actions").status_code == 200
+
+
 def test_connections_that_say_nothing_keep_nobody_out(start: Start) -> None:
     server = start(**GUARDED)
     resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (100, 100))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from horae.errors import LimitExceededError
 from horae.face.service import pace
 from horae.face.service.pace import Pace
 
@@ -43,6 +44,19 @@ def test_users_do_not_share_a_pace():
     assert limited.take("ada") == 0
     assert limited.take("ada") > 0
     assert limited.take("bob") == 0
+
+
+def test_asking_whether_something_is_left_takes_nothing():
+    watch = Watch()
+    limited = Pace(1, watch)
+    for _ in range(3):
+        limited.check_left("ada", "too often")
+    assert limited.take("ada") == 0
+    with pytest.raises(LimitExceededError) as error:
+        limited.check_left("ada", "too often")
+    assert error.value.details["retryAfter"] == 1
+    watch.seconds = 1
+    limited.check_left("ada", "too often")
 
 
 def test_only_so_many_users_are_remembered(monkeypatch: pytest.MonkeyPatch):

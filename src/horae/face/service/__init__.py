@@ -29,7 +29,7 @@ from horae.face.service.problems import (
     on_horae_error,
     on_http_error,
 )
-from horae.face.service.runs import runs_router
+from horae.face.service.runs import count_failed, runs_router
 from horae.face.service.schedules import asked_filter, schedules_router
 from horae.face.service.system import healthz, metrics_page, openapi, readyz
 from horae.face.service.why import why_router
@@ -56,6 +56,7 @@ class Service(Litestar):
 
         await super().__call__(scope, receive, watched)
         seconds = self.state.monotonic() - begun
+        count_failed(self.state, scope, status)
         self.state.metrics.answered(scope["method"], scope.get("path_template"), status, seconds)
 
 
@@ -101,6 +102,7 @@ def make_service(app: App, config: Config, metrics: Metrics | None = None) -> Se
     )
     service.state.monotonic = app.clock.monotonic
     service.state.reports = Pace(config.requests_per_second, app.clock.monotonic)
+    service.state.failed_reports = Pace(config.requests_per_second, app.clock.monotonic)
     service.state.metrics = metrics or Metrics()
     service.state.openapi = cache(lambda: document_of(_routes(), dependencies, __version__))
     return service

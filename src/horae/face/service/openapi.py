@@ -82,7 +82,7 @@ _PROBLEMS = {
     "413": "The body is too long (`limit_exceeded`).",
     "415": "The body is no JSON, or does not say that it is (`unsupported_media_type`).",
     "422": "The request can be read, and what it asks for cannot be.",
-    "429": "Too many requests of one user, or reports on one run (`limit_exceeded`); the header Retry-After says when to come again.",
+    "429": "Too many requests of one user, reports on one run, or refused reports from one address (`limit_exceeded`); the header Retry-After says when to come again.",
     "503": "The store is away (`store_unavailable`); the header Retry-After says when to come again.",
 }
 _CONFLICTS = {

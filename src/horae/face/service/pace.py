@@ -25,9 +25,9 @@ class Pace:
     def take(self, user: str) -> float:
         """Take one request of a user: 0 and it may go on, else how many seconds it should wait, and nothing was taken."""
         now = self._now()
-        left, since = self._buckets.pop(user, (self._rate, now))
-        left = min(self._rate, left + max(now - since, 0.0) * self._rate)
-        wait = 0.0 if left >= 1 else (1 - left) / self._rate
+        left = self._left(user, now)
+        wait = self._wait(left)
+        self._buckets.pop(user, None)
         self._buckets[user] = (left if wait else left - 1, now)
         if len(self._buckets) > MOST_USERS:
             self._buckets.popitem(last=False)
@@ -35,7 +35,20 @@ class Pace:
 
     def check(self, user: str, reason: str) -> None:
         """Take one request of a user, or refuse it for a reason; ``retryAfter`` says in how many seconds one may go on."""
-        wait = self.take(user)
+        self._refuse(self.take(user), reason)
+
+    def check_left(self, user: str, reason: str) -> None:
+        """Refuse a request of a user of whom none could be taken now; none is."""
+        self._refuse(self._wait(self._left(user, self._now())), reason)
+
+    def _left(self, user: str, now: float) -> float:
+        left, since = self._buckets.get(user, (self._rate, now))
+        return min(self._rate, left + max(now - since, 0.0) * self._rate)
+
+    def _wait(self, left: float) -> float:
+        return 0.0 if left >= 1 else (1 - left) / self._rate
+
+    def _refuse(self, wait: float, reason: str) -> None:
         if wait:
             error = LimitExceededError("requests_per_second", self._per_second, reason)
             error.details["retryAfter"] = ceil(wait)

@@ -6,8 +6,11 @@ from typing import Annotated, Any
 
 from litestar import Router, get, post
 from litestar.connection import ASGIConnection
+from litestar.datastructures import State
 from litestar.handlers import BaseRouteHandler
 from litestar.params import HeaderParameter
+from litestar.status_codes import HTTP_400_BAD_REQUEST, HTTP_500_INTERNAL_SERVER_ERROR
+from litestar.types import Scope
 
 from horae.app import App
 from horae.errors import AuthenticationError
@@ -34,14 +37,29 @@ LONGEST_RUN_ID = 100
 """As much of an id as is looked at here: what is longer is no run's, and memory is short."""
 
 
-async def check_pace(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-    """Refuse reports on one run that come too often from one place, whatever token they bring, before they are read.
+REPORTER = "reporter"
+"""Where in the ``state`` of a request the place stands that a report came from."""
 
-    Who works on many runs may report on all of them, and a stranger keeps nobody else from doing so.
+
+async def check_pace(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    """Refuse reports that come too often from one place, before they are read: on one run, whatever token they bring; and,
+    where as many were in vain, on any, since a stranger can name another run each time.
+
+    Who works on many runs may report on all of them, and a stranger keeps nobody elsewhere from doing so.
     """
     place = connection.client.host if connection.client else ""
     run_id = connection.path_params["run_id"][:LONGEST_RUN_ID]
-    connection.app.state.reports.check(f"{place} {run_id}", "the run is reported on too often")
+    paces = connection.app.state
+    paces.failed_reports.check_left(place, "too many reports from there were refused")
+    paces.reports.check(f"{place} {run_id}", "the run is reported on too often")
+    connection.scope["state"][REPORTER] = place
+
+
+def count_failed(state: State, scope: Scope, status: int) -> None:
+    """Count a report that was in vain, for whatever reason that lies with its sender."""
+    place = scope["state"].get(REPORTER)
+    if place is not None and HTTP_400_BAD_REQUEST <= status < HTTP_500_INTERNAL_SERVER_ERROR:
+        state.failed_reports.take(place)
 
 
 @get("/runs/{run_id:str}", operation_id="getRun", summary="A run and its attempts")
