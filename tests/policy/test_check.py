@@ -6,7 +6,7 @@ import pytest
 
 from horae.errors import InvalidInputError
 from horae.model import CatchUpPolicy, Policies, Retention, RetryPolicy, Timeouts
-from horae.policy.check import LONGEST, check_policies
+from horae.policy.check import CENTURY, LONGEST, check_policies
 
 
 def test_the_defaults_make_sense():
@@ -20,6 +20,7 @@ def test_the_defaults_make_sense():
         (Policies(max_concurrent=0), "max_concurrent"),
         (Policies(max_pending=0), "max_pending"),
         (Policies(backfill_limit=-1), "backfill_limit"),
+        (Policies(backfill_limit=2**63), "backfill_limit"),
         (Policies(start_attempts=0), "start_attempts"),
         (Policies(retry=RetryPolicy(attempts=0)), "retry.attempts"),
         (Policies(retry=RetryPolicy(factor=0.5)), "retry.factor"),
@@ -37,6 +38,14 @@ def test_the_defaults_make_sense():
         (Policies(retention=Retention(age=0)), "retention.age"),
         (Policies(retention=Retention(count=-1)), "retention.count"),
         (Policies(keep_finished=0), "keep_finished"),
+        (Policies(keep_finished=CENTURY + 1), "keep_finished"),
+        (Policies(catch_up=CatchUpPolicy(spread=CENTURY + 1)), "catch_up.spread"),
+        (Policies(timeouts=Timeouts(start=CENTURY + 1)), "timeouts.start"),
+        (Policies(timeouts=Timeouts(run=CENTURY + 1)), "timeouts.run"),
+        (Policies(timeouts=Timeouts(heartbeat=CENTURY + 1)), "timeouts.heartbeat"),
+        (Policies(timeouts=Timeouts(cancel=CENTURY + 1)), "timeouts.cancel"),
+        (Policies(retention=Retention(age=CENTURY + 1)), "retention.age"),
+        (Policies(retention=Retention(count=CENTURY + 1)), "retention.count"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(policies: Policies, field: str):
@@ -57,3 +66,12 @@ def test_what_cannot_be_is_refused_by_name(policies: Policies, field: str):
 )
 def test_the_least_that_can_be_is_taken(policies: Policies):
     check_policies(policies)
+
+
+def test_the_most_that_can_be_is_taken():
+    timeouts = Timeouts(start=CENTURY, run=CENTURY, heartbeat=CENTURY, cancel=CENTURY)
+    retention = Retention(age=CENTURY, count=CENTURY)
+    catch_up = CatchUpPolicy(
+        window=2**63 - 1, grace=2**63 - 1, spread=CENTURY
+    )  # the first two are only compared
+    check_policies(Policies(catch_up=catch_up, timeouts=timeouts, retention=retention, keep_finished=CENTURY))

@@ -46,6 +46,16 @@ def test_a_run_that_is_retried_for_ever_waits_no_longer_than_the_longest():
 
 
 @pytest.mark.contract("SCHD-16")
+@pytest.mark.parametrize("factor", [1.0, 1e308, float("inf")])
+def test_whatever_the_factor_a_delay_is_between_the_first_and_the_longest(factor: float):
+    delays = [
+        (backoff(0, factor, 60_000, times), backoff(7, factor, 60_000, times)) for times in (1, 2, 3, 10**9)
+    ]
+    grown = 7 if factor == 1 else 60_000
+    assert delays == [(0, 7), (0, grown), (0, grown), (0, grown)]
+
+
+@pytest.mark.contract("SCHD-16")
 @given(st.integers(1, 50), st.integers(1, 60))
 def test_there_are_as_many_attempts_as_the_policy_says(attempts: int, failures: int):
     again = retry_at(RetryPolicy(attempts=attempts), failures, ("ValueError",), NOW)

@@ -31,9 +31,9 @@ def start_again_at(attempts: int, refusals: int, now: int) -> int | None:
 
 def backoff(first: int, factor: float, longest: int, times: int) -> int:
     """The delay after so many times (counted from 1): the first one, growing by a factor up to the longest."""
-    delay = float(min(first, longest))
-    for _ in range(times - 1):
-        if delay >= longest or factor <= 1:
-            break
-        delay *= factor
-    return min(int(delay), longest)
+    if first == 0:
+        return 0
+    try:
+        return int(min(first * factor ** (times - 1), longest))
+    except OverflowError:  # more than a float can be
+        return longest
