@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
@@ -78,7 +78,7 @@ async def waiting_for_a_lock(database: str, number: int = 1) -> bool:
     return int((await fetch(database, query))[0][0]) == number
 
 
-def app_of(database: str, begun: list[tuple[str, int]], **more: Any) -> AbstractAsyncContextManager[App]:
+def app_of(database: str, begun: list[tuple[str, int]], **more: Any) -> App:
     """A node whose runs end at once."""
     app = App(database, config=Config(**more))
 
@@ -95,7 +95,6 @@ async def create(app: App, *names: str) -> None:
         await app.schedules.create(name, "0 0 1 1 *", "work", policies=policies)
 
 
-@pytest.mark.xfail(strict=True, reason="recovering reads no more claims than may go on at once")
 async def test_what_a_lost_commit_claimed_is_launched_however_many_ends_wait_to_be_recorded(postgres: str):
     begun: list[tuple[str, int]] = []
     async with app_of(postgres, begun, concurrency=2) as app:
@@ -116,7 +115,6 @@ async def test_what_a_lost_commit_claimed_is_launched_however_many_ends_wait_to_
         assert sorted(begun) == [(name, 1) for name in "abcd"]
 
 
-@pytest.mark.xfail(strict=True, reason="recovering does not see that the node has another number meanwhile")
 async def test_what_a_lost_commit_claimed_is_not_launched_by_a_node_that_has_joined_anew(postgres: str):
     begun: list[tuple[str, int]] = []
     async with app_of(postgres, begun) as app:
@@ -142,7 +140,6 @@ async def test_what_a_lost_commit_claimed_is_not_launched_by_a_node_that_has_joi
         assert begun == [("s", 2)]
 
 
-@pytest.mark.xfail(strict=True, reason="it is still believed until the node has joined anew")
 async def test_a_lease_that_is_known_to_be_lost_is_not_believed_any_more(postgres: str):
     async with app_of(postgres, []) as app:
         await fetch(postgres, "UPDATE node SET deadline = clock_timestamp() - interval '1 second'")
@@ -152,18 +149,31 @@ async def test_a_lease_that_is_known_to_be_lost_is_not_believed_any_more(postgre
         assert not app.engine.holds_lease
 
 
-@pytest.mark.xfail(strict=True, reason="both forget the same ends", raises=IndexError)
-async def test_ends_are_recorded_once_by_a_step_and_a_program_that_ends(postgres: str):
-    begun: list[tuple[str, int]] = []
-    async with app_of(postgres, begun) as app:
-        await create(app, "s")
-        await app.schedules.trigger("s")
-        await app.engine.step(app.now())
-        await wait_until(lambda: len(app.executor.ended()) == 1)
-        async with locked(postgres, "s"):
-            step = asyncio.create_task(app.engine.step(app.now()))
-            await wait_until(lambda: waiting_for_a_lock(postgres))
-            drain = asyncio.create_task(app.engine.drain(app.now))
-            await wait_until(lambda: waiting_for_a_lock(postgres, 2))
-        await asyncio.gather(step, drain)
-        assert app.executor.ended() == []
+async def test_a_context_that_is_left_while_it_runs_waits_for_the_step_that_is_under_way(
+    postgres: str, caplog: pytest.LogCaptureFixture
+):
+    begun, go_on = asyncio.Event(), asyncio.Event()
+    app = App(postgres)
+
+    @app.action("work")
+    async def work(context: Context) -> None:
+        begun.set()
+        await go_on.wait()
+
+    await app.__aenter__()
+    running = asyncio.create_task(app.run())
+    await create(app, "s")
+    await app.schedules.trigger("s")
+    await begun.wait()
+    async with locked(postgres, "s"):
+        go_on.set()
+        await wait_until(lambda: waiting_for_a_lock(postgres))  # its end is being recorded
+        leaving = asyncio.create_task(app.__aexit__(None, None, None))
+        await asyncio.sleep(0.1)
+    await leaving
+    assert running.done()
+    assert running.exception() is None
+    assert app.executor.ended() == []
+    assert await fetch(postgres, "SELECT status, attempt FROM run") == [("succeeded", 1)]
+    assert await fetch(postgres, "SELECT count(*) FROM node") == [(0,)]
+    assert [record.getMessage() for record in caplog.records if record.levelname != "INFO"] == []

@@ -88,6 +88,7 @@ class App:
         self.config = config or Config()
         self._woken = asyncio.Event()
         self._ending = asyncio.Event()
+        self._loops: list[asyncio.Task[None]] = []
         self._offset = 0  # what the store's own clock is ahead of ours
         self._store = _store(database, self.config, inline=not isinstance(self.clock, SystemClock))
         self.executor = FunctionExecutor(
@@ -204,6 +205,7 @@ class App:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
+            await self._end_loops()  # somebody may have left the context while it still runs
             await self.engine.drain(self.now)
         finally:
             await self.close()
@@ -222,18 +224,22 @@ class App:
         self._ending.clear()
         if not self.engine.holds_lease:  # it was opened long ago, and others have taken it for dead
             await self._live_on()
-        tasks = [
+        self._loops = [
             asyncio.create_task(self._drive(), name="horae:drive"),
             asyncio.create_task(self._keep_house(), name="horae:house"),
         ]
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(self._loops, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._ending.set()
-            self.wake()
-            await _all_done(tasks)
-        for task in tasks:
+            await self._end_loops()
+        for task in self._loops:
             task.result()
+
+    async def _end_loops(self) -> None:
+        """Begin nothing more, and wait for what is under way."""
+        self._ending.set()
+        self.wake()
+        await _all_done(self._loops)
 
     async def _drive(self) -> None:
         """Step whenever something is due, or happened; at least once each tick, should the word of it be lost."""

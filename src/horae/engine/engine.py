@@ -135,6 +135,7 @@ class Engine:
         begun = self._clock.monotonic()
         if not await self._store.renew(self._epoch):
             # Others may have taken our runs, so what we still do of them must not go on.
+            self._lease_until = 0.0
             self._executor.stop_all(Reason.CRASHED)
             if self._watchers is not None:
                 self._watchers.tell(lambda each: each.lost_lease())
@@ -225,9 +226,9 @@ class Engine:
 
     async def _recover(self, now: int) -> None:
         """Launch what a commit claimed whose answer was lost: nobody else will, as long as this node lives."""
-        known = self._executor.known
+        epoch, known = self._epoch, self._executor.known
         async with self._store.transaction() as transaction:
-            claimed = await transaction.claimed([self._epoch], self._config.concurrency)
+            claimed = await transaction.claimed([epoch], len(known) + self._config.concurrency)
             forgotten = [run for run in claimed if (run.id, run.attempt) not in known]
             found = await transaction.schedules({run.schedule_id for run in forgotten})
             schedules = {each.id: each for each in found}
@@ -238,7 +239,7 @@ class Engine:
             else Start(run, Timeouts())
             for run in forgotten
         ]
-        allowed = self.holds_lease
+        allowed = self.holds_lease and epoch == self._epoch
         self._invoker.launch(starts, allowed=allowed)
         self._doubtful = False
         if self._watchers is not None:
