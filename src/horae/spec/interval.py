@@ -64,9 +64,13 @@ class ThinnedInterval:
         self._sets: dict[int, CivilSet] = {}
 
     def next_after(self, instant: int) -> int | None:
+        return self._next_within(instant, END)
+
+    def _next_within(self, instant: int, until: int) -> int | None:
+        """The first instant after one, up to and including ``until``: beyond that there may be none for decades."""
         found = self._interval.next_after(instant)
         starts, offsets = self._zone.starts, self._zone.offsets
-        while found is not None:
+        while found is not None and found <= until:
             k = bisect_right(starts, found) - 1
             label = self._set(offsets[k]).next(found + offsets[k])
             end = starts[k + 1] if k + 1 < len(starts) else END
@@ -109,10 +113,10 @@ class ThinnedInterval:
 
     def span(self, after: int, until: int, limit: int) -> list[int]:
         found: list[int] = []
-        instant = self.next_after(after)
-        while instant is not None and instant <= until and len(found) < limit:
+        instant = self._next_within(after, until)
+        while instant is not None and len(found) < limit:
             found.append(instant)
-            instant = self.next_after(instant)
+            instant = self._next_within(instant, until)
         return found
 
     def bits(self, first: int, end: int) -> int:
