@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ from horae.app.runs import Runs
 from horae.app.schedules import Schedules
 from horae.config import Config
 from horae.engine.engine import Engine
+from horae.engine.reports import keep_token
 from horae.errors import ClockOffError, HoraeError, StoreUnavailableError
 from horae.executor.function import Context, FunctionExecutor
 from horae.model import (
@@ -200,6 +202,7 @@ class Machine:
             lambda: None, world.now, concurrency=world.concurrency, terminate=5000
         )
         self.executor.register("work", self.work)
+        self.executor.keep_token = partial(keep_token, self.line)
         self.engine = Engine(self.line, self.executor, world.clock, world.config)
         self.wake = world.seconds()
         self.house = world.seconds()

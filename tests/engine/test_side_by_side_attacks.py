@@ -177,3 +177,34 @@ async def test_a_context_that_is_left_while_it_runs_waits_for_the_step_that_is_u
     assert await fetch(postgres, "SELECT status, attempt FROM run") == [("succeeded", 1)]
     assert await fetch(postgres, "SELECT count(*) FROM node") == [(0,)]
     assert [record.getMessage() for record in caplog.records if record.levelname != "INFO"] == []
+
+
+async def test_what_a_commit_claimed_that_came_through_late_is_launched_as_well(postgres: str):
+    begun: list[tuple[str, int]] = []
+    async with app_of(postgres, begun) as app:
+        await create(app, "s")
+        await app.schedules.trigger("s")
+        plain, landed = app._store.transaction, asyncio.Event()
+        late: list[asyncio.Task[Any]] = []
+
+        @asynccontextmanager
+        async def lost_sight_of() -> AsyncIterator[Transaction]:
+            async def land() -> None:
+                await landed.wait()
+                await manager.__aexit__(None, None, None)
+
+            manager = plain()
+            yield await manager.__aenter__()
+            late.append(asyncio.create_task(land()))
+            raise StoreUnavailableError("the connection was lost in the middle of the commit")
+
+        app._store.transaction = lost_sight_of  # type: ignore[method-assign]
+        with pytest.raises(StoreUnavailableError):
+            await app.engine.step(app.now())
+        app._store.transaction = plain  # type: ignore[method-assign]
+        await app.engine.step(app.now())  # it looks for what was claimed, and nothing is to be seen yet
+        landed.set()
+        await asyncio.gather(*late)
+        assert begun == []
+        await app.engine.step(app.now())
+        await wait_until(lambda: begun == [("s", 1)])

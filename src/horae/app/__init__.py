@@ -7,6 +7,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -25,6 +26,7 @@ from horae.clock import Clock, SystemClock
 from horae.config import Config
 from horae.engine.engine import Engine
 from horae.engine.housekeeper import Report
+from horae.engine.reports import keep_token
 from horae.engine.watcher import Watcher
 from horae.errors import ClockOffError, DatabaseUrlError, NodeNameTakenError, StoreUnavailableError
 from horae.executor.command import commands_of
@@ -100,6 +102,7 @@ class App:
         self.engine = Engine(self._store, self.executor, self.clock, self.config)
         self._closing: list[Callable[[], Awaitable[None]]] = []
         self._guests = Guests(self._store)
+        self.executor.keep_token = partial(keep_token, self._guests)
         self._desk = Desk(self._guests, self.now, self.wake, executor=self.executor, config=self.config)
         self.everybody = Operations(self._desk)
         """What can be asked and changed, whoever owns it; the same as the five that follow."""

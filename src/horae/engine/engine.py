@@ -12,7 +12,6 @@ import os
 import socket
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from functools import partial
 from typing import Any, TypeVar
 
 from horae.clock import Clock
@@ -20,7 +19,6 @@ from horae.config import Config
 from horae.engine.generator import Generator, Looked
 from horae.engine.housekeeper import Housekeeper, Report
 from horae.engine.invoker import Invoker, Start
-from horae.engine.reports import keep_token
 from horae.engine.watcher import Watcher, Watchers
 from horae.errors import NodeNameTakenError, StoreUnavailableError
 from horae.executor.function import FunctionExecutor
@@ -29,6 +27,9 @@ from horae.spec import TZDATA_VERSION
 from horae.store.port import Store
 
 T = TypeVar("T")
+
+LANDED = 10.0
+"""Seconds after which a commit whose answer was lost has come through, or never will."""
 
 CROWDED = 20
 """Milliseconds to wait when what is due is in the hands of another node."""
@@ -55,15 +56,13 @@ class Engine:
         self._name = ""
         self._announced: tuple[str, ...] = ()
         self._lease_until = 0.0
-        self._doubtful = (
-            False  # a commit was lost sight of: it may have claimed runs that were never launched
-        )
+        # Commits were lost sight of: up to this moment they may claim runs that are never launched.
+        self._doubtful_until = 0.0
         self._generating = True
         self._more = False  # the last step left something to look at
         self._watchers: Watchers | None = None
         limits = config.limits
         self._invoker = Invoker(executor, limits)
-        executor.keep_token = partial(keep_token, store)
         self._generator = Generator(executor, self._invoker, limits, store.batch)
         self._housekeeper = Housekeeper(store, self._invoker, config, tzdata)
 
@@ -153,7 +152,7 @@ class Engine:
     async def step(self, now: int) -> int | None:
         """Decide everything that can be decided now. Returns when to step again, if nothing happens before."""
         self._executor.enforce()
-        if self._doubtful:
+        if self._doubtful_until:
             await self._recover(now)
         ended = self._executor.ended()
         if self._store.side_by_side == 1:
@@ -200,7 +199,7 @@ class Engine:
                 stopping = await transaction.stopping(epoch)
                 wake = now if looked.more else await transaction.wake_at()
         except StoreUnavailableError:
-            self._doubtful = True
+            self._doubtful_until = self._clock.monotonic() + LANDED
             raise
         self._executor.forget(len(ended))
         # It may have joined anew meanwhile, and then these claims are not its own any more.
@@ -227,6 +226,7 @@ class Engine:
     async def _recover(self, now: int) -> None:
         """Launch what a commit claimed whose answer was lost: nobody else will, as long as this node lives."""
         epoch, known = self._epoch, self._executor.known
+        over = self._clock.monotonic() >= self._doubtful_until
         async with self._store.transaction() as transaction:
             claimed = await transaction.claimed([epoch], len(known) + self._config.concurrency)
             forgotten = [run for run in claimed if (run.id, run.attempt) not in known]
@@ -241,7 +241,8 @@ class Engine:
         ]
         allowed = self.holds_lease and epoch == self._epoch
         self._invoker.launch(starts, allowed=allowed)
-        self._doubtful = False
+        if over:
+            self._doubtful_until = 0.0
         if self._watchers is not None:
             _tell_claims(self._watchers, starts, now, launched=allowed)
 
