@@ -50,6 +50,8 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "version_before": {"id": "s0000001", "at": 5},
     "read_schedules": {"ids": IDS},
     "open_counts": {"ids": IDS},
+    "count_triggers": {"id": "s0000001", "limit": 1000},
+    "run_sizes": {"id": "s0000001", "limit": 20, "before": "r1"},
 }
 
 # One schedule in each row, a few of them due, a thousand with nothing ahead; many runs that ended, some that are open.
