@@ -551,3 +551,24 @@ async def test_a_database_that_cannot_be_had_is_said_to_be_away(
     with pytest.raises(StoreUnavailableError, match="cannot be reached"):
         await store.open(lambda: None)
     await store.close()
+
+
+async def test_of_several_ends_of_one_schedule_the_order_counts(store: Store):
+    good, nothing = ended(1, result="1"), ended(1)
+    bad = ended(1, Status.FAILED, failure="no")
+    left = {
+        "gb": ([good, bad], Last("gb", "1", "no")),
+        "bg": ([bad, good], Last("bg", "1", None)),
+        "gn": ([good, nothing], None),
+        "ng": ([nothing, good], Last("ng", "1", None)),
+        "bn": ([bad, nothing], None),
+        "gbn": ([good, bad, nothing], None),
+        "gnb": ([good, nothing, bad], Last("gnb", None, "no")),
+    }
+    async with store.transaction() as transaction:
+        await transaction.insert_schedules([(schedule(name), None) for name in left])
+        await transaction.keep_lasts(
+            (_replace(run(1), schedule_id=name), end) for name, (ends, _) in left.items() for end in ends
+        )
+        found = await transaction.lasts(list(left))
+    assert found == {name: last for name, (_, last) in left.items() if last is not None}

@@ -71,8 +71,8 @@ async def record(transaction: Transaction, ended: Sequence[Ended], now: int, lim
     await transaction.lock(ids)
     troubled = [each for each in ended if each.ending is not Ending.RETURNED]
     schedules = await _schedules(transaction, troubled)
-    ended = [each for each in ended if each.ending is Ending.RETURNED]
-    ended += await _as_stored(transaction, troubled)
+    if troubled:
+        ended = await _as_stored(transaction, ended)
     judged = [(each, judge_end(each, _policies(each.run, schedules), now, limits)) for each in ended]
     outcomes = [outcome for _, outcome in judged]
     if await transaction.finish(outcomes) < len(outcomes):
@@ -101,14 +101,19 @@ async def _schedules(transaction: Transaction, ended: list[Ended]) -> dict[str, 
     return {schedule.id: schedule for schedule in found}
 
 
-async def _as_stored(transaction: Transaction, ended: list[Ended]) -> list[Ended]:
-    """Attempts that are ours to end, with what was asked of their runs meanwhile; the others are somebody else's."""
-    if not ended:
-        return []
-    found = await transaction.runs_by_id([each.run.id for each in ended])
+async def _as_stored(transaction: Transaction, ended: Sequence[Ended]) -> list[Ended]:
+    """Attempts that are ours to end, with what was asked of their runs meanwhile; the others are somebody else's.
+
+    What returned has ended well whatever was asked: nothing about it needs to be read.
+    """
+    troubled = [each.run.id for each in ended if each.ending is not Ending.RETURNED]
+    found = await transaction.runs_by_id(troubled)
     held = {(run.id, run.epoch, run.attempt): run for run in found if run.status is Status.RUNNING}
     ours = []
     for each in ended:
+        if each.ending is Ending.RETURNED:
+            ours.append(each)
+            continue
         stored = held.get((each.run.id, each.run.epoch, each.run.attempt))
         if stored is not None:
             stop = each.run.stop or stored.stop  # a node that waited in vain has made it stop since

@@ -384,23 +384,33 @@ class Transaction(ABC):
 
     async def keep_lasts(self, ended: Iterable[tuple[Run, Outcome]]) -> None:
         """Keep what runs left to the next ones of their schedules; one that was created anew inherits nothing."""
-        results, failures, nothing = [], [], []
+        successes: dict[tuple[str, int], str | None] = {}
+        failures: dict[tuple[str, int], str] = {}
         for run, outcome in ended:
-            whose = {"schedule_id": run.schedule_id, "incarnation": run.incarnation}
-            if outcome.status is not Status.SUCCEEDED:
-                failures.append({**whose, "failure": outcome.failure or outcome.reason})
-            elif outcome.result is None or outcome.result == "null":
-                nothing.append(run)
+            whose = (run.schedule_id, run.incarnation)
+            if outcome.status is Status.SUCCEEDED:
+                successes[whose] = outcome.result if outcome.result != "null" else None
+                failures.pop(whose, None)
             else:
-                results.append({**whose, "result": outcome.result})
-        await self.write("put_failure", failures)
-        await self.write("put_result", results)
-        if nothing:
-            await self.rows(
-                "clear_last",
-                ids=[run.schedule_id for run in nothing],
-                incarnations=[run.incarnation for run in nothing],
-            )
+                failures[whose] = outcome.failure or outcome.reason
+        await self._keep_results(successes)
+        await self.write(  # what failed after a success has the last word, and leaves its result
+            "put_failure",
+            [{"schedule_id": s, "incarnation": i, "failure": text} for (s, i), text in failures.items()],
+        )
+
+    async def _keep_results(self, results: dict[tuple[str, int], str | None]) -> None:
+        await self.write(
+            "put_result",
+            [
+                {"schedule_id": s, "incarnation": i, "result": text}
+                for (s, i), text in results.items()
+                if text
+            ],
+        )
+        if nothing := [whose for whose, text in results.items() if text is None]:
+            ids, incarnations = zip(*nothing, strict=True)
+            await self.rows("clear_last", ids=list(ids), incarnations=list(incarnations))
 
     async def insert_passed(self, ranges: Iterable[PassedOver]) -> None:
         """Write ranges of slots that did not run; one that continues the last is joined to it."""
