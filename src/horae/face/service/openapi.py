@@ -32,6 +32,7 @@ from horae.face.service.body import LARGEST_INTEGER
 from horae.face.service.examples import ANSWERS, REQUESTS
 from horae.face.service.problems import MEDIA_TYPE, Problem
 from horae.model import Policies
+from horae.policy.check import CENTURY
 from horae.policy.check import LONGEST as LONGEST_SPAN
 from horae.spec import SpecDocument
 
@@ -63,6 +64,13 @@ _LEAST: dict[str, dict[str, int]] = {
     "Timeouts": {"start": 1, "run": 1, "heartbeat": 1, "cancel": 0},
     "Retention": {"age": 1, "count": 0},
 }  # fmt: skip
+_MOST: dict[str, dict[str, int]] = {
+    "RetryPolicy": {"first_delay": LONGEST_SPAN, "longest_delay": LONGEST_SPAN},
+    "CatchUpPolicy": {"spread": CENTURY},
+    "Timeouts": {"start": CENTURY, "run": CENTURY, "heartbeat": CENTURY, "cancel": CENTURY},
+    "Retention": {"age": CENTURY, "count": CENTURY},
+    "Policies": {"keep_finished": CENTURY},
+}
 """What :mod:`horae.policy.check` refuses."""
 
 _IN_PATHS = {
@@ -174,8 +182,9 @@ def _refine(schemas: Json) -> None:
     for name, bounds in _LEAST.items():
         for field, least in bounds.items():
             schemas[name]["properties"][field]["minimum"] = least
-    for field in ("first_delay", "longest_delay"):
-        schemas["RetryPolicy"]["properties"][field]["maximum"] = LONGEST_SPAN
+    for name, most in _MOST.items():
+        for field, largest in most.items():
+            schemas[name]["properties"][field]["maximum"] = largest
 
 
 def _structs(module: ModuleType) -> Iterator[type[msgspec.Struct]]:
