@@ -122,7 +122,8 @@ class Line(Store):
     def __init__(self, store: SharedStore, side_by_side: int) -> None:
         self._store = store
         self.side_by_side = side_by_side
-        self.batch = 7  # so that batches are full now and then
+        # Batches are full now and then; those of nodes that decide side by side always are, else they never would.
+        self.batch = 7 if side_by_side == 1 else 1
         self.calls_left: int | None = None
         self.fate: type[Exception] = Crash
 

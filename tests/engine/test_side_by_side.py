@@ -7,13 +7,17 @@ import asyncio
 import pytest
 
 from horae import App, Config, Context, NewSchedule, Overlap, Policies, Status
+from horae.store.postgres import PostgresStore
 from tests.conftest import wait_until
 from tests.engine.test_nodes import due_now, running, soon, step_until
 
 MANY = 1700  # more than three batches
 
 
-async def test_a_slot_is_not_skipped_because_of_a_run_whose_end_is_about_to_be_recorded(postgres: str):
+async def test_a_slot_is_not_skipped_because_of_a_run_whose_end_is_about_to_be_recorded(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(PostgresStore, "batch", 1)  # so that one is a herd
     async with App(postgres) as app:
 
         @app.action("work")

@@ -1,6 +1,6 @@
 """The engine: one step records what ended, decides what is due, and then launches what it claimed.
 
-A step is one transaction, or some where these can go on side by side: one records, the others decide about other schedules. Nothing starts before the claim that says so is durable, and nothing that is decided can be decided
+A step is one transaction; in a herd, where transactions can go on side by side, some: one records, the others decide. Nothing starts before the claim that says so is durable, and nothing that is decided can be decided
 again: the slot is unique, the cursor has moved, and outcomes are written under the claim of the attempt they belong to.
 """
 
@@ -59,7 +59,7 @@ class Engine:
         # Commits were lost sight of: up to this moment they may claim runs that are never launched.
         self._doubtful_until = 0.0
         self._generating = True
-        self._more = False  # the last step left something to look at
+        self._herd = False  # more was due than the last step could look at
         self._watchers: Watchers | None = None
         limits = config.limits
         self._invoker = Invoker(executor, limits)
@@ -155,18 +155,18 @@ class Engine:
         if self._doubtful_until:
             await self._recover(now)
         ended = self._executor.ended()
-        if self._store.side_by_side == 1:
-            moments = [await self._look(now, ended, room=self._executor.room)]
-        else:
+        herd, self._herd = self._herd, False
+        if herd and self._store.side_by_side > 1:
             moments = await self._side_by_side(now, ended)
-        self._more = now in moments
+        else:
+            moments = [await self._look(now, ended, room=self._executor.room)]
         if (deadline := self._executor.next_deadline()) is not None:
             moments.append(now + deadline)
         return min((at for at in moments if at is not None), default=None)
 
     async def _side_by_side(self, now: int, ended: Sequence[Ended]) -> list[int | None]:
-        """Record what ended and, at the same time, look at other schedules: in several places if one was not enough."""
-        looks = self._store.side_by_side if self._more else 1
+        """Record what ended and, at the same time, look at other schedules, a batch here and a batch there."""
+        looks = self._store.side_by_side
         aside = _schedules_of(ended)
         parts = [
             self._look(now, aside=aside, room=(self._executor.room + place) // looks)
@@ -202,6 +202,7 @@ class Engine:
             self._doubtful_until = self._clock.monotonic() + LANDED
             raise
         self._executor.forget(len(ended))
+        self._herd = self._herd or looked.more
         # It may have joined anew meanwhile, and then these claims are not its own any more.
         allowed = self.holds_lease and epoch == self._epoch
         self._invoker.launch(looked.starts, allowed=allowed)
