@@ -91,10 +91,10 @@ class SharedStore(SqliteStore):
         self._world = world
         self.deadlines: dict[int, float] = {}
 
-    async def announce(self, node: Node) -> None:
+    async def announce(self, node: Node) -> bool:
         if node.epoch not in self.deadlines:
             self.deadlines[node.epoch] = self._world.seconds() + LEASE
-        await super().announce(node)
+        return await super().announce(node)
 
     async def renew(self, epoch: int) -> bool:
         if self.deadlines.get(epoch, 0) <= self._world.seconds():
@@ -145,9 +145,9 @@ class Line(Store):
     async def open(self, wake: object) -> None: ...
     async def close(self) -> None: ...
 
-    async def announce(self, node: Node) -> None:
+    async def announce(self, node: Node) -> bool:
         self.call()
-        await self._store.announce(node)
+        return await self._store.announce(node)
 
     async def renew(self, epoch: int) -> bool:
         self.call()

@@ -514,7 +514,15 @@ def test_both_dialects_have_the_same_queries():
         for folder in ("sqlite", "postgres")
     }
     # PostgreSQL has leases, notifications and a clock of its own; a file has locks of the operating system.
-    extra = {"renew.sql", "notify.sql", "time.sql", "lock_node.sql", "durability.sql"}
+    extra = {
+        "renew.sql",
+        "notify.sql",
+        "time.sql",
+        "lock_node.sql",
+        "lock_names.sql",
+        "name_taken.sql",
+        "durability.sql",
+    }
     assert names["postgres"] - extra == names["sqlite"]
     port = (resources.files("horae.store") / "port.py").read_text("utf-8")
     used = set(re.findall(r'"([a-z_]+)"', port))
@@ -572,3 +580,13 @@ async def test_of_several_ends_of_one_schedule_the_order_counts(store: Store):
         )
         found = await transaction.lasts(list(left))
     assert found == {name: last for name, (_, last) in left.items() if last is not None}
+
+
+async def test_a_name_belongs_to_who_came_first_whatever_the_numbers(store: Store):
+    first, second = (_replace(node(epoch), name="one") for epoch in (8, 7))
+    assert await store.announce(first)
+    assert not await store.announce(second)
+    assert [each.epoch for each in await store.nodes()] == [8]
+    assert await store.announce(_replace(first, actions=("c",)))
+    await store.bury([8])
+    assert await store.announce(second)

@@ -96,27 +96,18 @@ class Engine:
                 self._epoch = await transaction.next_number()
             name = self._config.node_name or f"{socket.gethostname()}:{os.getpid()}:{self._epoch}"
             begun = self._clock.monotonic()
-            await self._announce(name, now)
-            self._extend(begun)
-            if not await self._is_taken(name):
+            if await self._announce(name, now):
+                self._extend(begun)
                 return
             # A name is free when no living node has it; one that was killed lives on for the rest of its lease.
-            await self._store.bury([self._epoch])
             if self._clock.monotonic() >= patience:
                 raise NodeNameTakenError(name)
             await asyncio.sleep(0.2)
 
-    async def _is_taken(self, name: str) -> bool:
-        """Whether a living node had this name before."""
-        return any(
-            node.alive and node.name == name and node.epoch < self._epoch
-            for node in await self._store.nodes()
-        )
-
-    async def _announce(self, name: str, now: int) -> None:
-        """Say what this node can run; said again when that changes."""
+    async def _announce(self, name: str, now: int) -> bool:
+        """Say what this node can run; said again when that changes. ``False`` if another living node has the name."""
         self._name, self._announced = name, self._executor.actions
-        await self._store.announce(
+        return await self._store.announce(
             Node(epoch=self._epoch, name=name, actions=self._announced, tzdata=self._tzdata, started_at=now)
         )
 

@@ -575,8 +575,8 @@ class Store(ABC):
         return self.transaction()
 
     @abstractmethod
-    async def announce(self, node: Node) -> None:
-        """Begin to live as a node."""
+    async def announce(self, node: Node) -> bool:
+        """Begin to live as a node, or go on; ``False``, and nothing done, if another living node has the name."""
 
     @abstractmethod
     async def renew(self, epoch: int) -> bool:

@@ -144,11 +144,18 @@ class PostgresStore(Store):
             ):
                 yield PostgresTransaction(connection)
 
-    async def announce(self, node: Node) -> None:
-        await self._fetch(
-            "insert_node", epoch=node.epoch, name=node.name, actions=to_json(node.actions), tzdata=node.tzdata,
-            started_at=node.started_at, lease=self.lease,
-        )  # fmt: skip
+    async def announce(self, node: Node) -> bool:
+        async with self.transaction() as transaction:
+            await transaction.rows(
+                "lock_names"
+            )  # who waited for it sees, in the next statement, who came before
+            if await transaction.rows("name_taken", name=node.name, epoch=node.epoch):
+                return False
+            await transaction.rows(
+                "insert_node", epoch=node.epoch, name=node.name, actions=to_json(node.actions), tzdata=node.tzdata,
+                started_at=node.started_at, lease=self.lease,
+            )  # fmt: skip
+        return True
 
     async def renew(self, epoch: int) -> bool:
         return bool(await self._fetch("renew", epoch=epoch, lease=self.lease))

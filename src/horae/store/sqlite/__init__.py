@@ -139,16 +139,19 @@ class SqliteStore(Store):
             self._reader.execute("PRAGMA query_only = ON")
         return self._reader
 
-    async def announce(self, node: Node) -> None:
+    async def announce(self, node: Node) -> bool:
         """Hold an operating-system lock on a file of the node's own: it ends with the process, at once."""
-        descriptor = self._announced.get(node.epoch)
-        if descriptor is None and self._path != ":memory:":
-            descriptor = os.open(self._lock_file(node.epoch), os.O_CREAT | os.O_RDWR, 0o600)
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self._announced[node.epoch] = descriptor
-        row = fields(node) | {"actions": to_json(node.actions)}
         async with self.transaction() as transaction:
-            await transaction.write("insert_node", [row])
+            for epoch, name, *_ in await transaction.rows("nodes"):
+                if name == node.name and epoch != node.epoch and self._is_alive(epoch):
+                    return False
+            descriptor = self._announced.get(node.epoch)
+            if descriptor is None and self._path != ":memory:":
+                descriptor = os.open(self._lock_file(node.epoch), os.O_CREAT | os.O_RDWR, 0o600)
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._announced[node.epoch] = descriptor
+            await transaction.write("insert_node", [fields(node) | {"actions": to_json(node.actions)}])
+        return True
 
     async def renew(self, epoch: int) -> bool:
         return epoch in self._announced  # the lock holds by itself
