@@ -1,7 +1,8 @@
 """The engine: one step records what ended, decides what is due, and then launches what it claimed.
 
-A step is one transaction; in a herd, where transactions can go on side by side, some: one records, the others decide. Nothing starts before the claim that says so is durable, and nothing that is decided can be decided
-again: the slot is unique, the cursor has moved, and outcomes are written under the claim of the attempt they belong to.
+A step is one transaction; in a herd, where transactions can go on side by side, some: one records, the others decide. Nothing
+starts before the claim that says so is durable, and nothing that is decided can be decided again: the slot is unique, the
+cursor has moved, and outcomes are written under the claim of the attempt they belong to.
 """
 
 from __future__ import annotations

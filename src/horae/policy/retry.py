@@ -34,6 +34,6 @@ def backoff(first: int, factor: float, longest: int, times: int) -> int:
     if first == 0:
         return 0
     try:
-        return int(min(first * factor ** (times - 1), longest))
+        return int(min(first * float(factor) ** (times - 1), longest))
     except OverflowError:  # more than a float can be
         return longest

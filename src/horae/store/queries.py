@@ -15,6 +15,20 @@ def query(dialect: str, name: str) -> str:
 
 
 @cache
+def numbered(dialect: str, name: str, mark: str) -> tuple[str, tuple[str, ...]]:
+    """The text of a query whose parameters are a mark and a number, and their names in that order."""
+    names: list[str] = []
+
+    def number(match: re.Match[str]) -> str:
+        if match[1] not in names:
+            names.append(match[1])
+        return f"{mark}{names.index(match[1]) + 1}"
+
+    text = re.sub(r"(?<!:):([a-z_]+)", number, query(dialect, name))  # two colons are a cast
+    return text, tuple(names)
+
+
+@cache
 def migrations(dialect: str) -> tuple[str, ...]:
     """The steps from nothing to the present schema, in order; a database's version is how many it has taken."""
     folder = resources.files(f"horae.store.{dialect}").joinpath("migrations")

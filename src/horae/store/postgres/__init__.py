@@ -15,7 +15,7 @@ from horae.errors import ClockOffError, DatabaseVersionError, StoreUnavailableEr
 from horae.model import Node, Schedule
 from horae.store.guests import MOST
 from horae.store.port import Store, Transaction, watched
-from horae.store.queries import migrations, query
+from horae.store.queries import migrations, numbered, query
 from horae.store.rows import Row, node_of, to_json
 
 MOST_OFF = 1000
@@ -45,17 +45,9 @@ _LOST = (
 )
 
 
-@cache
 def prepared(name: str) -> tuple[str, tuple[str, ...]]:
     """The text of a query with numbered parameters, and their names in that order."""
-    names: list[str] = []
-
-    def numbered(match: re.Match[str]) -> str:
-        if match[1] not in names:
-            names.append(match[1])
-        return f"${names.index(match[1]) + 1}"
-
-    return re.sub(r"(?<!:):([a-z_]+)", numbered, query("postgres", name)), tuple(names)
+    return numbered("postgres", name, "$")
 
 
 @cache

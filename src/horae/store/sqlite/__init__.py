@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import fcntl
 import os
-import re
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +17,7 @@ from typing import Any, TypeVar
 from horae.errors import DatabaseVersionError, StoreUnavailableError
 from horae.model import Node
 from horae.store.port import Store, Transaction, watched
-from horae.store.queries import migrations, query
+from horae.store.queries import migrations, numbered, query
 from horae.store.rows import Row, fields, node_of, to_json
 
 T = TypeVar("T")
@@ -222,14 +221,7 @@ def _migrate(connection: sqlite3.Connection, path: str) -> None:
 @cache
 def _positional(name: str) -> tuple[str, Callable[[dict[str, Any]], Sequence[Any]]]:
     """The text of a query with numbered parameters, and what takes them out of a row: names cost a third more."""
-    names: list[str] = []
-
-    def numbered(match: re.Match[str]) -> str:
-        if match[1] not in names:
-            names.append(match[1])
-        return f"?{names.index(match[1]) + 1}"
-
-    text = re.sub(r":([a-z_]+)", numbered, query("sqlite", name))
+    text, names = numbered("sqlite", name, "?")
     return text, itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)
 
 
