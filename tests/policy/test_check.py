@@ -75,3 +75,17 @@ def test_the_most_that_can_be_is_taken():
         window=2**63 - 1, grace=2**63 - 1, spread=CENTURY
     )  # the first two are only compared
     check_policies(Policies(catch_up=catch_up, timeouts=timeouts, retention=retention, keep_finished=CENTURY))
+
+
+@pytest.mark.parametrize(
+    ("policies", "said"),
+    [
+        (Policies(keep_finished=CENTURY + 1), "it is in milliseconds, a hundred years at most"),
+        (Policies(retry=RetryPolicy(first_delay=LONGEST + 1)), "it is in milliseconds, a year at most"),
+        (Policies(retention=Retention(count=CENTURY + 1)), None),
+    ],
+)
+def test_a_span_that_is_too_long_is_told_its_unit(policies: Policies, said: str | None):
+    with pytest.raises(InvalidInputError) as raised:
+        check_policies(policies)
+    assert raised.value.hint == said

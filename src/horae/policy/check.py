@@ -14,6 +14,11 @@ CENTURY = 100 * LONGEST
 _LARGEST = 2**63 - 1
 """What is only compared may be so large."""
 
+_SPANS = {
+    LONGEST: "it is in milliseconds, a year at most",
+    CENTURY: "it is in milliseconds, a hundred years at most",
+}
+
 
 def check_policies(policies: Policies) -> None:
     """Raise an error that names the first field that cannot be."""
@@ -44,4 +49,6 @@ def check_policies(policies: Policies) -> None:
         if value is not None and value < least:
             raise InvalidInputError(name, f"must be at least {least}, and is {value}")
         if value is not None and value > most:
-            raise InvalidInputError(name, f"must be at most {most}, and is {value}")
+            # A number that is too large is mostly one of the wrong unit.
+            hint = _SPANS.get(most) if name != "retention.count" else None
+            raise InvalidInputError(name, f"must be at most {most}, and is {value}", hint=hint)
