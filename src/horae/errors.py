@@ -28,6 +28,7 @@
     ├── UnknownActionError              no action of this name was registered in this program
     ├── NotStartedError                 raised by an action: it cannot begin now, and has not begun
     ├── HttpStatusError                 a request of the action http was answered with a status that is no success
+    ├── HttpAnswerError                 the answer to a request of the action http went on and on, and was given up
     ├── DestinationRefusedError         a request of the action http would have gone where it may not
     ├── CommandFailedError              a command ended with an exit status that is not 0
     ├── NodeNameTakenError              another living node has this node's name
@@ -283,6 +284,13 @@ class HttpStatusError(HoraeError):
     def __init__(self, status: int, answer: str) -> None:
         said = f": {answer}" if answer else ""
         super().__init__(f"The answer had the status {status}{said}", {"status": status, "answer": answer})
+
+
+class HttpAnswerError(HoraeError):
+    """The answer to a request of the action ``http`` was given up: reading it cost more than its body is worth."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The answer was given up: {reason}", {"reason": reason})
 
 
 class DestinationRefusedError(HoraeError):

@@ -2,6 +2,9 @@
 
 So it does not help to change what a name means between the check and the connection. Every request has a connection of its own:
 what it goes to is checked each time, and an error before anything was sent is known for what it is.
+
+A destination may be hostile, so an answer has bounds: bytes before its body, bytes around its body, and pieces. Beyond one of them
+the attempt ends with :class:`HttpAnswerError`. How long all of it may take is the request's ``timeout``.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import Any
 import certifi
 import httpcore
 
+from horae.errors import HttpAnswerError
 from horae.executor.destination import Destinations
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -25,6 +29,21 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 MOST_LOOK_UPS = 8
 """How many names are looked up at once."""
+
+PORTION = 4096
+"""How many bytes are taken in one turn of the event loop: at most a few hundred chunks or interim answers."""
+
+LONGEST_HEAD = 64 * 1024
+"""How many bytes the interim answers (1xx) and the headers of an answer have together."""
+
+MOST_PIECES = 10_000
+"""How many chunks and reads an answer takes; more only if a longer body may be kept."""
+
+SMALLEST_PIECE = 64
+"""How many bytes the pieces of a longer body must have on average."""
+
+FRAMING = 32
+"""How many bytes besides its data a chunk has on average; what is longer are extensions that nothing reads."""
 
 FAILURES = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError)
 """What a connection may end with."""
@@ -85,7 +104,72 @@ class _Guarded(httpcore.AsyncNetworkBackend):
         failed: Exception = OSError(f"there is no address behind {host}")
         for address in addresses:
             try:
-                return await self._network.connect_tcp(address, port, timeout, local_address, socket_options)
+                stream = await self._network.connect_tcp(
+                    address, port, timeout, local_address, socket_options
+                )
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failed = error
+            else:
+                return _Metered(stream)
         raise failed
+
+
+class _Metered(httpcore.AsyncNetworkStream):
+    """A connection that gives up an answer which costs more than its body is worth."""
+
+    def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
+        self._stream = stream
+        self._pieces = 0
+        self._most_pieces = MOST_PIECES
+        self._left = LONGEST_HEAD
+        self._beyond = f"its interim answers and headers have more than {LONGEST_HEAD} bytes"
+
+    def begin_body(self, longest: int) -> None:
+        """The head has been read: from here on the bounds are those of a body of so many bytes."""
+        self._most_pieces = max(MOST_PIECES, longest // SMALLEST_PIECE)
+        self._left = longest + self._most_pieces * FRAMING
+        self._beyond = f"its body has more than {self._left} bytes, framing included"
+
+    def count_piece(self) -> None:
+        """Count a chunk, or a read: the work is the same, however few bytes it has."""
+        self._pieces += 1
+        if self._pieces > self._most_pieces:
+            raise HttpAnswerError(f"it came in more than {self._most_pieces} pieces")
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        self.count_piece()
+        if not self._left:
+            raise HttpAnswerError(self._beyond)
+        await asyncio.sleep(0)  # what has arrived already would not wait, and nothing else got its turn
+        data = await self._stream.read(min(max_bytes, PORTION, self._left), timeout)
+        self._left -= len(data)
+        return data
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.AsyncNetworkStream:
+        return _Metered(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - as the interface has it
+        return self._stream.get_extra_info(info)
+
+
+async def read_body(response: httpcore.Response, longest: int) -> bytes:
+    """The body of an answer; of one that is longer, a little more than was asked for."""
+    stream = response.extensions["network_stream"]
+    if not isinstance(stream, _Metered):
+        return b""  # it switched protocols (101): what follows is no answer
+    stream.begin_body(longest)
+    body = bytearray()
+    async for chunk in response.aiter_stream():
+        stream.count_piece()
+        body += chunk
+        if len(body) > longest:
+            break
+    return bytes(body)

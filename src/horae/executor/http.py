@@ -189,11 +189,12 @@ class HttpAction:
     async def _exchange(
         self, pool: httpcore.AsyncConnectionPool, message: _Message, trace: object, secrets: list[bytes]
     ) -> _Answer:
+        from horae.executor.connection import read_body  # noqa: PLC0415 - it came with the connection
+
         limit = self._settings.output_limit
         # A little more, so that no secret is cut in two and then not known.
         enough = limit + max(map(len, secrets), default=0)
         headers = [(name.encode(), value.encode()) for name, value in message.headers.items()]
-        body = bytearray()
         async with pool.stream(
             message.method,
             message.url(),
@@ -201,11 +202,8 @@ class HttpAction:
             content=message.body or None,
             extensions={"trace": trace},
         ) as response:
-            async for chunk in response.aiter_stream():
-                body += chunk
-                if len(body) > enough:
-                    break
-        return _Answer(response.status, without(bytes(body), secrets)[:limit], len(body) > limit)
+            body = await read_body(response, enough)
+        return _Answer(response.status, without(body, secrets)[:limit], len(body) > limit)
 
     def _connected(self) -> tuple[httpcore.AsyncConnectionPool, tuple[type[Exception], ...]]:
         try:
