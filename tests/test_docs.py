@@ -15,6 +15,7 @@ import pytest
 from horae.face.cli import cli
 from horae.face.declarative.states import POLLING, SCHEDULER, TASK, diagram
 from horae.spec import Spec
+from tests.face.cli.process import horae
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -50,9 +51,7 @@ def test_python_examples_run(page: Path):
 def test_commands_print_what_the_page_says(page: str, command: str, output: str):
     program, *arguments = shlex.split(command)
     assert program == "horae"
-    ran = subprocess.run(
-        [sys.executable, "-m", "horae", *arguments], capture_output=True, text=True, check=False, timeout=60
-    )
+    ran = horae(*arguments)
     assert normal(ran.stdout + ran.stderr) == normal(output)
 
 
@@ -77,10 +76,7 @@ def test_every_command_and_option_is_documented():
     page = (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
     for command in cli.registered_commands:
         assert f"## `horae {command.name}`" in page
-        shown = subprocess.run(
-            [sys.executable, "-m", "horae", str(command.name), "--help"],
-            capture_output=True, text=True, check=True, timeout=60,
-        )  # fmt: skip
+        shown = horae(str(command.name), "--help")
         for option in set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", shown.stdout)) - {"--help"}:
             assert option in page
 

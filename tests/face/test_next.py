@@ -1,4 +1,4 @@
-"""The command ``horae next``, as a user runs it: a real process."""
+"""The command ``horae next``, as a user runs it; where that matters, a real process."""
 
 from __future__ import annotations
 
@@ -11,14 +11,7 @@ from typing import Any
 import pytest
 
 from horae.spec import TZDATA_VERSION
-
-
-def horae(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "horae", *arguments],
-        input=stdin, capture_output=True, text=True, timeout=60, check=False,
-        env={"PATH": "/usr/bin:/bin", "NO_COLOR": "1", "COLUMNS": "120", "LANG": "C.UTF-8"},
-    )  # fmt: skip
+from tests.face.cli.process import horae
 
 
 def instants(*arguments: str, stdin: str = "") -> list[str]:

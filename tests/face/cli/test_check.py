@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from pathlib import Path
@@ -87,17 +88,21 @@ def test_a_database_that_cannot_be_used_is_a_failure(tmp_path: Path, database: s
         assert "\nhint: " in ran.stderr
 
 
-async def test_postgresql_is_asked_what_its_commits_are_worth(postgres: str):
+async def forgo_durability(postgres: str) -> None:
+    connection = await asyncpg.connect(postgres)
+    name = await connection.fetchval("SELECT current_database()")
+    await connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    await connection.close()
+
+
+def test_postgresql_is_asked_what_its_commits_are_worth(postgres: str):
     assert answered("migrate", "--database", postgres) == {"from": 0, "to": len(migrations("postgres"))}
     status, things = found("--database", postgres)
     assert status == 0, things
     assert things["durability"] == ("ok", "synchronous_commit on, fsync on, full_page_writes on")
     assert "ms" in things["clock"][1]
     assert answered("schedules", "list", "--database", postgres) == []
-    connection = await asyncpg.connect(postgres)
-    name = await connection.fetchval("SELECT current_database()")
-    await connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
-    await connection.close()
+    asyncio.run(forgo_durability(postgres))
     status, things = found("--database", postgres)
     assert (status, things["durability"][0]) == (1, "fail")
 

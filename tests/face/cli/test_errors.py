@@ -14,7 +14,7 @@ import jwt
 import pytest
 
 from tests.conftest import wait_for
-from tests.face.cli.process import PLAIN, Server, answered, horae, refused
+from tests.face.cli.process import PLAIN, Server, answered, horae, horae_process, refused
 
 SECRET = "a secret of the tests, longer than it must be"  # noqa: S105
 
@@ -146,6 +146,17 @@ def test_bad_options_are_refused(arguments: list[str]):
     problem = refused(*arguments)
     assert problem["message"].startswith("the command cannot be read: ")
     assert problem["hint"] == "see --help"
+
+
+def test_a_process_says_what_it_says_in_the_process_of_a_test(place: list[str]):
+    for arguments, stdin in (
+        (["next", "--spec", "-", "--from", "2026-01-01T00:00:00Z"], '{"crons": ["0 9 * * *"]}'),
+        (["schedules", "create", "x", "--spec", "-", *place, "--action", "ü", "--json"], "{"),
+        (["nodes", *place], ""),
+        (["schedulse", "--json"], ""),
+    ):
+        here, there = horae(*arguments, stdin=stdin), horae_process(*arguments, stdin=stdin)
+        assert (there.returncode, there.stdout, there.stderr) == (here.returncode, here.stdout, here.stderr)
 
 
 def test_an_interruption_is_no_traceback(server: Server):

@@ -13,7 +13,7 @@ import pytest
 from typer.main import get_command
 
 from horae.face.cli import cli
-from tests.face.cli.process import Server, answered, horae
+from tests.face.cli.process import Server, answered, horae, horae_process
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "cli.md").read_text("utf-8")
 
@@ -108,7 +108,9 @@ def test_what_needs_no_server_loads_none():
 )
 def test_a_part_that_is_not_installed_is_named(tmp_path: Path, module: str, command: str):
     (tmp_path / f"{module}.py").write_text(f"raise ModuleNotFoundError('no {module}', name={module!r})")
-    ran = horae(*command.split(), "--database", f"sqlite:///{tmp_path / 'x.db'}", PYTHONPATH=str(tmp_path))
+    ran = horae_process(
+        *command.split(), "--database", f"sqlite:///{tmp_path / 'x.db'}", PYTHONPATH=str(tmp_path)
+    )
     assert ran.returncode == 2
     assert f"{module} is not installed" in ran.stderr
     assert "hint: pip install 'horae[service]'" in ran.stderr
