@@ -368,6 +368,39 @@ async def test_what_is_past_its_retention_is_removed_and_nothing_open(store: Sto
         assert [p.first for p in await transaction.passed_over("s", 9)] == [30, 20]
 
 
+async def test_a_ledger_is_pruned_a_few_rows_at_a_time_the_oldest_first(store: Store):
+    """Whatever has piled up, one transaction removes no more than it was told to."""
+    backfills = [
+        Backfill(
+            id=f"b{number}", schedule_id="s", incarnation=1, first=1, last=2, overlap=Overlap.SKIP, cursor=2, total=0,
+            created_at=1,
+        )
+        for number in range(3)
+    ]  # fmt: skip
+    versions = [
+        Version(
+            schedule_id="s", incarnation=1, token=number, spec="{}", policies=Policies(), since=1, until=5
+        )
+        for number in range(3)
+    ]
+    async with store.transaction() as transaction:
+        await transaction.insert_runs(run(number) for number in range(3))
+        for number in range(3):
+            await transaction.finish([_replace(ended(number), ended_at=5)])
+            await transaction.insert_passed([passed(10 * number + 10, 10 * number + 11, None)])
+        await transaction.insert_backfills(backfills)
+        await transaction.update_backfills(
+            _replace(each, status=BackfillStatus.DONE, ended_at=5) for each in backfills
+        )
+        await transaction.insert_versions(versions)
+        past = Past("s", 10_000, 100, 2)
+        assert await transaction.prune([past]) == 8  # two of each
+        assert [each.nominal for each in await transaction.runs("s", 9)] == [2]
+        assert [each.id for each in await transaction.backfills("s", 9)] == ["b2"]
+        assert [each.token for each in await transaction.versions("s", 9)] == [2]
+        assert [await transaction.prune([past]) for _ in range(2)] == [4, 0]
+
+
 def node(epoch: int, name: str = "one") -> Node:
     return Node(epoch=epoch, name=name, actions=("a", "b"), tzdata="2026a", started_at=5)
 

@@ -6,11 +6,12 @@ force is known later. Changing a calendar is therefore an edit of every schedule
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from horae.app.bulk import BATCH
 from horae.app.desk import Desk
 from horae.app.draft import check_id
 from horae.app.editing import rewrite_spec
@@ -40,15 +41,27 @@ class Calendars:
         read = Spec.parse(document, calendars={name: calendar}).document.shared[name]  # checks every element
         now = self._desk.now()
         stored = StoredCalendar(owner=self._owner, name=name, document=read, updated_at=now)
-        changed = 0
         async with self._desk.store.transaction() as transaction:
             await self._check_room(transaction, name)
             await transaction.put_calendar(stored)
-            async for schedule in self._excluding(transaction, name):
-                changed += await rewrite_spec(transaction, schedule, name, read, now)
-            await transaction.notify()
-        self._desk.wake()
-        return stored, changed
+        return stored, await self._rewrite_all(name, now)
+
+    async def _rewrite_all(self, name: str, now: int) -> int:
+        """Give the schedules that exclude this calendar what it contains, batch by batch; how many changed."""
+        changed, after = 0, ""
+        while True:
+            async with self._desk.store.reading() as transaction:
+                ids = await transaction.excluding(_needle(name), self._owner, after, BATCH)
+            if ids:
+                async with self._desk.store.transaction() as transaction:
+                    # What it contains is read once they are locked: so no batch undoes a later change of the calendar.
+                    async for schedule, calendar in self._excluding(transaction, name, ids):
+                        changed += await rewrite_spec(transaction, schedule, name, calendar, now)
+                    await transaction.notify()
+                self._desk.wake()
+            if len(ids) < BATCH:
+                return changed
+            after = ids[-1]
 
     async def _check_room(self, transaction: Transaction, name: str) -> None:
         """One user has so many calendars at most, and so has everybody; what is there may change."""
@@ -84,27 +97,34 @@ class Calendars:
 
     async def delete(self, name: str) -> None:
         """Remove a calendar that no schedule excludes."""
+        after = ""
         async with self._desk.store.transaction() as transaction:
             if not await transaction.delete_calendar(self._owner, name):
                 raise CalendarNotFoundError(name)
-            async for schedule in self._excluding(transaction, name):
-                raise CalendarInUseError(name, schedule.id)
+            while ids := await transaction.excluding(_needle(name), self._owner, after, BATCH):
+                for schedule in await transaction.read_schedules(ids):
+                    left = await transaction.calendars_named([name], schedule.owner)
+                    if (self._owner or not left) and _names(schedule, name):
+                        raise CalendarInUseError(name, schedule.id)
+                after = ids[-1]
 
-    async def _excluding(self, transaction: Transaction, name: str) -> AsyncIterator[Schedule]:
-        """The schedules that exclude this calendar, and not one of their owner's own with the same name."""
-        needle = f'"calendar":{msgspec.json.encode(name).decode()}'
-        own: dict[str, bool] = {}
-        after = ""
-        while ids := await transaction.excluding(needle, after, MOST):
-            after = ids[-1]
-            for schedule in await transaction.schedules(ids):
-                if schedule.owner not in own:
-                    found = await transaction.calendars_named([name], schedule.owner)
-                    own[schedule.owner] = bool(found) and found[-1].owner == schedule.owner != ""
-                mine = own[schedule.owner]
-                theirs = schedule.owner == self._owner if self._owner else not mine
-                if theirs and _names(schedule, name):
-                    yield schedule
+    async def _excluding(
+        self, transaction: Transaction, name: str, ids: Sequence[str]
+    ) -> AsyncIterator[tuple[Schedule, SharedCalendar]]:
+        """Those of some schedules that exclude this calendar, and not one of their owner's own with the same name."""
+        used: dict[str, StoredCalendar | None] = {}
+        for schedule in await transaction.schedules(ids):
+            if schedule.owner not in used:
+                found = await transaction.calendars_named([name], schedule.owner)
+                used[schedule.owner] = found[-1] if found else None
+            calendar = used[schedule.owner]
+            if calendar is not None and calendar.owner == self._owner and _names(schedule, name):
+                yield schedule, calendar.document
+
+
+def _needle(name: str) -> str:
+    """What the stored spec of a schedule contains that excludes a calendar."""
+    return f'"calendar":{msgspec.json.encode(name).decode()}'
 
 
 def _names(schedule: Schedule, name: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from horae.app.bulk import Change, change_all
 from horae.app.by_hand import (
     BackfillRequest,
     SlotCounts,
@@ -31,7 +32,6 @@ from horae.app.editing import (
     Edit,
     apply_edit,
     leave_undecided,
-    next_token,
     pass_slots,
     paused_schedule,
     put_schedule,
@@ -53,7 +53,6 @@ from horae.model import (
     BackfillStatus,
     Last,
     Overlap,
-    PassedOver,
     Reason,
     Run,
     Schedule,
@@ -402,14 +401,14 @@ class Schedules:
         )
 
     async def pause_all(self, only: Filter, note: str = "") -> int:
-        """Pause all schedules that a filter lets through, all at once; how many there were."""
+        """Pause all schedules that a filter lets through, batch by batch; how many there were."""
         check_text("note", note)
-        return await self._change_all(only, lambda s, _: (paused_schedule(s, note, None), ()))
+        return await change_all(self._desk, only, lambda s, _: (paused_schedule(s, note, None), ()))
 
     async def resume_all(self, only: Filter, note: str = "") -> int:
-        """Resume all schedules that a filter lets through, all at once; how many there were."""
+        """Resume all schedules that a filter lets through, batch by batch; how many there were."""
         check_text("note", note)
-        return await self._change_all(only, lambda s, now: resumed_schedule(s, note, now))
+        return await change_all(self._desk, only, lambda s, now: resumed_schedule(s, note, now))
 
     async def trigger(
         self,
@@ -453,25 +452,6 @@ class Schedules:
             await pass_slots(transaction, changed, passed, now)
         self._desk.wake()
         return changed
-
-    async def _change_all(self, only: Filter, change: Change) -> int:
-        now = self._desk.now()
-        number, after = 0, ""
-        async with self._desk.store.transaction() as transaction:
-            while page := await transaction.find_schedules(self._desk.only(only), after, MOST):
-                after = page[-1].id
-                locked = await transaction.schedules([each.id for each in page])
-                changes = [change(each, now) for each in locked]
-                await transaction.update_schedules((next_token(each, now), now) for each, _ in changes)
-                for each, passed in changes:
-                    await pass_slots(transaction, each, passed, now)
-                number += len(changes)
-            await transaction.notify()
-        self._desk.wake()
-        return number
-
-
-Change = Callable[[Schedule, int], tuple[Schedule, tuple[PassedOver, ...]]]
 
 
 def next_time(schedule: Schedule) -> datetime | None:

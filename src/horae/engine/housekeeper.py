@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import msgspec
@@ -14,6 +15,12 @@ from horae.spec import Spec
 from horae.store.port import Advance, Past, Store, Transaction
 
 PAGE = 500
+EVALUATED_TOGETHER = 50
+"""How many specs are evaluated in one turn of the event loop."""
+PRUNED_TOGETHER = 20
+PRUNED_ROWS = 25
+PRUNING_PASSES = 20
+"""One transaction removes at most so many rows of so many ledgers, and a round so many times as much: others are let in between."""
 _NEVER = Retention()
 
 
@@ -27,7 +34,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     repaired: int = 0
     """Schedules that should have had a next time and had none."""
     pruned: int = 0
-    """Runs and ranges past their retention."""
+    """Rows of the ledger past their retention."""
     waiting: int = 0
     """Schedules with runs that no node can run."""
     outdated: bool = False
@@ -96,13 +103,24 @@ class Housekeeper:
         return rescued
 
     async def reconcile(self, now: int) -> int:
-        """Find the schedules that nobody will look at although they have times ahead, and put them right."""
+        """Find the schedules that nobody will look at although they have times ahead, and put them right.
+
+        Their specs are evaluated outside of transactions; to look at one that is fine after all does no harm.
+        """
         repaired, after = 0, ""
         while True:
-            async with self._store.transaction() as transaction:
+            async with self._store.reading() as transaction:
                 ids = await transaction.never_looked_at(after, PAGE)
-                broken = await _forgotten(transaction, ids) if ids else []
-                if broken:
+                found = await transaction.read_schedules(ids) if ids else []
+                stuck = await _stuck(transaction, ids) if ids else set()
+            broken = []
+            for number, each in enumerate(found):
+                if each.id in stuck or _has_times_ahead(each):
+                    broken.append(each.id)
+                if number % EVALUATED_TOGETHER == 0:
+                    await asyncio.sleep(0)  # let others have their turn
+            if broken:
+                async with self._store.transaction() as transaction:
                     await transaction.look_now(broken, now)
                     await transaction.notify()
             repaired += len(broken)
@@ -112,10 +130,22 @@ class Housekeeper:
 
     async def prune(self, now: int) -> int:
         """Look through the ledgers of some schedules, a page each round, and remove what is past retention."""
-        async with self._store.transaction() as transaction:
+        async with self._store.reading() as transaction:
             ids = await transaction.known_ids(self._prune_after, PAGE)
-            policies = {each.id: each.policies for each in await _read(transaction, ids)}
-            removed = await transaction.prune(self._past(each, policies.get(each), now) for each in ids)
+            policies = (
+                {each.id: each.policies for each in await transaction.read_schedules(ids)} if ids else {}
+            )
+        removed = 0
+        for start in range(0, len(ids), PRUNED_TOGETHER):
+            some = [
+                self._past(each, policies.get(each), now) for each in ids[start : start + PRUNED_TOGETHER]
+            ]
+            for _ in range(PRUNING_PASSES):
+                async with self._store.transaction() as transaction:
+                    found = await transaction.prune(some)
+                removed += found
+                if found < PRUNED_ROWS:  # none has more than it could remove
+                    break
         self._prune_after = ids[-1] if len(ids) == PAGE else ""
         return removed
 
@@ -123,7 +153,7 @@ class Housekeeper:
         retention = _NEVER if policies is None else policies.retention
         age = self._config.retention_age_ms if retention.age is None else retention.age
         number = self._config.retention_count if retention.count is None else retention.count
-        return Past(schedule_id, now - age, number)
+        return Past(schedule_id, now - age, number, PRUNED_ROWS)
 
     async def _attend(self, nodes: Sequence[Node], now: int) -> int:
         """Say of schedules whose runs wait for a node in vain that they need attention."""
@@ -146,21 +176,13 @@ def _is_time(last: int | None, every: int, now: int) -> bool:
     return last is None or not 0 <= now - last < every
 
 
-async def _read(transaction: Transaction, ids: list[str]) -> list[Schedule]:
-    return await transaction.schedules(ids) if ids else []
-
-
-async def _forgotten(transaction: Transaction, ids: list[str]) -> list[str]:
-    """Schedules that nobody will look at although they have times ahead, or something that waits behind nothing."""
+async def _stuck(transaction: Transaction, ids: list[str]) -> set[str]:
+    """Those of some schedules that have something that waits behind nothing."""
     waiting, going_on = set[str](), set[str]()
     for run in await transaction.open_runs(ids):
         (waiting if run.status is Status.PENDING else going_on).add(run.schedule_id)
     waiting |= {backfill.schedule_id for backfill in await transaction.open_backfills(ids)}
-    return [
-        each.id
-        for each in await transaction.schedules(ids)
-        if _has_times_ahead(each) or each.id in waiting - going_on
-    ]
+    return waiting - going_on
 
 
 def _has_times_ahead(schedule: Schedule) -> bool:

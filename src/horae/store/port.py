@@ -94,6 +94,8 @@ class Past(msgspec.Struct, frozen=True):
     schedule_id: str
     before: int
     count: int
+    most: int = 500
+    """How many rows of each kind are removed at once."""
 
 
 class Transaction(ABC):
@@ -150,9 +152,10 @@ class Transaction(ABC):
         name = "count_schedules" if only.owner is None else "count_owned"
         return int((await self.rows(name, **_asked(only)))[0][0])
 
-    async def excluding(self, needle: str, after: str, limit: int) -> list[str]:
-        """A page of the ids of schedules whose specs contain a text."""
-        found = await self.rows("excluding", needle=needle, after=after, limit=limit)
+    async def excluding(self, needle: str, owner: str, after: str, limit: int) -> list[str]:
+        """A page of the ids of schedules whose specs contain a text; of one owner, or of all if that is empty."""
+        name, whose = ("excluding_owned", {"owner": owner}) if owner else ("excluding", {})
+        found = await self.rows(name, needle=needle, after=after, limit=limit, **whose)
         return [row[0] for row in found]
 
     async def owned(self, owner: str, after: str, limit: int) -> Sequence[Row]:
@@ -498,12 +501,10 @@ class Transaction(ABC):
         return [row[0] for row in await self.rows("known_ids", after=after, limit=limit)]
 
     async def prune(self, past: Iterable[Past]) -> int:
-        """Remove what is past the retention of some schedules, a few rows each; how many runs and ranges."""
+        """Remove what is past the retention of some schedules, a few rows each; how many rows."""
         rows = [fields(each) for each in past]
-        removed = await self.write("prune_runs", rows) + await self.write("prune_passed", rows)
-        await self.write("prune_backfills", rows)
-        await self.write("prune_versions", rows)
-        return removed
+        names = ("prune_runs", "prune_passed", "prune_backfills", "prune_versions")
+        return sum([await self.write(name, rows) for name in names])
 
 
 def _asked(only: Filter) -> dict[str, Any]:

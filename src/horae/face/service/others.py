@@ -57,7 +57,7 @@ async def create_many(
     status_code=200,
 )
 async def pause_many(app: App, caller: Caller, data: ManyByFilter, owner: Owner = None) -> Changed:
-    """All that the filter lets through, at once."""
+    """All that the filter lets through, in batches; the answer says how many. If it is interrupted, ask again: that does the rest."""
     there = operations(app, caller, owner).schedules
     return Changed(changed=await there.pause_all(filter_of(data.filter), data.note))
 
@@ -70,7 +70,7 @@ async def pause_many(app: App, caller: Caller, data: ManyByFilter, owner: Owner 
     status_code=200,
 )
 async def resume_many(app: App, caller: Caller, data: ManyByFilter, owner: Owner = None) -> Changed:
-    """All that the filter lets through, at once."""
+    """All that the filter lets through, in batches; the answer says how many. If it is interrupted, ask again: that does the rest."""
     there = operations(app, caller, owner).schedules
     return Changed(changed=await there.resume_all(filter_of(data.filter), data.note))
 

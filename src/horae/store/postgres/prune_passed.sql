@@ -1,12 +1,13 @@
 -- The oldest ranges of schedules that are past their retention, by age or by number; a few at a time.
 DELETE FROM passed
-USING unnest(:schedule_id::text[], :before::bigint[], :count::bigint[]) AS past (schedule_id, before, count)
+USING unnest(:schedule_id::text[], :before::bigint[], :count::bigint[], :most::bigint[])
+    AS past (schedule_id, before, count, most)
 CROSS JOIN LATERAL (
     SELECT t.number FROM passed AS t
     WHERE t.schedule_id = past.schedule_id AND (t.decided_at < past.before OR t.number <= (
         SELECT p.number FROM passed AS p
         WHERE p.schedule_id = past.schedule_id ORDER BY p.number DESC LIMIT 1 OFFSET past.count
     ))
-    ORDER BY t.number LIMIT 500
+    ORDER BY t.number LIMIT past.most
 ) AS old
 WHERE passed.number = old.number

@@ -1,4 +1,9 @@
--- What schedules were before edits that are past their retention.
+-- What schedules were before edits that are past their retention, the oldest first; a few at a time.
 DELETE FROM version
-USING unnest(:schedule_id::text[], :before::bigint[]) AS past (schedule_id, before)
-WHERE version.schedule_id = past.schedule_id AND until < past.before
+USING unnest(:schedule_id::text[], :before::bigint[], :most::bigint[]) AS past (schedule_id, before, most)
+CROSS JOIN LATERAL (
+    SELECT v.schedule_id, v.incarnation, v.token FROM version AS v
+    WHERE v.schedule_id = past.schedule_id AND v.until < past.before
+    ORDER BY v.incarnation, v.token LIMIT past.most
+) AS old
+WHERE version.schedule_id = old.schedule_id AND version.incarnation = old.incarnation AND version.token = old.token

@@ -22,6 +22,16 @@ from horae.store.rows import Row, fields, node_of, to_json
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
+Worker = Callable[[Work[Any]], Awaitable[Any]]
+
+READERS = 4
+"""How many read at the same time."""
+
+SCANS = {
+    "count_owned", "count_schedules", "excluding", "excluding_owned", "find_owned", "find_schedules",
+    "owned_sizes", "schedule_sizes",
+}  # fmt: skip
+"""Queries that look at many rows to find a few: others go on meanwhile."""
 
 
 class SqliteStore(Store):
@@ -37,9 +47,9 @@ class SqliteStore(Store):
         self._patience = patience
         self._connection: sqlite3.Connection | None = None
         self._thread = None if inline else ThreadPoolExecutor(1, thread_name_prefix="horae-sqlite")
-        self._reader: sqlite3.Connection | None = None
+        self._readers: list[sqlite3.Connection] = []  # those that are free
         self._lock = asyncio.Lock()
-        self._read_lock = asyncio.Lock()
+        self._reading = asyncio.Semaphore(READERS)
         self._begun = False
         self._announced: dict[int, int | None] = {}  # the nodes of this process, and the locks they hold
 
@@ -47,9 +57,8 @@ class SqliteStore(Store):
         await self.work(lambda _: None)
 
     async def close(self) -> None:
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
+        while self._readers:
+            self._readers.pop().close()
         if self._connection is not None:
             await self.work(lambda connection: connection.close())
             self._connection = None
@@ -113,30 +122,33 @@ class SqliteStore(Store):
             async with self.transaction() as transaction:
                 yield transaction
             return
-        async with self._read_lock:
+        async with self._reading:
             # Opened where it may wait, and used where it does not: between two threads an answer would take twice as long.
-            reader = self._reader
-            connection = await self.work(lambda _: self._reading()) if reader is None else reader
+            connection = self._readers.pop() if self._readers else await self.work(lambda _: self._reader())
 
             async def work(work: Work[T]) -> T:
                 with _as_unavailable(self._path):
                     return work(connection)
 
+            async def scan(work: Work[T]) -> T:
+                with _as_unavailable(self._path):
+                    return await _in_thread(connection, work)
+
             try:
                 await work(lambda connection: connection.execute("BEGIN"))
-                yield SqliteTransaction(work)
+                yield SqliteTransaction(work, scan)
             finally:
                 if connection.in_transaction:
                     connection.rollback()
+                self._readers.append(connection)
 
-    def _reading(self) -> sqlite3.Connection:
-        if self._reader is None:
-            self._reader = sqlite3.connect(
-                self._path, timeout=self._patience, isolation_level=None, check_same_thread=False,
-                cached_statements=256,
-            )  # fmt: skip
-            self._reader.execute("PRAGMA query_only = ON")
-        return self._reader
+    def _reader(self) -> sqlite3.Connection:
+        reader = sqlite3.connect(
+            self._path, timeout=self._patience, isolation_level=None, check_same_thread=False,
+            cached_statements=256,
+        )  # fmt: skip
+        reader.execute("PRAGMA query_only = ON")
+        return reader
 
     async def announce(self, node: Node) -> bool:
         """Hold an operating-system lock on a file of the node's own: it ends with the process, at once."""
@@ -187,6 +199,17 @@ class SqliteStore(Store):
         return f"{self._path}.node-{epoch}"
 
 
+async def _in_thread(connection: sqlite3.Connection, work: Work[T]) -> T:
+    """Do something that may take long with a connection; when nobody waits for it any more, it is ended."""
+    done = asyncio.get_running_loop().run_in_executor(None, work, connection)
+    try:
+        return await asyncio.shield(done)
+    except asyncio.CancelledError:
+        connection.interrupt()
+        await asyncio.wait([done])
+        raise
+
+
 @contextlib.contextmanager
 def _as_unavailable(path: str) -> Iterator[None]:
     """Locked too long, a full disk, a folder that is gone, a file that is no database: one thing to the engine."""
@@ -226,17 +249,17 @@ def _positional(name: str) -> tuple[str, Callable[[dict[str, Any]], Sequence[Any
 
 
 class SqliteTransaction(Transaction):
-    """A transaction of one connection, which ``work`` gives."""
+    """A transaction of one connection, which ``work`` gives; ``scan`` too, for what may go through a whole table."""
 
-    def __init__(self, work: Callable[[Work[Any]], Awaitable[Any]]) -> None:
+    def __init__(self, work: Worker, scan: Worker | None = None) -> None:
         self._work = work
+        self._scan = scan or work
 
     async def rows(self, name: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
         prepared = {key: to_json(each) if isinstance(each, list) else each for key, each in values.items()}
         text = query("sqlite", name)
-        found: Sequence[Row] = await self._work(
-            lambda connection: connection.execute(text, prepared).fetchall()
-        )
+        work = self._scan if name in SCANS else self._work
+        found: Sequence[Row] = await work(lambda connection: connection.execute(text, prepared).fetchall())
         return found
 
     async def write(self, name: str, rows: list[dict[str, Any]]) -> int:

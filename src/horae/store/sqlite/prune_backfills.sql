@@ -1,2 +1,6 @@
--- The backfills of a schedule that ended before its retention.
-DELETE FROM backfill WHERE schedule_id = :schedule_id AND status <> 'open' AND ended_at < :before
+-- The oldest backfills of a schedule that ended before its retention; a few at a time.
+DELETE FROM backfill WHERE number IN (
+    SELECT number FROM backfill
+    WHERE schedule_id = :schedule_id AND status <> 'open' AND ended_at < :before
+    ORDER BY number LIMIT :most
+)

@@ -4,5 +4,5 @@ DELETE FROM passed WHERE number IN (
     WHERE schedule_id = :schedule_id AND (decided_at < :before OR number <= (
         SELECT number FROM passed WHERE schedule_id = :schedule_id ORDER BY number DESC LIMIT 1 OFFSET :count
     ))
-    ORDER BY number LIMIT 500
+    ORDER BY number LIMIT :most
 )

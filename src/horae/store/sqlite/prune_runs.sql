@@ -6,5 +6,5 @@ DELETE FROM run WHERE number IN (
         AND (ended_at < :before OR number <= (
             SELECT number FROM run WHERE schedule_id = :schedule_id ORDER BY number DESC LIMIT 1 OFFSET :count
         ))
-    ORDER BY number LIMIT 500
+    ORDER BY number LIMIT :most
 )

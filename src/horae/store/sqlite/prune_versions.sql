@@ -1,2 +1,6 @@
--- What a schedule was before edits that are past its retention.
-DELETE FROM version WHERE schedule_id = :schedule_id AND until < :before
+-- What a schedule was before edits that are past its retention, the oldest first; a few at a time.
+DELETE FROM version WHERE schedule_id = :schedule_id AND (incarnation, token) IN (
+    SELECT incarnation, token FROM version
+    WHERE schedule_id = :schedule_id AND until < :before
+    ORDER BY incarnation, token LIMIT :most
+)

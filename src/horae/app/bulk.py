@@ -1,0 +1,54 @@
+"""Changes of many schedules: in batches, each a transaction of its own, so that others are let in between.
+
+A crash between two batches leaves each schedule either as it was or as it was meant to be; the same request again does the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+from horae.app.desk import Desk
+from horae.app.editing import next_token, pass_slots
+from horae.app.page import fitting
+from horae.model import PassedOver, Schedule
+from horae.store.port import Filter
+
+BATCH = 200
+"""How many schedules one transaction changes at most: what others wait for."""
+
+Change = Callable[[Schedule, int], tuple[Schedule, tuple[PassedOver, ...]]]
+
+
+async def batches(desk: Desk, only: Filter) -> AsyncIterator[list[str]]:
+    """The ids of the schedules that a filter lets through, in batches that are neither long nor large."""
+    after = ""
+    while True:
+        async with desk.store.reading() as transaction:
+            sizes = await transaction.schedule_sizes(desk.only(only), after, BATCH)
+        number, more = fitting([size for _, size in sizes], BATCH)
+        if number:
+            yield [schedule_id for schedule_id, _ in sizes[:number]]
+            after = sizes[number - 1][0]
+        if not more:
+            return
+        await asyncio.sleep(0)  # let others have their turn
+
+
+async def change_all(desk: Desk, only: Filter, change: Change) -> int:
+    """Change all schedules that a filter lets through; how many there were. One that is already so is not written again."""
+    now, number = desk.now(), 0
+    async for ids in batches(desk, only):
+        async with desk.store.transaction() as transaction:
+            # An id may belong to another owner by now.
+            locked = [each for each in await transaction.schedules(ids) if desk.owner in {None, each.owner}]
+            changes = [(old, *change(old, now)) for old in locked]
+            changed = [(new, passed) for old, new, passed in changes if passed or new != old]
+            await transaction.update_schedules((next_token(new, now), now) for new, _ in changed)
+            for new, passed in changed:
+                await pass_slots(transaction, new, passed, now)
+            if changed:
+                await transaction.notify()
+        number += len(locked)
+        desk.wake()
+    return number

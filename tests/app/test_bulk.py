@@ -1,0 +1,100 @@
+"""Changes of many schedules go in batches: others are let in, and what a crash interrupts is done by asking again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from horae import App, Context, Filter, NewSchedule
+from horae.app.bulk import BATCH
+from horae.model import OnResume, Policies
+
+MANY = 5 * BATCH
+DAILY = {"crons": ["0 9 * * *"], "exclude": [{"calendar": "holidays"}]}
+Bulk = Callable[[App], Awaitable[object]]
+
+
+async def nothing(context: Context) -> None: ...
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def app(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[App]:
+    """Nobody drives it: what is asked of it is all that happens."""
+    sqlite = request.param == "sqlite"
+    app = App(f"sqlite:///{tmp_path}/horae.db" if sqlite else request.getfixturevalue("postgres"))
+    app.executor.register("x", nothing)
+    async with app:
+        await app.calendars.put("holidays", {"dates": ["2099-12-25"]})
+        await app.schedules.create_many(
+            NewSchedule(id=f"s{number:04}", spec=DAILY, action="x", tags=("t",)) for number in range(MANY)
+        )
+        yield app
+
+
+async def pause(app: App) -> int:
+    return await app.schedules.pause_all(Filter(tag="t"), "all of them")
+
+
+async def resume(app: App) -> int:
+    return await app.schedules.resume_all(Filter(tag="t"))
+
+
+async def change_calendar(app: App) -> int:
+    return (await app.calendars.put("holidays", {"dates": ["2099-12-26"]}))[1]
+
+
+@pytest.mark.contract("SCHD-13")
+@pytest.mark.parametrize("bulk", [pause, resume, change_calendar])
+async def test_others_are_let_in_between(app: App, bulk: Bulk):
+    doing = asyncio.ensure_future(bulk(app))
+    await asyncio.sleep(0)
+    for number in range(3):
+        await app.schedules.create(f"other{number}", "0 9 * * *", "x")
+        assert not doing.done()  # in one transaction, the others would come after all of it
+    assert await doing == MANY
+
+
+@pytest.mark.contract("SCHD-13")
+@pytest.mark.parametrize("bulk", [pause, change_calendar])
+async def test_what_was_interrupted_is_finished_by_asking_again(app: App, bulk: Bulk):
+    doing = asyncio.ensure_future(bulk(app))
+    while not await changed(app):
+        await asyncio.sleep(0)
+    doing.cancel()
+    await asyncio.wait([doing])
+    some = await changed(app)
+    assert 0 < len(some) < MANY
+    assert len(some) % BATCH == 0  # whole batches
+    await bulk(app)
+    assert len(await changed(app)) == MANY
+    assert set((await changed(app)).values()) == {2}  # each was changed once
+
+
+async def changed(app: App) -> dict[str, int]:
+    """The tokens of those that are no longer as they were created."""
+    found: dict[str, int] = {}
+    after = ""
+    while page := await app.schedules.list(after=after, limit=1000):
+        after = page[-1].id
+        found |= {each.id: each.token for each in page if each.token > 1}
+    return found
+
+
+async def test_the_last_change_of_a_calendar_holds_when_several_come_at_once(app: App):
+    days = [f"2099-11-{day:02}" for day in range(1, 5)]
+    await asyncio.gather(*(app.calendars.put("holidays", {"dates": [day]}) for day in days))
+    (kept,) = (await app.calendars.get("holidays")).document.dates
+    specs = [each.spec for each in await app.schedules.list(limit=1000)]
+    assert [spec for spec in specs if str(kept) not in spec] == []
+
+
+async def test_a_calendar_of_an_owner_is_looked_for_among_their_schedules_only(app: App):
+    ada = app.owned_by("ada")
+    await ada.calendars.put("holidays", {"dates": ["2099-12-24"]})
+    await ada.schedules.create("hers", DAILY, "x", policies=Policies(on_resume=OnResume.SKIP))
+    assert (await ada.calendars.put("holidays", {"dates": ["2099-12-31"]}))[1] == 1
+    assert "2099-12-25" in (await app.schedules.get("s0000")).spec
+    assert "2099-12-31" in (await app.schedules.get("hers")).spec
