@@ -319,6 +319,7 @@ class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     stop: str = ""
     """Whether it was asked to ``cancel`` or ``terminate``."""
     started_at: int | None = None
+    """When its latest attempt was launched; while that goes on, when it was claimed. ``None`` if that never began."""
     ended_at: int | None = None
     author: str = ""
     note: str = ""
@@ -394,6 +395,8 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     policies: Policies
     since: int
     until: int
+    created_at: int
+    """When the schedule itself was created."""
 
 
 class StoredCalendar(msgspec.Struct, frozen=True, kw_only=True):
@@ -433,6 +436,8 @@ class Ended(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     reason: Reason | None = None
     permanent: bool = False
     """A refusal that will not pass."""
+    launched_at: int | None = None
+    """When its node called the action; ``None`` if only the claim is known."""
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -443,6 +448,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     attempt: int
     status: Status
     ended_at: int
+    started_at: int | None = None
+    """When the attempt began; ``None`` if it never did."""
     result: str | None = None
     failure: str | None = None
     reason: str = ""

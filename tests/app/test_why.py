@@ -15,17 +15,22 @@ from hypothesis import strategies as st
 
 from horae.app import App
 from horae.app.why import Why
-from horae.errors import InvalidInputError, InvalidSpecError, ScheduleNotFoundError
+from horae.engine.invoker import record
+from horae.errors import InvalidInputError, InvalidSpecError, NotStartedError, ScheduleNotFoundError
 from horae.executor.function import Context
 from horae.model import (
     AUTOMATIC,
     CatchUp,
     CatchUpPolicy,
+    Ended,
+    Ending,
+    Limits,
     OnResume,
     Overlap,
     PassedOver,
     Policies,
     Retention,
+    RetryPolicy,
     Run,
     Schedule,
     Status,
@@ -89,6 +94,71 @@ async def test_what_ran_says_how_late_and_how_it_ended(machine: TimeMachine):
     assert await ask(machine, at(1), "b") == (
         "failed", "2026-03-01T00:01:00Z started on time and failed: its action failed.",
     )  # fmt: skip
+
+
+@pytest.mark.contract("SCHD-28")
+async def test_lateness_is_that_of_the_first_start(machine: TimeMachine):
+    app = machine.app
+    refusals = 2
+
+    @app.action("refuses")
+    async def refuses(context: Context) -> None:
+        nonlocal refusals
+        refusals -= 1
+        if refusals >= 0:
+            raise NotStartedError("not now")
+        await machine.sleep(1)
+        raise RuntimeError("no")
+
+    retry = Policies(retry=RetryPolicy(attempts=3, first_delay=60_000, factor=1))
+    await app.schedules.create("b", "0 1 * * *", "broken", policies=retry)
+    await app.schedules.create("r", "0 1 * * *", "refuses", policies=retry)
+    machine.clock.move_to(at(60) + timedelta(seconds=5))
+    await machine.advance(seconds=0)
+    assert (await ask(machine, at(60), "b"))[
+        1
+    ] == "2026-03-01T01:00:00Z started 5s late and waits for its attempt 2."
+    assert await ask(machine, at(60), "r") == (
+        "waiting", "2026-03-01T01:00:00Z could not begin yet, and waits for its attempt 2.",
+    )  # fmt: skip
+    await machine.advance(minutes=5)
+    found = await why(machine).explain("b", at(60))
+    assert found.sentence == "2026-03-01T01:00:00Z started 5s late and failed: its action failed."
+    assert (found.late_ms, [each.started_at for each in found.runs]) == (5000, [(FIRST + 3605) * 1000])
+    # An attempt whose action cannot begin is no start: the third one is the first that was.
+    assert (await why(machine).explain("r", at(60))).late_ms == 8000
+    attempts = await app.runs.attempts((await app.runs.list("r"))[0].id)
+    assert [each.started_at and each.started_at - FIRST * 1000 for each in attempts] == [
+        None, None, 3_608_000, 3_669_000,
+    ]  # fmt: skip
+
+
+@pytest.mark.contract("SCHD-28")
+async def test_what_never_began_did_not_start(machine: TimeMachine):
+    @machine.app.action("refuses")
+    async def refuses(context: Context) -> None:
+        raise NotStartedError("not now", permanent=True)
+
+    await machine.app.schedules.create("s", "0 1 * * *", "refuses")
+    await machine.advance(hours=2)
+    found = await why(machine).explain("s", at(60))
+    assert found.sentence == "2026-03-01T01:00:00Z was dropped before it started: its action could not begin."
+    assert (found.late_ms, found.decided_at) == (None, (FIRST + 3600) * 1000)
+
+
+@pytest.mark.contract("SCHD-28")
+async def test_a_takeover_keeps_the_first_start(machine: TimeMachine):
+    app = machine.app
+    await app.schedules.create("s", "0 1 * * *", "slow")
+    machine.clock.move_to(at(60) + timedelta(seconds=5))
+    await machine.advance(seconds=0)
+    (run,) = await app.runs.list("s")
+    async with app.transaction() as transaction:  # as another node does that finds this one dead
+        await record(transaction, [Ended(run=run, ending=Ending.CRASHED)], app.now(), Limits())
+    await machine.advance(minutes=10)
+    found = await why(machine).explain("s", at(60))
+    assert found.sentence == "2026-03-01T01:00:00Z started 5s late and succeeded."
+    assert (found.late_ms, (await app.runs.get(run.id)).attempt) == (5000, 2)
 
 
 @pytest.mark.contract("SCHD-28")
@@ -209,6 +279,29 @@ async def test_a_deleted_schedule_is_explained_by_its_ledger(machine: TimeMachin
     assert (found.verdict, found.runs) == (Verdict.BEFORE_CREATION, ())
     with pytest.raises(ScheduleNotFoundError):
         await ask(machine, at(1), "none")
+
+
+@pytest.mark.contract("SCHD-28")
+@pytest.mark.parametrize("days", [0, 60])
+async def test_a_deleted_schedule_that_was_edited_was_not_there_before_its_creation(
+    machine: TimeMachine, days: int
+):
+    schedules = machine.app.schedules
+    await machine.advance(minutes=5)
+    await schedules.create("s", "*/2 * * * *", "instant")
+    await schedules.pause("s")
+    await schedules.resume("s")
+    await machine.advance(minutes=5)
+    await schedules.update("s", "*/3 * * * *")
+    await machine.advance(minutes=5)
+    await schedules.delete("s")
+    machine.clock.move_to(at(15) + timedelta(days=days))
+    expected = {-90_000: "before_creation", 2: "before_creation", 4: "before_creation", 5: "before_creation",
+                6: "fired", 7: "not_scheduled", 12: "fired", 16: "deleted"}  # fmt: skip
+    assert {m: (await ask(machine, at(m)))[0] for m in expected} == expected
+    assert (await ask(machine, at(2)))[1] == (
+        "2026-03-01T00:02:00Z is before the schedule was created, at 2026-03-01T00:05:00Z."
+    )
 
 
 @pytest.mark.contract("SCHD-28")

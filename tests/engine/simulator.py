@@ -200,7 +200,7 @@ class Machine:
         self.offset = 0
         self.line = Line(world.store, world.side_by_side)
         self.executor = FunctionExecutor(
-            lambda: None, world.now, concurrency=world.concurrency, terminate=5000
+            lambda: None, world.now, self.now, concurrency=world.concurrency, terminate=5000
         )
         self.executor.register("work", self.work)
         self.executor.keep_token = partial(keep_token, self.line)
@@ -276,7 +276,7 @@ class World:
         self.born = len(self.machines)
         self.policies = _policies(dice)
         self.document = dice.choice(SPECS)
-        outside = FunctionExecutor(lambda: None, self.now, concurrency=1, terminate=1)
+        outside = FunctionExecutor(lambda: None, self.now, self.now, concurrency=1, terminate=1)
         outside.register("work", self._never)
         desk = Desk(self.store, self.now, lambda: None, executor=outside, config=Config())
         self.schedules, self.backfills, self.runs = Schedules(desk), Backfills(desk), Runs(desk)

@@ -355,7 +355,7 @@ async def test_a_database_that_is_locked_for_too_long_loses_nothing(tmp_path: Pa
     def now() -> int:
         return int(clock.now().timestamp() * 1000)
 
-    executor = FunctionExecutor(lambda: None, now, concurrency=10, terminate=100)
+    executor = FunctionExecutor(lambda: None, now, now, concurrency=10, terminate=100)
     engine = Engine(store, executor, clock, QUICK)
 
     async def work(context: Context) -> None:

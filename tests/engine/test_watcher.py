@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -29,7 +30,7 @@ from horae.face.declarative.records import carry_out, make_plan, read_records
 from horae.face.declarative.registration import read_registrations
 from horae.model import Ended, Ending, Outcome, PassedOver, Reason, Run, Schedule, Status
 from horae.policy.ledger import Decision
-from horae.testing import TimeMachine
+from horae.testing import TimeMachine, VirtualClock
 from tests.conftest import Programs, kill, wait_for
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
@@ -40,7 +41,7 @@ class Notes(Watcher):
 
     def __init__(self) -> None:
         self.decisions: list[tuple[Schedule, Decision]] = []
-        self.launched: list[tuple[Run, int]] = []
+        self.launches: list[tuple[Run, int]] = []
         self.withheld: list[Run] = []
         self.ends: list[tuple[Ended, Outcome]] = []
         self.never_ran: list[Run | PassedOver] = []
@@ -52,11 +53,12 @@ class Notes(Watcher):
     def decided(self, decisions: Sequence[tuple[Schedule, Decision]]) -> None:
         self.decisions += decisions
 
-    def claimed(self, runs: Sequence[Run], at: int, *, launched: bool) -> None:
-        if launched:
-            self.launched += [(run, at) for run in runs]
-        else:
+    def claimed(self, runs: Sequence[Run], *, launched: bool) -> None:
+        if not launched:
             self.withheld += runs
+
+    def launched(self, run: Run, at: int) -> None:
+        self.launches.append((run, at))
 
     def ended(self, ended: Sequence[tuple[Ended, Outcome]]) -> None:
         self.ends += ended
@@ -91,7 +93,7 @@ async def test_what_becomes_of_slots_is_told():
         await tm.app.schedules.create("s", "* * * * *", action="slow")
         await tm.advance(minutes=4, seconds=1)
     launched = [
-        (run.nominal - START.timestamp(), at - run.fire_at, run.attempt) for run, at in notes.launched
+        (run.nominal - START.timestamp(), at - run.fire_at, run.attempt) for run, at in notes.launches
     ]
     assert launched == [(60, 0, 1), (180, 0, 1)]
     passed = [each for each in notes.never_ran if isinstance(each, PassedOver)]
@@ -106,6 +108,57 @@ async def test_what_becomes_of_slots_is_told():
     assert notes.steps
     assert set(notes.transactions) == {None}
     assert notes.reports
+
+
+class Ticking(VirtualClock):
+    """A clock that goes on by a millisecond whenever somebody looks at it."""
+
+    def now(self) -> datetime:
+        self.move_to(super().now() + timedelta(milliseconds=1))
+        return super().now()
+
+
+@pytest.mark.contract("SCHD-28")
+async def test_a_start_is_the_moment_of_the_launch_in_the_ledger_and_for_who_watches(tmp_path: Path):
+    clock, notes, seen = Ticking(START), Notes(), dict[str, int]()
+    async with App(f"sqlite:///{tmp_path / 'horae.db'}", clock=clock) as app:
+        app.watch(notes)
+
+        @app.action("looks at the clock")
+        async def look(context: Context) -> None:
+            seen[context.run_id] = app.now()
+            if context.attempt == 1:
+                raise RuntimeError("no")
+
+        retry = Policies(retry=RetryPolicy(attempts=2, first_delay=1000))
+        for number in range(3):
+            await app.schedules.create(f"s{number}", "* * * * *", "looks at the clock", policies=retry)
+        clock.move_to(START + timedelta(minutes=1))
+        await app.engine.step(app.now())
+        runs = [run for number in range(3) for run in await app.runs.list(f"s{number}")]
+        # While it goes on, the ledger has the moment of the claim: one for all that was claimed together.
+        (claimed,) = {run.started_at for run in runs}
+        while len(seen) < 3:
+            await asyncio.sleep(0)
+        first = {run.id: at for run, at in notes.launches}
+        assert first == {run_id: at - 1 for run_id, at in seen.items()}
+        assert claimed is not None
+        assert claimed < min(first.values())
+        await app.engine.step(app.now())
+        attempts = [each for run in runs for each in await app.runs.attempts(run.id)]
+        assert {each.run_id: each.started_at for each in attempts} == first
+
+        clock.move_to(START + timedelta(minutes=1, seconds=5))
+        await app.engine.step(app.now())
+        while len(notes.launches) < 6:
+            await asyncio.sleep(0)
+        await app.engine.step(app.now())
+        second = {run.id: at for run, at in notes.launches[3:]}
+        assert {
+            each.id: (each.status, each.started_at) for run in runs for each in [await app.runs.get(run.id)]
+        } == {run_id: (Status.SUCCEEDED, at) for run_id, at in second.items()}
+        explained = [await app.why.explain(run.schedule_id, START + timedelta(minutes=1)) for run in runs]
+        assert [each.late_ms for each in explained] == [first[run.id] - run.fire_at for run in runs]
 
 
 async def test_ends_are_told_with_what_they_meant():
@@ -137,7 +190,7 @@ async def test_ends_are_told_with_what_they_meant():
 
 async def test_one_who_fails_stops_neither_time_nor_the_others(caplog: pytest.LogCaptureFixture):
     class Clumsy(Watcher):
-        def claimed(self, runs: Sequence[Run], at: int, *, launched: bool) -> None:
+        def claimed(self, runs: Sequence[Run], *, launched: bool) -> None:
             raise RuntimeError("oops")
 
     async with TimeMachine(START) as tm:
@@ -147,7 +200,7 @@ async def test_one_who_fails_stops_neither_time_nor_the_others(caplog: pytest.Lo
         tm.app.executor.register("noop", noop)
         await tm.app.schedules.create("s", "0 1 * * *", action="noop")
         await tm.advance(hours=2)
-    assert len(notes.launched) == 1
+    assert len(notes.launches) == 1
     assert "oops" in caplog.text
 
 
@@ -165,7 +218,7 @@ async def test_what_is_withheld_when_the_lease_may_be_over(postgres: str):
         app.engine._lease_until = 0.0
         await app.engine.step(app.now())
         assert [run.schedule_id for run in notes.withheld] == ["s"]
-        assert notes.launched == []
+        assert notes.launches == []
         await app.engine.step(app.now())
         unlaunched = [(each.ending, outcome.status) for each, outcome in notes.ends]
         assert unlaunched == [(Ending.UNLAUNCHED, Status.PENDING)]

@@ -29,7 +29,7 @@ class Attempts:
         self.clock = 0
         self.tokens: list[str] = []
         self.executor = FunctionExecutor(
-            lambda: None, lambda: self.clock, concurrency=100, terminate=terminate
+            lambda: None, lambda: self.clock, lambda: self.clock, concurrency=100, terminate=terminate
         )
         self.executor.register("act", action)
         self.executor.keep_token = self._keep_token

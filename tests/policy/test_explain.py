@@ -48,10 +48,12 @@ def schedule(**more: Any) -> Schedule:
     return _replace(made, **more)
 
 
-def version(token: int = 4, since: int = -300, until: int = -100, incarnation: int = 2) -> Version:
+def version(
+    token: int = 4, since: int = -300, until: int = -100, incarnation: int = 2, created: int = -5000
+) -> Version:
     return Version(
         schedule_id="s", incarnation=incarnation, token=token, spec=SPEC.text, policies=Policies(),
-        since=(NOON + since) * 1000, until=(NOON + until) * 1000,
+        since=(NOON + since) * 1000, until=(NOON + until) * 1000, created_at=(NOON + created) * 1000,
     )  # fmt: skip
 
 
@@ -103,6 +105,7 @@ def test_every_reason_is_told(reason: Reason):
     [
         (run(Status.STARTING, started_at=None, ended_at=None), "was released and waits for a node that can run it"),
         (run(Status.PENDING, attempt=2), "started 250 ms late and waits for its attempt 3"),
+        (run(Status.PENDING, attempt=2, started_at=None), "could not begin yet, and waits for its attempt 3"),
         (run(Status.PENDING, started_at=None, ended_at=None), "is due and waits for its turn"),
         (run(Status.TIMED_OUT, started_at=None, reason="start_timeout"),
          "timed out before it started: it waited longer for its start than it may"),
@@ -148,8 +151,11 @@ def place(nominal: int, now: Schedule | None, found: Version | None, before: Ver
         (-2000, schedule(), version(), None, "unknown"),  # another may have been in force, and was removed
         (-2000, schedule(), version(), version(2, -2500, -2400), "4"),
         (-5001, schedule(), version(), None, "before_creation"),
-        (-300, None, version(1), None, "before_creation"),
-        (-299, None, version(1), None, "1"),
+        (-300, None, version(1, created=-300), None, "before_creation"),
+        (-299, None, version(1, created=-300), None, "1"),
+        (-5000, None, version(), None, "before_creation"),  # edited, and then deleted
+        (-5000, None, version(), version(2, -6000, -5500, incarnation=1), "before_creation"),
+        (-900, None, version(created=-800), None, "before_creation"),
         (-2000, None, version(), None, "unknown"),
         (0, None, None, version(), "deleted"),
         (-2000, schedule(), version(7, -1500, -1200, incarnation=1), None, "unknown"),

@@ -255,6 +255,19 @@ async def test_released_runs_are_left_to_nodes_that_can_run_them(store: Store):
         assert await transaction.waiting_for_node(1000, 5) == []
 
 
+@pytest.mark.contract("SCHD-28")
+async def test_an_end_says_when_its_attempt_began(store: Store):
+    async with store.transaction() as transaction:
+        await transaction.insert_runs(run(number, started_at=5) for number in (1, 2, 3, 4))
+        outcomes = [
+            ended(1, started_at=6), ended(2, Status.FAILED, started_at=7),
+            ended(3, Status.RUNNING, started_at=8, report_by=99), ended(4, Status.PENDING, start_at=10),
+        ]  # fmt: skip
+        assert await transaction.finish(outcomes) == 4
+        found = await transaction.runs_by_id([f"run-s-{number}" for number in (1, 2, 3, 4)])
+        assert {each.id[-1]: each.started_at for each in found} == {"1": 6, "2": 7, "3": 8, "4": None}
+
+
 @pytest.mark.contract("SCHD-17")
 async def test_a_run_is_asked_to_stop_by_way_of_the_store(store: Store):
     async with store.transaction() as transaction:
@@ -301,7 +314,14 @@ async def test_backfills_and_versions(store: Store):
         created_at=1, author="ada", note="again", input={"x": 1},
     )  # fmt: skip
     version = Version(
-        schedule_id="s", incarnation=1, token=1, spec="{}", policies=Policies(), since=1, until=5
+        schedule_id="s",
+        incarnation=1,
+        token=1,
+        spec="{}",
+        policies=Policies(),
+        since=1,
+        until=5,
+        created_at=1,
     )
     async with store.transaction() as transaction:
         await transaction.insert_backfills([backfill, _replace(backfill, id="b2")])
@@ -322,7 +342,14 @@ async def test_what_was_at_a_moment_is_found(store: Store):
     first = run(1, id="019ca6f5-b000-8aaa-aaaa-0", origin="automatic")
     again = run(1, id="019ca6f5-b000-8fff-aaaa-0", origin="backfill:1")
     version = Version(
-        schedule_id="s", incarnation=1, token=3, spec="{}", policies=Policies(), since=1000, until=5000
+        schedule_id="s",
+        incarnation=1,
+        token=3,
+        spec="{}",
+        policies=Policies(),
+        since=1000,
+        until=5000,
+        created_at=900,
     )
     async with store.transaction() as transaction:
         await transaction.insert_runs([again, first])
@@ -332,6 +359,13 @@ async def test_what_was_at_a_moment_is_found(store: Store):
         await transaction.insert_runs([run(1, id="019ca6f5-b000-8bbb-aaaa-0", schedule_id="t")])
         assert await transaction.runs_at("s", "019ca6f5-b000-") == [again, first]
         assert await transaction.runs_at("s", "019ca6f5-b002-") == []
+        await transaction.insert_attempts(
+            Attempt(
+                run_id=first.id, attempt=number, epoch=7, reason="", failure=None, started_at=at, ended_at=9
+            )
+            for number, at in ((3, 8), (2, 7), (1, None))
+        )
+        assert await transaction.runs_at("s", "019ca6f5-b000-") == [again, _replace(first, started_at=7)]
         await transaction.insert_passed([passed(10, 20, None), passed(30, 30, None)])
         for nominal, expected in ((9, None), (10, 10), (15, 10), (20, 10), (21, None), (30, 30)):
             found = await transaction.passed_at("s", nominal)

@@ -96,6 +96,7 @@ class App:
         self.executor = FunctionExecutor(
             self.wake,
             lambda: int(self.clock.monotonic() * 1000),
+            self.now,
             concurrency=self.config.concurrency,
             terminate=self.config.terminate_ms,
         )

@@ -82,6 +82,7 @@ class Engine:
         if self._watchers is None:
             self._watchers = Watchers(self._clock.monotonic)
             self._store.watch = self._watchers.transaction
+            self._executor.on_launch = self._watchers.launched
         self._watchers.add(watcher)
 
     async def join(self, now: int) -> None:
@@ -145,7 +146,7 @@ class Engine:
         """Decide everything that can be decided now. Returns when to step again, if nothing happens before."""
         self._executor.enforce()
         if self._doubtful_until:
-            await self._recover(now)
+            await self._recover()
         ended = self._executor.ended()
         herd, self._herd = self._herd, False
         if herd and self._store.side_by_side > 1:
@@ -201,22 +202,20 @@ class Engine:
         for run in stopping:
             self._executor.stop(run)
         if self._watchers is not None:
-            self._tell_step(self._watchers, looked, now, begun, launched=allowed)
+            self._tell_step(self._watchers, looked, begun, launched=allowed)
         if wake is not None and wake <= now and not looked.decided:
             return now + CROWDED if self._generating else None
         return wake
 
-    def _tell_step(
-        self, watchers: Watchers, looked: Looked, now: int, begun: float, *, launched: bool
-    ) -> None:
+    def _tell_step(self, watchers: Watchers, looked: Looked, begun: float, *, launched: bool) -> None:
         seconds = self._clock.monotonic() - begun
         if looked.schedules:
             decisions = [(schedule, looked.decisions[schedule.id]) for schedule in looked.schedules]
             watchers.tell(lambda each: each.decided(decisions))
-        _tell_claims(watchers, looked.starts, now + int(seconds * 1000), launched=launched)
+        _tell_claims(watchers, looked.starts, launched=launched)
         watchers.tell(lambda each: each.stepped(seconds))
 
-    async def _recover(self, now: int) -> None:
+    async def _recover(self) -> None:
         """Launch what a commit claimed whose answer was lost: nobody else will, as long as this node lives."""
         epoch, known = self._epoch, self._executor.known
         over = self._clock.monotonic() >= self._doubtful_until
@@ -237,7 +236,7 @@ class Engine:
         if over:
             self._doubtful_until = 0.0
         if self._watchers is not None:
-            _tell_claims(self._watchers, starts, now, launched=allowed)
+            _tell_claims(self._watchers, starts, launched=allowed)
 
     async def drain(self, now: Callable[[], int]) -> None:
         """Wait for what is running, and record how it ended; nothing new is started.
@@ -284,7 +283,7 @@ async def _all(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     return [result for result in results if not isinstance(result, BaseException)]
 
 
-def _tell_claims(watchers: Watchers, starts: Sequence[Start], at: int, *, launched: bool) -> None:
+def _tell_claims(watchers: Watchers, starts: Sequence[Start], *, launched: bool) -> None:
     if starts:
         runs = [start.run for start in starts]
-        watchers.tell(lambda each: each.claimed(runs, at, launched=launched))
+        watchers.tell(lambda each: each.claimed(runs, launched=launched))

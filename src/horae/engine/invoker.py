@@ -142,7 +142,7 @@ def _attempt(ended: Ended, outcome: Outcome) -> Attempt:
     run = ended.run
     return Attempt(
         run_id=run.id, attempt=run.attempt, epoch=run.epoch, reason=outcome.reason, failure=ended.failure,
-        started_at=run.started_at, ended_at=outcome.ended_at,
+        started_at=outcome.started_at, ended_at=outcome.ended_at,
     )  # fmt: skip
 
 

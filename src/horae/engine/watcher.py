@@ -25,8 +25,11 @@ class Watcher:
     def decided(self, decisions: Sequence[tuple[Schedule, Decision]]) -> None:
         """What was decided for some schedules, each as it was before. What it passed over is told once more, as such."""
 
-    def claimed(self, runs: Sequence[Run], at: int, *, launched: bool) -> None:
-        """This node took runs at an instant, and launched them; or it did not, because its lease may be over."""
+    def claimed(self, runs: Sequence[Run], *, launched: bool) -> None:
+        """This node took runs, and launches them; or it does not, because its lease may be over."""
+
+    def launched(self, run: Run, at: int) -> None:
+        """The action of a run is called now, by the clock that all nodes share: the start that its end will record."""
 
     def ended(self, ended: Sequence[tuple[Ended, Outcome]]) -> None:
         """How attempts ended whose ends this program recorded, and what that meant for their runs.
@@ -71,6 +74,10 @@ class Watchers:
                 what(watcher)
             except Exception:
                 _log.exception("somebody who watches failed, and time goes on")
+
+    def launched(self, run: Run, at: int) -> None:
+        """Tell all of them that an action is called."""
+        self.tell(lambda each: each.launched(run, at))
 
     @contextmanager
     def transaction(self) -> Iterator[tuple[list[tuple[Ended, Outcome]], list[Run | PassedOver]]]:

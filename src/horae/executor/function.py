@@ -162,7 +162,7 @@ class _Held:
     """An attempt that is going on."""
 
     __slots__ = (
-        "_now", "beat_at", "reason", "run", "stop", "task", "threaded", "time_to_stop", "timed_out",
+        "_now", "beat_at", "launched_at", "reason", "run", "stop", "task", "threaded", "time_to_stop", "timed_out",
         "timeouts",
     )  # fmt: skip
 
@@ -176,6 +176,7 @@ class _Held:
         self.timed_out = False
         self.reason: Reason | None = None
         self.beat_at = 0
+        self.launched_at: int | None = None
         self._now = now
 
     def beat(self) -> None:
@@ -185,14 +186,22 @@ class _Held:
 class FunctionExecutor:
     """Runs actions of this program, and collects how they ended.
 
-    Timeouts are enforced when the engine asks, by a clock that nobody sets: ``monotonic``, in milliseconds.
+    Timeouts are enforced when the engine asks, by a clock that nobody sets: ``monotonic``, in milliseconds. When actions are
+    called is noted by the clock that all nodes share: ``shared_now``.
     """
 
     def __init__(
-        self, wake: Callable[[], None], monotonic: Callable[[], int], *, concurrency: int, terminate: int
+        self,
+        wake: Callable[[], None],
+        monotonic: Callable[[], int],
+        shared_now: Callable[[], int],
+        *,
+        concurrency: int,
+        terminate: int,
     ) -> None:
         self._wake = wake
         self._now = monotonic
+        self._shared_now = shared_now
         self._concurrency = concurrency
         self._terminate = terminate
         self._actions: dict[str, tuple[ActionFunction, bool]] = {}
@@ -202,6 +211,8 @@ class FunctionExecutor:
         self._deadlines: list[tuple[int, int, str, Key]] = []
         self._numbers = count()
         self.keep_token: KeepToken = _keep_no_token
+        self.on_launch: Callable[[Run, int], None] | None = None
+        """Told of each attempt and when its action is called, right before."""
 
     def register(
         self, name: str, function: ActionFunction, accepts: Callable[[Run], bool] | None = None
@@ -272,6 +283,9 @@ class FunctionExecutor:
                 self._deadline(held.beat_at + span, kind, key)
 
     async def _attempt(self, key: Key, held: _Held, function: ActionFunction, context: Context) -> None:
+        held.launched_at = at = self._shared_now()
+        if self.on_launch is not None:
+            self.on_launch(held.run, at)
         try:
             ended = _returned(held, await call_action(function, context, threaded=held.threaded))
         except BaseException as error:
@@ -413,10 +427,11 @@ def _returned(held: _Held, value: object) -> Ended:
     if held.timed_out:
         return _stopped(held, "it ended after its time was up")
     if value is None:
-        return Ended(run=held.run, ending=Ending.RETURNED)
+        return Ended(run=held.run, ending=Ending.RETURNED, launched_at=held.launched_at)
     if isinstance(value, Accepted):
-        return Ended(run=held.run, ending=Ending.ACCEPTED)
-    return Ended(run=held.run, ending=Ending.RETURNED, result=kept_result(value))
+        return Ended(run=held.run, ending=Ending.ACCEPTED, launched_at=held.launched_at)
+    result = kept_result(value)
+    return Ended(run=held.run, ending=Ending.RETURNED, result=result, launched_at=held.launched_at)
 
 
 def kept_result(value: object) -> str:
@@ -434,14 +449,19 @@ def _raised(held: _Held, error: BaseException) -> Ended:
     names = tuple(kind.__name__ for kind in type(error).__mro__)
     if isinstance(error, NotStartedError):
         return Ended(
-            run=held.run, ending=Ending.REFUSED, failure=failure, errors=names, permanent=error.permanent
-        )
-    return Ended(run=held.run, ending=Ending.RAISED, failure=failure, errors=names)
+            run=held.run, ending=Ending.REFUSED, failure=failure, errors=names, permanent=error.permanent,
+            launched_at=held.launched_at,
+        )  # fmt: skip
+    return Ended(
+        run=held.run, ending=Ending.RAISED, failure=failure, errors=names, launched_at=held.launched_at
+    )
 
 
 def _stopped(held: _Held, failure: str) -> Ended:
     ending = Ending.TIMED_OUT if held.timed_out else Ending.STOPPED
-    return Ended(run=held.run, ending=ending, failure=failure or None, reason=held.reason)
+    return Ended(
+        run=held.run, ending=ending, failure=failure or None, reason=held.reason, launched_at=held.launched_at
+    )
 
 
 def _words(error: BaseException) -> str:

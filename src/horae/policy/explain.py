@@ -107,6 +107,7 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     fire_at: int
     started_at: int | None
+    """When its first attempt began."""
     ended_at: int | None
 
 
@@ -123,7 +124,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     timezone: str
     fire_at: int | None = None
     late_ms: int | None = None
-    """How long after its fire time it started; of one that is due and not decided, how late it is now."""
+    """How long after its fire time its first attempt began; of one that is due and not decided, how late it is now."""
     run_id: str | None = None
     status: Status | None = None
     reason: str = ""
@@ -169,7 +170,7 @@ def in_force(
     after ``kept_since`` has not been removed from the ledger.
     """
     if version is not None:
-        return _earlier(nominal, schedule, version, before, kept_since)
+        return _earlier(nominal, version, before, kept_since)
     if schedule is None:
         return InForce(verdict=Verdict.DELETED, since=None if before is None else before.until)
     if nominal <= schedule.created_at // 1000:
@@ -179,16 +180,11 @@ def in_force(
     return InForce(spec=schedule.spec, token=schedule.token, incarnation=schedule.incarnation, current=True)
 
 
-def _earlier(
-    nominal: int, schedule: Schedule | None, version: Version, before: Version | None, kept_since: int
-) -> InForce:
+def _earlier(nominal: int, version: Version, before: Version | None, kept_since: int) -> InForce:
     """Whether an earlier version was in force already: its ``since`` is that of its last change, a pause perhaps."""
     found = InForce(spec=version.spec, token=version.token, incarnation=version.incarnation)
-    created_at = version.since if version.token == 1 else None
-    if schedule is not None and schedule.incarnation == version.incarnation:
-        created_at = schedule.created_at
-    if created_at is not None and nominal <= created_at // 1000:
-        return InForce(verdict=Verdict.BEFORE_CREATION, since=created_at)
+    if nominal <= version.created_at // 1000:
+        return InForce(verdict=Verdict.BEFORE_CREATION, since=version.created_at)
     follows = before is not None and before.incarnation == version.incarnation
     if follows or nominal > version.since // 1000 or nominal * 1000 >= kept_since:
         return found
@@ -206,6 +202,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """The spec in force; if none is known, the one whose zone times are shown in."""
     standing: Standing
     runs: tuple[Run, ...] = ()
+    """Each with the start of its first attempt."""
     passed: PassedOver | None = None
 
 
@@ -262,8 +259,9 @@ def _of_run(blank: Explanation, run: Run) -> Explanation:
 
 
 def _waiting(run: Run, late: int | None) -> str:
-    if run.attempt and late is not None:
-        return f"started {_late(late)} and waits for its attempt {run.attempt + 1}"
+    if run.attempt:
+        began = "could not begin yet," if late is None else f"started {_late(late)}"
+        return f"{began} and waits for its attempt {run.attempt + 1}"
     if run.status is Status.STARTING:
         return "was released and waits for a node that can run it"
     return "is due and waits for its turn"

@@ -91,6 +91,7 @@ def version_of(schedule: Schedule, now: int) -> Version:
     return Version(
         schedule_id=schedule.id, incarnation=schedule.incarnation, token=schedule.token, spec=schedule.spec,
         policies=schedule.policies, since=max(schedule.created_at, schedule.state.spec_since * 1000), until=now,
+        created_at=schedule.created_at,
     )  # fmt: skip
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from horae.model import Ended, Ending, Limits, Outcome, Policies, Reason, Run, Status, Timeouts
 from horae.policy.retry import retry_at, start_again_at
 
@@ -12,6 +14,9 @@ GONE = Policies(at_most_once=True, start_attempts=1)
 
 REPORTED_WITHIN = 60 * 60 * 1000
 """How long work that somebody else does may take, if its schedule does not say."""
+
+
+_NEVER_BEGAN = {Ending.REFUSED, Ending.UNLAUNCHED}
 
 
 def judge_end(ended: Ended, policies: Policies | None, now: int, limits: Limits) -> Outcome:
@@ -67,13 +72,21 @@ def _asked_to_stop(ended: Ended, now: int) -> Outcome:
     return _outcome(ended, status, now, reason, failed=ended.ending is Ending.RAISED)
 
 
+def _began(ended: Ended, now: int) -> int | None:
+    """When an attempt began: when it was launched, or when it was claimed if nothing later is known."""
+    if ended.ending in _NEVER_BEGAN:
+        return None
+    began = ended.run.started_at if ended.launched_at is None else ended.launched_at
+    return None if began is None else min(began, now)
+
+
 def _outcome(
     ended: Ended, status: Status, now: int, reason: str, *, start_at: int | None = None, failed: bool = False
 ) -> Outcome:
     run = ended.run
     return Outcome(
-        run_id=run.id, epoch=run.epoch, attempt=run.attempt, status=status, ended_at=now, result=ended.result,
-        failure=ended.failure, reason=reason, start_at=start_at, failures=run.failures + failed,
+        run_id=run.id, epoch=run.epoch, attempt=run.attempt, status=status, ended_at=now,
+        started_at=_began(ended, now), result=ended.result, failure=ended.failure, reason=reason, start_at=start_at, failures=run.failures + failed,
         refusals=run.refusals + (ended.ending is Ending.REFUSED),
         crashes=run.crashes + (ended.ending is Ending.CRASHED),
     )  # fmt: skip
@@ -125,9 +138,10 @@ def _unlaunched(ended: Ended, policies: Policies, now: int, limits: Limits) -> O
 
 def _accepted(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
     """The run goes on, and nobody holds it."""
-    run = ended.run
+    run = msgspec.structs.replace(ended.run, started_at=_began(ended, now))
     return Outcome(
         run_id=run.id, epoch=run.epoch, attempt=run.attempt, status=Status.RUNNING, ended_at=now,
+        started_at=run.started_at,
         report_by=report_by(run, policies.timeouts, now),
     )  # fmt: skip
 

@@ -290,7 +290,10 @@ class Transaction(ABC):
         return [run_of(row) for row in await self.rows("runs_by_id", ids=list(ids))]
 
     async def runs_at(self, schedule_id: str, beginning: str) -> list[Run]:
-        """The runs of a schedule at a nominal time, oldest first: those whose ids begin as the ids of that time do."""
+        """The runs of a schedule at a nominal time, oldest first: those whose ids begin as the ids of that time do.
+
+        ``started_at`` is when the first of their attempts began that did.
+        """
         # The rest of an id is hexadecimal: whatever the collation, none of its characters comes after an f.
         found = await self.rows("runs_at", id=schedule_id, from_id=beginning, to_id=f"{beginning}g")
         return [run_of(row) for row in found]
@@ -343,7 +346,7 @@ class Transaction(ABC):
                 succeeded.append(
                     {
                         "run_id": each.run_id, "epoch": each.epoch, "attempt": each.attempt,
-                        "ended_at": each.ended_at, "result": each.result,
+                        "started_at": each.started_at, "ended_at": each.ended_at, "result": each.result,
                     }
                 )  # fmt: skip
             else:

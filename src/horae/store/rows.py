@@ -166,7 +166,7 @@ def backfill_of(row: Row) -> Backfill:
 def version_of(row: Row) -> Version:
     return Version(
         schedule_id=row[0], incarnation=row[1], token=row[2], spec=row[3], policies=_policies(row[4]), since=row[5],
-        until=row[6],
+        until=row[6], created_at=row[7],
     )  # fmt: skip
 
 

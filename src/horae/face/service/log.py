@@ -187,27 +187,16 @@ class LogWatcher(Watcher):
                 lines.append(("info", {"event": "removed", "schedule": schedule.id, "sentence": over}))
         self._log.lines(lines)
 
-    def claimed(self, runs: Sequence[Run], at: int, *, launched: bool) -> None:
+    def claimed(self, runs: Sequence[Run], *, launched: bool) -> None:
         if not launched:
             why = "this node's lease may be over, so they start later"
             self._log.line.warning("withheld", count=len(runs), sentence=why)
-        elif self._tells_all:
-            self._log.lines(
-                [
-                    (
-                        "debug",
-                        _about(
-                            "launched",
-                            run,
-                            run.status,
-                            run.reason,
-                            attempt=run.attempt,
-                            drift_ms=at - run.fire_at,
-                        ),
-                    )
-                    for run in runs
-                ]
-            )
+
+    def launched(self, run: Run, at: int) -> None:
+        if self._tells_all:
+            drift = at - run.fire_at
+            about = _about("launched", run, run.status, run.reason, attempt=run.attempt, drift_ms=drift)
+            self._log.lines([("debug", about)])
 
     def ended(self, ended: Sequence[tuple[Ended, Outcome]]) -> None:
         if self._tells:

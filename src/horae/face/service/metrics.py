@@ -83,13 +83,14 @@ class Metrics(Watcher):
         build = Gauge("horae_build_info", "What is running here", ["version", "tzdata"], registry=registry)
         build.labels(__version__, TZDATA_VERSION).set(1)
 
-    def claimed(self, runs: Sequence[Run], at: int, *, launched: bool) -> None:
+    def claimed(self, runs: Sequence[Run], *, launched: bool) -> None:  # noqa: ARG002 - the watcher's signature
         self._claimed.inc(len(runs))
-        if launched:
-            self._emitted.inc(sum(run.attempt == 1 for run in runs))
-            for run in runs:
-                if run.attempt == 1 and run.origin == AUTOMATIC:  # what others start has no time of its own
-                    self._drift.observe(abs(at - run.fire_at) / 1000)
+
+    def launched(self, run: Run, at: int) -> None:
+        if run.attempt == 1:
+            self._emitted.inc()
+            if run.origin == AUTOMATIC:  # what others start has no time of its own
+                self._drift.observe(abs(at - run.fire_at) / 1000)
 
     def ended(self, ended: Sequence[tuple[Ended, Outcome]]) -> None:
         for status, count in Counts(outcome.status for _, outcome in ended).items():

@@ -1,4 +1,4 @@
-"""Runs as OpenTelemetry spans: one for each attempt, from when it was claimed until its end was recorded.
+"""Runs as OpenTelemetry spans: one for each attempt, from when it was launched until its end was recorded.
 
 A program that has set up OpenTelemetry gets the spans where its others go. Otherwise ``OTEL_TRACES_EXPORTER`` names the exporters, as
 OpenTelemetry says; their packages bring them.
@@ -101,7 +101,8 @@ class TraceWatcher(Watcher):
 
     def _span(self, ended: Ended, outcome: Outcome) -> None:
         run = ended.run
-        began = outcome.ended_at if run.started_at is None else run.started_at
+        known = (ended.launched_at, run.started_at, outcome.ended_at)
+        began = next(at for at in known if at is not None)
         span = self._tracer.start_span(
             "horae.run",
             start_time=_nanoseconds(began),

@@ -1,3 +1,3 @@
 -- What a schedule was before an edit.
-INSERT INTO version (schedule_id, incarnation, token, spec, policies, since, until)
-VALUES (:schedule_id, :incarnation, :token, :spec, :policies, :since, :until)
+INSERT INTO version (schedule_id, incarnation, token, spec, policies, since, until, created_at)
+VALUES (:schedule_id, :incarnation, :token, :spec, :policies, :since, :until, :created_at)

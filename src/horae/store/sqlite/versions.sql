@@ -1,5 +1,5 @@
 -- What a schedule was before its edits, newest first.
-SELECT schedule_id, incarnation, token, spec, policies, since, until FROM version
+SELECT schedule_id, incarnation, token, spec, policies, since, until, created_at FROM version
 WHERE schedule_id = :id
 ORDER BY incarnation DESC, token DESC
 LIMIT :limit
