@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from ipaddress import (
-    IPv4Address,
-    IPv4Network,
-    IPv6Address,
-    IPv6Network,
-    ip_address,
-    ip_network,
-)
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 import msgspec
 
 from horae.errors import ConfigError, DestinationRefusedError, InvalidInputError
+from horae.executor.networks import Address, is_public, reached
 
-Address = IPv4Address | IPv6Address
 LONGEST_URL = 2000
 
-_GLOBAL_UNICAST = IPv6Network("2000::/3")
-_NAT64 = IPv6Network("64:ff9b::/96")
-_TEREDO = IPv6Network("2001::/32")
 _URL = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?(?P<path>[/?][^#]*)?(?:#.*)?",
     re.IGNORECASE,
@@ -94,10 +84,10 @@ class Destinations:
 
     def check_address(self, host: str, address: Address) -> None:
         """Refuse an address that is not for everybody, however it is written; but for the operator's exceptions."""
-        meant = _meant(address)
-        if any(each in network for network in self._private for each in (address, meant)):
+        ways = (address, reached(address))
+        if any(each in network for network in self._private for each in ways):
             return
-        if not _is_public(meant):
+        if not is_public(address):
             raise DestinationRefusedError(host, f"its address {address} is private")
 
 
@@ -125,21 +115,3 @@ def _matches(pattern: str, host: str, port: int) -> bool:
     if pattern.startswith("*."):
         return host.endswith(pattern[1:]) and len(host) > len(pattern) - 1
     return pattern in {"*", host}
-
-
-def _meant(address: Address) -> Address:
-    """The address that is reached in the end: some IPv6 addresses stand for one of IPv4."""
-    if isinstance(address, IPv4Address):
-        return address
-    if address in _NAT64:
-        return IPv4Address(int(address) & 0xFFFF_FFFF)
-    return address.ipv4_mapped or address.sixtofour or address
-
-
-def _is_public(address: Address) -> bool:
-    """Whether an address is meant for everybody."""
-    if isinstance(address, IPv6Address) and (address not in _GLOBAL_UNICAST or address in _TEREDO):
-        return False
-    return address.is_global and not (
-        address.is_multicast or address.is_reserved or address.is_loopback or address.is_unspecified
-    )
