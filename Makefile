@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test check bench soak conformance format clean help
+.PHONY: run test check bench chaos soak conformance format clean help
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -34,9 +34,13 @@ bench: $(READY) ## measure beside peers, as ratios; writes speed.md, herd.md and
 	$(BIN)/python -m bench.herd --write docs/explanation/herd.md
 	$(BIN)/python -m bench.service --write docs/explanation/service-speed.md
 
-soak: $(READY) ## many examples and many seeds (HORAE_EXAMPLES=N and HORAE_SEEDS=N for other numbers than 10,000)
+chaos: $(READY) ## two minutes in which nodes and databases are disturbed, and every slot is counted (HORAE_CHAOS_SECONDS, HORAE_CHAOS_SEED)
+	$(BIN)/python -m tests.chaos --seconds $${HORAE_CHAOS_SECONDS:-120} --seed $${HORAE_CHAOS_SEED:-1}
+
+soak: $(READY) ## many examples and seeds (HORAE_EXAMPLES=N, HORAE_SEEDS=N; 10,000), and half an hour of chaos (HORAE_CHAOS_SECONDS=N)
 	HORAE_EXAMPLES=$${HORAE_EXAMPLES:-10000} HORAE_SEEDS=$${HORAE_SEEDS:-10000} $(BIN)/python -m pytest --numprocesses auto \
 		tests/spec tests/policy tests/engine/test_simulation.py
+	HORAE_CHAOS_SECONDS=$${HORAE_CHAOS_SECONDS:-1800} $(MAKE) chaos
 
 conformance: $(READY) ## contract line → the tests that prove it
 	$(BIN)/python tools/conformance.py

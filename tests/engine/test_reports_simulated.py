@@ -12,8 +12,9 @@ import pytest
 from horae.errors import ReportRefusedError
 from horae.executor.function import Accepted, Context
 from horae.model import Status
-from tests.engine.simulator import Crash, Dice, Machine, World
+from tests.engine.simulator import Crash, Machine, World
 from tests.engine.test_simulation import Ledger, check
+from tests.support.dice import Dice
 
 SEEDS = int(os.environ.get("HORAE_SEEDS", "100"))
 CHUNK = 25

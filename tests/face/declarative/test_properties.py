@@ -22,9 +22,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from horae import Scheduler
-from tests.engine.simulator import Dice
 from tests.face.declarative import TASK_EVENTS, Story
 from tests.face.declarative.test_time import zone_info
+from tests.support.dice import Dice
 
 EXAMPLES = max(settings().max_examples // 4, 1)
 NAMES = ("a", "b", "c")

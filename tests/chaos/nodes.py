@@ -1,0 +1,128 @@
+"""The processes of a campaign: started, killed, stopped, watched."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from horae.clock import SystemClock
+from tests.chaos.clock import ShiftedClock
+from tests.chaos.evidence import Line
+from tests.chaos.node import Settings
+from tests.chaos.store import Database
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def monotonic() -> int:
+    """Milliseconds of the clock that nodes write their lines by."""
+    return int(SystemClock().monotonic() * 1000)
+
+
+class Nodes:
+    """Three places, each with the process that has it at the moment."""
+
+    def __init__(self, folder: Path, database: Database, number: int, config: dict[str, Any]) -> None:
+        self._folder = folder
+        self._database = database
+        self._config = config
+        self._generations = [0] * number
+        self._processes: list[subprocess.Popen[bytes] | None] = [None] * number
+        self.clocks = [ShiftedClock(self._clock_file(place)) for place in range(number)]
+        self.ended_by_itself: list[str] = []
+
+    def _clock_file(self, place: int) -> Path:
+        return self._folder / ("clock" if self._database.one_clock else f"clock-{place}")
+
+    def name(self, place: int) -> str:
+        """The name of the process that has a place."""
+        return f"{place}.{self._generations[place]}"
+
+    def start(self, place: int) -> None:
+        self._generations[place] += 1
+        name = self.name(place)
+        settings = Settings(
+            database=self._database.address(place), log=str(self._folder / f"log-{name}"),
+            clock=str(self._clock_file(place)), config=self._config,
+        )  # fmt: skip
+        with (self._folder / f"errors-{name}").open("wb") as errors:
+            self._processes[place] = subprocess.Popen(
+                [sys.executable, "-m", "tests.chaos.node", msgspec.json.encode(settings).decode()],
+                cwd=ROOT, stderr=errors, env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+            )  # fmt: skip
+
+    def _process(self, place: int) -> subprocess.Popen[bytes]:
+        process = self._processes[place]
+        assert process is not None
+        return process
+
+    async def kill(self, place: int) -> None:
+        process, self._processes[place] = self._process(place), None
+        if process.poll() is not None:
+            self._note_end(place, process)
+        process.kill()
+        await asyncio.to_thread(process.wait)
+
+    def stop(self, place: int) -> None:
+        self._process(place).send_signal(signal.SIGSTOP)
+
+    def go_on(self, place: int) -> None:
+        self._process(place).send_signal(signal.SIGCONT)
+
+    def revive(self) -> None:
+        """Start again what ended by itself, which should not happen."""
+        for place, process in enumerate(self._processes):
+            if process is not None and process.poll() is not None:
+                self._note_end(place, process)
+                self.start(place)
+
+    def _note_end(self, place: int, process: subprocess.Popen[bytes]) -> None:
+        self.ended_by_itself.append(f"process {self.name(place)} ended by itself with {process.returncode}")
+
+    async def end(self, patience: float) -> None:
+        """Ask all to end; a process that cannot in time has not ended as asked."""
+        self.revive()
+        processes = [each for each in self._processes if each is not None]
+        for process in processes:
+            process.terminate()
+        for place, process in enumerate(processes):
+            try:
+                code = await asyncio.to_thread(process.wait, patience)
+            except subprocess.TimeoutExpired:
+                self.ended_by_itself.append(f"process {self.name(place)} did not end when asked")
+                process.kill()
+                process.wait()
+            else:
+                if code != 0:
+                    self._note_end(place, process)
+        self._processes = [None] * len(self._processes)
+
+    def kill_all(self) -> None:
+        for process in self._processes:
+            if process is not None:
+                process.kill()
+                process.wait()
+
+    def lines(self) -> list[Line]:
+        """What the actions of all processes wrote."""
+        return [
+            msgspec.structs.replace(msgspec.json.decode(line, type=Line), process=file.name[4:])
+            for file in sorted(self._folder.glob("log-*"))
+            for line in file.read_bytes().splitlines()
+        ]
+
+    def errors(self) -> list[str]:
+        """The errors in the logs of nodes that their program did not expect, with where to read on."""
+        return [
+            f"{file.name}: {line}"
+            for file in sorted(self._folder.glob("errors-*"))
+            for line in file.read_text(errors="replace").splitlines()
+            if " ERROR " in line or " CRITICAL " in line
+        ]
