@@ -413,7 +413,14 @@ async def test_a_ledger_is_pruned_a_few_rows_at_a_time_the_oldest_first(store: S
     ]  # fmt: skip
     versions = [
         Version(
-            schedule_id="s", incarnation=1, token=number, spec="{}", policies=Policies(), since=1, until=5
+            schedule_id="s",
+            incarnation=1,
+            token=number,
+            spec="{}",
+            policies=Policies(),
+            since=1,
+            until=5,
+            created_at=1,
         )
         for number in range(3)
     ]
