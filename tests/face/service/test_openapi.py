@@ -55,15 +55,10 @@ def run_schemathesis(folder: Path, server: Server, *arguments: str) -> None:
     assert server.client.get("/readyz").status_code == 200
 
 
-@pytest.mark.parametrize("tag", TAGS)
-def test_the_service_does_what_its_document_says(start: Start, tmp_path: Path, tag: str):
-    server = start(HORAE_JWT_SECRET=SECRET, HORAE_REQUESTS_PER_SECOND="1000000")
-    run_schemathesis(tmp_path, server, "--phases", "examples,coverage,fuzzing", "--include-tag", tag)
-
-
-def test_the_service_does_so_also_with_what_it_made(start: Start, tmp_path: Path):
+def test_the_service_does_what_its_document_says_also_with_what_it_made(start: Start, tmp_path: Path):
     server = start(HORAE_JWT_SECRET=SECRET, HORAE_REQUESTS_PER_SECOND="1000000")
     run_schemathesis(tmp_path, server, "--phases", "examples,stateful")
+    run_schemathesis(tmp_path, server, "--phases", "coverage,fuzzing")
 
 
 def test_every_operation_is_described(document: dict[str, Any]):
