@@ -68,14 +68,15 @@ def walk(
     expected = None  # what the clock would show next if nobody touched it
     for at in range(after - after % step, until + 1, step):
         local = datetime.fromtimestamp(at, tz)
-        label = local.replace(tzinfo=None, fold=0)
-        if gap == "shift" and expected is not None and timedelta(0) < label - expected < limit:
-            skipped = _labels(expected, label, step)
-            if any(meaning.matches(each) for each in skipped):
-                found.append(at)
-        if meaning.matches(label) and _is_wanted(local, fold, limit) and (not found or found[-1] != at):
+        if gap == "shift":
+            label = local.replace(tzinfo=None, fold=0)
+            if expected is not None and timedelta(0) < label - expected < limit:
+                skipped = _labels(expected, label, step)
+                if any(meaning.matches(each) for each in skipped):
+                    found.append(at)
+            expected = label + timedelta(seconds=step)
+        if meaning.matches(local) and _is_wanted(local, fold, limit) and (not found or found[-1] != at):
             found.append(at)
-        expected = label + timedelta(seconds=step)
     return [at for at in found if after < at <= until]
 
 
