@@ -39,7 +39,7 @@ chaos: $(READY) ## two minutes in which nodes and databases are disturbed, and e
 
 soak: $(READY) ## many examples and seeds (HORAE_EXAMPLES=N, HORAE_SEEDS=N; 10,000), and half an hour of chaos (HORAE_CHAOS_SECONDS=N)
 	HORAE_EXAMPLES=$${HORAE_EXAMPLES:-10000} HORAE_SEEDS=$${HORAE_SEEDS:-10000} $(BIN)/python -m pytest --numprocesses auto \
-		tests/spec tests/policy tests/engine/test_simulation.py
+		$$(grep -rlE --include='test_*.py' '^@given|HORAE_SEEDS' tests)
 	HORAE_CHAOS_SECONDS=$${HORAE_CHAOS_SECONDS:-1800} $(MAKE) chaos
 
 conformance: $(READY) ## contract line → the tests that prove it

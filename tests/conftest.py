@@ -20,7 +20,7 @@ from tests.support.postgres import FragileServer, new_postgres_server
 # `make soak` asks for many; the default keeps a run of all tests within a few minutes.
 settings.register_profile(
     "horae",
-    max_examples=int(os.environ.get("HORAE_EXAMPLES", "150")),
+    max_examples=int(os.environ.get("HORAE_EXAMPLES", "100")),
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

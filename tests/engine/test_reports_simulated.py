@@ -16,7 +16,7 @@ from tests.engine.simulator import Crash, Machine, World
 from tests.engine.test_simulation import Ledger, check
 from tests.support.dice import Dice
 
-SEEDS = int(os.environ.get("HORAE_SEEDS", "100"))
+SEEDS = int(os.environ.get("HORAE_SEEDS", "50"))
 CHUNK = 25
 SILENCE = 90_000
 

@@ -14,7 +14,7 @@ from horae.policy.lifecycle import ENDED
 from horae.spec import Spec
 from tests.engine.simulator import World
 
-SEEDS = int(os.environ.get("HORAE_SEEDS", "400"))
+SEEDS = int(os.environ.get("HORAE_SEEDS", "200"))
 CHUNK = 25
 
 # Seeds that found something once.
