@@ -202,6 +202,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     paused: bool = False
     note: str = ""
     paused_until: int | None = None
+    skip_waiting: bool = False
+    """A pause under ``on_resume: skip`` has ended: what waited since before it ended is skipped by the next decision."""
     skip_next: int = 0
     """How many of the slots ahead are passed over, because somebody asked for it."""
     remaining: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -87,19 +87,126 @@ async def test_a_pause_until_a_date_needs_a_zone(machine: TimeMachine, hello: Re
     assert not (await machine.app.schedules.get("s")).state.paused
 
 
-@pytest.mark.contract("SCHD-13")
-async def test_what_runs_goes_on_in_a_pause_and_what_waits_does_not(machine: TimeMachine):
+async def paused_over_a_buffer(machine: TimeMachine, on_resume: OnResume) -> Recorder:
+    """A schedule that was paused while one run went on and another waited for it."""
     slow = Recorder(machine, 150)
     machine.app.action("slow")(slow)
-    policies = Policies(overlap=Overlap.BUFFER_ALL)
+    policies = Policies(overlap=Overlap.BUFFER_ALL, on_resume=on_resume)
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies)
-    await machine.advance(minutes=2)
+    await machine.advance(minutes=2, seconds=1)
     await machine.app.schedules.pause("s")
+    return slow
+
+
+@pytest.mark.contract("SCHD-13")
+@pytest.mark.parametrize(
+    ("on_resume", "waits"), [("catch_up", (Status.PENDING, "")), ("skip", (Status.SKIPPED, "paused"))]
+)
+async def test_what_runs_goes_on_in_a_pause_and_what_waits_does_not(
+    machine: TimeMachine, on_resume: str, waits: tuple[Status, str]
+):
+    slow = await paused_over_a_buffer(machine, OnResume(on_resume))
     await machine.advance(minutes=10)
     newest, oldest = await machine.app.runs.list("s")
     assert oldest.status is Status.SUCCEEDED
-    assert (newest.status, newest.reason) == (Status.SKIPPED, "paused")
+    assert (newest.status, newest.reason) == waits
     assert slow.nominal == [at(1)]
+    described = await machine.app.schedules.describe("s")
+    assert (described.pending, described.running) == (int(on_resume == "catch_up"), 0)
+    report = await machine.app.engine.keep_house(machine.app.now())
+    assert report.repaired == 0  # a start that a pause holds is not forgotten
+
+
+@pytest.mark.contract("SCHD-13")
+@pytest.mark.parametrize("pauses", [1, 3])
+@pytest.mark.parametrize("between", [0, 1, 200])
+@pytest.mark.parametrize(("on_resume", "second"), [("catch_up", 2), ("skip", None)])
+async def test_what_waited_when_a_pause_began_stays_waiting_or_is_skipped_however_short_it_was(
+    machine: TimeMachine, pauses: int, between: int, on_resume: str, second: int | None
+):
+    """Also if no node decides anything between pause and resume."""
+    slow = await paused_over_a_buffer(machine, OnResume(on_resume))
+    for number in range(pauses):
+        if number:
+            await machine.app.schedules.pause("s")
+        machine.clock.move_to(machine.clock.now() + timedelta(seconds=between))
+        if between:
+            await machine.advance(seconds=0)
+        await machine.app.schedules.resume("s")
+    first_after = 3 if between < 200 else 1 + (machine.clock.now() - START).seconds // 60
+    await machine.advance(minutes=30)
+    expected = [at(1), at(first_after)] if second is None else [at(1), at(second), at(3)]
+    assert slow.nominal[: len(expected)] == expected
+    run = (await machine.app.runs.list("s", 100))[-2]
+    assert (run.nominal, run.reason) == (int(at(2).timestamp()), "" if second else "paused")
+
+
+@pytest.mark.contract("SCHD-13")
+async def test_a_pause_until_a_date_keeps_what_waited(machine: TimeMachine):
+    slow = await paused_over_a_buffer(machine, OnResume.CATCH_UP)
+    await machine.app.schedules.pause("s", until=at(10))
+    await machine.advance(minutes=7, seconds=58)
+    assert slow.nominal == [at(1)]
+    await machine.advance(seconds=1)
+    assert slow.nominal == [at(1), at(2)]
+    assert slow.called[-1] == (at(2), at(10))
+
+
+@pytest.mark.contract("SCHD-13")
+async def test_a_bulk_pause_keeps_what_waited(machine: TimeMachine):
+    slow = await paused_over_a_buffer(machine, OnResume.CATCH_UP)
+    await machine.app.schedules.resume_all(Filter())
+    await machine.app.schedules.pause_all(Filter())
+    await machine.advance(minutes=10)
+    await machine.app.schedules.resume_all(Filter())
+    await machine.advance(seconds=1)
+    assert slow.nominal == [at(1), at(2)]
+
+
+@pytest.mark.contract("SCHD-13", "SCHD-14")
+async def test_a_pause_on_failure_keeps_what_waited(machine: TimeMachine):
+    work = Recorder(machine, 90, fails=1)
+    machine.app.action("work")(work)
+    policies = Policies(overlap=Overlap.BUFFER_ALL, pause_on_failure=True)
+    await machine.app.schedules.create("s", "* * * * *", "work", policies=policies)
+    await machine.advance(minutes=10)
+    assert (await machine.app.schedules.get("s")).state.paused
+    assert (await machine.app.schedules.describe("s")).pending == 1
+    await machine.app.schedules.resume("s")
+    await machine.advance(minutes=2)
+    assert work.nominal[:3] == [at(1), at(2), at(3)]
+
+
+@pytest.mark.contract("SCHD-10", "SCHD-13")
+async def test_what_a_pause_holds_keeps_its_place_in_the_buffer(machine: TimeMachine):
+    """A manual start that finds it there is judged like any other, and none that was taken up is lost later."""
+    slow = Recorder(machine, 150)
+    machine.app.action("slow")(slow)
+    policies = Policies(overlap=Overlap.BUFFER_ONE)
+    await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies)
+    await machine.advance(minutes=2, seconds=1)
+    await machine.app.schedules.pause("s")
+    over, beside = [
+        await machine.app.schedules.trigger("s", overlap=each)
+        for each in (Overlap.BUFFER_ONE, Overlap.BUFFER_ALL)
+    ]
+    await machine.advance(minutes=5)
+    found = {run.id: (run.status, run.reason) for run in await machine.app.runs.list("s")}
+    assert found[over] == (Status.SKIPPED, "overlap")
+    assert found[beside] == (Status.SUCCEEDED, "")
+
+
+@pytest.mark.contract("SCHD-13", "SCHD-28")
+@pytest.mark.parametrize("until", [None, 10])
+async def test_explain_says_that_a_start_waits_for_the_end_of_a_pause(
+    machine: TimeMachine, until: int | None
+):
+    await paused_over_a_buffer(machine, OnResume.CATCH_UP)
+    await machine.app.schedules.pause("s", until=None if until is None else at(until))
+    found = await machine.app.why.explain("s", at(2))
+    end = "is resumed" if until is None else "goes on at 2026-03-01T00:10:00Z"
+    assert found.verdict == "waiting"
+    assert found.sentence.endswith(f"is due and waits until the schedule {end}.")
 
 
 @pytest.mark.contract("SCHD-13", "SCHD-12")
@@ -227,14 +334,20 @@ async def test_a_slot_that_was_due_when_its_schedule_was_deleted_is_recorded(
 
 @pytest.mark.contract("CRON-10", "GRNT-14")
 @pytest.mark.parametrize(
-    ("how", "ended"), [("pause", ("skipped", "paused")), ("delete", ("dropped", "deleted"))]
+    ("how", "on_resume", "ended"),
+    [
+        ("pause", "skip", ("skipped", "paused")),
+        ("pause", "catch_up", ("pending", "")),
+        ("delete", "skip", ("dropped", "deleted")),
+    ],
 )
 async def test_a_slot_that_was_released_and_not_launched_does_not_run(
-    machine: TimeMachine, how: str, ended: tuple[str, str]
+    machine: TimeMachine, how: str, on_resume: str, ended: tuple[str, str]
 ):
     """Its action is known to no living node, so that it waits, released; a node that can run it comes too late."""
     machine.app.action("elsewhere")(Recorder(machine))
-    await machine.app.schedules.create("s", "* * * * *", "elsewhere")
+    policies = Policies(on_resume=OnResume(on_resume))
+    await machine.app.schedules.create("s", "* * * * *", "elsewhere", policies=policies)
     del machine.app.executor._actions["elsewhere"]
     await machine.advance(minutes=1)
     (run,) = await machine.app.runs.list("s")
@@ -246,12 +359,16 @@ async def test_a_slot_that_was_released_and_not_launched_does_not_run(
     (run,) = await machine.app.runs.list("s")
     assert (run.status, run.reason) == ended
     assert late.called == []
+    if on_resume == "catch_up":
+        await machine.app.schedules.resume("s")
+        await machine.advance(seconds=1)
+        assert late.nominal == [at(1)]  # the second slot found it running
 
 
 @pytest.mark.contract("CRON-10", "SCHD-28")
 @pytest.mark.parametrize("mode", CatchUp)
 async def test_a_pause_while_the_queue_is_full_loses_no_tick_in_silence(machine: TimeMachine, mode: CatchUp):
-    """What waits is skipped with the pause; what stayed due goes through catch-up when it is over."""
+    """What waits goes on waiting; what stayed due goes through catch-up when it is over."""
     slow = Recorder(machine, 130)
     machine.app.action("slow")(slow)
     policies = Policies(

@@ -52,6 +52,14 @@ def test_vectors_of_capacity(vector: dict[str, Any]):
 
 
 @pytest.mark.contract("SCHD-19")
+@pytest.mark.parametrize(("buffered", "expected"), [(0, 500), (5, 500), (10, 500), (11, 499)])
+def test_fewer_that_wait_than_there_were_before_give_no_more_than_half_of_the_buffer(
+    buffered: int, expected: int
+):
+    assert capacity(buffered, 10, 1000, 0, 1) == expected
+
+
+@pytest.mark.contract("SCHD-19")
 @given(st.integers(0, 2000), st.integers(1, 2000), st.integers(0, 200), st.integers(1, 20))
 def test_backfills_leave_half_of_the_buffer_and_what_automatic_starts_need(
     buffered: int, most: int, reserve: int, backfills: int

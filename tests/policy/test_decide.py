@@ -35,9 +35,11 @@ from horae.model import (
     WhenFull,
 )
 from horae.policy.decide import DEFAULT_LIMITS, _is_plain, _Look, _usual, decide
+from horae.policy.defaults import TEMPORAL
 from horae.policy.due import Slot
 from horae.policy.ledger import Decision, action_id, new_run, run_id
 from horae.policy.lifecycle import ENDED
+from horae.policy.pause import resume
 from horae.spec import Spec
 
 VECTORS: dict[str, Any] = json.loads(
@@ -231,9 +233,14 @@ def test_a_decision_keeps_to_the_limits(
     if policies.max_concurrent is None and serial:
         assert len([run for run in going_on if run.overlap is not Overlap.ALLOW_ALL]) == 1
     automatic = [run for run in first if run.origin == AUTOMATIC]
+    was = {run.id: run.status for run in runs}
+    taken_back = [
+        run for run in decision.changed if (was[run.id], run.status) == (Status.STARTING, Status.PENDING)
+    ]
+    assert decision.state.paused or not taken_back
     if schedule.state.remaining is not None:
         assert len(automatic) <= schedule.state.remaining
-        assert decision.state.remaining == schedule.state.remaining - len(automatic)
+        assert decision.state.remaining == schedule.state.remaining - len(automatic) + len(taken_back)
     if decision.state.paused:
         assert automatic == []
     waiting = [run for run in decision.new if run.status is Status.PENDING and run.origin == AUTOMATIC]
@@ -289,13 +296,88 @@ def test_starts_beyond_the_limit_wait_like_the_others():
 
 
 @pytest.mark.contract("SCHD-12", "SCHD-13")
-def test_a_start_that_is_too_late_and_paused_ends_once():
-    policies = Policies(catch_up=CatchUpPolicy(window=0))
+@pytest.mark.parametrize(
+    ("on_resume", "status", "reason", "tally"),
+    [
+        (OnResume.CATCH_UP, Status.MISSED, Reason.LATE, Tally(missed=1)),
+        (OnResume.SKIP, Status.SKIPPED, Reason.PAUSED, Tally(skipped=1)),
+    ],
+)
+def test_a_start_that_is_too_late_and_paused_ends_once(
+    on_resume: OnResume, status: Status, reason: Reason, tally: Tally
+):
+    """It is too late when its turn comes, and no turn comes in a pause."""
+    policies = Policies(catch_up=CatchUpPolicy(window=0), on_resume=on_resume)
     schedule = schedule_of(policies=policies, state=State(paused=True), cursor=T + 120)
-    waiting = run_of(schedule, 1)
-    decision = decide(schedule, MINUTELY, [waiting], (T + 130) * 1000)
-    assert [(run.status, run.reason) for run in decision.changed] == [(Status.MISSED, Reason.LATE)]
-    assert decision.tally == Tally(missed=1)
+    waiting, now = run_of(schedule, 1), (T + 130) * 1000
+    paused = decide(schedule, MINUTELY, [waiting], now)
+    schedule, runs = apply(schedule, [waiting], paused)
+    assert bool(runs) is (on_resume is OnResume.CATCH_UP)
+    resumed = decide(_replace(schedule, state=State()), MINUTELY, runs, now)
+    ended = [*paused.changed, *resumed.changed]
+    assert [(run.status, run.reason) for run in ended] == [(status, reason)]
+    assert tally in {paused.tally, resumed.tally}
+
+
+@pytest.mark.contract("SCHD-12")
+def test_a_start_that_has_expired_keeps_the_place_of_buffer_one_until_it_would_be_released():
+    policies = Policies(overlap=Overlap.BUFFER_ONE, catch_up=CatchUpPolicy(window=0))
+    schedule = schedule_of(policies=policies, cursor=T + 120)
+    running, waiting = run_of(schedule, 1, Status.RUNNING), run_of(schedule, 2)
+    while_running = decide(schedule, MINUTELY, [running, waiting], (T + 180) * 1000)
+    assert while_running.changed == while_running.new == ()
+    assert [(each.first, each.reason) for each in while_running.passed] == [(T + 180, Reason.OVERLAP)]
+    released = decide(_replace(schedule, cursor=T + 180), MINUTELY, [waiting], (T + 190) * 1000)
+    assert [(run.status, run.reason) for run in released.changed] == [(Status.MISSED, Reason.LATE)]
+
+
+@pytest.mark.contract("SCHD-12")
+def test_what_has_expired_leaves_its_turn_to_the_next():
+    policies = Policies(overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(window=0))
+    schedule = schedule_of(policies=policies, state=State(remaining=1), cursor=T + 180)
+    runs = [run_of(schedule, minute) for minute in (1, 2, 3)]
+    now = (T + 190) * 1000
+    schedule, runs = apply(schedule, runs, decide(schedule, MINUTELY, runs, now))
+    schedule, runs = apply(schedule, runs, decide(schedule, MINUTELY, runs, now))
+    schedule, runs = apply(schedule, runs, decide(schedule, MINUTELY, runs, now))
+    assert [(run.nominal, run.status) for run in runs] == [(T + 180, Status.STARTING)]
+    assert schedule.state.remaining == 0  # those that were missed are free
+
+
+@pytest.mark.contract("SCHD-13", "SCHD-15", "CRON-10")
+@pytest.mark.parametrize("remaining", [None, 0, 2])
+def test_a_start_that_was_released_and_not_claimed_waits_again_in_a_pause(remaining: int | None):
+    """It counts as a start again when it is released again, and overlaps nothing meanwhile."""
+    schedule = schedule_of(state=State(paused=True, remaining=remaining), cursor=T + 60)
+    released, trigger = run_of(schedule, 1, Status.STARTING), run_of(schedule, 2, origin="trigger:1")
+    paused = decide(schedule, MINUTELY, [released, trigger], (T + 125) * 1000)
+    assert {run.id: run.status for run in paused.changed} == {
+        released.id: Status.PENDING, trigger.id: Status.STARTING,
+    }  # fmt: skip
+    assert paused.state.remaining == (None if remaining is None else remaining + 1)
+    assert paused.tally.started == 0  # one more, one less
+    schedule, runs = apply(schedule, [released], paused)
+    resumed = decide(
+        _replace(schedule, state=_replace(schedule.state, paused=False), cursor=T + 120),
+        MINUTELY, [run for run in runs if run.origin == AUTOMATIC], (T + 130) * 1000,
+    )  # fmt: skip
+    assert [(run.id, run.status) for run in resumed.changed] == [(released.id, Status.STARTING)]
+    assert resumed.state.remaining == remaining
+
+
+@pytest.mark.contract("SCHD-13")
+def test_a_pause_that_skips_and_ends_before_a_look_skips_what_waited():
+    policies = Policies(overlap=Overlap.BUFFER_ALL, on_resume=OnResume.SKIP)
+    schedule = schedule_of(policies=policies, state=State(paused=True), cursor=T + 60)
+    running, waiting = run_of(schedule, 0, Status.RUNNING), run_of(schedule, 1)
+    resumed = resume(schedule, MINUTELY, (T + 90) * 1000)
+    schedule = _replace(schedule, state=resumed.state, cursor=resumed.cursor)
+    decision = decide(schedule, MINUTELY, [running, waiting], (T + 120) * 1000)
+    assert [(run.id, run.status, run.reason) for run in decision.changed] == [
+        (waiting.id, Status.SKIPPED, Reason.PAUSED)
+    ]
+    assert [run.nominal for run in decision.new] == [T + 120]  # what comes after the pause waits
+    assert decision.state == State()
 
 
 @pytest.mark.contract("SCHD-15")
@@ -380,7 +462,8 @@ def test_vectors_of_a_full_buffer(vector: dict[str, Any]):
 @pytest.mark.contract("SCHD-13")
 def test_vector_of_a_pause_that_discards_automatic_starts_and_keeps_manual_ones():
     (vector,) = [each for each in VECTORS["misc"] if "paused" in each]
-    schedule = schedule_of(state=State(paused=vector["paused"]))
+    # As its server does it; with ``catch_up`` the automatic ones stay waiting.
+    schedule = schedule_of(policies=TEMPORAL, state=State(paused=vector["paused"]))
     origins = {"auto": AUTOMATIC, "manual": "trigger:1"}
     waiting = [run_of(schedule, n, origin=origins[each]) for n, each in enumerate(vector["buffer"])]
     decision = decide(schedule, MINUTELY, waiting, (T + 60) * 1000)

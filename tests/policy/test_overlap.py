@@ -57,11 +57,19 @@ MIXES = st.lists(st.sampled_from(list(Overlap)), max_size=12)
 
 
 @pytest.mark.contract("SCHD-10", "SCHD-11")
-@given(MIXES, st.integers(0, 4), st.integers(1, 4))
-def test_every_start_has_exactly_one_outcome(policies: list[Overlap], running: int, most: int):
-    waiting = [Start(number, policy) for number, policy in enumerate(policies)]
+@given(MIXES, st.integers(0, 4), st.integers(1, 4), st.integers(0, 2**12), st.integers(0, 2**12))
+def test_every_start_has_exactly_one_outcome(
+    policies: list[Overlap], running: int, most: int, expired: int, held: int
+):
+    waiting = [
+        Start(number, policy, bool(expired >> number & 1), bool(held >> number & 1))
+        for number, policy in enumerate(policies)
+    ]
     verdict = judge_overlap(waiting, running, most)
-    outcomes = verdict.start + verdict.keep + verdict.skip + verdict.replace
+    outcomes = verdict.start + verdict.keep + verdict.skip + verdict.replace + verdict.expire
+    assert not any(waiting[int(n)].expired or waiting[int(n)].held for n in verdict.start)
+    assert all(waiting[int(n)].expired for n in verdict.expire)
+    assert {start.id for start in waiting if start.held} <= set(verdict.keep)
     assert sorted(outcomes) == list(range(len(policies)))
     serial = [n for n in verdict.start if most > 1 or policies[int(n)] is not Overlap.ALLOW_ALL]
     assert len(serial) <= max(most - running, 0)
@@ -79,3 +87,28 @@ def test_what_was_kept_is_judged_alike_again(policies: list[Overlap], running: i
     again = judge_overlap([waiting[int(n)] for n in first.keep], going_on)
     if going_on:
         assert (again.keep, again.start, again.skip) == (first.keep, (), ())
+
+
+ONE, ALL, OTHER = Overlap.BUFFER_ONE, Overlap.BUFFER_ALL, Overlap.CANCEL_OTHER
+
+
+@pytest.mark.contract("SCHD-10", "SCHD-12")
+def test_what_has_expired_keeps_its_place_until_its_turn_comes():
+    """Then it is gone, and the next one has its turn."""
+    waiting = [Start(1, ONE, expired=True), Start(2, ONE)]
+    blocked = judge_overlap(waiting, 1)
+    assert (blocked.keep, blocked.skip, blocked.expire) == ((1,), (2,), ())
+    free = judge_overlap(waiting, 0)
+    assert (free.start, free.keep, free.skip, free.expire) == ((2,), (), (), (1,))
+
+
+@pytest.mark.contract("SCHD-10", "SCHD-12")
+def test_what_has_expired_replaces_nothing():
+    verdict = judge_overlap([Start(1, ALL), Start(2, OTHER, expired=True)], 0)
+    assert (verdict.start, verdict.replace, verdict.expire) == ((1,), (), (2,))
+
+
+@pytest.mark.contract("SCHD-10", "SCHD-13")
+def test_what_is_held_keeps_its_place_and_lets_others_start():
+    verdict = judge_overlap([Start(1, ONE, held=True), Start(2, ALL), Start(3, ONE)], 0)
+    assert (verdict.start, verdict.keep, verdict.skip) == ((2,), (1,), (3,))

@@ -10,7 +10,7 @@ import msgspec
 from horae.config import Config
 from horae.engine.invoker import Invoker, Recorded
 from horae.engine.reports import end_overdue, stop_reported
-from horae.model import Ended, Ending, Node, Policies, Retention, Schedule, Status
+from horae.model import AUTOMATIC, Ended, Ending, Node, Policies, Retention, Schedule, Status
 from horae.spec import Spec
 from horae.store.port import Advance, Past, Store, Transaction
 
@@ -112,7 +112,7 @@ class Housekeeper:
             async with self._store.reading() as transaction:
                 ids = await transaction.never_looked_at(after, PAGE)
                 found = await transaction.read_schedules(ids) if ids else []
-                stuck = await _stuck(transaction, ids) if ids else set()
+                stuck = await _stuck(transaction, found) if found else set()
             broken = []
             for number, each in enumerate(found):
                 if each.id in stuck or _has_times_ahead(each):
@@ -176,12 +176,18 @@ def _is_time(last: int | None, every: int, now: int) -> bool:
     return last is None or not 0 <= now - last < every
 
 
-async def _stuck(transaction: Transaction, ids: list[str]) -> set[str]:
+async def _stuck(transaction: Transaction, schedules: list[Schedule]) -> set[str]:
     """Those of some schedules that have something that waits behind nothing."""
+    paused = {each.id for each in schedules if each.state.paused}
     waiting, going_on = set[str](), set[str]()
-    for run in await transaction.open_runs(ids):
-        (waiting if run.status is Status.PENDING else going_on).add(run.schedule_id)
-    waiting |= {backfill.schedule_id for backfill in await transaction.open_backfills(ids)}
+    for run in await transaction.open_runs([each.id for each in schedules]):
+        if run.status is not Status.PENDING:
+            going_on.add(run.schedule_id)
+        elif run.schedule_id not in paused or run.attempt or run.origin != AUTOMATIC:
+            waiting.add(run.schedule_id)  # the others are held by a pause
+    waiting |= {
+        each.schedule_id for each in await transaction.open_backfills([each.id for each in schedules])
+    }
     return waiting - going_on
 
 

@@ -25,9 +25,9 @@ class Step(msgspec.Struct, frozen=True):
 def capacity(buffered: int, retained: int, max_buffer: int, reserve: int, backfills: int) -> int:
     """How many starts each backfill may add: half of the buffer, less what waits and what is kept for automatic ones.
 
-    ``retained`` of those that wait do not count, because they were there before any backfill.
+    ``retained`` of those that wait do not count, because they were there before any backfill. Never more than half.
     """
-    room = max_buffer // 2 - (buffered - retained) - reserve
+    room = max_buffer // 2 - max(buffered - retained, 0) - reserve
     return max(room, 0) // max(backfills, 1)
 
 

@@ -17,6 +17,7 @@ from horae.model import (
     CatchUp,
     CatchUpPolicy,
     Limits,
+    OnResume,
     Overlap,
     Policies,
     Reason,
@@ -76,7 +77,7 @@ def _usual(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Decision
 
 def _is_plain(state: State) -> bool:
     """Whether nothing about a schedule's state bears on what is due."""
-    if state.paused or state.held or state.skip_next:
+    if state.paused or state.held or state.skip_next or state.skip_waiting:
         return False
     return state.remaining is None and state.completed_at is None
 
@@ -100,8 +101,13 @@ class _Look:
         """Whether there is more to decide at once."""
         self.withheld = 0
         """How many starts are more than the limit leaves."""
+        self.taken_back = 0
+        """How many released starts wait again."""
+        self.queue: list[Run] = []
+        """The starts whose time has come, in order; those that a pause holds are among them."""
 
     def decide(self, backfills: Sequence[Backfill]) -> Decision:
+        self.end_pause()
         self.skip_next()
         self.take()
         self.go_on_with(backfills)
@@ -121,6 +127,20 @@ class _Look:
             backfills=tuple(step.backfill for step in self.steps if step.moved),
             remove=remove,
         )
+
+    def end_pause(self) -> None:
+        """A pause that skips has ended: what waited before is gone with it."""
+        if self.state.skip_waiting:
+            self.ledger.end(self.unbegun(self.runs), Status.SKIPPED, Reason.PAUSED)
+            self.state = _replace(self.state, skip_waiting=False)
+
+    def unbegun(self, runs: Sequence[Run]) -> list[Run]:
+        """The automatic starts among some runs that no node has claimed."""
+        return [
+            run
+            for run in runs
+            if run.origin == AUTOMATIC and not has_begun(run) and not self.ledger.has_ended(run)
+        ]
 
     def skip_next(self) -> None:
         """The slots that somebody asked to pass over."""
@@ -171,14 +191,17 @@ class _Look:
 
     def startable(self) -> list[Run]:
         """The starts that may be released now; what waited too long, or is not wanted any more, never is."""
-        runs = [*self.runs, *self.ledger.added]
-        candidates = [run for run in runs if not has_begun(run) and run.start_at <= self.now]
-        self.withhold_by_time(candidates)
-        self.withhold_by_state(candidates)
+        self.withhold_by_time()
+        self.withhold_by_state()
+        self.queue = [
+            run
+            for run in [*self.runs, *self.ledger.added]
+            if _is_waiting(run) and run.start_at <= self.now and not self.ledger.has_ended(run)
+        ]
         left = self.state.remaining
         startable = []
-        for run in candidates:
-            if run.status is not Status.PENDING or self.ledger.has_ended(run):
+        for run in self.queue:
+            if self.is_held(run):
                 continue
             if run.origin == AUTOMATIC and left is not None:
                 left -= 1
@@ -188,37 +211,39 @@ class _Look:
             startable.append(run)
         return startable
 
-    def withhold_by_time(self, runs: list[Run]) -> None:
-        """Starts that waited too long never run: by their own timeout, or by the catch-up window."""
+    def withhold_by_time(self) -> None:
+        """Starts that waited longer than their own timeout never run."""
         timeout = self.schedule.policies.timeouts.start
-        if timeout is not None:
-            overdue = [run for run in runs if self.now - run.start_at >= timeout]
-            self.ledger.end(overdue, Status.TIMED_OUT, Reason.START_TIMEOUT)
-            if overdue and self.schedule.policies.pause_on_failure:
-                note = f"paused because the run {overdue[0].id} timed out: {Reason.START_TIMEOUT}"
-                self.state = _replace(self.state, paused=True, paused_until=None, note=note)
-        expired = [
-            run
-            for run in runs
-            if run.status is Status.PENDING
-            and _is_expired(self.schedule.policies, run, self.now)
-            and not self.ledger.has_ended(run)
-        ]
-        self.ledger.end(expired, Status.MISSED, Reason.LATE)
-
-    def withhold_by_state(self, runs: list[Run]) -> None:
-        """Manual starts go ahead always; automatic ones that wait are gone with a pause, and with the last of a limit."""
-        state = self.state
-        if not state.paused and state.remaining != 0:
+        if timeout is None:
             return
-        withheld = [
+        overdue = [
             run
-            for run in runs
-            if run.origin == AUTOMATIC
-            and not self.ledger.has_ended(run)
-            and (state.paused or run.status is Status.PENDING)  # what was released has been counted
+            for run in [*self.runs, *self.ledger.added]
+            if not has_begun(run) and self.now - run.start_at >= timeout and not self.ledger.has_ended(run)
         ]
-        self.ledger.end(withheld, Status.SKIPPED, Reason.PAUSED if state.paused else Reason.LIMIT_REACHED)
+        self.ledger.end(overdue, Status.TIMED_OUT, Reason.START_TIMEOUT)
+        if overdue and self.schedule.policies.pause_on_failure:
+            note = f"paused because the run {overdue[0].id} timed out: {Reason.START_TIMEOUT}"
+            self.state = _replace(self.state, paused=True, paused_until=None, note=note)
+
+    def withhold_by_state(self) -> None:
+        """Manual starts go ahead always; automatic ones wait, or are gone, with a pause, and are gone with the last of a limit."""
+        state = self.state
+        waiting = self.unbegun([*self.runs, *self.ledger.added])
+        if state.paused and self.schedule.policies.on_resume is OnResume.SKIP:
+            self.ledger.end(waiting, Status.SKIPPED, Reason.PAUSED)
+        elif state.paused:
+            released = {run.id for run in waiting if run.status is Status.STARTING}
+            self.runs = [self.ledger.take_back(run) if run.id in released else run for run in self.runs]
+            self.taken_back = len(released)
+        elif state.remaining == 0:
+            # What was released has been counted, and goes ahead.
+            gone = [run for run in waiting if run.status is Status.PENDING and run.start_at <= self.now]
+            self.ledger.end(gone, Status.SKIPPED, Reason.LIMIT_REACHED)
+
+    def is_held(self, run: Run) -> bool:
+        """Whether a pause keeps a start waiting."""
+        return self.state.paused and run.origin == AUTOMATIC
 
     def judge(self, waiting: list[Run]) -> tuple[Run, ...]:
         """Overlap: release, keep, skip, replace; and let retries whose time has come begin. What must stop is returned."""
@@ -239,7 +264,12 @@ class _Look:
             ledger.end(automatic[:-1], Status.MISSED, Reason.SUPERSEDED)
             waiting = [run for run in waiting if not ledger.has_ended(run)]
         free = sum(run.overlap is Overlap.ALLOW_ALL for run in going_on)
-        starts = [Start(run.id, run.overlap) for run in waiting]
+        judged = {run.id for run in waiting}
+        starts = [
+            Start(run.id, run.overlap, _is_expired(policies, run, self.now), self.is_held(run))
+            for run in self.queue
+            if run.id in judged or self.is_held(run)
+        ]
         verdict = judge_overlap(starts, len(going_on) - free, policies.max_concurrent, free=free)
         ledger.apply(verdict, waiting)
         asked = self.make_way(verdict, going_on) if verdict.cancel or verdict.terminate else ()
@@ -264,7 +294,7 @@ class _Look:
         if self.state.remaining is None:
             return
         started = sum(run.origin == AUTOMATIC and run.attempt == 0 for run in self.ledger.released)
-        self.state = _replace(self.state, remaining=self.state.remaining - started)
+        self.state = _replace(self.state, remaining=self.state.remaining - started + self.taken_back)
         if self.withheld:
             # Their turn has come if others that were judged will not start, or none is left for them.
             skipped = any(run.origin == AUTOMATIC and self.ledger.has_ended(run) for run in judged)

@@ -226,7 +226,7 @@ def explain(facts: Facts, now: int) -> Explanation:
         )
     automatic = [run for run in facts.runs if run.origin == AUTOMATIC] if standing.exists else []
     if automatic:
-        found = _of_run(blank, automatic[-1])
+        found = _of_run(blank, automatic[-1], facts.schedule)
     elif facts.passed is not None and standing.exists:
         found = _of_range(blank, facts, facts.passed)
     elif place.verdict is not None:
@@ -241,7 +241,7 @@ def explain(facts: Facts, now: int) -> Explanation:
     return _replace(found, sentence=f"{found.sentence}{''.join(map(_by_hand, by_hand))}.")
 
 
-def _of_run(blank: Explanation, run: Run) -> Explanation:
+def _of_run(blank: Explanation, run: Run, schedule: Schedule | None) -> Explanation:
     """What the run of the slot itself says."""
     late = None if run.started_at is None else max(run.started_at - run.fire_at, 0)
     blank = _replace(
@@ -250,7 +250,7 @@ def _of_run(blank: Explanation, run: Run) -> Explanation:
     )  # fmt: skip
     verdict = _OF_STATUS[run.status]
     if verdict is Verdict.WAITING:
-        return _said(blank, verdict, _waiting(run, late))
+        return _said(blank, verdict, _waiting(run, late, schedule))
     ending = _ENDINGS[verdict]
     why = _because(run.reason)
     if late is None:
@@ -258,12 +258,14 @@ def _of_run(blank: Explanation, run: Run) -> Explanation:
     return _said(blank, verdict, f"started {_late(late)} and {ending}{why}")
 
 
-def _waiting(run: Run, late: int | None) -> str:
+def _waiting(run: Run, late: int | None, schedule: Schedule | None) -> str:
     if run.attempt:
         began = "could not begin yet," if late is None else f"started {_late(late)}"
         return f"{began} and waits for its attempt {run.attempt + 1}"
     if run.status is Status.STARTING:
         return "was released and waits for a node that can run it"
+    if schedule is not None and schedule.state.paused:
+        return f"is due and waits until the schedule {_end_of_pause(schedule)}"
     return "is due and waits for its turn"
 
 
@@ -356,10 +358,14 @@ def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: in
 def _pause(schedule: Schedule) -> str:
     state = schedule.state
     note = f' ("{state.note}")' if state.note else ""
-    end = "is resumed" if state.paused_until is None else f"goes on at {_utc(state.paused_until // 1000)}"
     skips = schedule.policies.on_resume is OnResume.SKIP
     what = "it is skipped" if skips else "it is caught up with like what is late"
-    return f"falls into a pause{note}: when the schedule {end}, {what}"
+    return f"falls into a pause{note}: when the schedule {_end_of_pause(schedule)}, {what}"
+
+
+def _end_of_pause(schedule: Schedule) -> str:
+    until = schedule.state.paused_until
+    return "is resumed" if until is None else f"goes on at {_utc(until // 1000)}"
 
 
 def _said(found: Explanation, verdict: Verdict, words: str) -> Explanation:

@@ -123,6 +123,7 @@ class Ledger:
         self.release([by_id[str(identity)] for identity in verdict.start])
         self.end([by_id[str(i)] for i in verdict.skip], Status.SKIPPED, Reason.OVERLAP)
         self.end([by_id[str(i)] for i in verdict.replace], Status.SKIPPED, Reason.REPLACED)
+        self.end([by_id[str(i)] for i in verdict.expire], Status.MISSED, Reason.LATE)
 
     def release(self, runs: list[Run]) -> None:
         """Runs that begin an attempt, as soon as a node claims them."""
@@ -134,6 +135,13 @@ class Ledger:
             else:
                 self._changed.append(begun)
             self._count(Status.STARTING, run.attempt == 0)
+
+    def take_back(self, run: Run) -> Run:
+        """A run that was released and that no node has claimed: it waits again."""
+        waiting = _replace(run, status=Status.PENDING, epoch=0)
+        self._changed.append(waiting)
+        self._count(Status.STARTING, -1)
+        return waiting
 
     def end(self, runs: list[Run], status: Status, reason: Reason) -> None:
         """Runs that never start: a row of their own if they had one or are not automatic, else part of a range."""

@@ -7,7 +7,7 @@ from horae.model import Status
 S = Status
 TRANSITIONS: dict[Status, frozenset[Status]] = {
     S.PENDING: frozenset({S.STARTING, S.FAILED, S.SKIPPED, S.MISSED, S.DROPPED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT}),
-    S.STARTING: frozenset({S.RUNNING, S.SKIPPED, S.DROPPED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT}),
+    S.STARTING: frozenset({S.PENDING, S.RUNNING, S.SKIPPED, S.DROPPED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT}),
     S.RUNNING: frozenset({S.PENDING, S.SUCCEEDED, S.FAILED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT, S.DROPPED}),
     S.SUCCEEDED: frozenset(),
     S.FAILED: frozenset(),
@@ -19,7 +19,8 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
     S.DROPPED: frozenset(),
 }  # fmt: skip
 """Pending becomes starting when it is released, starting becomes running when a node claims it; both in one transaction where the
-node that decides can run it itself. Running goes back to pending when an attempt failed and another follows."""
+node that decides can run it itself. Running goes back to pending when an attempt failed and another follows, starting when its schedule
+is paused before a node has claimed it."""
 
 ENDED = frozenset(status for status, following in TRANSITIONS.items() if not following)
 

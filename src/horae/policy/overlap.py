@@ -17,15 +17,20 @@ class Start(NamedTuple):
 
     id: Id
     overlap: Overlap
+    expired: bool = False
+    """It has waited too long to be released. Until its turn comes it waits like the others."""
+    held: bool = False
+    """It may not start now, and keeps its place among those that wait."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What becomes of each start: it is in exactly one of the first four lists."""
+    """What becomes of each start: it is in exactly one of the first five lists."""
 
     start: tuple[Id, ...]
     keep: tuple[Id, ...]
     skip: tuple[Id, ...]
     replace: tuple[Id, ...]
+    expire: tuple[Id, ...] = ()
     cancel: bool = False
     terminate: bool = False
 
@@ -42,7 +47,7 @@ def judge_overlap(
     for start in waiting:
         judge.look_at(start)
     return Verdict(
-        tuple(judge.chosen), tuple(judge.kept), tuple(judge.skipped), tuple(judge.replaced),
+        tuple(judge.chosen), tuple(judge.kept), tuple(judge.skipped), tuple(judge.replaced), tuple(judge.expired),
         judge.cancel, judge.terminate,
     )  # fmt: skip
 
@@ -55,6 +60,7 @@ class _Pass:
         self.kept: list[Id] = []
         self.skipped: list[Id] = []
         self.replaced: list[Id] = []
+        self.expired: list[Id] = []
         self.cancel = self.terminate = False
         self._running = running
         self._limited = max_concurrent is not None
@@ -66,12 +72,14 @@ class _Pass:
         """The start that waits for the running one to stop; only the newest such one does."""
 
     def look_at(self, start: Start) -> None:
-        if start.overlap is Overlap.ALLOW_ALL:
-            self._allow(start.id)
+        if start.held:
+            self.kept.append(start.id)
+        elif start.overlap is Overlap.ALLOW_ALL:
+            self._allow(start)
         elif self._blocking < self._most:
-            self._blocking += 1
-            self._replaceable = start.id
-            self.chosen.append(start.id)
+            if self._choose(start):
+                self._blocking += 1
+                self._replaceable = start.id
         elif start.overlap is Overlap.SKIP:
             self.skipped.append(start.id)
         elif start.overlap is Overlap.BUFFER_ALL:
@@ -81,14 +89,17 @@ class _Pass:
         else:
             self._replace(start)
 
-    def _allow(self, start: Id) -> None:
+    def _choose(self, start: Start) -> bool:
+        """Its turn has come. One that waited too long never starts, and leaves its place to the next."""
+        (self.expired if start.expired else self.chosen).append(start.id)
+        return not start.expired
+
+    def _allow(self, start: Start) -> None:
         """With a limit allow_all waits its turn; without, it blocks nobody."""
-        if self._limited:
-            if self._blocking >= self._most:
-                self.kept.append(start)
-                return
+        if self._limited and self._blocking >= self._most:
+            self.kept.append(start.id)
+        elif self._choose(start) and self._limited:
             self._blocking += 1
-        self.chosen.append(start)
 
     def _replace(self, start: Start) -> None:
         """Ask the running one to stop and wait for it, or take the place of what was chosen just now."""
@@ -100,6 +111,8 @@ class _Pass:
                 self.replaced.append(self._next)
             self._next = start.id
             self.kept.append(start.id)
+        elif start.expired and self._replaceable is not None:
+            self.expired.append(start.id)
         elif self._replaceable is not None:
             self.chosen[self.chosen.index(self._replaceable)] = start.id
             self.replaced.append(self._replaceable)

@@ -1,4 +1,4 @@
-"""Pause: when one is over, and what becomes of the slots that fell due in it."""
+"""Pause: when one is over, and what becomes of the slots that fell due in it and of the starts that waited."""
 
 from __future__ import annotations
 
@@ -23,9 +23,12 @@ def is_over(state: State, now: int) -> bool:
 
 
 def resume(schedule: Schedule, spec: Spec, until: int, note: str = "") -> Resumed:
-    """Go on: what fell due until then is caught up with like what is late, or passed over, by policy."""
+    """Go on: what fell due until then is caught up with like what is late, or passed over, by policy.
+
+    What waited when the pause began goes the same way, also if no node decided anything during the pause.
+    """
     state = msgspec.structs.replace(schedule.state, paused=False, paused_until=None, note=note)
     if not schedule.state.paused or schedule.policies.on_resume is OnResume.CATCH_UP:
         return Resumed(state, schedule.cursor)
     due = pass_over(spec, schedule.id, schedule.cursor, until, Reason.PAUSED)
-    return Resumed(state, due.cursor, due.passed)
+    return Resumed(msgspec.structs.replace(state, skip_waiting=True), due.cursor, due.passed)
