@@ -27,6 +27,7 @@ from horae.executor.function import FunctionExecutor
 from horae.store.sqlite import SqliteStore
 from tests.conftest import Programs, kill, wait_for, wait_until
 from tests.engine.test_nodes import (
+    ShiftedClock,
     due_now,
     has_status,
     nobody_can_write,
@@ -448,12 +449,16 @@ class Proxy:
         self._socket = socket
         self.cut = ""
         """``before`` the commit has reached the server, or ``after`` it has answered; empty is not at all."""
+        self.silent = False
+        """Whether what is sent gets lost, in both directions, while all connections stay."""
 
     async def serve(self, program: asyncio.StreamReader, answer: asyncio.StreamWriter) -> None:
         server, question = await asyncio.open_unix_connection(self._socket)
         back = asyncio.create_task(self._copy(server, answer))
         try:
             while chunk := await program.read(1 << 16):
+                if self.silent:
+                    continue
                 cut = self.cut if b"COMMIT" in chunk else ""
                 if cut:
                     back.cancel()
@@ -475,8 +480,9 @@ class Proxy:
     async def _copy(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
             while chunk := await source.read(1 << 16):
-                target.write(chunk)
-                await target.drain()
+                if not self.silent:
+                    target.write(chunk)
+                    await target.drain()
             target.close()
 
 
@@ -529,6 +535,114 @@ async def test_a_claim_whose_commit_was_lost_sight_of_is_launched_once(postgres:
         run = await only_run(app)
         assert (run.attempt, run.result, begun) == (1, "done", [1])
         assert await app.runs.attempts(run.id) == []
+
+
+async def test_a_node_that_is_cut_off_stops_its_runs_before_another_takes_them_over(postgres: str):
+    told: list[str] = []
+    async with proxied(postgres) as (address, proxy), contextlib.AsyncExitStack() as stack:
+        cut_off = App(address, config=QUICK)
+
+        @cut_off.action("work")
+        async def wait(context: Context) -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                told.append(f"stopped {context.attempt}")
+
+        await stack.enter_async_context(running(cut_off))
+        await cut_off.schedules.create("s", soon(cut_off), "work")
+        await wait_until(lambda: has_status(cut_off, "running"))
+        epoch = cut_off.engine.epoch
+        other = await stack.enter_async_context(running(App(postgres, config=QUICK)))
+
+        @other.action("work")
+        async def work(context: Context) -> str:
+            told.append(f"begun {context.attempt}")
+            return "other"
+
+        proxy.silent = True
+        await wait_until(lambda: has_status(other, "succeeded"))
+        assert told == ["stopped 1", "begun 2"]
+        assert not cut_off.engine.holds_lease
+        proxy.silent = (
+            False  # what was sent meanwhile is lost, and so are the connections that it was sent on
+        )
+        await wait_until(lambda: cut_off.engine.epoch > epoch and cut_off.engine.holds_lease)
+        run = await only_run(other)
+        assert (run.attempt, run.result) == (2, "other")
+
+
+async def test_a_lease_that_ends_stops_what_is_running_without_asking_the_database(postgres: str):
+    clock, stopped = ShiftedClock(), asyncio.Event()
+    async with App(postgres, clock=clock) as app:
+
+        @app.action("work")
+        async def wait(context: Context) -> str:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                stopped.set()
+            return "it did not notice"
+
+        await app.schedules.create("s", soon(app), "work")
+        await wait_until(lambda: step_until(app, "running"))
+        lease = app.config.lease_ms / 1000
+        clock.slept = lease / 2
+        assert 0 < app.engine.guard() < lease / 2  # it leaves some of the lease to stop in
+        assert not stopped.is_set()
+        clock.slept += app.engine.guard()
+        app._store._pool, pool = None, app._store._pool  # type: ignore[attr-defined]
+        app.engine.guard()
+        await asyncio.wait_for(stopped.wait(), 10)
+        assert not app.engine.holds_lease
+        app._store._pool = pool  # type: ignore[attr-defined]
+        # What ended after that counts for nothing, although no other node has attempted it yet.
+        await wait_until(lambda: bool(app.executor.ended()))
+        await app.engine.step(app.now())
+        (attempt,) = await app.runs.attempts((await only_run(app)).id)
+        assert (attempt.reason, attempt.failure) == ("crashed", "it ended after its node had lost its lease")
+
+
+async def test_a_transaction_that_stands_still_holds_up_a_takeover_for_less_than_a_lease(postgres: str):
+    config = Config(lease_ms=30_000, housekeeping_ms=500)
+    dead = App(postgres, config=config)
+    async with App(postgres, config=config) as standing, App(postgres, config=config) as other:
+        await dead.__aenter__()
+        for app in (dead, other):
+            app.action("work")(returning("done", threaded=False))
+        await dead.schedules.create("s", soon(dead), "work")
+        await wait_until(lambda: due_now(dead))
+        async with dead.transaction() as transaction:
+            await dead.engine._generator.look(
+                transaction, dead.now(), dead.engine.epoch, 1, generating=True, aside=frozenset()
+            )
+        await dead.close()
+        await execute(
+            postgres, "UPDATE node SET deadline = clock_timestamp() WHERE epoch = $1", dead.engine.epoch
+        )
+        begun, go_on = asyncio.Event(), asyncio.Event()
+
+        async def stand() -> None:
+            async with standing.transaction() as transaction:
+                await transaction.schedules(["s"])
+                begun.set()
+                await go_on.wait()
+
+        standing_still = asyncio.create_task(stand())
+        await begun.wait()
+        async with asyncio.timeout(config.lease_ms / 1000 / 2):
+            assert (await other.engine.maintain(other.now())).rescued == 1
+        go_on.set()
+        with pytest.raises(StoreUnavailableError):
+            await standing_still
+
+
+async def execute(database: str, statement: str, *values: object) -> None:
+    connection = await asyncpg.connect(database)
+    try:
+        await connection.execute(statement, *values)
+    finally:
+        await connection.close()
 
 
 async def statuses(database: str) -> list[str]:

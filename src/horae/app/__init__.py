@@ -91,6 +91,7 @@ class App:
         self._woken = asyncio.Event()
         self._ending = asyncio.Event()
         self._loops: list[asyncio.Task[None]] = []
+        self._guarding: asyncio.Task[None] | None = None
         self._offset = 0  # what the store's own clock is ahead of ours
         self._store = _store(database, self.config, inline=not isinstance(self.clock, SystemClock))
         self.executor = FunctionExecutor(
@@ -216,6 +217,9 @@ class App:
 
     async def close(self) -> None:
         """Let go of the database without waiting for anything."""
+        if self._guarding is not None:
+            self._guarding.cancel()
+            self._guarding = None
         for close in self._closing:
             await close()
         await self._store.close()
@@ -227,11 +231,15 @@ class App:
         """
         self._ending.clear()
         if not self.engine.holds_lease:  # it was opened long ago, and others have taken it for dead
-            await self._live_on()
+            await self._attempt(self._renew)
+        if self._guarding is None and self._store.lease is not None:
+            self._guarding = asyncio.create_task(self._guard(), name="horae:guard")
         self._loops = [
             asyncio.create_task(self._drive(), name="horae:drive"),
-            asyncio.create_task(self._keep_house(), name="horae:house"),
+            asyncio.create_task(self._repeat(self._maintain), name="horae:house"),
         ]
+        if self._store.lease is not None:  # housekeeping may take its time, and renewing must not
+            self._loops.append(asyncio.create_task(self._repeat(self._renew), name="horae:lease"))
         try:
             await asyncio.wait(self._loops, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -266,28 +274,46 @@ class App:
             pause = tick if wake is None else min(max(wake - self.now(), 0), tick)
             await self.clock.wait(self._woken, pause / 1000)
 
-    async def _keep_house(self) -> None:
-        """Give signs of life and do what is in no hurry, whatever the steps are busy with."""
+    async def _guard(self) -> None:
+        """Stop what is running when the lease ends, also while the database does not answer, and while the app drains."""
+        never = asyncio.Event()
         while True:
-            await self.clock.wait(self._ending, self.config.housekeeping_ms / 1000)
+            await self.clock.wait(never, self.engine.guard())
+
+    async def _repeat(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do something each round of housekeeping, whatever the steps are busy with; sooner again if it failed."""
+        pause = every = self.config.housekeeping_ms / 1000
+        while True:
+            await self.clock.wait(self._ending, pause)
             if self._ending.is_set():
                 return
-            await self._live_on()
+            pause = every if await self._attempt(work) else every / 3
 
-    async def _live_on(self) -> None:
-        """Give a sign of life, and do a round of housekeeping."""
+    async def _attempt(self, work: Callable[[], Awaitable[None]]) -> bool:
+        """Whether it could be done; if not, the log says why, and it is tried again."""
         try:
-            await self._set_clock()
-            report = await self.engine.keep_house(self.now())
-            if report != Report():
-                _log.info("housekeeping: %s", report)
-                self.wake()
+            await work()
         except StoreUnavailableError as error:
             _log.warning("%s", error.message)
         except NodeNameTakenError:
             raise
         except Exception:
             _log.exception("housekeeping failed, and is tried again")
+        else:
+            return True
+        return False
+
+    async def _renew(self) -> None:
+        await self.engine.renew(self.now())
+
+    async def _maintain(self) -> None:
+        if self._store.lease is None:
+            await self._renew()
+        await self._set_clock()
+        report = await self.engine.maintain(self.now())
+        if report != Report():
+            _log.info("housekeeping: %s", report)
+            self.wake()
 
 
 async def _all_done(tasks: list[asyncio.Task[None]]) -> None:

@@ -35,6 +35,9 @@ LANDED = 10.0
 CROWDED = 20
 """Milliseconds to wait when what is due is in the hands of another node."""
 
+STOPPING = 0.2
+"""The part of a lease that runs get to stop in: at its end another node may attempt them."""
+
 
 class Engine:
     """Drives the schedules of one store in one process: a node."""
@@ -56,7 +59,8 @@ class Engine:
         self._epoch = 0
         self._name = ""
         self._announced: tuple[str, ...] = ()
-        self._lease_until = 0.0
+        self._lease_until = 0.0  # by the monotonic clock; what is left of the lease then is for stopping
+        self._let_go = True  # what ran under an earlier lease was stopped
         # Commits were lost sight of: up to this moment they may claim runs that are never launched.
         self._doubtful_until = 0.0
         self._generating = True
@@ -88,7 +92,7 @@ class Engine:
     async def join(self, now: int) -> None:
         """Become a node, and take over what dead nodes left."""
         await self.enter(now)
-        await self.keep_house(now)
+        await self.maintain(now)
 
     async def enter(self, now: int) -> None:
         """Become a node: take a name and an epoch, and say what this one can run."""
@@ -115,27 +119,55 @@ class Engine:
 
     def _extend(self, begun: float) -> None:
         """The lease holds for its time from the moment it was asked for, by a clock that nobody sets."""
-        self._lease_until = float("inf") if self._store.lease is None else begun + self._store.lease
+        lease = self._store.lease
+        self._lease_until = float("inf") if lease is None else begun + lease * (1 - STOPPING)
+        self._let_go = False
 
     @property
     def holds_lease(self) -> bool:
-        """Whether no other node can have taken this one for dead."""
+        """Whether no other node can take this one for dead before what it starts could be stopped."""
         return self._clock.monotonic() < self._lease_until
 
+    def guard(self) -> float:
+        """Stop what is running if the lease ends. Returns in how many seconds to ask again.
+
+        It asks the clock only: a node that cannot reach the database must not go on beside the one that takes over.
+        """
+        left = self._lease_until - self._clock.monotonic()
+        if left > 0:
+            return left
+        self._lose_lease()
+        self._executor.enforce()
+        return self._config.tick_ms / 1000
+
+    def _lose_lease(self) -> None:
+        """Start nothing more, and stop what is running: another node may attempt it."""
+        self._lease_until = 0.0
+        if self._let_go:
+            return
+        self._let_go = True
+        self._executor.stop_all(Reason.CRASHED)
+        if self._watchers is not None:
+            self._watchers.tell(lambda each: each.lost_lease())
+
     async def keep_house(self, now: int) -> Report:
-        """Go on living, or begin anew if this node was late; and do a round of housekeeping."""
+        """Renew the lease, or rejoin if it expired; then run maintenance."""
+        await self.renew(now)
+        return await self.maintain(now)
+
+    async def renew(self, now: int) -> None:
+        """Renew the lease, or rejoin under a new epoch if it expired."""
         begun = self._clock.monotonic()
         if not await self._store.renew(self._epoch):
-            # Others may have taken our runs, so what we still do of them must not go on.
-            self._lease_until = 0.0
-            self._executor.stop_all(Reason.CRASHED)
-            if self._watchers is not None:
-                self._watchers.tell(lambda each: each.lost_lease())
-            await self.join(now)
-            return Report()
+            self._lose_lease()
+            await self.enter(now)
+            return
         self._extend(begun)
         if self._executor.actions != self._announced:
             await self._announce(self._name, now)
+
+    async def maintain(self, now: int) -> Report:
+        """A round of housekeeping."""
         report = await self._housekeeper.step(now)
         self._generating = not report.outdated
         if self._watchers is not None:

@@ -426,6 +426,8 @@ async def call_action(function: ActionFunction, context: Context, *, threaded: b
 def _returned(held: _Held, value: object) -> Ended:
     if held.timed_out:
         return _stopped(held, "it ended after its time was up")
+    if held.reason is Reason.CRASHED:
+        return _stopped(held, "it ended after its node had lost its lease")
     if value is None:
         return Ended(run=held.run, ending=Ending.RETURNED, launched_at=held.launched_at)
     if isinstance(value, Accepted):

@@ -227,7 +227,7 @@ class LogWatcher(Watcher):
 
     def lost_lease(self) -> None:
         self._log.line.error(
-            "lease lost", sentence="this node was late with its sign of life, and joins anew"
+            "lease lost", sentence="this node could not renew its lease: it stops its runs, and rejoins"
         )
 
 

@@ -21,6 +21,10 @@ from horae.store.rows import Row, node_of, to_json
 MOST_OFF = 1000
 """Milliseconds that a node's clock may be off the database's, before it acts on nothing it read."""
 
+HELD_UP = 2.0
+"""Seconds that a transaction may stand still before the server undoes it: a node that is stopped or cut off in the middle
+of a decision holds locks, and what others want to take over waits behind them."""
+
 PLANNING = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 """Plans are made while tables are small, and kept: they must not read tables through when they are not. All that is
 joined is looked up by a key, a batch at most."""
@@ -62,10 +66,13 @@ class PostgresStore(Store):
 
     side_by_side = 2  # while the server works at one batch, the next is decided
     batch = 500  # rows are locked meanwhile, and others wait for them or pass them by
+    lease: float
 
     def __init__(self, url: str, *, lease: float = 10.0) -> None:
         self.lease = lease
-        self._patience = lease
+        self._patience = min(lease / 2, HELD_UP)
+        self._answer_within = max(lease / 4, 0.5)
+        self._unanswered = 0  # how often in a row the lease could not be renewed
         self._url = url
         self._pool: asyncpg.Pool | None = None
         self._listening: asyncio.Task[None] | None = None
@@ -74,22 +81,27 @@ class PostgresStore(Store):
 
     async def open(self, wake: Callable[[], None]) -> None:
         with _as_unavailable():
-            self._pool = await asyncpg.create_pool(
-                self._url,
-                min_size=1,
-                max_size=MOST + 4,  # two looks, a record of ends and the housekeeping beside the guests
-                command_timeout=60,
-                server_settings={
-                    # A node that falls silent in the middle of a decision holds up the others no longer than it lives.
-                    "idle_in_transaction_session_timeout": str(int(self._patience * 1000)),
-                    **PLANNING,
-                },
-            )
+            self._pool = await self._new_pool()
             async with self._pool.acquire() as connection:
                 await _migrate(connection, self._url)
         self._closing = False
         self._stirred.clear()
         self._listening = asyncio.create_task(self._listen(wake), name="horae:listen")
+
+    async def _new_pool(self) -> asyncpg.Pool:
+        return await asyncpg.create_pool(
+            self._url,
+            min_size=0,
+            max_size=MOST + 5,  # two looks, a record of ends, renewing and the housekeeping beside the guests
+            timeout=10,
+            command_timeout=60,
+            server_settings={
+                "idle_in_transaction_session_timeout": str(int(self._patience * 1000)),
+                # The same for one that is cut off while the server sends it what it asked for.
+                "tcp_user_timeout": str(int(self.lease * 1000)),
+                **PLANNING,
+            },
+        )
 
     async def close(self) -> None:
         if self._listening is not None:
@@ -150,7 +162,21 @@ class PostgresStore(Store):
         return True
 
     async def renew(self, epoch: int) -> bool:
-        return bool(await self._fetch("renew", epoch=epoch, lease=self.lease))
+        try:
+            found = await self._fetch("renew", epoch=epoch, lease=self.lease)
+        except StoreUnavailableError:
+            self._unanswered += 1
+            if self._unanswered > 1:
+                await self._reconnect()
+            raise
+        self._unanswered = 0
+        return bool(found)
+
+    async def _reconnect(self) -> None:
+        """Give up all connections: nothing was heard on them for so long that they may be cut, and nobody says so."""
+        given_up, self._pool = self._opened(), await self._new_pool()
+        given_up.terminate()
+        self._stirred.set()
 
     async def nodes(self) -> list[Node]:
         return [node_of(row, alive=row[5]) for row in await self._fetch("nodes")]
@@ -166,10 +192,13 @@ class PostgresStore(Store):
         return int((await self._fetch("time"))[0][0])
 
     async def _fetch(self, name: str, /, **values: object) -> list[Any]:
+        """What a small query answers, soon or never."""
         text, names = prepared(name)
+        asked, soon = [values[each] for each in names], self._answer_within
         with _as_unavailable():
-            found: list[Any] = await self._opened().fetch(text, *(values[each] for each in names))
-            return found
+            async with self._opened().acquire(timeout=soon) as connection:
+                found: list[Any] = await connection.fetch(text, *asked, timeout=soon)
+                return found
 
     def _opened(self) -> asyncpg.Pool:
         if self._pool is None:
