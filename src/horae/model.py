@@ -6,6 +6,7 @@ milliseconds. Values that a herd makes thousands of are ``gc=False``: they hold 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -119,6 +120,10 @@ class Reason(StrEnum):
     SHUTDOWN = "shutdown"
     PREEMPTED = "preempted"
     FAILED = "failed"
+
+
+MISSED = (Reason.LATE, Reason.SUPERSEDED, Reason.NO_CONSENT)
+"""The reasons of slots that were missed."""
 
 
 class CatchUpPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -288,9 +293,23 @@ class Tally(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """How often what became of a schedule's starts, since it was created."""
 
     started: int = 0
-    skipped: int = 0
-    missed: int = 0
-    dropped: int = 0
+    unstarted: Mapping[Reason, int] = {}
+    """How many never started, by the reason."""
+
+    @property
+    def skipped(self) -> int:
+        """How many were skipped because another run was going on."""
+        return self.unstarted.get(Reason.OVERLAP, 0)
+
+    @property
+    def missed(self) -> int:
+        """How many were too late."""
+        return sum(self.unstarted.get(reason, 0) for reason in MISSED)
+
+    @property
+    def dropped(self) -> int:
+        """How many came when as many waited as may."""
+        return self.unstarted.get(Reason.BUFFER_FULL, 0)
 
 
 class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -17,6 +17,7 @@ from horae.errors import (
     ScheduleExistsError,
     ScheduleNotFoundError,
 )
+from horae.model import Reason
 from horae.testing import TimeMachine
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)
@@ -159,7 +160,7 @@ async def test_an_update_that_resumes_and_changes_the_spec_counts_each_slot_once
     await app.schedules.update("s", "30 * * * *", paused=False, note="go on")
     ranges = await app.runs.passed_over("s")
     assert sum(each.count for each in ranges) == 5
-    assert (await app.schedules.tally("s")).skipped == 5
+    assert (await app.schedules.tally("s")).unstarted == {Reason.PAUSED: 5}
     await machine.advance(hours=2)
     assert len(await app.runs.list("s")) == 2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -324,6 +325,28 @@ async def watch(machine: TimeMachine) -> None:
             """
         )
     )
+
+
+@pytest.mark.contract("SCHD-24", "SCHD-28")
+@pytest.mark.parametrize("reason", PRODUCED, ids=str)
+async def test_what_never_started_is_counted_by_its_reason(machine: TimeMachine, reason: Reason):
+    await PRODUCED[reason][0](machine)
+    found = Counter[str]()
+    for each in await machine.app.runs.passed_over("s"):
+        found[each.reason] += each.count
+    runs = await machine.app.runs.list("s", 1000)
+    found.update(run.reason for run in runs if run.status in ENDED and not run.attempt)
+    if not await machine.app.schedules.exists("s"):
+        return
+    for by_hand in (Reason.CANCELLED, Reason.TERMINATED, Reason.BACKFILL_CANCELLED):  # of single runs
+        del found[by_hand]
+    tally = (await machine.app.schedules.describe("s")).tally
+    assert tally.unstarted == found
+    late = (Reason.LATE, Reason.SUPERSEDED, Reason.NO_CONSENT)
+    assert (tally.skipped, tally.missed, tally.dropped) == (
+        found[Reason.OVERLAP], sum(found[each] for each in late), found[Reason.BUFFER_FULL],
+    )  # fmt: skip
+    assert tally.started == sum(bool(run.attempt) or run.status is Status.STARTING for run in runs)
 
 
 @pytest.mark.contract("GRNT-15", "GRNT-07")

@@ -299,8 +299,8 @@ def test_starts_beyond_the_limit_wait_like_the_others():
 @pytest.mark.parametrize(
     ("on_resume", "status", "reason", "tally"),
     [
-        (OnResume.CATCH_UP, Status.MISSED, Reason.LATE, Tally(missed=1)),
-        (OnResume.SKIP, Status.SKIPPED, Reason.PAUSED, Tally(skipped=1)),
+        (OnResume.CATCH_UP, Status.MISSED, Reason.LATE, Tally(unstarted={Reason.LATE: 1})),
+        (OnResume.SKIP, Status.SKIPPED, Reason.PAUSED, Tally(unstarted={Reason.PAUSED: 1})),
     ],
 )
 def test_a_start_that_is_too_late_and_paused_ends_once(
@@ -316,7 +316,7 @@ def test_a_start_that_is_too_late_and_paused_ends_once(
     resumed = decide(_replace(schedule, state=State()), MINUTELY, runs, now)
     ended = [*paused.changed, *resumed.changed]
     assert [(run.status, run.reason) for run in ended] == [(status, reason)]
-    assert tally in {paused.tally, resumed.tally}
+    assert tally in (paused.tally, resumed.tally)
 
 
 @pytest.mark.contract("SCHD-12")

@@ -208,7 +208,7 @@ async def test_consecutive_slots_that_did_not_run_are_one_range(store: Store):
 async def test_cursors_states_and_counts_advance(store: Store):
     async with store.transaction() as transaction:
         await transaction.insert_schedules([(schedule("s"), 1), (schedule("t"), 1)])
-        counted = Tally(started=1, skipped=2, missed=3, dropped=4)
+        counted = Tally(started=1, unstarted={Reason.OVERLAP: 2, Reason.LATE: 3, Reason.PAUSED: 4})
         await transaction.advance(
             [Advance("s", 160, 200, tally=counted), Advance("t", 170, None, State(paused=True))]
         )
@@ -218,9 +218,12 @@ async def test_cursors_states_and_counts_advance(store: Store):
         assert (second.cursor, second.state) == (170, State(paused=True))
         assert await transaction.wake_at() == 200
         assert await transaction.tallies(["s", "t"]) == {
-            "s": Tally(started=2, skipped=4, missed=6, dropped=8),
+            "s": Tally(started=2, unstarted={Reason.OVERLAP: 4, Reason.LATE: 6, Reason.PAUSED: 8}),
             "t": Tally(),
         }
+        await transaction.delete_schedules(["s"])
+        await transaction.insert_schedules([(schedule("s"), 1)])
+        assert await transaction.tallies(["s"]) == {"s": Tally()}
 
 
 async def test_numbers_are_never_given_twice(store: Store):

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from horae.errors import DatabaseVersionError, StoreUnavailableError
-from horae.model import Status
+from horae.model import Reason, Status, Tally
 from horae.store.port import Store
 from horae.store.postgres import PostgresStore
 from horae.store.queries import migrations
@@ -154,6 +154,10 @@ async def fresh(database: Database, tmp_path: Path, request: pytest.FixtureReque
 
 
 STEPS = len(migrations("sqlite"))
+COUNTED = next(
+    number for number, step in enumerate(migrations("sqlite"), 1) if "CREATE TABLE unstarted" in step
+)
+"""The step from which on slots that did not start are counted by reason, and not found in the ledger."""
 
 
 def test_both_dialects_have_taken_as_many_steps():
@@ -182,7 +186,7 @@ async def test_a_database_of_any_age_is_brought_up_to_date_with_its_rows(
             ("r", Status.RUNNING, 1, 0)
         ]
         assert [(each.first, each.reason) for each in passed] == [(0, "overlap")]
-        assert tallies["s"].started == 1
+        assert tallies["s"] == Tally(started=1, unstarted={Reason.OVERLAP: 1} if version < COUNTED else {})
     else:
         assert (found, runs, passed) == ([], [], [])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -151,8 +152,10 @@ async def pass_slots(
     """Record and count slots that a change passes over."""
     if passed:
         await transaction.insert_passed(passed)
-        counted = Tally(skipped=sum(each.count for each in passed))
-        await transaction.advance([Advance(schedule.id, schedule.cursor, now, tally=counted)])
+        counts = Counter[Reason]()
+        for each in passed:
+            counts[each.reason] += each.count
+        await transaction.advance([Advance(schedule.id, schedule.cursor, now, tally=Tally(unstarted=counts))])
 
 
 def paused_schedule(schedule: Schedule, note: str, until: int | None) -> Schedule:

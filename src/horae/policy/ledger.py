@@ -11,6 +11,7 @@ import msgspec
 
 from horae.model import (
     AUTOMATIC,
+    MISSED,
     Action,
     Backfill,
     Overlap,
@@ -108,7 +109,8 @@ class Ledger:
         self._ended: set[str] = set()
         self._schedule, self._spec = schedule, spec
         self._unstarted: list[tuple[int, Status, Reason]] = []
-        self._counts: dict[Status, int] = {}
+        self._started = 0
+        self._counts: dict[Reason, int] = {}
 
     def add(self, run: Run) -> None:
         """A run for a slot that had none."""
@@ -134,13 +136,13 @@ class Ledger:
                 self._new[run.id] = begun
             else:
                 self._changed.append(begun)
-            self._count(Status.STARTING, run.attempt == 0)
+            self._started += run.attempt == 0
 
     def take_back(self, run: Run) -> Run:
         """A run that was released and that no node has claimed: it waits again."""
         waiting = _replace(run, status=Status.PENDING, epoch=0)
         self._changed.append(waiting)
-        self._count(Status.STARTING, -1)
+        self._started -= 1
         return waiting
 
     def end(self, runs: list[Run], status: Status, reason: Reason) -> None:
@@ -155,15 +157,18 @@ class Ledger:
                 self._unstarted.append((run.nominal, status, reason))
             else:
                 self._new[run.id] = ended
-            self._count(status, 1)
+            if run.attempt == 0:
+                self._count(reason, 1)
+                self._started -= run.status is Status.STARTING  # it was released, and no node took it
 
-    def _count(self, status: Status, number: int) -> None:
-        self._counts[status] = self._counts.get(status, 0) + number
+    def _count(self, reason: Reason, number: int) -> None:
+        self._counts[reason] = self._counts.get(reason, 0) + number
 
     def pass_slots(self, slots: Sequence[Slot], status: Status, reason: Reason) -> None:
         """Slots that were never to start."""
         self._unstarted += [(slot.nominal, status, reason) for slot in slots]
-        self._count(status, len(slots))
+        if slots:
+            self._count(reason, len(slots))
 
     def decision(
         self,
@@ -179,17 +184,11 @@ class Ledger:
         """All of it, as one value."""
         ranges = [passed_over(self._schedule, self._spec, each, self._now) for each in passed]
         for each in ranges:
-            self._count(each.status, each.count)
+            self._count(each.reason, each.count)
         return Decision(
             new=tuple(self._new.values()), changed=tuple(self._changed), passed=(*ranges, *self._ranges()), stop=stop,
-            backfills=backfills, state=state, cursor=cursor, next_at=next_at, remove=remove, tally=self._tally(),
-        )  # fmt: skip
-
-    def _tally(self) -> Tally:
-        counts = self._counts.get
-        return Tally(
-            started=counts(Status.STARTING, 0), skipped=counts(Status.SKIPPED, 0), missed=counts(Status.MISSED, 0),
-            dropped=counts(Status.DROPPED, 0),
+            backfills=backfills, state=state, cursor=cursor, next_at=next_at, remove=remove,
+            tally=Tally(started=self._started, unstarted=self._counts),
         )  # fmt: skip
 
     def _ranges(self) -> list[PassedOver]:
@@ -212,14 +211,13 @@ class Ledger:
 
 def passed_over(schedule: Schedule, spec: Spec, passed: Passed, now: int) -> PassedOver:
     """The row of a range that was passed over."""
-    missed = passed.reason in {Reason.LATE, Reason.SUPERSEDED, Reason.NO_CONSENT}
     return PassedOver(
         schedule_id=schedule.id,
         incarnation=schedule.incarnation,
         first=passed.first,
         last=passed.last,
         count=passed.count,
-        status=Status.MISSED if missed else Status.SKIPPED,
+        status=Status.MISSED if passed.reason in MISSED else Status.SKIPPED,
         reason=passed.reason,
         decided_at=now,
         before=_before(schedule, spec, passed.first),

@@ -7,6 +7,7 @@ here; the names are the same in every dialect.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from functools import wraps
@@ -23,6 +24,7 @@ from horae.model import (
     Node,
     Outcome,
     PassedOver,
+    Reason,
     Run,
     Schedule,
     State,
@@ -164,10 +166,13 @@ class Transaction(ABC):
 
     async def tallies(self, ids: Collection[str]) -> dict[str, Tally]:
         """How often what became of the starts of some schedules."""
-        return {
-            row[0]: Tally(started=row[1], skipped=row[2], missed=row[3], dropped=row[4])
-            for row in await self.rows("tallies", ids=list(ids))
-        }
+        started: dict[str, int] = {}
+        unstarted: dict[str, dict[Reason, int]] = defaultdict(dict)
+        for schedule_id, number, reason, count in await self.rows("tallies", ids=list(ids)):
+            started[schedule_id] = number
+            if reason is not None:
+                unstarted[schedule_id][Reason(reason)] = count
+        return {each: Tally(started=number, unstarted=unstarted[each]) for each, number in started.items()}
 
     async def insert_schedules(self, schedules: Iterable[tuple[Schedule, int | None]]) -> None:
         """Write schedules that did not exist, each with the time to look at it."""
@@ -184,7 +189,7 @@ class Transaction(ABC):
     async def delete_schedules(self, ids: Iterable[str]) -> None:
         """Remove schedules; their runs stay."""
         rows = [{"id": each} for each in ids]
-        for name in ("delete_schedule", "delete_due", "delete_last"):
+        for name in ("delete_schedule", "delete_due", "delete_last", "delete_unstarted"):
             await self.write(name, rows)
 
     async def next_incarnations(self, ids: Collection[str]) -> dict[str, int]:
@@ -211,7 +216,7 @@ class Transaction(ABC):
         return version_of(found[0]) if found else None
 
     async def advance(self, steps: Iterable[Advance]) -> None:
-        """Move cursors, say when to look again, and count."""
+        """Move cursors, say when to look again, and count; each schedule once."""
         prepared = list(steps)
         await self.write(
             "advance",
@@ -219,13 +224,20 @@ class Transaction(ABC):
                 {
                     "schedule_id": s.schedule_id, "cursor": s.cursor, "next_at": s.next_at,
                     "attempted_at": s.attempted_at, "started": s.tally.started,
-                    "skipped": s.tally.skipped, "missed": s.tally.missed, "dropped": s.tally.dropped,
                 }
                 for s in prepared
             ],
         )  # fmt: skip
         changed = [{"schedule_id": s.schedule_id, "state": to_json(s.state)} for s in prepared if s.state]
         await self.write("put_state", changed)
+        await self.write(
+            "count_unstarted",
+            [
+                {"schedule_id": s.schedule_id, "reason": reason, "count": number}
+                for s in prepared
+                for reason, number in s.tally.unstarted.items()
+            ],
+        )
 
     async def lock(self, schedule_ids: Collection[str]) -> None:
         """Let nobody else decide for these schedules until the end."""

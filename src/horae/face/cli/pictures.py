@@ -65,6 +65,7 @@ def schedule_panel(each: Json) -> RenderableType:
         ("created", both(each["created_at"], zone)),
         ("updated", both(each["updated_at"], zone)),
         ("so far", ", ".join(f"{info[name]} {name}" for name in ("started", "skipped", "missed", "dropped"))),
+        ("not started", _reasons(info["unstarted"])),
         ("now", ", ".join(f"{info[name]} {name}" for name in ("running", "pending"))),
         ("last result", _short(info["last_result"])),
         ("last failure", info["last_failure"]),
@@ -78,6 +79,10 @@ def schedule_panel(each: Json) -> RenderableType:
     if info["recent_runs"]:
         parts += [Text(), run_table(info["recent_runs"], zone, title="recent runs")]
     return Panel(Group(*parts), title=Text(printable(each["id"]), style="bold"), title_align="left")
+
+
+def _reasons(unstarted: dict[str, int]) -> str:
+    return ", ".join(f"{number} {reason.replace('_', ' ')}" for reason, number in unstarted.items())
 
 
 def _state(each: Json, zone: str) -> Text:

@@ -119,6 +119,7 @@ class Info(View, frozen=True):
     skipped: int
     missed: int
     dropped: int
+    unstarted: dict[str, int]
     pending: int
     running: int
     recent_runs: list[RunView]
@@ -345,6 +346,7 @@ def description_view(description: Description) -> DescribedSchedule:
     tally = description.tally
     info = Info(
         started=tally.started, skipped=tally.skipped, missed=tally.missed, dropped=tally.dropped,
+        unstarted={reason.value: number for reason, number in sorted(tally.unstarted.items())},
         pending=description.pending, running=description.running,
         recent_runs=[run_view(run) for run in description.recent_runs], next_times=list(description.next_times),
         last_result=description.last_result, last_failure=description.last_failure,

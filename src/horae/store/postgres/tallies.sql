@@ -1,3 +1,4 @@
--- How often what became of the starts of some schedules.
-SELECT schedule_id, started, skipped, missed, dropped FROM due
-WHERE schedule_id = ANY (:ids::text[])
+-- How many runs schedules started, and for each reason how many slots they did not.
+SELECT d.schedule_id, d.started, u.reason, u.count
+FROM due AS d LEFT JOIN unstarted AS u ON u.schedule_id = d.schedule_id
+WHERE d.schedule_id = ANY (:ids::text[])

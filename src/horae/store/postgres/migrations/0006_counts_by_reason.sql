@@ -1,0 +1,14 @@
+-- How many slots of a schedule did not start, by reason; what came before is counted from the ledger, as far as it is kept.
+CREATE TABLE unstarted (
+    schedule_id TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    count BIGINT NOT NULL,
+    PRIMARY KEY (schedule_id, reason)
+);
+INSERT INTO unstarted (schedule_id, reason, count)
+SELECT p.schedule_id, p.reason, sum(p.count)
+FROM passed AS p JOIN schedule AS s ON s.id = p.schedule_id AND s.incarnation = p.incarnation
+GROUP BY p.schedule_id, p.reason;
+ALTER TABLE due DROP COLUMN skipped;
+ALTER TABLE due DROP COLUMN missed;
+ALTER TABLE due DROP COLUMN dropped;
