@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import shutil
 import sys
 import tempfile
@@ -43,5 +44,6 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=1, help="from which all that goes wrong follows")
     parser.add_argument("--store", choices=[*WEIGHTS, "both"], default="both")
     arguments = parser.parse_args()
+    logging.disable(logging.WARNING)  # that the operator loses the database is no news
     chosen = [*WEIGHTS] if arguments.store == "both" else [arguments.store]
     sys.exit(not asyncio.run(main(chosen, arguments.seconds, arguments.seed)))

@@ -33,6 +33,8 @@ WEIGHTS = {
 LOSING = frozenset({KILL, STOP, CUT, SILENCE})
 """The faults that a node does not work through. At most two of three have one at a time."""
 HOUR = 60 * 60 * 1000
+STORM, CALM = 60, 20
+"""Each minute has its calm, so many seconds in which no new fault begins."""
 
 
 class Fault(NamedTuple):
@@ -70,6 +72,8 @@ def plan_faults(seed: int, store: str, seconds: float, lease: float) -> list[Fau
     faults: list[Fault] = []
     at = 2.0
     while (at := at + 0.2 + dice.below(2500) / 1000) < seconds - 1:
+        if at % STORM > STORM - CALM:  # what was lost is taken over while the others are left in peace
+            continue
         fault = _fault(dice, dice.choice(kinds), at, seconds, lease)
         if store == "sqlite" and fault.kind == SKEW:  # the processes of one machine have one clock
             fault = fault._replace(node=EVERYTHING, amount=-HOUR)

@@ -58,7 +58,7 @@ class PostgresDatabase:
     def address(self, node: int | None) -> str:
         if node is None:
             return self._server.address
-        return f"postgresql://postgres@127.0.0.1:{self._networks[node].port}/postgres"
+        return f"postgresql://postgres@127.0.0.1:{self._networks[node].port}/postgres?sslmode=disable"
 
     async def rows(self, query: str) -> list[tuple[Any, ...]]:
         connection = await asyncpg.connect(self._server.address)

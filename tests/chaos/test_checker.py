@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from horae import Overlap, Policies
-from tests.chaos.checker import check
+from tests.chaos.checker import RECOVERY, check, longest_peace
 from tests.chaos.evidence import (
     BEGUN,
     DONE,
@@ -25,7 +25,7 @@ from tests.chaos.evidence import (
     RunRow,
 )
 from tests.chaos.fleet import Kind, Planned, Rhythm
-from tests.chaos.plan import CUT, KILL, SKEW, STOP
+from tests.chaos.plan import CUT, EVERYTHING, KILL, RESTART, SKEW, STOP
 
 START, CUTOFF = 1_000_000, 1_000_040
 WALL = START * 1000
@@ -246,13 +246,21 @@ def test_a_takeover_is_measured_from_the_loss_of_the_node():
     assert (findings.counts["takeovers"], findings.counts["longest takeover, ms"]) == (1, 5000)
 
 
-def test_a_takeover_that_takes_too_long_is_found_unless_others_were_disturbed_too():
+def test_a_takeover_that_takes_too_long_is_found_unless_no_node_was_left_in_peace():
     evidence = taken_over(KILL, 30_500)
     forget(evidence, find_run(evidence, SKIP, START + 30))
     evidence.passed = [PassedRow(SKIP.id, START + 30, START + 30, 1, "overlap")]
-    assert found(evidence) == {"of these with the others undisturbed"}
-    evidence.disturbances.append(Disturbance(SKEW, 2, "2.1", 25_000, 27_000))
+    assert found(evidence) == {"of these while a node was left in peace for so long"}
+    evidence.disturbances.append(Disturbance(CUT, 2, "2.1", 25_000, 27_000))
+    assert found(evidence) == {"of these while a node was left in peace for so long"}
+    evidence.disturbances.append(Disturbance(SKEW, 0, "0.1", 22_000, 22_500))
     assert found(evidence) == set()
+
+
+def test_the_database_is_everybodys_peace():
+    restart = Disturbance(RESTART, EVERYTHING, "", 1000, 2000)
+    assert longest_peace(0, 12_000, [restart]) == 12_000 - 2000 - RECOVERY
+    assert longest_peace(0, 12_000, []) == 12_000
 
 
 def test_what_stands_still_does_not_overlap_and_may_let_go_when_it_goes_on():
