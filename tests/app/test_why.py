@@ -77,6 +77,17 @@ async def ask(machine: TimeMachine, when: datetime | str, schedule_id: str = "s"
 
 
 @pytest.mark.contract("SCHD-28")
+async def test_an_edit_on_a_clock_set_back_holds_for_what_was_not_decided_before(machine: TimeMachine):
+    await machine.app.schedules.create("s", "*/2 * * * *", "instant")
+    await machine.advance(minutes=10)
+    machine.clock.set_back(minutes=5)
+    await machine.app.schedules.update("s", "1-59/2 * * * *")
+    await machine.advance(minutes=10)
+    verdicts = [(await ask(machine, at(minute)))[0] for minute in range(1, 15)]
+    assert verdicts == ["not_scheduled", "fired"] * 5 + ["fired", "not_scheduled"] * 2
+
+
+@pytest.mark.contract("SCHD-28")
 async def test_what_ran_says_how_late_and_how_it_ended(machine: TimeMachine):
     await machine.app.schedules.create("s", "* * * * *", "instant")
     await machine.app.schedules.create("b", "* * * * *", "broken")

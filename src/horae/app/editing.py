@@ -116,7 +116,8 @@ def _names_the_same(one: Spec, other: Spec) -> bool:
 
 async def _change_spec(transaction: Transaction, old: Schedule, new: Schedule, now: int) -> Schedule:
     """Another spec from now on: what the old one named and nobody decided yet is left behind."""
-    new = _replace(new, state=_replace(new.state, spec_since=now // 1000, completed_at=None))
+    since = max(now // 1000, old.cursor)  # what was decided stays with the old one, wherever the clock is now
+    new = _replace(new, state=_replace(new.state, spec_since=since, completed_at=None))
     return await leave_undecided(transaction, old, new, Reason.EDITED, now)
 
 

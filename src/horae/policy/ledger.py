@@ -88,10 +88,11 @@ def new_run(schedule: Schedule, slot: Slot, origin: str, overlap: Overlap) -> Ru
 
 
 def version_of(schedule: Schedule, now: int) -> Version:
-    """What a schedule has been until now."""
+    """What a schedule has been until now; and for all that it decided, should the clock have been set back since."""
+    until = max(now, schedule.cursor * 1000)
     return Version(
         schedule_id=schedule.id, incarnation=schedule.incarnation, token=schedule.token, spec=schedule.spec,
-        policies=schedule.policies, since=max(schedule.created_at, schedule.state.spec_since * 1000), until=now,
+        policies=schedule.policies, since=max(schedule.created_at, schedule.state.spec_since * 1000), until=until,
         created_at=schedule.created_at,
     )  # fmt: skip
 
