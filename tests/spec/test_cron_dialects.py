@@ -15,6 +15,7 @@ from horae.errors import (
     InvalidSpecError,
 )
 from horae.spec import PosixCron, Spec
+from horae.spec.cron import parse_temporal
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -290,6 +291,106 @@ def test_errors_name_the_element_the_character_and_what_would_be_right(
 )
 def test_temporal(expression: str, expected: str):
     assert first(expression, "temporal") == expected
+
+
+def every(expression: str) -> tuple[int, int]:
+    """The interval and the phase of an expression, in seconds."""
+    found = parse_temporal(expression)
+    assert found.calendar is None
+    return found.every, found.phase
+
+
+@pytest.mark.contract("SCHD-03")
+@pytest.mark.parametrize(
+    ("expression", "interval", "phase"),
+    [
+        ("@every 5m", 300, 0),
+        ("@every 1h30m", 5400, 0),
+        ("@every 30m1h", 5400, 0),  # units in any order, and more than once
+        ("@every 1s1s", 2, 0),
+        ("@every 1.5h", 5400, 0),
+        ("@every .5h", 1800, 0),
+        ("@every 1.h", 3600, 0),
+        ("@every 5d", 432_000, 0),
+        ("@every 1.5d", 129_600, 0),
+        ("@every 5.25d15m", 454_500, 0),
+        ("@every 3m2h1d", 93_780, 0),
+        ("@every +5m", 300, 0),
+        ("@every 0005m", 300, 0),
+        # whole seconds remain: what is beyond them is cut off
+        ("@every 1500ms", 1, 0),
+        ("@every 1.999999999s", 1, 0),
+        ("@every 2s999ms", 2, 0),
+        ("@every 90000ms", 90, 0),
+        ("@every 1000000us", 1, 0),
+        ("@every 1000000\u00b5s", 1, 0),  # both letters that look like mu
+        ("@every 1000000\u03bcs", 1, 0),
+        ("@every 60000000000ns", 60, 0),
+        # phases
+        ("@every 5h/45m", 18_000, 2700),
+        ("@every 1.5h/0.5h", 5400, 1800),
+        ("@every 5m/", 300, 0),
+        ("@every 5m/0", 300, 0),
+        ("@every 5m/0s", 300, 0),
+        ("@every 5m/+1m", 300, 60),
+        ("@every 5m/1500ms", 300, 1),
+        ("@every 10.9s/10.5s", 10, 0),  # 10 s every 10 s
+        # around it
+        ("  @every 5m  ", 300, 0),
+        ("@every 5m # often", 300, 0),
+        ("@every 5m#often", 300, 0),
+        ("TZ=Europe/Berlin @every 5m", 300, 0),
+        ("CRON_TZ=Europe/Berlin   @every 5m", 300, 0),
+    ],
+)
+def test_temporal_reads_durations_as_go_does(expression: str, interval: int, phase: int):
+    assert every(expression) == (interval, phase)
+
+
+@pytest.mark.contract("SCHD-03")
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "@every", "@every ", "@every # 5m", "@every\t5m", "@every  5m", "@every 1h 30m", "@every 5m /1m", "@every 5m/ 1m",
+        "@every 90", "@every 1h30", "@every 5m/30", "@every 5m/1m/1m", "@every /5m",
+        "@every 1w", "@every 5M", "@every 5H", "@every 5min", "@every 5 m", "@every 5m,", "@every h", "@every .h", "@every 1..5h",
+        "@every 1_0m", "@every 1e3s", "@every 0x10s", "@every \u0665m", "@every --5m", "@every 5m-1m", "@every 5dd", "@every P1D",
+        "@every 0", "@every 0s", "@every 999ms", "@every -5m", "@every 5m/-1m", "@every 5m/5m", "@every 5m/6m", "@every 1.5s/1.5s",
+        "@every 10000000h", "@every 99999999999999999999h", "@every " + "9" * 5000 + "h", "@every " + "9" * 5000 + "d", "@every 200000d",
+        "@Every 5m", "@EVERY 5m", "@every5m",
+        "@Daily", "@DAILY", "@Hourly", "@daily @daily", "@reboot", "@fortnightly",
+    ],
+)  # fmt: skip
+def test_temporal_refuses_what_temporal_does(expression: str):
+    with pytest.raises(InvalidCronExpressionError) as refused:
+        parse_temporal(expression)
+    assert len(refused.value.message) < 11_000
+
+
+@pytest.mark.contract("SCHD-03")
+@pytest.mark.parametrize(
+    ("expression", "hint"),
+    [
+        ("@every 90", "90s"),
+        ("@every 1h 30m", "without a blank"),
+        ("@every 1w", "7d"),
+        ("@Daily", "@daily"),
+        ("@EVERY 5m", "@every"),
+    ],
+)
+def test_temporal_says_how_it_would_be_right(expression: str, hint: str):
+    with pytest.raises(InvalidCronExpressionError) as refused:
+        parse_temporal(expression)
+    assert hint in (refused.value.hint or "")
+
+
+def test_only_temporal_reads_durations_as_go_does():
+    """Intervals are Horae's own, and read what people write; macros of crontabs have no case."""
+    assert Spec.parse({"intervals": [{"every": "90"}]}).instants(0, 180, 9) == [90, 180]
+    assert Spec.parse({"intervals": [{"every": "1w"}]}).instants(0, 604_800, 9) == [604_800]
+    with pytest.raises(InvalidSpecError):
+        Spec.parse({"intervals": [{"every": "1.5h"}]})
+    assert first("@Daily") == first("@daily")
 
 
 @pytest.mark.contract("SCHD-02")

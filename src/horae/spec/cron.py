@@ -8,7 +8,7 @@
     restricted, as in Debian's cron.
 ``temporal``
     Five fields, six with the year last, or seven with seconds first and the year last; day fields
-    match by "and"; ``TZ=`` prefix, ``# comment``, ``@every 5m/1m``.
+    match by "and"; ``TZ=`` prefix, ``# comment``, ``@every 1.5h/10m`` with durations as Go has them.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from horae.spec.calendar import (
     matching_days,
 )
 from horae.spec.civil import members
-from horae.spec.duration import parse_duration
+from horae.spec.duration import LONGEST, parse_go_duration
 from horae.spec.fields import Field, Grammar, Parsed, parse_field
 
 Dialect = Literal["posix", "unix", "temporal"]
 DIALECTS: tuple[Dialect, ...] = ("posix", "unix", "temporal")
 LONGEST_EXPRESSION = 10_000
+NANOSECONDS = 1_000_000_000
 
 FIVE = (fields.MINUTE, fields.HOUR, fields.DAY_OF_MONTH, fields.MONTH, fields.WEEKDAY)
 SIX_SECONDS_FIRST = (fields.SECOND, *FIVE)
@@ -95,11 +96,11 @@ def parse_temporal(expression: str) -> TemporalCron:
         timezone = words.pop(0)[prefix.end() :]
         if not timezone:
             raise _refusal(expression, "has TZ= without a zone", "write TZ=Europe/Berlin, say")
-    if words and words[0].lower() == "@every":
-        every, phase = _every(expression, " ".join(words[1:]))
+    if words and words[0].startswith("@every"):
+        every, phase = _every(expression, body[body.index("@every") :].strip())
         return TemporalCron(None, every, phase, timezone)
     if words and words[0].startswith("@"):
-        words = _macro(expression, words)
+        words = _macro(expression, words, any_case=False)
     layout = {5: FIVE, 6: SIX_YEAR_LAST, 7: SEVEN}.get(len(words))
     if layout is None:
         wanted = "5 (minute hour day month weekday), 6 with the year last, or 7 with seconds first too"
@@ -208,24 +209,32 @@ def _position(expression: str, words: list[str], index: int) -> int:
     return max(position, 0)
 
 
-def _every(expression: str, rest: str) -> tuple[int, int]:
-    """``@every 5m/1m``: an interval and its phase."""
-    every_text, slash, phase_text = rest.strip().partition("/")
+def _every(expression: str, text: str) -> tuple[int, int]:
+    """``@every 5m/1m``: an interval and its phase, in seconds. As in Temporal, what is beyond a whole second is cut off."""
+    name, blank, rest = text.partition(" ")
+    if name != "@every" or not blank:
+        raise _refusal(expression, "has no duration after @every", 'write "@every 5m", with one blank')
+    every_text, _, phase_text = rest.partition("/")
     try:
-        every = parse_duration(every_text, "@every")
-        phase = parse_duration(phase_text, "@every") if slash else 0
+        every = parse_go_duration(every_text, "@every")
+        phase = parse_go_duration(phase_text, "@every") if phase_text else 0
     except InvalidSpecError as error:
         raise _refusal(
             expression, f"has an @every with a bad duration: {error.details['reason']}", error.hint
         ) from error
-    if every < 1 or phase >= every:
+    if every < NANOSECONDS or not 0 <= phase < every:
         raise _refusal(expression, "has an @every whose phase is not below its interval of at least 1s")
-    return every, phase
+    seconds = every // NANOSECONDS
+    if seconds > LONGEST:
+        raise _refusal(expression, "has an @every of more than 100 years")
+    return seconds, phase // NANOSECONDS % seconds  # 10.5s of 10.9s is 10s of 10s
 
 
-def _macro(expression: str, words: list[str]) -> list[str]:
-    """The five fields that ``@daily`` and its like stand for."""
+def _macro(expression: str, words: list[str], *, any_case: bool = True) -> list[str]:
+    """The five fields that ``@daily`` and its like stand for; Temporal has no capitals in them."""
     name = words[0].lower()
+    if not any_case and name != words[0] and name in {*MACROS, "@every"}:
+        raise _refusal(expression, "has capitals in a macro", f"write {name}")
     if name in MACROS and len(words) == 1:
         return MACROS[name].split()
     if name == "@reboot":
