@@ -1,6 +1,7 @@
 """What all tests share: how many examples a property is tried with, a real PostgreSQL, and processes to be killed."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,6 +31,29 @@ settings.load_profile("horae")
 
 
 PROGRAM = Path(__file__).parent / "engine" / "program.py"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def littered_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where all tests run: with a ``horae.db`` that is no database, and with settings that cannot be.
+
+    So a test that depends on the working folder, or on the developer's environment, fails always and everywhere.
+    """
+    folder = tmp_path_factory.mktemp("littered")
+    (folder / "horae.db").write_text("what another program left here\n" * 100)
+    noise = {
+        "HORAE_DATABASE_URL": "litter",
+        "HORAE_URL": "litter",
+        "HORAE_PORT": "litter",
+        "HORAE_TOKEN": "litter",
+    }
+    with contextlib.chdir(folder), mock.patch.dict(os.environ, noise):
+        yield folder
+
+
+def without_settings() -> dict[str, str]:
+    """The environment for a process that is to have the default settings."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("HORAE_")}
 
 
 @pytest.fixture(scope="session")

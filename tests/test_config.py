@@ -69,6 +69,7 @@ def test_the_environment_takes_the_words_of_other_schedulers(alias: str):
 
 
 def test_the_process_environment_is_read(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("HORAE_PORT")
     monkeypatch.setenv("HORAE_CONCURRENCY", "3")
     assert Config.from_environment().concurrency == 3
 
