@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ from hypothesis import strategies as st
 
 from horae import HoraeError, Spec
 from horae.spec import load_zone
+from horae.spec.calendar import Calendar
+from horae.spec.cron import parse_temporal
 from tests.spec.oracle import instant, zoneinfo
 from tests.spec.strategies import zone_moments
 
@@ -398,6 +401,78 @@ def test_croniter_finds_the_same_times_between_two_changes(expression: str, plac
     assert [at for at in found if first < at < end] == [at for at in asked if first < at < end]
 
 
+# ── Temporal's walk over a calendar ─────────────────────────────────────────────────────────────────
+
+
+def go_instant(zone: str, label: datetime) -> int:
+    """The instant that Go makes of a local time: of two it is the one by the offset that it looks up first."""
+    found, as_utc = load_zone(zone), int(label.replace(tzinfo=UTC).timestamp())
+    period = bisect_right(found.starts, as_utc) - 1
+    start, end = found.starts[period], (*found.starts, 2**62)[period + 1]
+    utc = as_utc - found.offsets[period]
+    if not start <= utc < end:
+        utc = as_utc - found.offsets[bisect_right(found.starts, utc) - 1]
+    return utc
+
+
+def temporal_next(fields: Calendar, zone: str, moment: int) -> int | None:
+    """When a Temporal server would fire next by a calendar: its walk over the numbers of a local time, retold.
+
+    A local time is made up from the year down, and looked up when all fields match. Two checks are about clock changes: an hour
+    that comes out as another one is passed over; and where two hours that follow each other are more than an hour apart, the
+    first of them is tried once more, an hour later.
+    """
+    local = aware(moment, zone)
+    again = HOUR if aware(moment - HOUR, zone).hour == local.hour else 0
+    at = local.replace(tzinfo=None, fold=0) + timedelta(seconds=1)
+    limit = at + timedelta(days=400)
+    while at < limit:
+        weekday = (aware(go_instant(zone, at), zone).weekday() + 1) % 7
+        hour, minute = at.replace(minute=0, second=0), at.replace(second=0)
+        if not (fields.months >> at.month & fields.days >> at.day & fields.weekdays >> weekday & 1):
+            at, again = at.replace(hour=0, minute=0, second=0) + timedelta(days=1), 0
+        elif not fields.hours >> at.hour & 1:
+            at, again = hour + timedelta(hours=1), 0
+        elif not fields.minutes >> at.minute & 1 or not fields.seconds >> at.second:
+            at = minute + timedelta(minutes=1)
+            if at.minute == 0:
+                apart = go_instant(zone, at) - go_instant(zone, hour)
+                at, again = (hour, HOUR) if not again and apart > HOUR else (at, 0)
+        elif not fields.seconds >> at.second & 1:
+            at += timedelta(seconds=1)
+        else:
+            found = go_instant(zone, at)
+            if aware(found, zone).hour == at.hour:
+                return found + again
+            at = hour + timedelta(hours=1)
+    return None
+
+
+def ask_temporal(expression: str, zone: str, moment: int, count: int) -> list[int]:
+    fields = parse_temporal(expression).calendar
+    assert fields is not None
+    found: list[int] = []
+    while len(found) < count and (at := temporal_next(fields, zone, moment)) is not None:
+        found.append(at)
+        moment = at
+    return found
+
+
+@st.composite
+def temporal_crons(draw: st.DrawFn) -> str:
+    """Expressions of five fields that the dialect ``temporal`` reads."""
+    day, month = one_field(7, item(1, 31), 31), one_field(8, item(1, 12, names=MONTHS), 12)
+    weekday = one_field(7, item(0, 7, names=WEEKDAYS), 8)
+    return f"{draw(times())} {draw(day)} {draw(month)} {draw(weekday)}"
+
+
+@given(temporal_crons(), st.integers(instant("2001-01-01"), instant("2098-01-01")))
+def test_temporal_finds_the_same_times_in_utc(expression: str, moment: int):
+    spec = Spec.parse({"crons": [expression], "dialect": "temporal"})
+    asked = ask_temporal(expression, "UTC", moment, 3)
+    assert following(spec, moment, len(asked)) == asked
+
+
 # ── dateutil's recurrence rules ─────────────────────────────────────────────────────────────────────
 
 RRULE_DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -653,7 +728,8 @@ def cron(
     backward = {"reverse": True} if reverse else {}
 
     def ask_horae() -> list[int]:
-        spec = Spec.cron(expression, timezone=zone, **policy)
+        dialect = "temporal" if ask is ask_temporal else "unix"
+        spec = Spec.parse({"crons": [expression], "dialect": dialect, "timezone": zone, **policy})
         return (preceding if reverse else following)(spec, moment, count)
 
     def ask_other() -> list[int]:
@@ -765,6 +841,17 @@ KNOWN_DISAGREEMENTS = [
     cron("A9", "0 9 last * *", ask_apscheduler, "refused", "2026-01-31 09:00"),
     cron("A10", "@daily", ask_apscheduler, "2026-01-02 00:00", "refused"),
     cron("A11", "0 0 9 * * *", ask_apscheduler, "2026-01-01 09:00", "refused"),
+    # Temporal
+    cron("T1", "30 2 * * *", ask_temporal, "2026-10-25 02:30+02:00, 2026-10-25 02:30+01:00",
+         "2026-10-25 02:30+01:00, 2026-10-26 02:30+01:00", zone=BERLIN, at="2026-10-24 12:00+02:00"),
+    cron("T2", "30 1 * * *", ask_temporal, "2026-10-25 01:30+02:00, 2026-10-26 01:30+01:00",
+         "2026-10-25 01:30+02:00, 2026-10-25 02:30+02:00", zone=BERLIN, at="2026-10-24 12:00+02:00"),
+    cron("T3", "15 2 * * *", ask_temporal, "2026-10-05 02:15+11:00", "2026-10-04 02:45+11:00",
+         zone="Australia/Lord_Howe", at="2026-10-03 12:00+10:30"),
+    cron("T4", "15 1 * * *", ask_temporal, "2026-04-05 01:15+11:00, 2026-04-06 01:15+10:30",
+         "2026-04-05 01:15+11:00, 2026-04-05 01:45+10:30", zone="Australia/Lord_Howe", at="2026-04-04 12:00+11:00"),
+    cron("T5", "0 12 * * 0", ask_temporal, "2018-11-04 12:00-02:00", "2018-11-11 12:00-02:00",
+         zone="America/Sao_Paulo", at="2018-11-01 12:00-03:00"),
     # dateutil
     recurrence("R1", f"{START}FREQ=MONTHLY;BYDAY=MO,1TU", "2026-01-05 09:00, 2026-01-06 09:00", "never"),
     recurrence("R2", "DTSTART:20260107T090000 RRULE:FREQ=WEEKLY;BYDAY=MO,WE,FR;BYSETPOS=1",
