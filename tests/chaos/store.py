@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 import asyncpg
 
-from tests.chaos.network import Network
 from tests.chaos.plan import CUT, DELAY, LOCK, NODES, RESTART, SILENCE, Fault
+from tests.support.network import Network
 from tests.support.postgres import FragileServer
 
 
@@ -44,6 +44,7 @@ class PostgresDatabase:
     def __init__(self, server: FragileServer, networks: list[Network]) -> None:
         self._server = server
         self._networks = networks
+        self._restarting = asyncio.Lock()  # it may take longer than planned
 
     @classmethod
     async def open(cls) -> PostgresDatabase:
@@ -70,9 +71,10 @@ class PostgresDatabase:
     @contextlib.asynccontextmanager
     async def disturbed(self, fault: Fault) -> AsyncIterator[None]:
         if fault.kind == RESTART:
-            await asyncio.to_thread(self._server.stop, "immediate")
-            yield
-            await asyncio.to_thread(self._server.start)
+            async with self._restarting:
+                await asyncio.to_thread(self._server.stop, "immediate")
+                yield
+                await asyncio.to_thread(self._server.start)
             return
         network = self._networks[fault.node]
         if fault.kind == CUT:

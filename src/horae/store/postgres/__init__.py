@@ -117,6 +117,7 @@ class PostgresStore(Store):
     async def _listen(self, wake: Callable[[], None]) -> None:
         """Hear what other nodes change; while the connection is lost, the engine's tick is the net."""
         while not self._closing:
+            self._stirred.clear()
             try:
                 connection = await asyncpg.connect(self._url, timeout=5)
             except _LOST:
@@ -125,12 +126,16 @@ class PostgresStore(Store):
                 continue
             with contextlib.suppress(*_LOST):
                 try:
-                    connection.add_termination_listener(lambda _: self._stirred.set())
+                    connection.add_termination_listener(self._lost)
                     await connection.add_listener("horae", lambda *_: wake())
                     await self._stirred.wait()
-                    self._stirred.clear()
                 finally:
+                    connection.remove_termination_listener(self._lost)  # closing it ourselves is no loss
                     await connection.close(timeout=1)
+
+    def _lost(self, _: object) -> None:
+        """The listening connection has ended."""
+        self._stirred.set()
 
     @watched
     async def transaction(self) -> AsyncIterator[Transaction]:

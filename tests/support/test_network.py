@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from horae.clock import SystemClock
-from tests.chaos.network import Network
+from tests.support.network import Network
 
 
 @pytest.fixture
