@@ -579,6 +579,11 @@ def read(
         return {str(passed[0].status)}
     assert now is not None, "a slot of a schedule that is gone has a record"
     assert second > now.cursor, "a slot that was decided has a record"
+    return ahead(history, second, runs, now)
+
+
+def ahead(history: History, second: int, runs: list[Run], now: Schedule) -> set[str]:
+    """The verdicts that a slot may have which is not decided yet."""
     present = history.machine.app.now()
     fire_at = Spec.parse(now.spec).fire_time(datetime.fromtimestamp(second, UTC), "s").timestamp() * 1000
     state = now.state
@@ -588,8 +593,16 @@ def read(
         return {"limit_reached"}
     if fire_at <= present:
         return {"undecided"}
-    ahead = [each for each in range(now.cursor + 1, second + 1) if history.plan.verdict(each) == "slot"]
-    return {"skip_next" if len(ahead) <= state.skip_next else "will_fire"}
+    number = sum(history.plan.verdict(each) == "slot" for each in range(now.cursor + 1, second + 1))
+    if number <= state.skip_next:
+        return {"skip_next"}
+    if state.remaining is None:
+        return {"will_fire"}
+    if state.paused:  # what fell due in the pause uses up the limit too, as far as overlap lets it
+        return {"will_fire", "limit_reached", "skip_next"}
+    waiting = [run for run in runs if (run.status, run.origin, run.attempt) == (Status.PENDING, AUTOMATIC, 0)]
+    beyond = number - state.skip_next + len(waiting) > state.remaining
+    return {"limit_reached" if beyond else "will_fire"}
 
 
 STATUS = {Status.SUCCEEDED: "fired", Status.PENDING: "waiting", Status.STARTING: "waiting"}
@@ -761,3 +774,35 @@ async def test_stores_on_disk_answer_alike(kind: str, request: pytest.FixtureReq
         assert (await asked.load(minutes=1440, jitter="1m")).total == 1
         await app.schedules.delete("s")
         assert (await Why(app._store, app.now).explain("s", ahead)).verdict is Verdict.DELETED
+
+
+@pytest.mark.contract("SCHD-15", "SCHD-24", "SCHD-28")
+async def test_what_is_explained_and_shown_goes_as_far_as_the_limit_does(machine: TimeMachine):
+    """Of four starts left one goes to what waits; the next slot is to be skipped."""
+
+    @machine.app.action("slow")
+    async def slow(context: Context) -> None:
+        await machine.sleep(600)
+
+    policies = Policies(overlap=Overlap.BUFFER_ALL)
+    await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies, limited_actions=5)
+    await machine.advance(minutes=2, seconds=1)
+    await machine.app.schedules.skip_next("s")
+    described = await machine.app.schedules.describe("s")
+    assert described.next_times == (at(4), at(5), at(6))
+    found = [await machine.app.why.explain("s", at(minute)) for minute in range(1, 9)]
+    assert [each.verdict for each in found] == [
+        "running", "waiting", "skip_next", "will_fire", "will_fire", "will_fire", "limit_reached", "limit_reached",
+    ]  # fmt: skip
+    assert found[6].sentence == ("2026-03-01T00:07:00Z will not fire: the 4 starts left go to earlier slots.")
+
+
+@pytest.mark.contract("SCHD-24")
+async def test_a_paused_schedule_shows_what_comes_if_it_is_resumed(machine: TimeMachine):
+    await machine.app.schedules.create("s", "* * * * *", "instant", paused=True)
+    await machine.advance(minutes=5)
+    described = await machine.app.schedules.describe("s")
+    assert described.next_times == tuple(at(minute) for minute in range(6, 16))
+    assert described.next_times == tuple(
+        each.fire for each in await machine.app.schedules.times("s", limit=10)
+    )

@@ -123,16 +123,62 @@ async def test_a_finished_schedule_is_kept_for_a_week_after_the_last_event(
 
 
 @pytest.mark.contract("SCHD-25")
-@pytest.mark.parametrize("why", ["paused", "empty", "for ever", "at its limit", "running"])
+@pytest.mark.parametrize("why", ["paused", "empty", "for ever", "paused at its limit", "running"])
 async def test_what_is_not_finished_is_kept(machine: TimeMachine, why: str):
     machine.app.action("work")(Recorder(machine, 60 * 60 * 24 * 365 if why == "running" else 0))
     spec = {} if why == "empty" else {"times": [at(60).isoformat()]}
     await machine.app.schedules.create(
-        "s", spec, "work", paused=why == "paused", limited_actions=0 if why == "at its limit" else None,
+        "s", spec, "work", paused=why.startswith("paused"), limited_actions=0 if "limit" in why else None,
         policies=Policies(keep_finished=None) if why == "for ever" else Policies(),
     )  # fmt: skip
     await machine.advance(days=60)
     assert (await machine.app.schedules.get("s")).id == "s"
+
+
+@pytest.mark.contract("SCHD-15", "SCHD-25")
+@pytest.mark.parametrize("limit", [0, 2])
+async def test_a_schedule_at_its_limit_is_finished_when_nothing_is_open(machine: TimeMachine, limit: int):
+    slow = Recorder(machine, 90)
+    machine.app.action("slow")(slow)
+    await machine.app.schedules.create("s", "*/10 * * * *", "slow", limited_actions=limit)
+    await machine.advance(minutes=10 * limit, seconds=80)
+    if limit:  # the last one is running
+        assert (await machine.app.schedules.get("s")).state.completed_at is None
+        assert (await keep_house(machine, 10 * limit + 1.4)).repaired == 0
+    await machine.advance(minutes=1)
+    ended = at(10 * limit + 1.5) if limit else START
+    assert (await machine.app.schedules.get("s")).state.completed_at == int(ended.timestamp() * 1000)
+    assert (await machine.app.schedules.describe("s")).next_times == ()
+    machine.clock.move_to(ended + (at(WEEK - 1) - START))
+    await machine.advance(seconds=30)
+    assert (await machine.app.schedules.get("s")).state.completed_at is not None
+    await machine.advance(minutes=1)
+    with pytest.raises(ScheduleNotFoundError):
+        await machine.app.schedules.get("s")
+    (gone,) = await machine.app.runs.passed_over("s")  # what went by at the limit is on record
+    assert (gone.reason, gone.last - gone.first) == ("limit_reached", 600 * (gone.count - 1))
+
+
+@pytest.mark.contract("SCHD-15", "SCHD-25")
+@pytest.mark.parametrize("to", [3, None])
+async def test_raising_the_limit_takes_a_finished_schedule_back(
+    machine: TimeMachine, hello: Recorder, to: int | None
+):
+    """What went by at the limit is gone."""
+    await machine.app.schedules.create("s", "*/10 * * * *", "hello", limited_actions=1)
+    await machine.advance(days=6)
+    assert (await machine.app.schedules.get("s")).state.completed_at is not None
+    raised = await machine.app.schedules.update("s", limited_actions=to)
+    assert raised.state.completed_at is None
+    day = 6 * 1440
+    assert (await machine.app.schedules.describe("s")).next_times[:3] == (
+        at(day + 10),
+        at(day + 20),
+        at(day + 30),
+    )
+    await machine.advance(minutes=31)
+    assert hello.nominal == [at(10), at(day + 10), at(day + 20), at(day + 30)]
+    assert ((await machine.app.schedules.get("s")).state.completed_at is None) is (to is None)
 
 
 @pytest.mark.contract("SCHD-25")

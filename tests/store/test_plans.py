@@ -51,6 +51,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "read_schedules": {"ids": IDS},
     "open_counts": {"ids": IDS},
     "count_triggers": {"id": "s0000001", "limit": 1000},
+    "count_waiting": {"id": "s0000001", "limit": 1000},
     "run_sizes": {"id": "s0000001", "limit": 20, "before": "r1"},
 }
 

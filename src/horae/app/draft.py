@@ -86,7 +86,9 @@ def draft(
         return schedule, None
     following = spec.next_instant(schedule.cursor)
     # One that has nothing to fire is looked at, so that it is known to be finished.
-    return schedule, now if following is None else fire_instant(spec, following, new.id)
+    if following is None or new.limited_actions == 0:
+        return schedule, now
+    return schedule, fire_instant(spec, following, new.id)
 
 
 def read_spec(spec: SpecLike, calendars: Calendars | None = None) -> Spec:

@@ -96,6 +96,8 @@ def _edited(old: Schedule, edit: Edit, spec: Spec, now: int) -> tuple[Schedule, 
     if edit.limited_actions is not msgspec.UNSET:
         check_limit(edit.limited_actions)
         new = _replace(new, state=_replace(new.state, remaining=edit.limited_actions))
+        if old.state.remaining == 0 != edit.limited_actions:
+            new = _replace(new, state=_replace(new.state, completed_at=None))
     note = edit.note if edit.note is not msgspec.UNSET else old.state.note
     check_text("note", note)
     paused = edit.paused if edit.paused is not msgspec.UNSET else old.state.paused

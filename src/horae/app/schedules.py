@@ -62,10 +62,12 @@ from horae.model import (
 )
 from horae.policy.due import fire_instant
 from horae.policy.ledger import version_of
+from horae.policy.upcoming import fire_times, next_slot
 from horae.spec import Spec
 from horae.store.port import Filter, Transaction
 
 RECENT = 10
+MOST_WAITING = 100_000
 _replace = msgspec.structs.replace
 
 
@@ -79,7 +81,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     recent_runs: tuple[Run, ...]
     """The latest ten, newest first."""
     next_times: tuple[datetime, ...]
-    """The next ten times at which it fires."""
+    """The next ten times at which it fires, as far as its limit goes; of a paused one, those once it is resumed."""
     last_result: Any = None
     last_failure: str | None = None
 
@@ -230,13 +232,14 @@ class Schedules:
             tally = (await transaction.tallies([schedule_id]))[schedule_id]
             open_counts = await transaction.open_counts([schedule_id])
             recent = await transaction.runs(schedule_id, RECENT)
+            waiting = await waiting_starts(transaction, schedule)
             last = (await transaction.lasts([schedule_id])).get(schedule_id, Last(schedule_id))
         counts = {status: number for (_, status), number in open_counts.items()}
         return Description(
             schedule=schedule, tally=tally, pending=counts.get(Status.PENDING, 0),
             running=counts.get(Status.STARTING, 0) + counts.get(Status.RUNNING, 0),
             recent_runs=tuple(run for run in recent if run.incarnation == schedule.incarnation),
-            next_times=tuple(each.fire for each in _times_ahead(schedule, now, RECENT)),
+            next_times=_times_ahead(schedule, now, waiting),
             last_result=None if last.result is None else msgspec.json.decode(last.result), last_failure=last.failure,
         )  # fmt: skip
 
@@ -456,20 +459,21 @@ class Schedules:
 
 def next_time(schedule: Schedule) -> datetime | None:
     """When a schedule fires next; ``None`` while it is paused, and when nothing is left."""
-    if schedule.state.paused or schedule.state.remaining == 0:
-        return None
     spec = Spec.parse(schedule.spec)
-    nominal = spec.next_instant(schedule.cursor)
+    nominal = next_slot(schedule, spec)
     return None if nominal is None else _time(spec, nominal, schedule.id).fire
 
 
-def _times_ahead(schedule: Schedule, now: int, limit: int) -> list[Time]:
-    """The times at which a schedule fires next; none while it is paused, or has no start left."""
-    if schedule.state.paused or schedule.state.remaining == 0:
-        return []
-    spec = Spec.parse(schedule.spec)
-    nominals = _nominals(spec, max(schedule.cursor, now // 1000), None, limit)
-    return [_time(spec, nominal, schedule.id) for nominal in nominals]
+async def waiting_starts(transaction: Transaction, schedule: Schedule) -> int:
+    """How many automatic starts wait that will use up the limit of a schedule, counted as far as the limit goes."""
+    left = schedule.state.remaining
+    return await transaction.count_waiting(schedule.id, min(left, MOST_WAITING)) if left else 0
+
+
+def _times_ahead(schedule: Schedule, now: int, waiting: int) -> tuple[datetime, ...]:
+    """The times at which a schedule fires next."""
+    fires = fire_times(schedule, Spec.parse(schedule.spec), now, RECENT, waiting)
+    return tuple(datetime.fromtimestamp(each / 1000, UTC) for each in fires)
 
 
 def _nominals(spec: Spec, after: int, until: int | None, limit: int) -> list[int]:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from horae.app.draft import SpecLike, read_spec, shared_calendars
+from horae.app.schedules import waiting_starts
 from horae.config import Config
 from horae.errors import InvalidInputError, ScheduleNotFoundError
 from horae.model import PassedOver, Schedule
@@ -85,13 +86,14 @@ class Why:
             nominal = place.standing.instant
             runs = await transaction.runs_at(schedule_id, run_ids_at(nominal))
             passed = await self._passed(transaction, schedule_id, schedule, shown, nominal)
+            waiting = 0 if schedule is None else await waiting_starts(transaction, schedule)
         if (
             self._owner is not None and schedule is not None
         ):  # an earlier one of that id may have been another's
             runs = [run for run in runs if run.incarnation == schedule.incarnation]
         facts = Facts(
             schedule_id=schedule_id, schedule=schedule, in_force=place.in_force, spec=place.spec,
-            standing=place.standing, runs=tuple(runs), passed=passed,
+            standing=place.standing, runs=tuple(runs), passed=passed, waiting=waiting,
         )  # fmt: skip
         return explain(facts, self._now())
 

@@ -112,10 +112,10 @@ class Housekeeper:
             async with self._store.reading() as transaction:
                 ids = await transaction.never_looked_at(after, PAGE)
                 found = await transaction.read_schedules(ids) if ids else []
-                stuck = await _stuck(transaction, found) if found else set()
+                stuck, going_on = await _stuck(transaction, found) if found else (set[str](), set[str]())
             broken = []
             for number, each in enumerate(found):
-                if each.id in stuck or _has_times_ahead(each):
+                if each.id in stuck or _has_times_ahead(each, going_on=each.id in going_on):
                     broken.append(each.id)
                 if number % EVALUATED_TOGETHER == 0:
                     await asyncio.sleep(0)  # let others have their turn
@@ -176,8 +176,8 @@ def _is_time(last: int | None, every: int, now: int) -> bool:
     return last is None or not 0 <= now - last < every
 
 
-async def _stuck(transaction: Transaction, schedules: list[Schedule]) -> set[str]:
-    """Those of some schedules that have something that waits behind nothing."""
+async def _stuck(transaction: Transaction, schedules: list[Schedule]) -> tuple[set[str], set[str]]:
+    """Those of some schedules that have something that waits behind nothing, and those with something going on."""
     paused = {each.id for each in schedules if each.state.paused}
     waiting, going_on = set[str](), set[str]()
     for run in await transaction.open_runs([each.id for each in schedules]):
@@ -188,14 +188,14 @@ async def _stuck(transaction: Transaction, schedules: list[Schedule]) -> set[str
     waiting |= {
         each.schedule_id for each in await transaction.open_backfills([each.id for each in schedules])
     }
-    return waiting - going_on
+    return waiting - going_on, going_on
 
 
-def _has_times_ahead(schedule: Schedule) -> bool:
+def _has_times_ahead(schedule: Schedule, *, going_on: bool) -> bool:
     """Whether a schedule that nobody will look at should be looked at."""
     if schedule.state.paused:
         return schedule.state.paused_until is not None
-    if schedule.state.held:
+    if schedule.state.held or (going_on and schedule.state.remaining == 0):
         return False
     try:
         return Spec.parse(schedule.spec).next_instant(schedule.cursor) is not None

@@ -63,7 +63,7 @@ def _usual(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Decision
 
     It says nothing that the general way would not say; a test holds the two together.
     """
-    due = _due(schedule, spec, now, limits)
+    due = due_at(schedule, spec, now, limits)
     if len(due.slots) != 1 or due.passed or schedule.policies.timeouts.start is not None:
         return None
     slot = due.slots[0]
@@ -95,7 +95,7 @@ class _Look:
             schedule = _replace(schedule, state=resumed.state, cursor=resumed.cursor)
         self.schedule = schedule
         self.state = schedule.state
-        self.due = _due(schedule, spec, now, limits)
+        self.due = due_at(schedule, spec, now, limits)
         self.steps: list[backfiller.Step] = []
         self.again = False
         """Whether there is more to decide at once."""
@@ -309,12 +309,15 @@ class _Look:
         completed_at = self.now if state.completed_at is None else state.completed_at
         keep = self.schedule.policies.keep_finished
         until = None if keep is None else completed_at + keep
-        return _replace(state, completed_at=completed_at), until, until is not None and until <= self.now
+        # At the limit slots go by, and are recorded as they do.
+        moments = [at for at in (until, self.due.next_fire) if at is not None]
+        over = until is not None and until <= self.now
+        return _replace(state, completed_at=completed_at), min(moments, default=None), over
 
     @property
     def is_finished(self) -> bool:
-        """Nothing left to fire, nothing waiting or running. What is paused, at its limit, or never meant to fire is not."""
-        if self.due.next_fire is not None or self.state.paused or self.state.remaining == 0:
+        """Nothing left to fire, nothing waiting or running. What is paused, or never meant to fire, is not."""
+        if self.state.paused or (self.due.next_fire is not None and self.state.remaining != 0):
             return False
         if self.spec.is_empty or any(step.backfill.status is BackfillStatus.OPEN for step in self.steps):
             return False
@@ -323,7 +326,9 @@ class _Look:
     def next_look(self) -> int | None:
         """The earliest of the moments ahead at which something changes by itself."""
         state, timeout = self.state, self.schedule.policies.timeouts.start
-        moments = [None if state.held else self.due.next_fire, state.paused_until if state.paused else None]
+        # At the limit the end of what is open comes first: then the schedule is finished.
+        waits = state.held or state.remaining == 0
+        moments = [None if waits else self.due.next_fire, state.paused_until if state.paused else None]
         for run in [*self.runs, *self.ledger.added]:
             if run.status is Status.PENDING:
                 moments.append(run.start_at)
@@ -332,7 +337,7 @@ class _Look:
         return min((at for at in moments if at is not None and at > self.now), default=None)
 
 
-def _due(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Due:
+def due_at(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Due:
     """While paused nothing automatic is decided; at the limit time goes by."""
     state, policies = schedule.state, schedule.policies
     if state.paused:

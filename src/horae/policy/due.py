@@ -131,6 +131,11 @@ def pass_over(spec: Spec, schedule_id: str, cursor: int, now: int, reason: Reaso
     return Due((), passed, cursor, None if following is None else fire(following))
 
 
+def last_fired(spec: Spec, schedule_id: str, now: int) -> int | None:
+    """The last nominal time whose fire time has come."""
+    return _last_before(spec, lambda nominal: fire_instant(spec, nominal, schedule_id), now + 1)
+
+
 def leave_behind(spec: Spec, cursor: int, second: int, reason: Reason) -> Passed | None:
     """The slots whose nominal time has come and that nobody decided, when the spec is about to change."""
     last = spec.previous_instant(second)

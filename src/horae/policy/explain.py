@@ -15,6 +15,7 @@ from horae.model import AUTOMATIC, OnResume, PassedOver, Reason, Run, Schedule, 
 from horae.policy.due import fire_instant
 from horae.policy.ledger import run_id
 from horae.policy.reason import SENTENCES
+from horae.policy.upcoming import outlook
 from horae.spec import Spec
 from horae.spec.duration import render_duration
 from horae.spec.why import Code, Standing
@@ -204,6 +205,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[Run, ...] = ()
     """Each with the start of its first attempt."""
     passed: PassedOver | None = None
+    waiting: int = 0
+    """How many automatic starts wait, if the schedule has a limit."""
 
 
 def run_ids_at(nominal: int) -> str:
@@ -344,12 +347,21 @@ def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: in
     if state.paused and (state.paused_until is None or state.paused_until > fire_at):
         return _said(found, Verdict.PAUSED, _pause(schedule))
     if state.remaining == 0:
-        return _said(found, Verdict.LIMIT_REACHED, "will not fire: the schedule has no starts left")
+        fires = "will not fire" if fire_at > now else "does not fire"
+        return _said(found, Verdict.LIMIT_REACHED, f"{fires}: the schedule has no starts left")
     if fire_at <= now:
         return _said(found, Verdict.UNDECIDED, f"is due since {_span(now - fire_at)}, and not decided yet")
-    if state.skip_next and nominal in facts.spec.instants(schedule.cursor, nominal, state.skip_next):
+    ahead = outlook(schedule, facts.spec, now, facts.waiting)
+    most = ahead.skip + (ahead.left or 0)
+    place = facts.spec.count(ahead.cursor, nominal, most) if ahead.skip or ahead.left is not None else 0
+    if ahead.skip and place <= ahead.skip:
         asked = "it" if state.skip_next == 1 else f"the next {state.skip_next}"
         return _said(found, Verdict.SKIP_NEXT, f"will be skipped: somebody asked to skip {asked}")
+    if ahead.left is not None and place > most:
+        starts = (
+            "the start that is left goes" if state.remaining == 1 else f"the {state.remaining} starts left go"
+        )
+        return _said(found, Verdict.LIMIT_REACHED, f"will not fire: {starts} to earlier slots")
     moved = "" if fire_at == nominal * 1000 else f" at {_utc_ms(fire_at)}, its time with jitter"
     left = "" if state.remaining is None else f", if one of the {state.remaining} starts left is left then"
     return _said(found, Verdict.WILL_FIRE, f"will fire{moved}{left}")

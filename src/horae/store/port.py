@@ -297,6 +297,10 @@ class Transaction(ABC):
         """How many triggers of a schedule wait, counted up to a limit."""
         return int((await self.rows("count_triggers", id=schedule_id, limit=limit))[0][0])
 
+    async def count_waiting(self, schedule_id: str, limit: int) -> int:
+        """How many automatic starts of a schedule wait, counted up to a limit."""
+        return int((await self.rows("count_waiting", id=schedule_id, limit=limit))[0][0])
+
     async def runs_by_id(self, ids: Collection[str]) -> list[Run]:
         """Some runs."""
         return [run_of(row) for row in await self.rows("runs_by_id", ids=list(ids))]

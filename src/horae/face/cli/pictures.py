@@ -72,7 +72,8 @@ def schedule_panel(each: Json) -> RenderableType:
     )
     parts: list[RenderableType] = [head]
     if info["next_times"]:
-        times = table(f"next times ({zone})", "UTC")
+        when = "next times once resumed" if each["state"] == "paused" else "next times"
+        times = table(f"{when} ({zone})", "UTC")
         for time in info["next_times"]:
             add(times, local(time, zone), utc(time))
         parts += [Text(), times]

@@ -16,6 +16,7 @@ from horae.model import AUTOMATIC, CatchUp, Overlap, PassedOver, Reason, Run, Sc
 from horae.policy.defaults import registrar_shows
 from horae.policy.due import fire_instant
 from horae.policy.reason import SENTENCES
+from horae.policy.upcoming import fire_times, next_slot
 from horae.spec import Spec, slot_key
 
 PREVIEW = 5
@@ -100,7 +101,7 @@ def shown(schedule: Schedule, now: int) -> Registered:
         paused=schedule.state.paused,
         next_run_at=next_run_at(schedule, spec),
         updated_at=moment(schedule.updated_at),
-        preview=tuple(moment(at) for at in islice(fire_times(schedule, spec, now), PREVIEW)),
+        preview=_preview(schedule, spec, now),
     )
 
 
@@ -123,27 +124,16 @@ def _crons_of(text: str) -> tuple[str, ...]:
 
 
 def next_run_at(schedule: Schedule, spec: Spec) -> datetime | None:
-    """The planned time of the first tick that is not decided yet."""
-    following = spec.next_instant(schedule.cursor) if _fires(schedule) else None
+    """The planned time of the first tick that is not decided yet; none while paused."""
+    following = next_slot(schedule, spec)
     return None if following is None else moment(following * 1000)
 
 
-def _fires(schedule: Schedule) -> bool:
-    return not schedule.state.paused and schedule.state.remaining != 0
-
-
-def fire_times(schedule: Schedule, spec: Spec, now: int) -> Iterator[int]:
-    """When the ticks fire that are not decided yet and still to come, in milliseconds."""
-    if not _fires(schedule):
-        return
-    # Jitter ends before the neighbouring tick: of those whose planned time has passed, only the last can be to come.
-    last = spec.previous_instant(now // 1000)
-    nominal = spec.next_instant(schedule.cursor if last is None else max(schedule.cursor, last - 1))
-    while nominal is not None:
-        fires = fire_instant(spec, nominal, schedule.id)
-        if fires >= now:
-            yield fires
-        nominal = spec.next_instant(nominal)
+def _preview(schedule: Schedule, spec: Spec, now: int) -> tuple[datetime, ...]:
+    """When the next ticks fire; none while paused."""
+    if schedule.state.paused:
+        return ()
+    return tuple(moment(at) for at in fire_times(schedule, spec, now, PREVIEW))
 
 
 def ledger(

@@ -1,0 +1,78 @@
+"""Which slots ahead will start: as far as the limit goes, and without those that are to be skipped.
+
+What is due and waits comes first, and uses up the limit as it will. Of a paused schedule it is what comes once it is resumed.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from horae.model import Limits, OnResume, Overlap, Schedule
+from horae.policy.decide import due_at
+from horae.policy.due import fire_instant, last_fired
+from horae.spec import Spec
+from horae.spec.civil import END
+
+_LIMITS = Limits(catch_up_per_pass=Limits().max_pending)
+_CHUNK = 10_000
+_AT_ONCE = {Overlap.SKIP: 1, Overlap.CANCEL_OTHER: 1, Overlap.TERMINATE_OTHER: 1, Overlap.BUFFER_ONE: 2}
+"""How many of several starts that are due together begin; of the others all do, in turn."""
+
+
+class Outlook(msgspec.Struct, frozen=True):
+    """Where the slots ahead begin, how many of them are skipped on request, and how many start after these."""
+
+    cursor: int
+    skip: int
+    left: int | None
+    """``None`` is unlimited."""
+
+
+def outlook(schedule: Schedule, spec: Spec, now: int, waiting: int = 0) -> Outlook:
+    """What is left for the slots ahead of a schedule; ``waiting`` automatic starts go before them."""
+    state, policies = schedule.state, schedule.policies
+    skips = state.paused and policies.on_resume is OnResume.SKIP
+    moment = max(now, state.paused_until or now) if state.paused else now
+    last = last_fired(spec, schedule.id, moment)
+    cursor = schedule.cursor if last is None else max(schedule.cursor, last)
+    skip, left = state.skip_next, state.remaining
+    if not skips and (skip or left):
+        resumed = msgspec.structs.replace(schedule, state=msgspec.structs.replace(state, paused=False))
+        found = len(due_at(resumed, spec, moment, _LIMITS).slots)
+        passed = min(skip, found)
+        skip, found = skip - passed, found - passed
+        if policies.max_concurrent is None:
+            found = min(found, _AT_ONCE.get(policies.overlap, found))
+        left = None if left is None else max(left - found - waiting, 0)
+    return Outlook(cursor, skip, left)
+
+
+def upcoming(schedule: Schedule, spec: Spec, now: int, limit: int, waiting: int = 0) -> list[int]:
+    """The nominal times of the next slots that start, at most ``limit``."""
+    ahead = outlook(schedule, spec, now, waiting)
+    number = limit if ahead.left is None else min(limit, ahead.left)
+    start = _after(spec, ahead.cursor, ahead.skip) if number else None
+    return [] if start is None else spec.instants(start, END, number)
+
+
+def next_slot(schedule: Schedule, spec: Spec) -> int | None:
+    """The nominal time of the first slot that is not decided yet and not to be skipped; none while paused."""
+    if schedule.state.paused or schedule.state.remaining == 0:
+        return None
+    start = _after(spec, schedule.cursor, schedule.state.skip_next)
+    return None if start is None else spec.next_instant(start)
+
+
+def _after(spec: Spec, cursor: int, skip: int) -> int | None:
+    """The last of so many slots after a cursor; ``None`` if there are fewer."""
+    while skip:
+        found = spec.instants(cursor, END, min(skip, _CHUNK))
+        if not found:
+            return None
+        cursor, skip = found[-1], skip - len(found)
+    return cursor
+
+
+def fire_times(schedule: Schedule, spec: Spec, now: int, limit: int, waiting: int = 0) -> list[int]:
+    """When the next slots that start fire, in milliseconds, at most ``limit``."""
+    return [fire_instant(spec, each, schedule.id) for each in upcoming(schedule, spec, now, limit, waiting)]
