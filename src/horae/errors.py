@@ -77,6 +77,11 @@ class HoraeError(Exception):
         self.details: dict[str, Any] = dict(details or {})
         self.hint = hint
 
+    @property
+    def for_operator(self) -> str:
+        """The message as the log and the operator's terminal show it."""
+        return self.message
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Errors travel between processes whatever their constructors take."""
         return _restored, (type(self), self.__dict__)
@@ -337,14 +342,24 @@ class ClockOffError(HoraeError):
 
 
 class StoreUnavailableError(HoraeError):
-    """The database cannot be reached now; what was under way may or may not have been written."""
+    """The database cannot be reached now; what was under way may or may not have been written.
+
+    ``reason`` is in the words of the driver, and may name hosts and paths: only logs, tracebacks and the operator's terminal
+    show it. The message does not have it, because answers and the failures of runs show that.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(
-            f"The database cannot be reached: {reason}",
-            {"reason": reason},
+            "The database cannot be reached",
             hint="a running scheduler tries again by itself; nothing is decided meanwhile, and nothing lost",
         )
+        self.reason = reason
+        self.add_note(reason)
+
+    @property
+    def for_operator(self) -> str:
+        """With the reason."""
+        return f"{self.message}: {self.reason}"
 
 
 class DatabaseVersionError(HoraeError):

@@ -169,8 +169,8 @@ class App:
         try:
             shared = await self._store.time()
             await self._store.nodes()
-        except StoreUnavailableError as error:
-            return Readiness(status=f"the database does not answer: {error.message}", store=False)
+        except StoreUnavailableError:
+            return Readiness(status="the database does not answer", store=False)
         lease, generating = self.engine.epoch > 0 and self.engine.holds_lease, self.engine.generating
         off = None if shared is None else shared - self.now()
         status = "ready"
@@ -263,7 +263,7 @@ class App:
                 wake = await self.engine.step(self.now())
             except StoreUnavailableError as error:
                 # Nothing is decided while the store is away, and nothing is forgotten: try again.
-                _log.warning("%s", error.message)
+                _log.warning("%s", error.for_operator)
             except ClockOffError as error:
                 _log.warning("%s", error.message)
                 with contextlib.suppress(StoreUnavailableError):
@@ -294,7 +294,7 @@ class App:
         try:
             await work()
         except StoreUnavailableError as error:
-            _log.warning("%s", error.message)
+            _log.warning("%s", error.for_operator)
         except NodeNameTakenError:
             raise
         except Exception:

@@ -6,12 +6,18 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from litestar.exceptions import LitestarDeprecationWarning
+
+from horae.app import App
+from horae.config import Config
+from horae.face.service import Service, make_service
 
 ROOT = Path(__file__).resolve().parents[3]
 Start = Callable[..., "Server"]
@@ -22,7 +28,8 @@ class Server:
 
     def __init__(self, database: str, settings: dict[str, str], arguments: list[str]) -> None:
         environment = {key: value for key, value in os.environ.items() if not key.startswith("HORAE_")}
-        environment |= {"PYTHONPATH": str(ROOT), "HORAE_TICK_MS": "100", **settings}
+        path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])  # this tree, whatever is installed
+        environment |= {"PYTHONPATH": path, "HORAE_TICK_MS": "100", **settings}
         command = [sys.executable, "-m", "horae", "serve", "--port", "0", "--database", database]
         command += ["--app", "tests.face.service.actions", *arguments]
         self.process = subprocess.Popen(
@@ -71,6 +78,19 @@ class Server:
         answer = self.ask("GET", path, **more)
         assert answer.status_code == 200, answer.text
         return answer.json()
+
+
+def service_of(app: App, config: Config | None = None) -> Service:
+    """The service of an app in this process."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LitestarDeprecationWarning)
+        return make_service(app, config or Config())
+
+
+def client_of(app: App, config: Config | None = None) -> httpx.AsyncClient:
+    """A client of the service of an app, both in this process."""
+    transport = httpx.ASGITransport(app=service_of(app, config), raise_app_exceptions=False)
+    return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=60)
 
 
 @pytest.fixture

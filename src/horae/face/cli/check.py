@@ -146,7 +146,7 @@ async def _about_database(database: str) -> list[Finding]:
         advice = (
             error.hint if isinstance(error, MissingExtraError) else "is it running, and the address right?"
         )
-        return [Finding("database", "fail", error.message, advice or "")]
+        return [Finding("database", "fail", error.for_operator, advice or "")]
     return [*about_health(health), about_zones(health.nodes)]
 
 

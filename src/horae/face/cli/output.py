@@ -132,12 +132,12 @@ def report(error: HoraeError) -> None:
     """An error as a sentence, with the characters that are wrong and what would have been right."""
     if "--json" in sys.argv:
         problem = {
-            "error": type(error).__name__, "message": error.message, "details": error.details, "hint": _hint(error),
+            "error": type(error).__name__, "message": error.for_operator, "details": error.details, "hint": _hint(error),
         }  # fmt: skip
         typer.echo(json.dumps(problem, default=str), err=True)
         return
     screen = console(stderr=True)
-    screen.print(Text.assemble(("error: ", "bold red"), printable(error.message)), soft_wrap=True)
+    screen.print(Text.assemble(("error: ", "bold red"), printable(error.for_operator)), soft_wrap=True)
     if isinstance(error, InvalidCronExpressionError) and 0 < error.length <= LONGEST_POINTED_AT:
         screen.print(Text(f"  {printable(str(error.details['expression']))}"), soft_wrap=True)
         screen.print("  " + " " * error.position + "^" * error.length, style="red", soft_wrap=True)

@@ -215,7 +215,7 @@ class LogWatcher(Watcher):
     def stored(self, seconds: float, error: BaseException | None) -> None:  # noqa: ARG002
         if isinstance(error, StoreUnavailableError | ClockOffError):
             if not self._away:  # it is asked again and again
-                self._log.line.error("store", sentence=error.message)
+                self._log.line.error("store", sentence=error.for_operator)
             self._away = True
         elif error is None and self._away:
             self._away = False

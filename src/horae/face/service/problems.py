@@ -19,6 +19,7 @@ from horae.errors import (
     CalendarNotFoundError,
     ClockOffError,
     ConflictTokenMismatchError,
+    DatabaseVersionError,
     HoraeError,
     InvalidSpecError,
     LimitExceededError,
@@ -47,9 +48,12 @@ STATUSES: dict[type[HoraeError], int] = {
     PermissionDeniedError: 403,
     StoreUnavailableError: 503,
     ClockOffError: 503,
+    DatabaseVersionError: 503,
 }
 """The status of each error; of the others it is 422: what was asked for cannot be."""
 
+_INSIDE = (StoreUnavailableError, DatabaseVersionError)
+"""Errors of what the operator runs: their details stay inside."""
 _LIMITS = {"body_limit": 413, "requests_per_second": 429}
 
 
@@ -96,7 +100,7 @@ def problem_of(error: HoraeError, status: int | None = None) -> Problem:
     faults = [Fault(path, str(error.details.get("reason", error.message)))] if path else []
     return Problem(
         title=HTTPStatus(status).phrase, status=status, detail=error.message, code=code_of(error), hint=error.hint,
-        errors=faults, details=_plain(error.details),
+        errors=faults, details={} if isinstance(error, _INSIDE) else _plain(error.details),
     )  # fmt: skip
 
 
