@@ -80,6 +80,7 @@ class SqliteStore(Store):
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
+            _create_private(self._path)
             connection = sqlite3.connect(
                 self._path, timeout=self._patience, isolation_level=None, check_same_thread=False,
                 cached_statements=256,
@@ -208,6 +209,16 @@ async def _in_thread(connection: sqlite3.Connection, work: Work[T]) -> T:
         connection.interrupt()
         await asyncio.wait([done])
         raise
+
+
+def _create_private(path: str) -> None:
+    """Make the file of a new database one that only its owner can read; what SQLite puts beside it gets the same mode.
+
+    A file that is there is not even opened: to close it again would end the locks that this process may have on it.
+    """
+    if path != ":memory:":
+        with contextlib.suppress(OSError):  # it is there; or it cannot be made, and SQLite says so
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 @contextlib.contextmanager
