@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import sys
@@ -48,7 +49,8 @@ HEADINGS = {
 
 def main() -> None:
     """Write the page, or say that it is not up to date."""
-    made = page_of(json.loads(make_service(App(":memory:"), Config()).state.openapi()))
+    document = make_service(App(":memory:"), Config()).state.openapi
+    made = page_of(json.loads(asyncio.run(document.text())))
     if "--check" not in sys.argv:
         PAGE.write_text(made, "utf-8")
     elif PAGE.read_text("utf-8") != made:

@@ -101,6 +101,13 @@ class Patched(msgspec.Struct, frozen=True, kw_only=True):
     backfills: tuple[Backfill, ...] = ()
 
 
+class Creation(msgspec.Struct, frozen=True, kw_only=True):
+    """The schedules that a request creates, and whether the same request has created them before."""
+
+    schedules: tuple[Schedule, ...]
+    repeated: bool
+
+
 class Schedules:
     """The schedules of an app."""
 
@@ -117,6 +124,10 @@ class Schedules:
 
     async def create_many(self, new: Iterable[NewSchedule]) -> list[Schedule]:
         """Create schedules, all or none of them, in one transaction."""
+        return list((await self.create_once(new)).schedules)
+
+    async def create_once(self, new: Iterable[NewSchedule]) -> Creation:
+        """The same, and whether this very request was carried out before: of several at once, one creates."""
         wanted = [self._owned(each) for each in new]
         ids = [each.id for each in wanted]
         if len(set(ids)) < len(ids):
@@ -127,7 +138,7 @@ class Schedules:
         self._desk.wake()
         return created
 
-    async def _create(self, wanted: Sequence[NewSchedule], counts: SlotCounts) -> list[Schedule]:
+    async def _create(self, wanted: Sequence[NewSchedule], counts: SlotCounts) -> Creation:
         ids = [each.id for each in wanted]
         now = self._desk.now()
         async with self._desk.store.transaction() as transaction:
@@ -135,7 +146,7 @@ class Schedules:
             there = {each.id: each for each in await transaction.schedules(ids)}
             if there:
                 self._check_repeated(wanted, there)
-                return [there[each] for each in ids]
+                return Creation(schedules=tuple(there[each] for each in ids), repeated=True)
             created = []
             for each in wanted:
                 calendars = await shared_calendars(transaction, [each.spec], each.owner, keep=True)
@@ -149,7 +160,7 @@ class Schedules:
                     transaction, schedule, each.trigger, each.backfills, counts=counts, now=now
                 )
             await transaction.notify()
-        return [schedule for schedule, _ in created]
+        return Creation(schedules=tuple(schedule for schedule, _ in created), repeated=False)
 
     async def _start_by_hand(
         self,

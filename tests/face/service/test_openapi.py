@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import subprocess
 import sys
@@ -13,10 +14,10 @@ import jsonschema_rs
 import jwt
 import pytest
 
-from horae import errors
+from horae import App, errors
 from horae.face.service.examples import ANSWERS, REQUESTS
 from horae.face.service.problems import _CODES, STATUSES, code_of
-from tests.face.service.conftest import ROOT, Server, Start
+from tests.face.service.conftest import ROOT, Server, Start, client_of
 
 SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
 SETTINGS = Path(__file__).with_name("schemathesis.toml")
@@ -59,6 +60,20 @@ def test_the_service_does_what_its_document_says_also_with_what_it_made(start: S
     server = start(HORAE_JWT_SECRET=SECRET, HORAE_REQUESTS_PER_SECOND="1000000")
     run_schemathesis(tmp_path, server, "--phases", "examples,stateful")
     run_schemathesis(tmp_path, server, "--phases", "coverage,fuzzing")
+
+
+@pytest.mark.filterwarnings("ignore::litestar.exceptions.LitestarDeprecationWarning")
+async def test_it_is_made_once_and_others_are_answered_meanwhile():
+    async with App(":memory:") as app, client_of(app) as client:
+        asked = [asyncio.create_task(client.get("/openapi.json")) for _ in range(3)]
+        answered = 0
+        while not any(each.done() for each in asked):
+            assert (await client.get("/healthz")).status_code == 200
+            answered += 1
+            await asyncio.sleep(0)
+        documents = [(await each).content for each in asked]
+        assert answered > 20  # made in the event loop, it would let one or two through
+        assert len(set(documents)) == 1
 
 
 def test_every_operation_is_described(document: dict[str, Any]):

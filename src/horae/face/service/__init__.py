@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from litestar import Litestar, Request, Response, Router
@@ -19,7 +18,7 @@ from horae.face.service.auth import Authenticator
 from horae.face.service.body import JsonRequest, check_address
 from horae.face.service.caller import Caller
 from horae.face.service.metrics import Metrics
-from horae.face.service.openapi import document_of
+from horae.face.service.openapi import Document, document_of
 from horae.face.service.others import others_router
 from horae.face.service.pace import Pace
 from horae.face.service.problems import (
@@ -101,10 +100,11 @@ def make_service(app: App, config: Config, metrics: Metrics | None = None) -> Se
         openapi_config=None,  # its pages load scripts from elsewhere; the document is made when it is asked for
     )
     service.state.monotonic = app.clock.monotonic
+    service.state.runs = app.runs
     service.state.reports = Pace(config.requests_per_second, app.clock.monotonic)
     service.state.failed_reports = Pace(config.requests_per_second, app.clock.monotonic)
     service.state.metrics = metrics or Metrics()
-    service.state.openapi = cache(lambda: document_of(_routes(), dependencies, __version__))
+    service.state.openapi = Document(lambda: document_of(_routes(), dependencies, __version__))
     return service
 
 

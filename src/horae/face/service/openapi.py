@@ -6,10 +6,11 @@ Schemas come from the types, descriptions of fields from the sentences under the
 from __future__ import annotations
 
 import ast
+import asyncio
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from itertools import pairwise
 from types import ModuleType
@@ -102,6 +103,7 @@ _LOCATION = {"Location": {"description": "Where the schedule is.", "schema": {"t
 _WITH_ETAG = {"ScheduleView", "DescribedSchedule"}
 _MORE_ANSWERS: dict[str, dict[str, tuple[str, str]]] = {
     "createSchedule": {"200": ("ScheduleView", "This very request was carried out before; nothing was created.")},
+    "createSchedules": {"200": ("CreatedPage", "This very request was carried out before; nothing was created.")},
     "startBackfill": {
         "202": ("BackfillView", "The backfill has begun."),
         "200": ("BackfillPreview", "What it would do, with `dry_run`."),
@@ -109,6 +111,20 @@ _MORE_ANSWERS: dict[str, dict[str, tuple[str, str]]] = {
     "readiness": {"503": ("Readiness", "It cannot work; `status` says why.")},
 }  # fmt: skip
 """Answers that one route gives besides the one that its handler names."""
+
+
+class Document:
+    """The document of a service. It takes a second to make: that happens once, in a thread, and holds up no other request."""
+
+    def __init__(self, make: Callable[[], bytes]) -> None:
+        self._make = make
+        self._made: asyncio.Future[bytes] | None = None
+
+    async def text(self) -> bytes:
+        """The document as JSON; all who ask while it is being made wait for the same one."""
+        if self._made is None or (self._made.done() and self._made.exception() is not None):
+            self._made = asyncio.ensure_future(asyncio.to_thread(self._make))
+        return await asyncio.shield(self._made)
 
 
 def document_of(

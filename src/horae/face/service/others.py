@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from litestar import Router, delete, get, post, put
+from litestar import Response, Router, delete, get, post, put
 
 from horae.app import App, Filter, next_time
 from horae.errors import LimitExceededError
@@ -36,17 +36,18 @@ from horae.spec import SharedCalendar
 )
 async def create_many(
     app: App, caller: Caller, data: CreateSchedules, owner: Owner = None
-) -> Page[CreatedView]:
-    """All or none, at most 1,000 at once, and with at most 100 backfills together."""
+) -> Response[Page[CreatedView]]:
+    """All or none, at most 1,000 at once, and with at most 100 backfills together. With the `request_id` of each, sending the same
+    again creates nothing and answers 200.
+    """
     most = app.config.batch_limit
     if len(data.schedules) > most:
         raise LimitExceededError("batch_limit", most, f"the request has {len(data.schedules)} schedules")
     check_backfills(sum(len(each.backfills) for each in data.schedules))
     there = app.owned_by(caller.owner_of_new(owner))
-    created = await there.schedules.create_many([new_schedule(each, caller) for each in data.schedules])
-    return Page(
-        items=[CreatedView(id=each.id, token=each.token, next_time=next_time(each)) for each in created]
-    )
+    made = await there.schedules.create_once([new_schedule(each, caller) for each in data.schedules])
+    items = [CreatedView(id=each.id, token=each.token, next_time=next_time(each)) for each in made.schedules]
+    return Response(Page(items=items), status_code=200 if made.repeated else 201)
 
 
 @post(

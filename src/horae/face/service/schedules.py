@@ -124,11 +124,10 @@ async def create(
     """It fires from now on. With a `request_id`, sending the same again creates nothing and answers 200."""
     there = app.owned_by(caller.owner_of_new(owner))
     check_backfills(len(data.backfills))
-    new = new_schedule(data, caller)
-    repeated = bool(data.request_id) and await there.schedules.exists(new.id)
-    (schedule,) = await there.schedules.create_many([new])
-    view = schedule_view(schedule)
-    return with_etag(view, 200 if repeated else 201, Location=f"/api/v1/schedules/{quote(view.id, safe='')}")
+    made = await there.schedules.create_once([new_schedule(data, caller)])
+    view = schedule_view(made.schedules[0])
+    status = 200 if made.repeated else 201
+    return with_etag(view, status, Location=f"/api/v1/schedules/{quote(view.id, safe='')}")
 
 
 @get("/", operation_id="listSchedules", summary="List schedules")

@@ -51,7 +51,7 @@ async def metrics_page(app: App, caller: Caller, request: Request[Any, Any, Any]
     return Response(await request.app.state.metrics.page(app), media_type=MEDIA_TYPE)
 
 
-@get("/openapi.json", include_in_schema=False, sync_to_thread=False)
-def openapi(request: Request[Any, Any, Any]) -> Response[bytes]:
+@get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request[Any, Any, Any]) -> Response[bytes]:
     """The description of the API, as OpenAPI has it."""
-    return Response(request.app.state.openapi(), media_type="application/json")
+    return Response(await request.app.state.openapi.text(), media_type="application/json")
