@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from horae.errors import BackfillLimitError, InvalidInputError, LimitExceededError, NaiveTimeError
+from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json
 from horae.model import Backfill, Overlap, Run, Schedule
 from horae.policy.due import Slot
 from horae.policy.ledger import new_run
@@ -157,16 +158,24 @@ def own_overlap(schedule: Schedule, overlap: Overlap | str | None) -> Overlap:
         raise InvalidInputError("overlap", f"is none of {known}: {overlap!r}") from None
 
 
-def check_input(value: object) -> None:
-    """An input must be JSON, and not too long."""
+def check_input(value: object, field: str = "input") -> None:
+    """An input, or another value of the user's, must be JSON, and not too large."""
     if value is None:
         return
     try:
-        size = len(msgspec.json.encode(value))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError("input", f"is no JSON: {error}") from None
-    if size > LONGEST_INPUT:
-        raise InvalidInputError("input", f"has {size} bytes, and {LONGEST_INPUT} are taken at most")
+        text = msgspec.json.encode(value)
+    except RecursionError:
+        raise InvalidInputError(
+            field, f"has values more than {MAX_DEPTH} deep within each other, or itself within it"
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(field, f"is no JSON: {error}") from None
+    if len(text) > LONGEST_INPUT:
+        raise InvalidInputError(field, f"has {len(text)} bytes, and {LONGEST_INPUT} are taken at most")
+    try:
+        check_json(text)
+    except JsonTooLargeError as error:
+        raise InvalidInputError(field, str(error)) from None
 
 
 def check_text(field: str, text: str) -> None:

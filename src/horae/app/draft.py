@@ -190,10 +190,12 @@ def check_labels(
             raise InvalidInputError(
                 "tags", f"must be texts of 1 to {LONGEST_TAG} characters that can be shown"
             )
+    if search:
+        check_input(search, "search_attributes")
     for key, value in (search or {}).items():
         check_text("search_attributes", f"{key}{value}")
     if memo:
-        check_input(memo)
+        check_input(memo, "memo")
         if len(msgspec.json.encode(memo)) > LONGEST_MEMO:
             raise InvalidInputError("memo", f"has more than {LONGEST_MEMO} bytes")
 

@@ -6,7 +6,7 @@ import msgspec
 
 from horae.app.desk import Desk
 from horae.app.page import MOST, Page, fitting
-from horae.engine.reports import Report, stop_reported, take_report
+from horae.engine.reports import Report, check_report, stop_reported, take_report
 from horae.model import Attempt, PassedOver, Reason, Run, Status
 
 
@@ -70,6 +70,10 @@ class Runs:
         run = await take_report(self._store, report, self._now())
         self._wake()
         return run
+
+    async def check_token(self, run_id: str, token: str) -> None:
+        """Refuse a token that is not of the run's present attempt, as a report with it would be; nothing else is looked at."""
+        await check_report(self._store, Report(run_id=run_id, token=token, what="heartbeat"))
 
     async def _stop(self, run_id: str, how: str, reason: Reason, status: Status) -> Run:
         run = await self.get(run_id)

@@ -46,11 +46,19 @@ async def keep_token(store: Asked, run: Run, token_hash: str) -> None:
             raise ReportRefusedError(run.id, "this attempt is not the run's present one any more")
 
 
+async def check_report(store: Asked, report: Report) -> Reported:
+    """The run that a report is on, if it brings the token of the run's present attempt; it is looked at no further.
+
+    This only reads: a caller without a token holds up nothing that is written.
+    """
+    async with store.reading() as transaction:
+        return await _known(transaction, report)
+
+
 async def take_report(store: Asked, report: Report, now: int) -> Run:
     """Do what a report asks for; returns the run as it is then."""
+    found = await check_report(store, report)
     result = _checked_result(report)
-    async with store.reading() as transaction:  # whoever has no token holds up nobody who writes
-        found = await _known(transaction, report)
     async with store.transaction() as transaction:
         await transaction.lock([found.run.schedule_id])
         run = (await _known(transaction, report)).run  # nobody else decides for it any more
@@ -74,10 +82,9 @@ def _checked_result(report: Report) -> str | None:
         return None
     try:
         return kept_result(report.result)
-    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
-        raise InvalidInputError(
-            "result", f"must be JSON of at most {LONGEST_RESULT} bytes, and nothing was recorded"
-        ) from None
+    except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
+        reason = f"must be JSON of at most {LONGEST_RESULT} bytes, and nothing was recorded: {error}"
+        raise InvalidInputError("result", reason) from None
 
 
 def _ended(run: Run, report: Report, result: str | None) -> Ended:

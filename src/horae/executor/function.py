@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from horae.errors import NotStartedError
+from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json
 from horae.model import AUTOMATIC, Action, Ended, Ending, HttpRequest, Last, Reason, Run, Timeouts
 from horae.spec import slot_key
 
@@ -437,10 +438,17 @@ def _returned(held: _Held, value: object) -> Ended:
 
 
 def kept_result(value: object) -> str:
-    """A result as it is kept: JSON, and not too much of it."""
-    result = _encode(value)
+    """A result as it is kept: JSON, not too much of it, and nothing that could not be read and shown again."""
+    try:
+        result = _encode(value)
+    except RecursionError:
+        raise ValueError(f"the result has values more than {MAX_DEPTH} deep within each other") from None
     if len(result) > LONGEST_RESULT:
         raise ValueError(f"the result has {len(result)} bytes of JSON, and {LONGEST_RESULT} are kept at most")
+    try:
+        check_json(result)
+    except JsonTooLargeError as error:
+        raise ValueError(f"the result {error}") from None
     return result.decode()
 
 

@@ -22,7 +22,7 @@ from horae.errors import (
     NotStartedError,
 )
 from horae.executor.destination import Destinations, Target, target_of
-from horae.executor.function import LONGEST_RESULT, Accepted, Context
+from horae.executor.function import LONGEST_RESULT, Accepted, Context, kept_result
 from horae.executor.output import secrets_in, text_of, without
 from horae.executor.sealing import Sealer
 from horae.model import HttpRequest
@@ -294,9 +294,9 @@ def _result(answer: _Answer) -> dict[str, Any]:
     if answer.truncated:
         return {"status": answer.status, "body": text_of(answer.body, most), "truncated": True}
     try:
-        body = msgspec.json.decode(answer.body)
-        if len(msgspec.json.encode(body)) <= most:
-            return {"status": answer.status, "body": body}
+        result = {"status": answer.status, "body": msgspec.json.decode(answer.body)}
+        if len(kept_result(result)) <= most:
+            return result
     except (msgspec.MsgspecError, ValueError, RecursionError):
         pass  # text then
     return {"status": answer.status, "body": text_of(answer.body, most)}

@@ -211,8 +211,8 @@ EDITS: list[tuple[str, str, Any, int, str]] = [
     ("POST", "/runs/none/cancel", None, 404, "run_not_found"),
     ("POST", "/runs/none/terminate", None, 404, "run_not_found"),
     ("POST", "/runs/none/started", None, 401, "authentication"),
-    ("POST", "/runs/none/failed", {"failure": 7}, 400, "invalid_request"),
-    ("POST", "/runs/none/succeeded", {"result": "\0"}, 422, "invalid_input"),
+    ("POST", "/runs/none/failed", {"failure": 7}, 401, "authentication"),
+    ("POST", "/runs/none/succeeded", {"result": "\0"}, 401, "authentication"),
     ("POST", "/backfills/none/cancel", None, 404, "backfill_not_found"),
 ]  # fmt: skip
 
@@ -290,8 +290,8 @@ RAW: list[tuple[str, bytes, str, int, str]] = [
     ("half of a pair", b'{"spec": "* * * * *", "action": "ping", "note": "\\ud800"}', "application/json", 400, "invalid_request"),
     ("half of a pair in the input", b'{"spec": "* * * * *", "action": {"name": "ping", "input": ["\\udc00x"]}}', "application/json", 400, "invalid_request"),
     ("half of a pair in bytes", b'{"spec": "* * * * *", "action": "ping", "note": "\xed\xa0\x80"}', "application/json", 400, "invalid_request"),
-    ("deep", DEEP.encode(), "application/json", 400, "invalid_request"),
-    ("deep in the input", b'{"spec": "* * * * *", "action": {"name": "ping", "input": ' + DEEP.encode() + b"}}", "application/json", 400, "invalid_request"),
+    ("deep", DEEP.encode(), "application/json", 422, "invalid_input"),
+    ("deep in the input", b'{"spec": "* * * * *", "action": {"name": "ping", "input": ' + DEEP.encode() + b"}}", "application/json", 422, "invalid_input"),
     ("a text", json.dumps(created()).encode(), "text/plain", 415, "unsupported_media_type"),
     ("a form", b"spec=x", "application/x-www-form-urlencoded", 415, "unsupported_media_type"),
     ("a form of JSON", json.dumps(created()).encode(), "multipart/form-data; boundary=x", 415, "unsupported_media_type"),

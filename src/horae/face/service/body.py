@@ -1,12 +1,12 @@
 """What arrives: bodies and addresses, read with suspicion before anything else looks at them.
 
 A body is JSON and says so: a page of another site can make a browser send texts and forms, but not that. Texts have no NUL, which no
-database of ours takes alike; integers are those that every reader of JSON understands alike; and nesting ends somewhere.
+database of ours takes alike; integers are those that every reader of JSON understands alike; and a body is neither too deep nor too wide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
 from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
 
@@ -17,10 +17,9 @@ from litestar.routes import HTTPRoute
 from litestar.status_codes import HTTP_413_REQUEST_ENTITY_TOO_LARGE, HTTP_415_UNSUPPORTED_MEDIA_TYPE
 
 from horae.errors import InvalidInputError, LimitExceededError
+from horae.json_bounds import JsonTooLargeError, check_json
 
 LARGEST_INTEGER = 2**53 - 1
-DEEPEST = 100
-"""How deep values lie within values at most."""
 _NUL = "has the character NUL, which no text has"
 
 
@@ -49,13 +48,16 @@ class JsonRequest(Request[Any, Any, Any]):
                 "The body must be JSON, and the header Content-Type: application/json must say so",
                 status_code=HTTP_415_UNSUPPORTED_MEDIA_TYPE,
             )
+        body = await self.body()
         try:
-            value = msgspec.json.decode(await self.body())
-        except RecursionError:
-            raise ClientException(f"The body has values more than {DEEPEST} deep within each other") from None
+            check_json(body)
+            value = msgspec.json.decode(body)
+        except JsonTooLargeError as error:
+            raise InvalidInputError("body", str(error)) from None
         except (msgspec.DecodeError, UnicodeError) as error:
             raise ClientException(f"The body is no JSON: {error}") from None
-        check_value(value)
+        if _SUSPECT.search(body):
+            check_value(value)
         wanted = self.route_handler.parsed_fn_signature.parameters["data"].annotation
         try:
             return _converted(value, wanted)
@@ -84,43 +86,29 @@ def _with_integers(value: object) -> object:
     return value
 
 
+_SUSPECT = re.compile(rb"\\u0000|[0-9]{16}")
+"""What a body has in which something must be refused below; few have it, and only those are gone through."""
 _Place = tuple["_Place | None", str | int, object]
 """A value, the key or index that it has, and what it lies in: its path is only put together if something is wrong with it."""
 
 
 def check_value(value: object) -> None:
-    """Refuse texts, integers and nesting that could not be stored, or not read again alike by everybody."""
-    level = list(_containers([(None, "", value)]))
-    for _ in range(DEEPEST):
-        level = list(_containers(inner for place in level for inner in _inside(place)))
-        if not level:
-            return
-    if any(container for _, _, container in level):
-        raise InvalidInputError("body", f"has values more than {DEEPEST} deep within each other")
-
-
-def _containers(places: Iterable[_Place]) -> Iterator[_Place]:
-    """Those of some values that others lie in; the rest is checked."""
-    for place in places:
+    """Refuse texts and integers that could not be stored, or that readers of JSON do not all understand alike."""
+    waiting: list[_Place] = [(None, "", value)]
+    while waiting:
+        place = waiting.pop()
         each = place[2]
-        if isinstance(each, dict | list):
-            yield place
+        if isinstance(each, list):
+            waiting.extend((place, index, inner) for index, inner in enumerate(each))
+        elif isinstance(each, dict):
+            if any("\x00" in key for key in each):
+                raise InvalidInputError(_path(place), _NUL)
+            waiting.extend((place, key, inner) for key, inner in each.items())
         elif isinstance(each, str):
             if "\x00" in each:
                 raise InvalidInputError(_path(place), _NUL)
         elif isinstance(each, int) and abs(each) > LARGEST_INTEGER:
             raise InvalidInputError(_path(place), f"must be from -{LARGEST_INTEGER} to {LARGEST_INTEGER}")
-
-
-def _inside(place: _Place) -> Iterator[_Place]:
-    container = place[2]
-    if isinstance(container, list):
-        yield from ((place, index, each) for index, each in enumerate(container))
-    elif isinstance(container, dict):
-        for key, each in container.items():
-            if "\x00" in key:
-                raise InvalidInputError(_path(place), _NUL)
-            yield place, key, each
 
 
 def _path(place: _Place) -> str:

@@ -55,6 +55,13 @@ async def check_pace(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRout
     connection.scope["state"][REPORTER] = place
 
 
+async def check_token(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    """Refuse a report without the token of its run before its body is read: it costs a stranger's header, and no more."""
+    runs = connection.app.state.runs
+    token = _token(connection.headers.get("Authorization"))
+    await runs.check_token(named(connection.path_params["run_id"]), token)
+
+
 def count_failed(state: State, scope: Scope, status: int) -> None:
     """Count a report that was in vain, for whatever reason that lies with its sender."""
     place = scope["state"].get(REPORTER)
@@ -108,7 +115,7 @@ async def heartbeat(app: App, run_id: str, authorization: RunToken = None) -> Re
 @post(
     "/runs/{run_id:str}/succeeded",
     operation_id="reportSucceeded",
-    guards=[check_pace],
+    guards=[check_pace, check_token],
     summary="Report that the work has succeeded",
     status_code=200,
 )
@@ -124,7 +131,7 @@ async def succeeded(
 @post(
     "/runs/{run_id:str}/failed",
     operation_id="reportFailed",
-    guards=[check_pace],
+    guards=[check_pace, check_token],
     summary="Report that the work has failed",
     status_code=200,
 )

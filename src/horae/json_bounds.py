@@ -1,0 +1,39 @@
+"""How large a JSON value may be: not only in bytes, but also how deep and how wide.
+
+What is taken in is shown again, within answers that are values themselves: one that is too deep could be stored and never be read
+again, and one of very many tiny values costs far more than its bytes. The text is looked at before it is decoded, in one pass.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+MAX_DEPTH = 100
+"""How deep values lie within values at most."""
+MAX_VALUES = 100_000
+"""How many values one text has at most, keys not counted."""
+
+_NEITHER_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
+_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+
+
+class JsonTooLargeError(ValueError):
+    """A value is too deep, or has too many values within it; its text says which, and the bound."""
+
+
+def check_json(text: bytes) -> None:
+    """Refuse the JSON text of a value that is too deep or too wide; whether it is JSON at all is not asked here."""
+    bare = _without_strings(text)
+    # A value begins the text, or follows an opening bracket or a comma. An empty list counts for two, itself and its inside.
+    if 1 + bare.count(b",") + bare.count(b"[") + bare.count(b"{") > MAX_VALUES:
+        raise JsonTooLargeError(f"has more than {MAX_VALUES} values")
+    brackets = bare.translate(None, _NEITHER_BRACKET)
+    if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > MAX_DEPTH:
+        raise JsonTooLargeError(f"has values more than {MAX_DEPTH} deep within each other")
+
+
+def _without_strings(text: bytes) -> bytes:
+    """What stands outside of strings; one that does not end goes on to the end of the text."""
+    # Backslashes are found within strings only: without the pairs of them, the next one is what a quote is escaped with.
+    unescaped = text.replace(rb"\\", b"").replace(rb"\"", b"")
+    return b"".join(unescaped.split(b'"')[::2])
