@@ -14,6 +14,7 @@ import ssl
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from horae.errors import AuthenticationError, ConfigError, HoraeError, Permissio
 from horae.face.service import keys as keys_module
 from horae.face.service.auth import LONGEST_TOKEN, Authenticator, check_start
 from horae.face.service.caller import Caller
+from horae.face.service.connections import Connections, Listener
 from horae.face.service.peer import PeerProtocol, tls_options
 from tests.face.service.certificates import Authority
 
@@ -327,10 +329,13 @@ class KeyServer:
 @asynccontextmanager
 async def serving(app: Any, **options: Any) -> AsyncIterator[str]:
     """An application on a real socket of this machine; the address is without a scheme."""
-    server = uvicorn.Server(
-        uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, lifespan="off", **options)
-    )
-    task = asyncio.create_task(server.serve())
+    connections = Connections()
+    if options.get("http") is PeerProtocol:
+        options["http"] = partial(PeerProtocol, connections)
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off", **options))
+    listener = Listener(connections)
+    listener.bind(("127.0.0.1", 0))
+    task = asyncio.create_task(server.serve(sockets=[listener]))
     while not server.started:
         await asyncio.sleep(0.01)
     yield f"127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"

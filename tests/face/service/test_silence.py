@@ -13,6 +13,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from horae.face.service import peer
+from horae.face.service.connections import Connections, Listener
 from horae.face.service.peer import PeerProtocol
 
 SHORT, WAIT, LONG = 0.5, 30, 600
@@ -31,9 +32,11 @@ async def answer_late(_: Any, receive: Any, send: Any) -> None:
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
     config = uvicorn.Config(answer_late, lifespan="off", log_config=None, timeout_keep_alive=LONG)
-    state = ServerState()
+    state, connections = ServerState(), Connections()
+    listener = Listener(connections)
+    listener.bind(("127.0.0.1", 0))
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: PeerProtocol(config, state, {}), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: PeerProtocol(connections, config, state, {}), sock=listener)
     async with server:
         yield server.sockets[0].getsockname()[1]
 

@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -22,9 +23,10 @@ from horae.errors import ConfigError, HoraeError, InvalidInputError
 from horae.face.registrar.registrar import Registrar
 from horae.face.service import make_service
 from horae.face.service.auth import takes_tokens
+from horae.face.service.connections import Connections, Listener
 from horae.face.service.log import Log, LogWatcher
 from horae.face.service.metrics import Metrics
-from horae.face.service.peer import PeerProtocol, tls_options
+from horae.face.service.peer import PeerProtocol, in_pieces, tls_options
 
 _log = logging.getLogger("horae")
 _GRACE = 10
@@ -69,13 +71,14 @@ async def _serve(config: Config, actions: App | None, log: Log) -> None:
     service = make_service(app, config, metrics)  # first of all it says whether it may listen there
     for watcher in (LogWatcher(log), metrics, *_traced(config)):
         app.watch(watcher)
-    with _listening(config) as listener:
+    connections = Connections()
+    with _listening(config, connections) as listener:
         address = address_of(config, listener)
         app.offer_requests(config.public_url or address)
         app.offer_commands()
         async with app:
             _log.info("Horae listens on %s%s", address, "" if is_guarded(config) else _UNGUARDED)
-            await _until_asked(app, _server(config, service), listener)
+            await _until_asked(app, _server(config, service, connections), listener)
         _log.info("Horae has ended")
 
 
@@ -95,10 +98,9 @@ def is_guarded(config: Config) -> bool:
     return takes_tokens(config) or bool(config.tls_client_ca)
 
 
-def _listening(config: Config) -> socket.socket:
+def _listening(config: Config, connections: Connections) -> socket.socket:
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
-    # The protocol is named, because asyncio sends small answers at once only on sockets that say they are TCP.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = Listener(connections, family)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((config.host, config.port))
@@ -125,11 +127,11 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _server(config: Config, service: Any) -> uvicorn.Server:  # noqa: ANN401 - an ASGI application
+def _server(config: Config, service: Any, connections: Connections) -> uvicorn.Server:  # noqa: ANN401 - an ASGI application
     return _Server(
         uvicorn.Config(
-            service,
-            http=PeerProtocol,
+            in_pieces(service),
+            http=partial(PeerProtocol, connections),  # type: ignore[arg-type]  # it is called, and nothing else
             lifespan="off",
             log_config=None,
             access_log=False,
