@@ -5,6 +5,7 @@
     HoraeError
     ├── SpecError                       what was asked for cannot be a schedule
     │   ├── InvalidSpecError            a spec document is wrong; names the element and the character
+    │   │   └── SpecTooCostlyError      finding its times takes more work than a spec may cause; names the part
     │   ├── InvalidCronExpressionError  a cron expression is wrong; names the field and the reason
     │   ├── FieldParseError             one field of a cron expression or calendar is wrong
     │   ├── UnknownTimezoneError        no such time zone in the installed database
@@ -18,6 +19,8 @@
     ├── CalendarNotFoundError           no shared calendar has this name
     ├── CalendarInUseError              schedules exclude the shared calendar that was to be removed
     ├── LimitExceededError              a limit of the service was reached; names it
+    ├── EvaluationTimeoutError          an answer about times took too long to compute, and was given up
+    ├── TooManyEvaluationsError         too many answers about times are being computed for one owner
     ├── AuthenticationError             who sent a request is not known
     ├── PermissionDeniedError           who sent a request may not do this
     ├── ReportRefusedError              a report on a run brought no token of its present attempt
@@ -174,6 +177,10 @@ class InvalidSpecError(SpecError):
         if position is not None:
             details["position"] = position
         super().__init__(f"{element}: {reason}{where}", details, hint=hint)
+
+
+class SpecTooCostlyError(InvalidSpecError):
+    """Finding the times of a spec takes more work than a spec may cause; ``details`` name the part that costs most."""
 
 
 class UnknownTimezoneError(SpecError):
@@ -582,6 +589,28 @@ class LimitExceededError(HoraeError):
             f"{reason}: the limit {limit} is {most}",
             {"limit": limit, "most": most},
             hint=f"the operator can set HORAE_{limit.upper()}",
+        )
+
+
+class EvaluationTimeoutError(HoraeError):
+    """An answer about times took too long to compute, and was given up; nothing was changed."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"The answer was not computed within {seconds:g} seconds",
+            {"seconds": seconds},
+            hint="ask for a shorter range or fewer times, or try again when less is going on",
+        )
+
+
+class TooManyEvaluationsError(HoraeError):
+    """Too many answers about times are being computed for one owner; nothing was changed. ``retryAfter`` is in seconds."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"{most} answers about times are being computed already",
+            {"most": most, "retryAfter": 1},
+            hint="wait for those before asking for more",
         )
 
 

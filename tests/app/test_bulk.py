@@ -49,11 +49,12 @@ async def change_calendar(app: App) -> int:
 @pytest.mark.contract("SCHD-13")
 @pytest.mark.parametrize("bulk", [pause, resume, change_calendar])
 async def test_others_are_let_in_between(app: App, bulk: Bulk):
+    if bulk is resume:
+        await pause(app)
     doing = asyncio.ensure_future(bulk(app))
     await asyncio.sleep(0)
-    for number in range(3):
-        await app.schedules.create(f"other{number}", "0 9 * * *", "x")
-        assert not doing.done()  # in one transaction, the others would come after all of it
+    await app.schedules.create("other", "0 9 * * *", "x")
+    assert not doing.done()  # in one transaction, the other would come after all of it
     assert await doing == MANY
 
 

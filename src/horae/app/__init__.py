@@ -19,6 +19,7 @@ from horae.app.calendars import Calendars
 from horae.app.desk import Desk
 from horae.app.draft import NewSchedule
 from horae.app.editing import Edit
+from horae.app.evaluation import Evaluator
 from horae.app.runs import Runs
 from horae.app.schedules import Description, Schedules, next_time
 from horae.app.why import Why
@@ -70,7 +71,9 @@ class Operations:
         self.runs = Runs(desk)
         self.backfills = Backfills(desk)
         self.calendars = Calendars(desk)
-        self.why = Why(desk.store, desk.now, desk.owner)
+        self.why = Why(desk.store, desk.now, desk.owner, evaluator=desk.evaluator)
+        self.evaluate = desk.evaluate
+        """What a function without side effects answers about specs, beside the event loop if it takes long."""
 
 
 class App:
@@ -105,12 +108,15 @@ class App:
         self._closing: list[Callable[[], Awaitable[None]]] = []
         self._guests = Guests(self._store)
         self.executor.keep_token = partial(keep_token, self._guests)
-        self._desk = Desk(self._guests, self.now, self.wake, executor=self.executor, config=self.config)
+        self._evaluator = Evaluator(self.clock)
+        self._desk = Desk(
+            self._guests, self.now, self.wake, executor=self.executor, config=self.config, evaluator=self._evaluator
+        )  # fmt: skip
         self.everybody = Operations(self._desk)
         """What can be asked and changed, whoever owns it; the same as the five that follow."""
         self.schedules, self.runs = self.everybody.schedules, self.everybody.runs
         self.backfills, self.calendars = self.everybody.backfills, self.everybody.calendars
-        self.why = self.everybody.why
+        self.why, self.evaluate = self.everybody.why, self.everybody.evaluate
 
     def owned_by(self, owner: str) -> Operations:
         """What can be done on behalf of somebody to whom only his own things are there."""
@@ -220,6 +226,7 @@ class App:
         if self._guarding is not None:
             self._guarding.cancel()
             self._guarding = None
+        self._evaluator.close()
         for close in self._closing:
             await close()
         await self._store.close()

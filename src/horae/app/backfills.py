@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from datetime import datetime
 from typing import Any
@@ -12,9 +11,9 @@ import msgspec
 from horae.app.by_hand import (
     BackfillPreview,
     BackfillRequest,
-    SlotCounts,
     preview_of,
     seconds_of,
+    slots_of,
     start_backfill,
 )
 from horae.app.desk import Desk
@@ -38,8 +37,8 @@ class Backfills:
         begin, end = seconds_of(first, last)
         async with self._desk.store.reading() as transaction:
             schedule = await self._desk.read(transaction, schedule_id)
-        most = self._desk.config.backfill_slots
-        return await asyncio.to_thread(preview_of, Spec.parse(schedule.spec), begin, end, most)
+        spec, most = Spec.parse(schedule.spec), self._desk.config.backfill_slots
+        return await self._desk.evaluate(lambda: preview_of(spec, begin, end, most))
 
     async def start(
         self,
@@ -59,15 +58,15 @@ class Backfills:
         request = BackfillRequest(
             first=first, last=last, overlap=overlap, input=input, author=author, note=note
         )
-        counts = SlotCounts(self._desk.config.backfill_slots)
+        answers, most = self._desk.answers(), self._desk.config.backfill_slots
 
         async def begin() -> Backfill:
             async with self._desk.store.transaction() as transaction:
                 schedule = await self._desk.locked(transaction, schedule_id)
-                counts.need([(schedule, [request])])
-                return await start_backfill(transaction, schedule, request, counts, self._desk.now())
+                (slots,) = slots_of([(schedule, request)], answers, most)
+                return await start_backfill(transaction, schedule, request, slots, self._desk.now())
 
-        backfill = await counts.carry_out(begin)
+        backfill = await answers.carry_out(begin)
         self._desk.wake()
         return backfill
 

@@ -6,10 +6,12 @@ A crash between two batches leaves each schedule either as it was or as it was m
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 
 from horae.app.desk import Desk
-from horae.app.editing import next_token, pass_slots
+from horae.app.editing import next_token, pass_slots, standing
+from horae.app.evaluation import Answers
 from horae.app.page import fitting
 from horae.model import PassedOver, Schedule
 from horae.store.port import Filter
@@ -37,18 +39,25 @@ async def batches(desk: Desk, only: Filter) -> AsyncIterator[list[str]]:
 
 async def change_all(desk: Desk, only: Filter, change: Change) -> int:
     """Change all schedules that a filter lets through; how many there were. One that is already so is not written again."""
-    now, number = desk.now(), 0
+    number = 0
     async for ids in batches(desk, only):
-        async with desk.store.transaction() as transaction:
-            # An id may belong to another owner by now.
-            locked = [each for each in await transaction.schedules(ids) if desk.owner in {None, each.owner}]
-            changes = [(old, *change(old, now)) for old in locked]
-            changed = [(new, passed) for old, new, passed in changes if passed or new != old]
-            await transaction.update_schedules((next_token(new, now), now) for new, _ in changed)
-            for new, passed in changed:
-                await pass_slots(transaction, new, passed, now)
-            if changed:
-                await transaction.notify()
-        number += len(locked)
+        answers, now = desk.answers(), desk.now()
+        number += await answers.carry_out(partial(_change_batch, desk, ids, change, answers, now))
         desk.wake()
     return number
+
+
+async def _change_batch(desk: Desk, ids: Sequence[str], change: Change, answers: Answers, now: int) -> int:
+    async with desk.store.transaction() as transaction:
+        # An id may belong to another owner by now.
+        locked = [each for each in await transaction.schedules(ids) if desk.owner in {None, each.owner}]
+        changes = answers.ask_all([(standing(each), partial(change, each, now)) for each in locked])
+        changed = [
+            (new, passed) for old, (new, passed) in zip(locked, changes, strict=True) if passed or new != old
+        ]
+        await transaction.update_schedules((next_token(new, now), now) for new, _ in changed)
+        for new, passed in changed:
+            await pass_slots(transaction, new, passed, now)
+        if changed:
+            await transaction.notify()
+    return len(locked)

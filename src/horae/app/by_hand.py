@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 import msgspec
 
+from horae.app.evaluation import Answers
 from horae.errors import BackfillLimitError, InvalidInputError, LimitExceededError, NaiveTimeError
 from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json
 from horae.model import Backfill, Overlap, Run, Schedule
@@ -19,9 +20,9 @@ from horae.store.port import Transaction
 
 LONGEST_INPUT = 1024 * 1024
 LONGEST_TEXT = 10_000
+COUNTED_TOGETHER = 32 * 86400
+"""Seconds whose slots are counted in one question: each question about a spec has a bound."""
 _replace = msgspec.structs.replace
-_T = TypeVar("_T")
-_Range = tuple[str, int, int]
 
 
 class Trigger(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,52 +53,26 @@ class BackfillPreview(msgspec.Struct, frozen=True, kw_only=True):
     last: datetime | None
 
 
-class _UncountedError(Exception):
-    """A transaction needs the slots of some ranges, and is undone until they have been counted."""
+def count_slots(spec: str, begin: int, end: int, most: int) -> int:
+    """How many slots a range of a spec has, both ends included; beyond ``most`` the exact number does not matter."""
+    read, after, total = Spec.parse(spec), begin - 1, 0
+    while after < end and total <= most:
+        last = min(after + COUNTED_TOGETHER, end)
+        total += read.count(after, last, most - total)
+        after = last
+    return total
 
-    def __init__(self, ranges: list[_Range]) -> None:
-        super().__init__(ranges)
-        self.ranges = ranges
 
-
-class SlotCounts:
-    """How many slots the ranges of specs have, at most ``most``.
-
-    Counting can take long. It happens in a thread and outside of transactions, so that nobody waits for it.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._counts: dict[_Range, int] = {}
-
-    async def carry_out(self, act: Callable[[], Awaitable[_T]]) -> _T:
-        """Do something whose transaction asks for counts: once more, whenever it asked for one not yet known."""
-        while True:
-            try:
-                return await act()
-            except _UncountedError as uncounted:
-                for spec, begin, end in uncounted.ranges:
-                    found = await asyncio.to_thread(Spec.parse(spec).count, begin - 1, end, self._most)
-                    self._counts[spec, begin, end] = found
-
-    def need(self, wanted: Iterable[tuple[Schedule, Iterable[BackfillRequest]]]) -> None:
-        """Have the slots of backfills counted, of the specs as they stand under the lock."""
-        ranges = [
-            (schedule.spec, *seconds_of(request.first, request.last))
-            for schedule, requests in wanted
-            for request in requests
-        ]
-        if missing := [each for each in ranges if each not in self._counts]:
-            raise _UncountedError(missing)
-
-    def of(self, schedule: Schedule, begin: int, end: int) -> int:
-        """How many slots a backfill of a schedule has; more than there may be are refused."""
-        slots = self._counts[schedule.spec, begin, end]
+def slots_of(wanted: Sequence[tuple[Schedule, BackfillRequest]], answers: Answers, most: int) -> list[int]:
+    """How many slots backfills have, by specs as they stand under the lock; more than there may be are refused."""
+    ranges = [(schedule.spec, *seconds_of(each.first, each.last), most) for schedule, each in wanted]
+    found = answers.ask_all([(("slots", *each), partial(count_slots, *each)) for each in ranges])
+    for (schedule, _), slots in zip(wanted, found, strict=True):
         limit = schedule.policies.backfill_limit
         if limit is not None and slots > limit:
             raise BackfillLimitError(schedule.id, slots, limit)
-        check_slots(slots, self._most)
-        return slots
+        check_slots(slots, most)
+    return found
 
 
 def check_slots(slots: int, most: int) -> None:
@@ -128,13 +103,12 @@ async def start_trigger(
 
 
 async def start_backfill(
-    transaction: Transaction, schedule: Schedule, request: BackfillRequest, counts: SlotCounts, now: int
+    transaction: Transaction, schedule: Schedule, request: BackfillRequest, slots: int, now: int
 ) -> Backfill:
-    """A backfill that goes on by itself until its range is made up."""
+    """A backfill of so many slots, which goes on by itself until its range is made up."""
     check_input(request.input)
     check_text("note", request.note)
     begin, end = seconds_of(request.first, request.last)
-    slots = counts.of(schedule, begin, end)
     backfill = Backfill(
         id=f"{schedule.id}:{await transaction.next_number()}", schedule_id=schedule.id,
         incarnation=schedule.incarnation, first=begin, last=end, overlap=own_overlap(schedule, request.overlap),
@@ -199,12 +173,12 @@ def seconds_of(first: datetime, last: datetime) -> tuple[int, int]:
 
 
 def preview_of(spec: Spec, begin: int, end: int, most: int) -> BackfillPreview:
-    """What a backfill of a range, both ends included, would do. This can take long: ask in a thread."""
+    """What a backfill of a range, both ends included, would do."""
     first = spec.next_instant(begin - 1)
     if first is None or first > end:
         return BackfillPreview(slots=0, first=None, last=None)
     last = spec.previous_instant(end)
-    slots = spec.count(begin - 1, end, most)
+    slots = count_slots(spec.text, begin, end, most)
     check_slots(slots, most)
     return BackfillPreview(
         slots=slots,

@@ -7,6 +7,7 @@ force is known later. Changing a calendar is therefore an edit of every schedule
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,7 +15,8 @@ import msgspec
 from horae.app.bulk import BATCH
 from horae.app.desk import Desk
 from horae.app.draft import check_id
-from horae.app.editing import rewrite_spec
+from horae.app.editing import rewrite_specs
+from horae.app.evaluation import Answers
 from horae.app.page import MOST, Page, fitting
 from horae.errors import CalendarInUseError, CalendarNotFoundError, HoraeError, LimitExceededError
 from horae.model import Schedule, StoredCalendar
@@ -38,7 +40,9 @@ class Calendars:
         """Create or change a calendar; with it comes how many schedules that changed."""
         check_id(name)
         document = {"exclude": [{"calendar": name}]}
-        read = Spec.parse(document, calendars={name: calendar}).document.shared[name]  # checks every element
+        read = await self._desk.evaluate(  # checks every element
+            lambda: Spec.parse(document, calendars={name: calendar}).document.shared[name]
+        )
         now = self._desk.now()
         stored = StoredCalendar(owner=self._owner, name=name, document=read, updated_at=now)
         async with self._desk.store.transaction() as transaction:
@@ -53,15 +57,20 @@ class Calendars:
             async with self._desk.store.reading() as transaction:
                 ids = await transaction.excluding(_needle(name), self._owner, after, BATCH)
             if ids:
-                async with self._desk.store.transaction() as transaction:
-                    # What it contains is read once they are locked: so no batch undoes a later change of the calendar.
-                    async for schedule, calendar in self._excluding(transaction, name, ids):
-                        changed += await rewrite_spec(transaction, schedule, name, calendar, now)
-                    await transaction.notify()
+                answers = self._desk.answers()
+                changed += await answers.carry_out(partial(self._rewrite, name, ids, answers, now))
                 self._desk.wake()
             if len(ids) < BATCH:
                 return changed
             after = ids[-1]
+
+    async def _rewrite(self, name: str, ids: Sequence[str], answers: Answers, now: int) -> int:
+        async with self._desk.store.transaction() as transaction:
+            # What it contains is read once they are locked: so no batch undoes a later change of the calendar.
+            excluding = [each async for each in self._excluding(transaction, name, ids)]
+            changed = await rewrite_specs(transaction, excluding, name, now, answers)
+            await transaction.notify()
+        return changed
 
     async def _check_room(self, transaction: Transaction, name: str) -> None:
         """One user has so many calendars at most, and so has everybody; what is there may change."""

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
+from horae.app.evaluation import Answers, Evaluator
 from horae.config import Config
 from horae.errors import InvalidInputError, RunNotFoundError, ScheduleNotFoundError
 from horae.executor.function import FunctionExecutor
@@ -16,6 +17,7 @@ from horae.model import Backfill, PassedOver, Run, Schedule, Version
 from horae.store.guests import Asked
 from horae.store.port import Filter, Transaction
 
+T = TypeVar("T")
 L = TypeVar("L", Run, PassedOver, Backfill, Version)
 
 
@@ -30,6 +32,7 @@ class Desk:
         *,
         executor: FunctionExecutor,
         config: Config,
+        evaluator: Evaluator | None = None,
         owner: str | None = None,
         sealer: Sealer | None = None,
     ) -> None:
@@ -38,6 +41,7 @@ class Desk:
         self.wake = wake
         self.executor = executor
         self.config = config
+        self.evaluator = evaluator or Evaluator()
         self.owner = owner
         self.sealer = sealer or Sealer(config.secret_key)
 
@@ -46,9 +50,17 @@ class Desk:
         if not owner or len(owner) > 200 or not owner.isprintable():
             raise InvalidInputError("owner", "must be a text of 1 to 200 characters that can be shown")
         return Desk(
-            self.store, self.now, self.wake, executor=self.executor, config=self.config, sealer=self.sealer,
-            owner=owner,
+            self.store, self.now, self.wake, executor=self.executor, config=self.config, evaluator=self.evaluator,
+            sealer=self.sealer, owner=owner,
         )  # fmt: skip
+
+    async def evaluate(self, work: Callable[[], T]) -> T:
+        """What a function without side effects answers about specs, beside the event loop if it takes long."""
+        return await self.evaluator.run(self.owner or "", work)
+
+    def answers(self) -> Answers:
+        """What a transaction asks about specs."""
+        return Answers(self.evaluator, self.owner or "")
 
     def one(self, found: Iterable[Schedule], schedule_id: str) -> Schedule:
         """The schedule that was asked for. One that belongs to somebody else is as good as none."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,6 +12,8 @@ import msgspec
 from horae.app.by_hand import check_text
 from horae.app.desk import Desk
 from horae.app.draft import check_action, check_jitter, check_labels, check_limit
+from horae.app.evaluation import Answers
+from horae.errors import SpecTooCostlyError
 from horae.executor.sealing import Sealer
 from horae.model import (
     Action,
@@ -51,18 +54,18 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def apply_edit(
-    desk: Desk, transaction: Transaction, old: Schedule, edit: Edit, spec: Spec, *, now: int
+    desk: Desk, transaction: Transaction, old: Schedule, edit: Edit, spec: Spec, *, now: int, answers: Answers
 ) -> Schedule:
     """Write an edit that was checked, and what it leaves behind."""
     check_jitter(spec, desk.config)
-    new, passed = _edited(old, edit, spec, now)
+    new, passed = answers.ask(("edited", *standing(old), spec), lambda: _edited(old, edit, spec, now))
     new = _replace(new, action=_action(desk, old.action, edit))
     await pass_slots(transaction, old, passed, now)
     here = _replace(old, cursor=new.cursor)  # a pause that ends has passed over what fell due in it
     if new.spec != old.spec and not _names_the_same(spec, Spec.parse(old.spec)):
-        new = await _change_spec(transaction, here, new, now)
+        new = await _change_spec(transaction, here, new, now, answers)
     elif old.state.remaining == 0 != new.state.remaining:  # time passed at the limit is gone
-        new = await leave_undecided(transaction, here, new, Reason.LIMIT_REACHED, now)
+        new = await leave_undecided(transaction, here, new, Reason.LIMIT_REACHED, now, answers=answers)
     if (new.spec, new.policies) != (old.spec, old.policies):
         await transaction.insert_versions([version_of(old, now)])
     return await put_schedule(transaction, new, now)
@@ -116,37 +119,72 @@ def _names_the_same(one: Spec, other: Spec) -> bool:
     return plain[0] == plain[1]
 
 
-async def _change_spec(transaction: Transaction, old: Schedule, new: Schedule, now: int) -> Schedule:
+async def _change_spec(
+    transaction: Transaction, old: Schedule, new: Schedule, now: int, answers: Answers
+) -> Schedule:
     """Another spec from now on: what the old one named and nobody decided yet is left behind."""
     since = max(now // 1000, old.cursor)  # what was decided stays with the old one, wherever the clock is now
     new = _replace(new, state=_replace(new.state, spec_since=since, completed_at=None))
-    return await leave_undecided(transaction, old, new, Reason.EDITED, now)
+    return await leave_undecided(transaction, old, new, Reason.EDITED, now, answers=answers)
 
 
-async def rewrite_spec(
-    transaction: Transaction, old: Schedule, name: str, calendar: SharedCalendar, now: int
-) -> bool:
-    """A shared calendar that a schedule excludes has changed, and so its spec has; whether that makes a difference."""
-    document = Spec.parse(old.spec).document
-    shared = {**document.shared, name: calendar}
-    spec = Spec.parse(_replace(document, shared=shared))
-    if spec.text == old.spec:
-        return False
-    new = await _change_spec(transaction, old, _replace(old, spec=spec.text), now)
-    await transaction.insert_versions([version_of(old, now)])
-    await transaction.update_schedules([(next_token(new, now), now)])
-    return True
+async def rewrite_specs(
+    transaction: Transaction,
+    excluding: Sequence[tuple[Schedule, SharedCalendar]],
+    name: str,
+    now: int,
+    answers: Answers,
+) -> int:
+    """A shared calendar that some schedules exclude has changed, and so their specs have; for how many that makes a difference."""
+    texts = answers.ask_all(
+        [
+            (("text", *standing(old), calendar), partial(_rewritten, old, name, calendar))
+            for old, calendar in excluding
+        ]
+    )
+    changes = [(old, text) for (old, _), text in zip(excluding, texts, strict=True) if text != old.spec]
+    answers.ask_all(
+        [(_left_key(old, Reason.EDITED), partial(_left, old, Reason.EDITED, now)) for old, _ in changes]
+    )
+    for old, text in changes:
+        new = await _change_spec(transaction, old, _replace(old, spec=text), now, answers)
+        await transaction.insert_versions([version_of(old, now)])
+        await transaction.update_schedules([(next_token(new, now), now)])
+    return len(changes)
+
+
+def _rewritten(schedule: Schedule, name: str, calendar: SharedCalendar) -> str:
+    """The spec of a schedule with what a shared calendar contains now."""
+    document = Spec.parse(schedule.spec).document
+    return Spec.parse(_replace(document, shared={**document.shared, name: calendar})).text
 
 
 async def leave_undecided(
-    transaction: Transaction, old: Schedule, new: Schedule, reason: Reason, now: int
+    transaction: Transaction, old: Schedule, new: Schedule, reason: Reason, now: int, *, answers: Answers
 ) -> Schedule:
     """A change is not retroactive: what was due before it and nobody decided yet never fires, and says so."""
-    spec, second = Spec.parse(old.spec), now // 1000
-    passed = leave_behind(spec, old.cursor, second, reason)
-    if passed is not None:
-        await pass_slots(transaction, old, [passed_over(old, spec, passed, now)], now)
-    return _replace(new, cursor=max(old.cursor, second))
+    passed = answers.ask(_left_key(old, reason), lambda: _left(old, reason, now))
+    await pass_slots(transaction, old, passed, now)
+    return _replace(new, cursor=max(old.cursor, now // 1000))
+
+
+def _left_key(schedule: Schedule, reason: Reason) -> Hashable:
+    return ("left", *standing(schedule), reason)
+
+
+def _left(schedule: Schedule, reason: Reason, now: int) -> tuple[PassedOver, ...]:
+    """The slots that a change leaves behind; those of a spec that may not be evaluated are not known."""
+    try:
+        spec = Spec.parse(schedule.spec)
+        passed = leave_behind(spec, schedule.cursor, now // 1000, reason)
+        return () if passed is None else (passed_over(schedule, spec, passed, now),)
+    except SpecTooCostlyError:
+        return ()
+
+
+def standing(schedule: Schedule) -> tuple[Hashable, ...]:
+    """What answers about a schedule depend on: which one it is, what it has become, and how far it is decided."""
+    return schedule.id, schedule.incarnation, schedule.token, schedule.cursor
 
 
 async def pass_slots(

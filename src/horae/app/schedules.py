@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,9 +13,9 @@ import msgspec
 from horae.app.bulk import Change, change_all
 from horae.app.by_hand import (
     BackfillRequest,
-    SlotCounts,
     Trigger,
     check_text,
+    slots_of,
     start_backfill,
     start_trigger,
 )
@@ -36,7 +36,9 @@ from horae.app.editing import (
     paused_schedule,
     put_schedule,
     resumed_schedule,
+    standing,
 )
+from horae.app.evaluation import Answers
 from horae.app.page import MOST, Page, fitting
 from horae.errors import (
     ConflictTokenMismatchError,
@@ -133,50 +135,72 @@ class Schedules:
         if len(set(ids)) < len(ids):
             raise ScheduleExistsError(next(each for each in ids if ids.count(each) > 1))
         await self._check_actions({each.action for each in wanted})
-        counts = SlotCounts(self._desk.config.backfill_slots)
-        created = await counts.carry_out(lambda: self._create(wanted, counts))
+        answers, now = self._desk.answers(), self._desk.now()
+        created = await answers.carry_out(lambda: self._create(wanted, answers, now))
         self._desk.wake()
         return created
 
-    async def _create(self, wanted: Sequence[NewSchedule], counts: SlotCounts) -> Creation:
+    async def _create(self, wanted: Sequence[NewSchedule], answers: Answers, now: int) -> Creation:
         ids = [each.id for each in wanted]
-        now = self._desk.now()
         async with self._desk.store.transaction() as transaction:
             incarnations = await transaction.next_incarnations(ids)
             there = {each.id: each for each in await transaction.schedules(ids)}
             if there:
                 self._check_repeated(wanted, there)
                 return Creation(schedules=tuple(there[each] for each in ids), repeated=True)
-            created = []
-            for each in wanted:
-                calendars = await shared_calendars(transaction, [each.spec], each.owner, keep=True)
-                schedule, next_at = draft(each, now, self._desk.config, self._desk.sealer, calendars)
-                created.append((_replace(schedule, incarnation=incarnations[each.id]), next_at))
+            drafts = answers.ask_all(
+                [
+                    await self._drafted(transaction, each, number, now=now)
+                    for number, each in enumerate(wanted)
+                ]
+            )
+            created = [
+                (_replace(schedule, incarnation=incarnations[schedule.id]), next_at)
+                for schedule, next_at in drafts
+            ]
             await self._check_room(transaction, wanted)
-            counts.need((made, each.backfills) for each, (made, _) in zip(wanted, created, strict=True))
+            made = zip(wanted, created, strict=True)
+            self._slots([(schedule, each) for new, (schedule, _) in made for each in new.backfills], answers)
             await transaction.insert_schedules(created)
             for each, (schedule, _) in zip(wanted, created, strict=True):
                 await self._start_by_hand(
-                    transaction, schedule, each.trigger, each.backfills, counts=counts, now=now
+                    transaction, schedule, each.trigger, each.backfills, answers=answers, now=now
                 )
             await transaction.notify()
         return Creation(schedules=tuple(schedule for schedule, _ in created), repeated=False)
+
+    def _slots(self, wanted: Sequence[tuple[Schedule, BackfillRequest]], answers: Answers) -> list[int]:
+        """How many slots backfills have; all of them are asked for together."""
+        return slots_of(wanted, answers, self._desk.config.backfill_slots)
+
+    async def _drafted(
+        self, transaction: Transaction, new: NewSchedule, number: int, *, now: int
+    ) -> tuple[Hashable, Callable[[], tuple[Schedule, int | None]]]:
+        """What a schedule will be, as a question about its spec and the calendars that it names."""
+        calendars = await shared_calendars(transaction, [new.spec], new.owner, keep=True)
+        work = partial(draft, new, now, self._desk.config, self._desk.sealer, calendars)
+        return ("draft", number, *sorted(calendars.items())), work
 
     async def _start_by_hand(
         self,
         transaction: Transaction,
         schedule: Schedule,
         trigger: Trigger | None,
-        backfills: Iterable[BackfillRequest],
+        backfills: Sequence[BackfillRequest],
         *,
-        counts: SlotCounts,
+        answers: Answers,
         now: int,
     ) -> tuple[Run | None, list[Backfill]]:
+        slots = self._slots([(schedule, each) for each in backfills], answers)
         run = None
         if trigger is not None:
             most_waiting = self._desk.config.max_buffer_size
             run = await start_trigger(transaction, schedule, trigger, most_waiting, now)
-        return run, [await start_backfill(transaction, schedule, each, counts, now) for each in backfills]
+        made = [
+            await start_backfill(transaction, schedule, each, number, now)
+            for each, number in zip(backfills, slots, strict=True)
+        ]
+        return run, made
 
     def _owned(self, new: NewSchedule) -> NewSchedule:
         return new if self._desk.owner is None else _replace(new, owner=self._desk.owner)
@@ -224,10 +248,10 @@ class Schedules:
         self._check_preview(limit)
         async with self._desk.store.reading() as transaction:
             calendars = await shared_calendars(transaction, [spec], self._desk.owner or "")
-        read = read_spec(spec, calendars)
+        read = await self._desk.evaluate(lambda: read_spec(spec, calendars))
         check_jitter(read, self._desk.config)
-        # A spec that takes long to evaluate is nobody else's business.
-        nominals = await asyncio.to_thread(_nominals, read, self._desk.now() // 1000, None, limit)
+        now = self._desk.now()
+        nominals = await self._desk.evaluate(lambda: _nominals(read, now // 1000, None, limit))
         return read, [datetime.fromtimestamp(each, UTC) for each in nominals]
 
     def _check_preview(self, limit: int) -> None:
@@ -246,11 +270,12 @@ class Schedules:
             waiting = await waiting_starts(transaction, schedule)
             last = (await transaction.lasts([schedule_id])).get(schedule_id, Last(schedule_id))
         counts = {status: number for (_, status), number in open_counts.items()}
+        ahead = await self._desk.evaluate(lambda: _times_ahead(schedule, now, waiting))
         return Description(
             schedule=schedule, tally=tally, pending=counts.get(Status.PENDING, 0),
             running=counts.get(Status.STARTING, 0) + counts.get(Status.RUNNING, 0),
             recent_runs=tuple(run for run in recent if run.incarnation == schedule.incarnation),
-            next_times=_times_ahead(schedule, now, waiting),
+            next_times=ahead,
             last_result=None if last.result is None else msgspec.json.decode(last.result), last_failure=last.failure,
         )  # fmt: skip
 
@@ -263,10 +288,9 @@ class Schedules:
                 raise NaiveTimeError(moment)
         self._check_preview(limit)
         schedule = await self.get(schedule_id)
-        spec = Spec.parse(schedule.spec)
         after = self._desk.now() // 1000 if start is None else int(start.timestamp() // 1)
         until = None if end is None else int(end.timestamp() // 1)
-        return [_time(spec, nominal, schedule.id) for nominal in _nominals(spec, after, until, limit)]
+        return await self._desk.evaluate(lambda: _times(schedule, after, until, limit))
 
     async def tally(self, schedule_id: str) -> Tally:
         """How often what became of a schedule's starts, since it was created."""
@@ -325,22 +349,34 @@ class Schedules:
         self, schedule_id: str, edit_of: Callable[[Schedule], Edit], *, token: int | None = None
     ) -> Schedule:
         """Change a schedule by what an edit makes of it as it stands, within one transaction."""
-        now = self._desk.now()
+        now, answers = self._desk.now(), self._desk.answers()
         # Whether an action exists is asked before the lock is held; the edit is made once more under it.
         seen = await self.get(schedule_id)
         planned = edit_of(seen)
         if planned.action is not msgspec.UNSET:
             await self._check_actions({planned.action})
         named = [] if planned.spec is msgspec.UNSET else [planned.spec]
-        async with self._desk.store.transaction() as transaction:
-            # Calendars before schedules, as a change of a calendar has it: else the two would wait for each other.
-            calendars = await shared_calendars(transaction, named, seen.owner, keep=True)
-            old = await self._desk.locked(transaction, schedule_id)
-            if token is not None and token != old.token:
-                raise ConflictTokenMismatchError(schedule_id, token, old.token)
-            edit = edit_of(old)
-            spec = Spec.parse(old.spec) if edit.spec is msgspec.UNSET else read_spec(edit.spec, calendars)
-            changed = await apply_edit(self._desk, transaction, old, edit, spec, now=now)
+
+        async def change() -> Schedule:
+            async with self._desk.store.transaction() as transaction:
+                # Calendars before schedules, as a change of a calendar has it: else the two would wait for each other.
+                calendars = await shared_calendars(transaction, named, seen.owner, keep=True)
+                old = await self._desk.locked(transaction, schedule_id)
+                if token is not None and token != old.token:
+                    raise ConflictTokenMismatchError(schedule_id, token, old.token)
+                edit = edit_of(old)
+                key = ("spec", old.incarnation, old.token, *sorted(calendars.items()))
+                spec = answers.ask(
+                    key,
+                    lambda: (
+                        Spec.parse(old.spec)
+                        if edit.spec is msgspec.UNSET
+                        else read_spec(edit.spec, calendars)
+                    ),
+                )
+                return await apply_edit(self._desk, transaction, old, edit, spec, now=now, answers=answers)
+
+        changed = await answers.carry_out(change)
         self._desk.wake()
         return changed
 
@@ -358,12 +394,12 @@ class Schedules:
         if pause is not None and resume is not None:
             raise InvalidInputError("pause", "cannot go together with resume")
         requests = tuple(backfills)
-        counts = SlotCounts(self._desk.config.backfill_slots)
+        answers, now = self._desk.answers(), self._desk.now()
         edit = None
         if pause is not None or resume is not None:
             edit = Edit(paused=pause is not None, note=pause if pause is not None else resume or "")
-        patched = await counts.carry_out(
-            lambda: self._patch(schedule_id, edit, trigger, requests, counts=counts, token=token)
+        patched = await answers.carry_out(
+            lambda: self._patch(schedule_id, edit, trigger, requests, token=token, now=now, answers=answers)
         )
         self._desk.wake()
         return patched
@@ -375,21 +411,22 @@ class Schedules:
         trigger: Trigger | None,
         backfills: Sequence[BackfillRequest],
         *,
-        counts: SlotCounts,
         token: int | None,
+        now: int,
+        answers: Answers,
     ) -> Patched:
-        now = self._desk.now()
         async with self._desk.store.transaction() as transaction:
             schedule = await self._desk.locked(transaction, schedule_id)
             if token is not None and token != schedule.token:
                 raise ConflictTokenMismatchError(schedule_id, token, schedule.token)
-            counts.need([(schedule, backfills)])
+            self._slots([(schedule, each) for each in backfills], answers)
             if edit is not None:
+                spec = Spec.parse(schedule.spec)
                 schedule = await apply_edit(
-                    self._desk, transaction, schedule, edit, Spec.parse(schedule.spec), now=now
+                    self._desk, transaction, schedule, edit, spec, now=now, answers=answers
                 )
             run, made = await self._start_by_hand(
-                transaction, schedule, trigger, backfills, counts=counts, now=now
+                transaction, schedule, trigger, backfills, answers=answers, now=now
             )
         return Patched(schedule=schedule, run_id=None if run is None else run.id, backfills=tuple(made))
 
@@ -444,7 +481,10 @@ class Schedules:
 
     async def delete(self, schedule_id: str, *, token: int | None = None) -> None:
         """Remove a schedule; its runs stay in the ledger, those that have not begun never do."""
-        now = self._desk.now()
+        answers, now = self._desk.answers(), self._desk.now()
+        await answers.carry_out(lambda: self._delete(schedule_id, token, answers, now))
+
+    async def _delete(self, schedule_id: str, token: int | None, answers: Answers, now: int) -> None:
         async with self._desk.store.transaction() as transaction:
             schedule = await self._desk.locked(transaction, schedule_id)
             if token is not None and token != schedule.token:
@@ -455,15 +495,21 @@ class Schedules:
             )
             await transaction.insert_versions([version_of(schedule, now)])
             with contextlib.suppress(HoraeError):  # a spec that cannot be read has no slots
-                await leave_undecided(transaction, schedule, schedule, Reason.DELETED, now)
+                await leave_undecided(transaction, schedule, schedule, Reason.DELETED, now, answers=answers)
             await transaction.delete_schedules([schedule_id])
 
     async def _change(self, schedule_id: str, change: Change) -> Schedule:
-        now = self._desk.now()
-        async with self._desk.store.transaction() as transaction:
-            schedule, passed = change(await self._desk.locked(transaction, schedule_id), now)
-            changed = await put_schedule(transaction, schedule, now)
-            await pass_slots(transaction, changed, passed, now)
+        answers, now = self._desk.answers(), self._desk.now()
+
+        async def act() -> Schedule:
+            async with self._desk.store.transaction() as transaction:
+                old = await self._desk.locked(transaction, schedule_id)
+                schedule, passed = answers.ask(standing(old), lambda: change(old, now))
+                changed = await put_schedule(transaction, schedule, now)
+                await pass_slots(transaction, changed, passed, now)
+                return changed
+
+        changed = await answers.carry_out(act)
         self._desk.wake()
         return changed
 
@@ -485,6 +531,12 @@ def _times_ahead(schedule: Schedule, now: int, waiting: int) -> tuple[datetime, 
     """The times at which a schedule fires next."""
     fires = fire_times(schedule, Spec.parse(schedule.spec), now, RECENT, waiting)
     return tuple(datetime.fromtimestamp(each / 1000, UTC) for each in fires)
+
+
+def _times(schedule: Schedule, after: int, until: int | None, limit: int) -> list[Time]:
+    """Some times that a schedule names, whether or not it fires then."""
+    spec = Spec.parse(schedule.spec)
+    return [_time(spec, nominal, schedule.id) for nominal in _nominals(spec, after, until, limit)]
 
 
 def _nominals(spec: Spec, after: int, until: int | None, limit: int) -> list[int]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from horae.app.draft import SpecLike, read_spec, shared_calendars
+from horae.app.evaluation import Answers, Evaluator
 from horae.app.schedules import waiting_starts
 from horae.config import Config
 from horae.errors import InvalidInputError, ScheduleNotFoundError
@@ -60,11 +61,13 @@ class Why:
         now: Callable[[], int],
         owner: str | None = None,
         *,
+        evaluator: Evaluator | None = None,
         retention: int = _RETENTION,
     ) -> None:
         self._store = store
         self._now = now
         self._owner = owner
+        self._evaluator = evaluator or Evaluator()
         self._retention = retention
 
     async def explain(self, schedule_id: str, when: datetime | str) -> Explanation:
@@ -72,30 +75,39 @@ class Why:
 
         A time without an offset is one of the schedule's zone. The second that it lies in is explained.
         """
+        answers = Answers(self._evaluator, self._owner or "")
+        facts = await answers.carry_out(lambda: self._facts(schedule_id, when, answers))
+        now = self._now()
+        return await self._evaluator.run(self._owner or "", lambda: explain(facts, now))
+
+    async def _facts(self, schedule_id: str, when: datetime | str, answers: Answers) -> Facts:
+        """What is known of a moment."""
         async with self._store.reading() as transaction:
             schedule = await self._schedule(transaction, schedule_id)
             text = await self._text(transaction, schedule_id, schedule)
             shown = Spec.parse(text)
             moment = _read(when, shown)
             places = [
-                await self._place(transaction, schedule_id, schedule, shown, at) for at in moment.instants
+                await self._place(transaction, schedule_id, schedule, shown, at, answers=answers)
+                for at in moment.instants
             ]
             if moment.missing is not None and places[0].spec.elements.timezone == shown.elements.timezone:
-                places = [places[0]._replace(standing=why_label(places[0].spec, moment.missing))]
+                label, spec = moment.missing, places[0].spec
+                standing = answers.ask(("label", spec, label), lambda: why_label(spec, label))
+                places = [places[0]._replace(standing=standing)]
             place = next((each for each in places if each.standing.code is Code.NAMED), places[0])
             nominal = place.standing.instant
             runs = await transaction.runs_at(schedule_id, run_ids_at(nominal))
-            passed = await self._passed(transaction, schedule_id, schedule, shown, nominal)
+            passed = await self._passed(transaction, schedule_id, schedule, shown, nominal, answers=answers)
             waiting = 0 if schedule is None else await waiting_starts(transaction, schedule)
         if (
             self._owner is not None and schedule is not None
         ):  # an earlier one of that id may have been another's
             runs = [run for run in runs if run.incarnation == schedule.incarnation]
-        facts = Facts(
+        return Facts(
             schedule_id=schedule_id, schedule=schedule, in_force=place.in_force, spec=place.spec,
             standing=place.standing, runs=tuple(runs), passed=passed, waiting=waiting,
         )  # fmt: skip
-        return explain(facts, self._now())
 
     async def _schedule(self, transaction: Transaction, schedule_id: str) -> Schedule | None:
         """The schedule as it stands. Whose a deleted one was is not known: owners have none."""
@@ -114,7 +126,14 @@ class Why:
         return versions[0].spec
 
     async def _place(
-        self, transaction: Transaction, schedule_id: str, schedule: Schedule | None, shown: Spec, second: int
+        self,
+        transaction: Transaction,
+        schedule_id: str,
+        schedule: Schedule | None,
+        shown: Spec,
+        second: int,
+        *,
+        answers: Answers,
     ) -> _Place:
         """What was in force at a second, and how that stands to it."""
         found = await transaction.version_at(schedule_id, second * 1000)
@@ -128,10 +147,18 @@ class Why:
         kept_since = self._now() - (self._retention if age is None else age)
         place = in_force(second, schedule, found, before, kept_since)
         spec = shown if place.spec is None else Spec.parse(place.spec)
-        return _Place(place, spec, why_instant(spec, second))
+        standing = answers.ask(("instant", spec, second), lambda: why_instant(spec, second))
+        return _Place(place, spec, standing)
 
     async def _passed(
-        self, transaction: Transaction, schedule_id: str, schedule: Schedule | None, shown: Spec, nominal: int
+        self,
+        transaction: Transaction,
+        schedule_id: str,
+        schedule: Schedule | None,
+        shown: Spec,
+        nominal: int,
+        *,
+        answers: Answers,
     ) -> PassedOver | None:
         """The range that a slot was passed over in, by the spec that was in force when that began."""
         passed = await transaction.passed_at(schedule_id, nominal)
@@ -139,8 +166,9 @@ class Why:
             return None
         if self._owner is not None and schedule is not None and passed.incarnation != schedule.incarnation:
             return None
-        place = await self._place(transaction, schedule_id, schedule, shown, passed.first)
-        return passed if holds(passed, nominal, place.spec) else None
+        place = await self._place(transaction, schedule_id, schedule, shown, passed.first, answers=answers)
+        key = ("held", place.spec, passed.first, passed.last, nominal)
+        return passed if answers.ask(key, lambda: holds(passed, nominal, place.spec)) else None
 
     async def preview(
         self, schedule_id: str, spec: SpecLike, *, days: int = 30, limit: int = 1000
@@ -152,8 +180,12 @@ class Why:
             schedule = await self._schedule(transaction, schedule_id)
             if schedule is None:
                 raise ScheduleNotFoundError(schedule_id)
-            new = read_spec(spec, await shared_calendars(transaction, [spec], schedule.owner))
-        return compare(Spec.parse(schedule.spec), new, schedule_id, self._now(), days=days, limit=limit)
+            calendars = await shared_calendars(transaction, [spec], schedule.owner)
+        old, now = Spec.parse(schedule.spec), self._now()
+        return await self._evaluator.run(
+            self._owner or "",
+            lambda: compare(old, read_spec(spec, calendars), schedule_id, now, days=days, limit=limit),
+        )
 
     async def load(
         self, *, minutes: int = 60, jitter: str | None = None, limit: int = MOST_SCHEDULES
@@ -174,12 +206,11 @@ class Why:
             async with self._store.reading() as transaction:
                 page = await transaction.find_schedules(only, after, min(left, _PAGE) + 1)
             given, more = page[: min(left, _PAGE)], len(page) > min(left, _PAGE)
-            forecast.add(given)
+            await self._evaluator.in_thread(self._owner or "", partial(forecast.add, given))
             left -= len(given)
             if not more or not left:
                 return forecast.result(truncated=more)
             after = given[-1].id
-            await asyncio.sleep(0)  # let others have their turn
         return forecast.result(truncated=True)
 
 

@@ -22,6 +22,7 @@ from horae.errors import (
     UnknownCalendarError,
     UnknownTimezoneError,
 )
+from horae.spec.budget import LISTING_STEPS, begin_question
 from horae.spec.calendar import Calendar
 from horae.spec.canonical import document_of, render_instant
 from horae.spec.civil import DAY, END, START
@@ -206,8 +207,9 @@ class Spec:
         The latest few answers are remembered: schedules that share a spec ask the same questions at the same time.
         """
         remembered = self._next
-        if instant in remembered:
-            return remembered[instant]
+        known = remembered.get(instant, -1)  # in one step: another thread may forget it meanwhile
+        if known != -1:
+            return known
         found = self._next_instant(instant)
         if len(remembered) >= _REMEMBERED:
             remembered.clear()
@@ -215,6 +217,7 @@ class Spec:
         return found
 
     def _next_instant(self, instant: int) -> int | None:
+        begin_question()
         elements = self.elements
         if elements.start_at is not None and instant < elements.start_at:
             instant = elements.start_at - 1
@@ -226,6 +229,7 @@ class Spec:
 
     def previous_instant(self, instant: int) -> int | None:
         """The last nominal second at or before one."""
+        begin_question()
         elements = self.elements
         if elements.end_at is not None and instant > elements.end_at:
             instant = elements.end_at
@@ -236,6 +240,7 @@ class Spec:
 
     def instants(self, after: int, until: int, limit: int = 1000) -> list[int]:
         """The nominal seconds later than ``after``, up to and including ``until``; at most ``limit``."""
+        begin_question(LISTING_STEPS)
         after, until = self._within(after, until)
         limit = min(limit, MOST_AT_ONCE)
         if limit < 1 or until <= after:
@@ -256,6 +261,7 @@ class Spec:
 
         Beyond ``most`` the exact number does not matter: some number above it is the answer.
         """
+        begin_question(LISTING_STEPS)
         after, until = self._within(after, until)
         sources = self._sources or self._compile()
         if until <= after or not sources:
@@ -305,6 +311,7 @@ class Spec:
             return nominal
         key = slot_key(schedule_id, second)
         span = jitter.milliseconds
+        begin_question()
         sources = self._raw()
         after = _earliest(sources, second)
         gap_after = None if after is None else (after - second) * 1000

@@ -48,6 +48,7 @@ class Registrar:
         mine = app if owner is None else app.owned_by(owner)
         self._schedules = mine.schedules
         self._runs = mine.runs
+        self._evaluate = mine.evaluate
         register(app, launcher)
 
     async def upsert_schedule(
@@ -61,10 +62,11 @@ class Registrar:
             raise PermissionDeniedError(f'The user_id is "{read.user_id}", and not "{self._owner}"')
         new = _new(read, trigger_id, self._app.config)
         try:
-            return _upserted(await self._put(new, read))
+            schedule = await self._put(new, read)
         except ScheduleExistsError:
             # It is another user's; or somebody registered it just now, and then it is there to be changed.
-            return _upserted(await self._put(new, read))
+            schedule = await self._put(new, read)
+        return await self._evaluate(lambda: _upserted(schedule))
 
     async def _put(self, new: NewSchedule, read: ScheduleInput) -> Schedule:
         try:
@@ -91,7 +93,8 @@ class Registrar:
 
     async def get_schedule(self, schedule_id: str) -> Registered:
         """A schedule with every field, and its next fire times."""
-        return shown(await self._schedules.get(schedule_id), self._app.now())
+        schedule, now = await self._schedules.get(schedule_id), self._app.now()
+        return await self._evaluate(lambda: shown(schedule, now))
 
     async def runs(self, schedule_id: str, limit: int = 20) -> list[LedgerRow]:
         """What became of the latest ticks, newest first; for who sees all, also of a schedule that was deleted."""
@@ -105,7 +108,7 @@ class Registrar:
         if schedule is None and not runs and not passed:
             raise ScheduleNotFoundError(schedule_id)
         versions = await self._schedules.versions(schedule_id, MOST_RUNS) if passed else []
-        return ledger(runs, passed, specs_of(schedule, versions), limit)
+        return await self._evaluate(lambda: ledger(runs, passed, specs_of(schedule, versions), limit))
 
 
 def _new(read: ScheduleInput, trigger_id: str | None, config: Config) -> NewSchedule:

@@ -46,7 +46,11 @@ async def create_many(
     check_backfills(sum(len(each.backfills) for each in data.schedules))
     there = app.owned_by(caller.owner_of_new(owner))
     made = await there.schedules.create_once([new_schedule(each, caller) for each in data.schedules])
-    items = [CreatedView(id=each.id, token=each.token, next_time=next_time(each)) for each in made.schedules]
+    items = await there.evaluate(
+        lambda: [
+            CreatedView(id=each.id, token=each.token, next_time=next_time(each)) for each in made.schedules
+        ]
+    )
     return Response(Page(items=items), status_code=200 if made.repeated else 201)
 
 
@@ -90,9 +94,10 @@ async def count(
 @post("/preview", operation_id="previewSpec", summary="What a spec means", tags=["why"], status_code=200)
 async def preview_spec(app: App, caller: Caller, data: PreviewSpec, owner: Owner = None) -> SpecPreview:
     """Its canonical form, a sentence, and its next times; nothing is stored."""
-    spec, nominals = await operations(app, caller, owner).schedules.meaning(data.spec, data.limit)
+    there = operations(app, caller, owner)
+    spec, nominals = await there.schedules.meaning(data.spec, data.limit)
     last = nominals[-1] if nominals else instant(app.now())
-    ended = None if len(nominals) == data.limit else spec.why_never(last)
+    ended = None if len(nominals) == data.limit else await there.evaluate(lambda: spec.why_never(last))
     return SpecPreview(
         spec=spec_view(spec), sentence=spec.sentence(), times=times_of(spec, [(each, each) for each in nominals]),
         ended=ended,

@@ -20,6 +20,7 @@ from horae.errors import (
     ClockOffError,
     ConflictTokenMismatchError,
     DatabaseVersionError,
+    EvaluationTimeoutError,
     HoraeError,
     InvalidSpecError,
     LimitExceededError,
@@ -30,6 +31,7 @@ from horae.errors import (
     ScheduleNotFoundError,
     SpecError,
     StoreUnavailableError,
+    TooManyEvaluationsError,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -49,6 +51,8 @@ STATUSES: dict[type[HoraeError], int] = {
     StoreUnavailableError: 503,
     ClockOffError: 503,
     DatabaseVersionError: 503,
+    EvaluationTimeoutError: 503,
+    TooManyEvaluationsError: 429,
 }
 """The status of each error; of the others it is 422: what was asked for cannot be."""
 

@@ -125,7 +125,7 @@ async def create(
     there = app.owned_by(caller.owner_of_new(owner))
     check_backfills(len(data.backfills))
     made = await there.schedules.create_once([new_schedule(data, caller)])
-    view = schedule_view(made.schedules[0])
+    view = await there.evaluate(lambda: schedule_view(made.schedules[0]))
     status = 200 if made.repeated else 201
     return with_etag(view, status, Location=f"/api/v1/schedules/{quote(view.id, safe='')}")
 
@@ -140,8 +140,10 @@ async def list_schedules(
     cursor: Cursor = None,
 ) -> Page[ScheduleView]:
     """In the order of their ids, those that are so in every way that is named. A page ends early when it has 4 MiB."""
-    found = await operations(app, caller, owner).schedules.page(only, after=cursor or "", limit=limit)
-    return Page(items=[schedule_view(each) for each in found.items], next=next_of(found))
+    there = operations(app, caller, owner)
+    found = await there.schedules.page(only, after=cursor or "", limit=limit)
+    items = await there.evaluate(lambda: [schedule_view(each) for each in found.items])
+    return Page(items=items, next=next_of(found))
 
 
 def asked_filter(
@@ -172,8 +174,9 @@ async def describe(
     app: App, caller: Caller, schedule_id: str, owner: Owner = None
 ) -> Response[DescribedSchedule]:
     """With its counts, its latest runs and its next times."""
-    found = await operations(app, caller, owner).schedules.describe(named(schedule_id))
-    return with_etag(description_view(found))
+    there = operations(app, caller, owner)
+    found = await there.schedules.describe(named(schedule_id))
+    return with_etag(await there.evaluate(lambda: description_view(found)))
 
 
 @put("/{schedule_id:str}", operation_id="replaceSchedule", summary="Replace a schedule")
@@ -242,7 +245,11 @@ async def _edited(
         if expected is not None:
             raise PreconditionFailedError(error) from None
         raise
-    return with_etag(schedule_view(changed))
+    return await _shown(there, changed)
+
+
+async def _shown(there: Operations, schedule: Schedule) -> Response[ScheduleView]:
+    return with_etag(await there.evaluate(lambda: schedule_view(schedule)))
 
 
 def merged(policies: Policies, change: dict[str, Any]) -> Policies:
@@ -288,12 +295,13 @@ async def patch_together(
 ) -> PatchedView:
     """All of it, or nothing."""
     check_backfills(len(data.backfills))
-    done = await operations(app, caller, owner).schedules.patch(
+    there = operations(app, caller, owner)
+    done = await there.schedules.patch(
         named(schedule_id), trigger=trigger_of(data.trigger, caller), pause=data.pause, resume=data.resume,
         backfills=[backfill_of(each, caller) for each in data.backfills], token=data.token,
     )  # fmt: skip
     return PatchedView(
-        schedule=schedule_view(done.schedule), run_id=done.run_id,
+        schedule=await there.evaluate(lambda: schedule_view(done.schedule)), run_id=done.run_id,
         backfills=[backfill_view(each) for each in done.backfills],
     )  # fmt: skip
 
@@ -316,9 +324,9 @@ async def pause(
 ) -> Response[ScheduleView]:
     """Nothing automatic starts until it is resumed, or until a moment; runs go on, triggers work."""
     wanted = data or PauseSchedule()
-    there = operations(app, caller, owner).schedules
+    there = operations(app, caller, owner)
     until = optional_moment("until", wanted.until)
-    return with_etag(schedule_view(await there.pause(named(schedule_id), wanted.note, until=until)))
+    return await _shown(there, await there.schedules.pause(named(schedule_id), wanted.note, until=until))
 
 
 @post(
@@ -328,8 +336,8 @@ async def resume(
     app: App, caller: Caller, schedule_id: str, data: Note | None = None, owner: Owner = None
 ) -> Response[ScheduleView]:
     """What fell due in the pause is caught up with or skipped, by its policy `on_resume`."""
-    there = operations(app, caller, owner).schedules
-    return with_etag(schedule_view(await there.resume(named(schedule_id), (data or Note()).note)))
+    there = operations(app, caller, owner)
+    return await _shown(there, await there.schedules.resume(named(schedule_id), (data or Note()).note))
 
 
 @post("/{schedule_id:str}/skip", operation_id="skipNext", summary="Skip the next slots", status_code=200)
@@ -337,8 +345,9 @@ async def skip(
     app: App, caller: Caller, schedule_id: str, data: SkipNext | None = None, owner: Owner = None
 ) -> Response[ScheduleView]:
     """Pass over the next so many; 0 takes that back."""
-    there = operations(app, caller, owner).schedules
-    return with_etag(schedule_view(await there.skip_next(named(schedule_id), (data or SkipNext()).number)))
+    there = operations(app, caller, owner)
+    number = (data or SkipNext()).number
+    return await _shown(there, await there.schedules.skip_next(named(schedule_id), number))
 
 
 @post(
@@ -390,12 +399,14 @@ async def times(
     limit: Times = 10,
 ) -> TimesView:
     """Those later than `start` (now), up to and including `end`; at most 1,000."""
-    there = operations(app, caller, owner).schedules
+    there = operations(app, caller, owner)
     after, until = optional_moment("start", start), optional_moment("end", end)
-    found = await there.times(named(schedule_id), after, until, limit)
-    spec = Spec.parse((await there.get(named(schedule_id))).spec)
+    found = await there.schedules.times(named(schedule_id), after, until, limit)
+    spec = Spec.parse((await there.schedules.get(named(schedule_id))).spec)
     last = found[-1].nominal if found else after or instant(app.now())
-    ended = spec.why_never(last) if len(found) < limit and end is None else None
+    ended = None
+    if len(found) < limit and end is None:
+        ended = await there.evaluate(lambda: spec.why_never(last))
     return TimesView(items=times_of(spec, [(each.nominal, each.fire) for each in found]), ended=ended)
 
 

@@ -331,9 +331,13 @@ def policies_view(policies: Policies) -> dict[str, Any]:
 def _when(schedule: Schedule) -> dict[str, Any]:
     """What a schedule's spec says. One that somebody spoiled by hand is no reason to show no other."""
     try:
-        return {**_meaning(schedule.spec), "next_time": next_time(schedule)}
+        meaning = _meaning(schedule.spec)
     except HoraeError as error:
         return {"spec": {}, "sentence": f"cannot be read: {error}", "timezone": "UTC", "next_time": None}
+    try:
+        return {**meaning, "next_time": next_time(schedule)}
+    except HoraeError:  # it is put aside, and fires at no time
+        return {**meaning, "next_time": None}
 
 
 def schedule_view(schedule: Schedule) -> ScheduleView:

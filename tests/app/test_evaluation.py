@@ -1,0 +1,261 @@
+"""Answers about specs: at once if that takes a moment, else beside the event loop, one at a time for each owner, not for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from horae import App, Config, Context
+from horae.app import evaluation
+from horae.app.evaluation import AT_ONCE, TRIES, WAITING_PER_OWNER, Answers, Evaluator
+from horae.clock import SystemClock
+from horae.errors import EvaluationTimeoutError, InvalidInputError, TooManyEvaluationsError
+from horae.face.service import make_service
+from horae.spec import budget
+from horae.spec import spec as spec_module
+from horae.spec.budget import QUESTION_STEPS, begin_question, charge
+
+
+@pytest.fixture
+async def evaluator() -> AsyncIterator[Evaluator]:
+    evaluator = Evaluator(SystemClock())
+    yield evaluator
+    evaluator.close()
+
+
+def question(steps: int = QUESTION_STEPS) -> str:
+    """As a spec asks it; says which thread did the work."""
+    begin_question()
+    charge(steps)
+    return threading.current_thread().name
+
+
+def ask_until(event: threading.Event) -> str:
+    """Questions without end; only the thread that works can end them."""
+    while not event.is_set():
+        question()
+    return "ended"
+
+
+async def test_what_takes_a_moment_is_answered_at_once(evaluator: Evaluator):
+    here = threading.current_thread().name
+    assert await evaluator.run("ada", lambda: question(AT_ONCE)) == here
+
+
+async def test_what_takes_longer_is_answered_beside_the_event_loop(evaluator: Evaluator):
+    name = await evaluator.run("ada", lambda: question(AT_ONCE * 2))
+    assert name.startswith("horae-evaluate")
+
+
+async def test_handling_errors_does_not_hide_that_it_takes_longer(evaluator: Evaluator):
+    """Some answers say of a spec that cannot be evaluated that it has no times; one that takes long has them."""
+
+    def cautious() -> str:
+        try:
+            return question(AT_ONCE * 2)
+        except Exception:
+            return "cannot be read"
+
+    assert (await evaluator.run("ada", cautious)).startswith("horae-evaluate")
+
+
+async def test_the_event_loop_goes_on_and_other_owners_are_answered(evaluator: Evaluator):
+    enough = threading.Event()
+    long = asyncio.ensure_future(evaluator.run("ada", lambda: ask_until(enough)))
+    for _ in range(3):
+        await evaluator.run("bob", lambda: [question() for _ in range(10)])
+    assert not long.done()
+    enough.set()
+    assert await long == "ended"
+
+
+async def test_one_of_each_owner_at_a_time_in_order(evaluator: Evaluator):
+    going_on, most, order = 0, 0, []
+
+    def work(number: int) -> None:
+        nonlocal going_on, most
+        going_on += 1
+        most = max(most, going_on)
+        for _ in range(20):
+            question()
+        order.append(number)
+        going_on -= 1
+
+    await asyncio.gather(*(evaluator.in_thread("ada", lambda n=n: work(n)) for n in range(5)))  # type: ignore[misc]
+    assert (most, order) == (1, [0, 1, 2, 3, 4])
+
+
+async def test_an_owner_with_too_many_waiting_is_told_so_and_others_are_not(evaluator: Evaluator):
+    enough = threading.Event()
+    waiting = [
+        asyncio.ensure_future(evaluator.in_thread("ada", lambda: ask_until(enough)))
+        for _ in range(WAITING_PER_OWNER)
+    ]
+    await asyncio.sleep(0)
+    with pytest.raises(TooManyEvaluationsError) as error:
+        await evaluator.in_thread("ada", question)
+    assert error.value.details["retryAfter"] == 1
+    await evaluator.in_thread("bob", question)
+    enough.set()
+    assert set(await asyncio.gather(*waiting)) == {"ended"}
+    await evaluator.in_thread("ada", question)
+
+
+async def test_nobody_waits_for_ever_and_what_was_given_up_ends(evaluator: Evaluator):
+    never = threading.Event()
+    with pytest.raises(EvaluationTimeoutError):
+        await evaluator.in_thread("ada", lambda: ask_until(never), limit=0.05)
+    await evaluator.in_thread("ada", question)  # there is room again
+    waiting = asyncio.ensure_future(evaluator.in_thread("ada", lambda: ask_until(never)))
+    await asyncio.sleep(0.01)
+    waiting.cancel()  # as when a client goes away
+    await asyncio.wait([waiting])
+    await evaluator.in_thread("ada", question)
+
+
+async def test_a_transaction_is_undone_for_an_answer_that_takes_long_and_begun_again(evaluator: Evaluator):
+    answers, tries = Answers(evaluator, "ada"), 0
+
+    async def act() -> list[str]:
+        nonlocal tries
+        tries += 1
+        cheap = answers.ask("cheap", lambda: question(1))
+        return [cheap, *answers.ask_all([("one", question), ("two", question)]), answers.ask("one", question)]
+
+    cheap, *others = await answers.carry_out(act)
+    assert cheap == threading.current_thread().name
+    assert {each.startswith("horae-evaluate") for each in others} == {True}
+    assert tries == 2
+
+
+async def test_what_is_wrong_is_said_whoever_found_it(evaluator: Evaluator):
+    def wrong() -> None:
+        question(AT_ONCE * 2)
+        raise InvalidInputError("spec", "is wrong")
+
+    answers = Answers(evaluator, "ada")
+
+    async def act() -> None:
+        answers.ask("wrong", wrong)
+
+    with pytest.raises(InvalidInputError):
+        await answers.carry_out(act)
+
+
+async def test_what_changes_all_the_time_is_answered_all_the_same(evaluator: Evaluator):
+    answers, tries = Answers(evaluator, "ada"), 0
+
+    async def act() -> str:
+        nonlocal tries
+        tries += 1
+        return answers.ask(tries, question)
+
+    await answers.carry_out(act)
+    assert tries == TRIES + 1
+
+
+HEAVY = {
+    "intervals": [
+        {"every": f"{each}s"} for each in (7919, 7907, 7901, 7883, 7879, 7877, 7873, 7867, 7853, 7841)
+    ],
+    "exclude": [{"hour": "3"}, {"minute": "7"}, {"second": "9"}, {"calendar": "holidays"}],
+    "jitter": "30s",
+}
+"""Legal, and nothing for an event loop."""
+
+
+async def nothing(context: Context) -> None: ...
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def app(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[App]:
+    """Nobody drives it: what is asked of it is all that happens."""
+    sqlite = request.param == "sqlite"
+    app = App(f"sqlite:///{tmp_path}/horae.db" if sqlite else request.getfixturevalue("postgres"))
+    app.executor.register("x", nothing)
+    async with app:
+        yield app
+
+
+@pytest.fixture
+def asked_in_the_loop(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The questions about specs that are asked in the event loop with more than a moment to answer them."""
+    found: list[str] = []
+
+    def watched(*steps: int) -> None:
+        begin_question(*steps)
+        if threading.current_thread() is threading.main_thread() and not budget._meter.small:
+            found.append("asked")
+
+    monkeypatch.setattr(spec_module, "begin_question", watched)
+    return found
+
+
+IN_PROCESS = pytest.mark.filterwarnings("ignore::litestar.exceptions.LitestarDeprecationWarning")
+
+
+@IN_PROCESS
+@pytest.mark.contract("SCHD-08")
+async def test_no_request_evaluates_for_long_in_the_event_loop_or_in_a_transaction(
+    app: App, asked_in_the_loop: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    """Every route that evaluates, with a spec that takes longer than a moment each time."""
+    monkeypatch.setattr(evaluation, "AT_ONCE", 0)
+    monkeypatch.setattr(evaluation, "AT_ONCE_EACH", 0)
+    transport = httpx.ASGITransport(app=make_service(app, Config()), client=("127.0.0.1", 1))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+
+        async def ask(method: str, path: str, body: Any = None) -> Any:
+            answer = await client.request(method, f"/api/v1{path}", json=body)
+            assert answer.status_code < 300, answer.text
+            return answer.json() if answer.content else None
+
+        await ask("PUT", "/calendars/holidays", {"dates": ["2099-12-25"]})
+        year = {"start": "2025-01-01T00:00:00Z", "end": "2025-03-01T00:00:00Z"}
+        await ask("POST", "/schedules", {"id": "s", "spec": HEAVY, "action": "x", "backfills": [year]})
+        many = [{"id": f"m{n}", "spec": HEAVY, "action": "x", "paused": True} for n in range(3)]
+        await ask("POST", "/bulk/schedules", {"schedules": many})
+        for path in ("", "/s", "/s/times?limit=50", "/s/explain?time=2026-01-01T00:00:00Z"):
+            await ask("GET", f"/schedules{path}")
+        await ask("POST", "/preview", {"spec": HEAVY})
+        await ask("POST", "/schedules/s/preview", {"spec": HEAVY | {"jitter": None}, "days": 1})
+        await ask("GET", "/load?jitter=10s")
+        await ask("POST", "/schedules/s/backfills", year | {"dry_run": True})
+        await ask("POST", "/schedules/s/patch", {"pause": "a while", "backfills": [year]})
+        policies = {"on_resume": "skip"}
+        await ask("PATCH", "/schedules/s", {"policies": policies})
+        await ask("POST", "/schedules/s/resume")
+        await ask("PATCH", "/schedules/s", {"spec": HEAVY | {"jitter": "20s", "timezone": "Europe/Berlin"}})
+        await ask("POST", "/bulk/resume", {"filter": {}})
+        await ask("PUT", "/calendars/holidays", {"dates": ["2099-12-26"]})
+        await ask("DELETE", "/schedules/s")
+    assert asked_in_the_loop == []
+
+
+@IN_PROCESS
+async def test_too_much_at_once_is_a_problem_with_a_time_to_come_back(
+    app: App, monkeypatch: pytest.MonkeyPatch
+):
+    await app.schedules.create("s", "0 9 * * *", "x")
+    enough = threading.Event()
+    waiting = [
+        asyncio.ensure_future(app.evaluate(lambda: ask_until(enough))) for _ in range(WAITING_PER_OWNER)
+    ]
+    await asyncio.sleep(0)
+    monkeypatch.setattr(evaluation, "AT_ONCE", 0)
+    monkeypatch.setattr(evaluation, "AT_ONCE_EACH", 0)
+    transport = httpx.ASGITransport(app=make_service(app, Config()), client=("127.0.0.1", 1))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        refused = await client.get("/api/v1/schedules/s/times")
+        own = await client.get("/api/v1/schedules?owner=bob")
+    enough.set()
+    await asyncio.gather(*waiting)
+    assert (refused.status_code, refused.json()["code"]) == (429, "too_many_evaluations")
+    assert refused.headers["Retry-After"] == "1"
+    assert own.status_code == 200
