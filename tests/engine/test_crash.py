@@ -77,10 +77,11 @@ def test_two_processes_share_a_file_and_start_nothing_twice(programs: Programs):
 def test_three_nodes_on_postgresql_share_the_work_and_take_over_from_the_dead(
     postgres: str, programs: Programs
 ):
+    lease = {"lease_ms": 5000, "housekeeping_ms": 1000}
     for _ in range(3):
-        programs.start(0.01, postgres, 10)
+        programs.start(0.01, postgres, 10, **lease)
     wait_for(lambda: len({pid for _, _, pid in programs.log()}) == 3)
-    hanging = programs.start(600, postgres, 10)  # a node whose runs never end
+    hanging = programs.start(600, postgres, 10, **lease)  # a node whose runs never end
     wait_for(lambda: any(pid == str(hanging.pid) for _, _, pid in programs.log()))
     kill(hanging)
     stuck = {key for key, _, pid in programs.log() if pid == str(hanging.pid)}
@@ -158,7 +159,7 @@ def test_nodes_and_the_database_are_killed_at_any_time_and_every_slot_is_in_the_
     )
     nodes = [node() for _ in range(3)]
     for round_number, victim in enumerate((0, 2, 1, 1, 0, 2)):
-        wait_for(partial(grown, programs, programs.lines() + 5000), 60)
+        wait_for(partial(grown, programs, programs.lines() + 2500), 60)
         kill(nodes[victim])
         if round_number == 2:
             fragile_server.stop("immediate")
