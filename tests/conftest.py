@@ -17,7 +17,7 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.postgres import FragileServer, new_postgres_server
+from tests.support.postgres import FragileServer, new_postgres_server, remove_postgres_server
 
 # `make soak` asks for many; the default keeps a run of all tests within a few minutes.
 settings.register_profile(
@@ -61,7 +61,7 @@ def postgres_server() -> Iterator[Any]:
     """A PostgreSQL server of our own, from a wheel, ended with the tests."""
     server = new_postgres_server()
     yield server
-    server.cleanup()
+    remove_postgres_server(server)
 
 
 @pytest.fixture
