@@ -21,7 +21,7 @@ run: $(READY) ## the service on http://127.0.0.1:8420, with a few living schedul
 	$(BIN)/python -m examples.living
 
 test: $(READY) ## run all tests
-	$(BIN)/python -m pytest --numprocesses auto
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 check: $(READY) ## lint, format, types, import directions
 	$(BIN)/ruff check .

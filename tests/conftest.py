@@ -30,6 +30,11 @@ settings.register_profile(
 settings.load_profile("horae")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores, for many tests wait for processes, leases and seconds to pass."""
+    return (os.cpu_count() or 1) + 1
+
+
 PROGRAM = Path(__file__).parent / "engine" / "program.py"
 
 
