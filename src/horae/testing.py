@@ -153,6 +153,7 @@ class TimeMachine:
             if not following:
                 break
             self.clock.move_to(min(following))
+            await self.clock.settle()  # what ends at this moment has ended before the next slot is decided
             if silence is not None and silence <= self.clock.now():
                 await self.app.engine.keep_house(self.app.now())
         self.clock.move_to(target)

@@ -656,6 +656,38 @@ async def statuses(database: str) -> list[str]:
 # Nodes
 
 
+async def test_a_node_whose_lock_file_is_removed_stops_its_runs_before_another_takes_them_over(
+    tmp_path: Path,
+):
+    told: list[str] = []
+    database = f"sqlite:///{tmp_path / 'horae.db'}"
+    one, other = App(database, config=QUICK), App(database, config=QUICK)
+
+    @one.action("work")
+    async def wait(context: Context) -> None:
+        told.append(f"begun {context.attempt}")
+        try:
+            await asyncio.sleep(60 if context.attempt == 1 else 0)
+        finally:
+            told.append(f"ended {context.attempt}")
+
+    async with running(one), running(other):
+        await one.schedules.create("s", soon(one), "work")
+        await wait_until(lambda: has_status(one, "running"))
+        epoch = one.engine.epoch
+        (tmp_path / f"horae.db.node-{epoch}").unlink()
+        await wait_until(lambda: one.engine.epoch > epoch)  # it rejoined
+        await wait_until(lambda: has_status(other, "succeeded"))
+        assert told == ["begun 1", "ended 1", "begun 2", "ended 2"]
+        assert (await one.readiness()).status == "ready"
+        alive = {one.engine.epoch, other.engine.epoch}
+
+        async def are_alive() -> bool:
+            return {node.epoch for node in await other.nodes()} == alive
+
+        await wait_until(are_alive)
+
+
 async def test_a_name_that_a_living_node_has_is_refused(database: str):
     config = Config(node_name="one", lease_ms=1000, housekeeping_ms=200)
     async with running(App(database, config=config)) as first:

@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
+from horae.app import App
 from horae.errors import ScheduleExistsError, ScheduleNotFoundError, UnknownActionError
 from horae.executor.function import Context
 from horae.model import CatchUp, CatchUpPolicy, OnResume, Overlap, Policies, RetryPolicy, Status
 from horae.store.sqlite import SqliteStore
-from horae.testing import TimeMachine
+from horae.testing import TimeMachine, VirtualClock
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 VECTORS: dict[str, Any] = json.loads(
@@ -79,7 +80,7 @@ async def test_a_schedule_fires_at_its_times(machine: TimeMachine):
     ("overlap", "started"),
     [
         ("skip", [1, 4, 7, 10]),
-        ("buffer_one", [1, 2, 4, 7]),
+        ("buffer_one", [1, 2, 4, 6]),
         ("buffer_all", [1, 2, 3, 4]),
         ("allow_all", list(range(1, 11))),
     ],
@@ -445,3 +446,47 @@ async def test_no_more_are_started_at_once_than_are_left(machine: TimeMachine):
     await machine.advance(minutes=5)
     assert hello.nominal == [at(1), at(2)]
     assert (await machine.app.schedules.get("s")).state.remaining == 0
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("driven", ["machine", "clock"])
+async def test_a_run_that_ends_when_the_next_slot_falls_due_does_not_block_it(driven: str, nested: bool):
+    machine = TimeMachine(START)
+    begun: list[datetime] = []
+
+    @machine.app.action("work")
+    async def work(context: Context) -> None:
+        begun.append(context.nominal)
+        sleeping = machine.clock.sleep(60)
+        await (
+            asyncio.wait_for(sleeping, None) if not nested else asyncio.gather(asyncio.create_task(sleeping))
+        )
+
+    async with machine:
+        await machine.app.schedules.create("s", "* * * * *", "work", policies=Policies(overlap=Overlap.SKIP))
+        if driven == "machine":
+            await machine.advance(minutes=3)
+        else:
+            task = asyncio.create_task(machine.app.run())
+            await machine.clock.advance(minutes=3)
+            task.cancel()
+            await asyncio.wait([task])
+        assert [each.minute - START.minute for each in begun] == [1, 2, 3]
+
+
+async def test_an_app_on_a_virtual_clock_can_be_left_while_an_action_sleeps_on_it(tmp_path: Path):
+    clock = VirtualClock(START)
+    async with asyncio.timeout(20):
+        async with App(f"sqlite:///{tmp_path / 'horae.db'}", clock=clock) as app:
+
+            @app.action("work")
+            async def work(context: Context) -> None:
+                await clock.sleep(10)
+
+            await app.schedules.create("s", "* * * * *", "work")
+            task = asyncio.create_task(app.run())
+            await clock.advance(minutes=1)
+            task.cancel()
+        async with App(f"sqlite:///{tmp_path / 'horae.db'}", clock=clock) as app:
+            (run,) = await app.runs.list("s")
+            assert (run.status, run.reason) == ("pending", "shutdown")

@@ -44,6 +44,8 @@ __all__ = [
 F = TypeVar("F", bound=ActionFunction)
 MOST_OFF = 1000
 """Milliseconds that the clock may be off the database's, after what was known of it is allowed for."""
+_AWAY = "the database does not answer, or cannot be written: the log says why"
+_GONE = "the database file was deleted or replaced: restart this process"
 _log = logging.getLogger("horae")
 
 
@@ -95,8 +97,11 @@ class App:
         self._ending = asyncio.Event()
         self._loops: list[asyncio.Task[None]] = []
         self._guarding: asyncio.Task[None] | None = None
+        self._failing = False  # whether the last step raised something
+        self._proving = asyncio.Lock()
+        self._proven_at: float | None = None
         self._offset = 0  # what the store's own clock is ahead of ours
-        self._store = _store(database, self.config, inline=not isinstance(self.clock, SystemClock))
+        self._store = _store(database, self.config, self.clock)
         self.executor = FunctionExecutor(
             self.wake,
             lambda: int(self.clock.monotonic() * 1000),
@@ -171,20 +176,35 @@ class App:
         self.engine.watch(watcher)
 
     async def readiness(self) -> Readiness:
-        """Whether this app can do its work now."""
+        """Whether this app can do its work now. What a database or its driver says is for the log only."""
         try:
             shared = await self._store.time()
-            await self._store.nodes()
+            await self._prove()
         except StoreUnavailableError:
-            return Readiness(status="the database does not answer", store=False)
+            return Readiness(status=_GONE if self._store.gone else _AWAY, store=False)
         lease, generating = self.engine.epoch > 0 and self.engine.holds_lease, self.engine.generating
         off = None if shared is None else shared - self.now()
         status = "ready"
         if not lease:
             status = "this node has no lease, and starts nothing"
+        elif self.engine.superseded:
+            status = "the database has a newer schema than this program, which decides nothing: update it"
         elif off is not None and abs(off) > MOST_OFF:
             status = f"the clock is {off} ms off the database's"
+        elif self._failing:
+            status = "the last step failed, and is tried again: the log says why"
         return Readiness(status=status, store=True, clock_off_ms=off, lease=lease, generating=generating)
+
+    async def _prove(self) -> None:
+        """Whether the database can be written; asked at most once in each round of housekeeping, however many ask us."""
+        async with self._proving:
+            if self._store.gone:
+                raise StoreUnavailableError(_GONE)
+            now = self.clock.monotonic()
+            if self._proven_at is None or now - self._proven_at >= self.config.housekeeping_ms / 1000:
+                self._proven_at = None
+                await self._store.prove(self.engine.epoch)
+                self._proven_at = now
 
     async def nodes(self) -> list[Node]:
         """The processes that drive this database, and what each can run."""
@@ -266,8 +286,10 @@ class App:
         while not self._ending.is_set():
             self._woken.clear()
             wake = None
+            failing = True
             try:
                 wake = await self.engine.step(self.now())
+                failing = False
             except StoreUnavailableError as error:
                 # Nothing is decided while the store is away, and nothing is forgotten: try again.
                 _log.warning("%s", error.for_operator)
@@ -278,6 +300,7 @@ class App:
             except Exception:
                 # Whatever it is, it must not end what keeps time for everything else.
                 _log.exception("a step failed, and is tried again")
+            self._failing = failing
             pause = tick if wake is None else min(max(wake - self.now(), 0), tick)
             await self.clock.wait(self._woken, pause / 1000)
 
@@ -335,16 +358,19 @@ async def _all_done(tasks: list[asyncio.Task[None]]) -> None:
         raise cancelled
 
 
-def _store(database: str, config: Config, *, inline: bool) -> Store:
+def _store(database: str, config: Config, clock: Clock) -> Store:
     """The store of an address; its driver loads when it is asked for. A virtual clock waits for no thread."""
+    lease = config.lease_ms / 1000
     if database.startswith(("postgresql://", "postgres://")):
         from horae.store.postgres import PostgresStore  # noqa: PLC0415
 
-        return PostgresStore(database, lease=config.lease_ms / 1000)
+        return PostgresStore(database, lease=lease)
     from horae.store.sqlite import SqliteStore  # noqa: PLC0415
 
     if database == ":memory:":
         return SqliteStore(":memory:", inline=True)
     if database.startswith("sqlite:///") and len(database) > len("sqlite:///"):
-        return SqliteStore(database.removeprefix("sqlite:///"), inline=inline)
+        inline = not isinstance(clock, SystemClock)
+        path = database.removeprefix("sqlite:///")
+        return SqliteStore(path, inline=inline, grace=lease, monotonic=clock.monotonic)
     raise DatabaseUrlError(database)

@@ -64,6 +64,7 @@ class Engine:
         # Commits were lost sight of: up to this moment they may claim runs that are never launched.
         self._doubtful_until = 0.0
         self._generating = True
+        self._superseded = False  # a newer program has changed the schema
         self._herd = False  # more was due than the last step could look at
         self._watchers: Watchers | None = None
         limits = config.limits
@@ -78,8 +79,13 @@ class Engine:
 
     @property
     def generating(self) -> bool:
-        """Whether this node decides what is due; one with older time-zone data than another does not."""
-        return self._generating
+        """Whether this node decides what is due; one with older time-zone data, or an older schema, than another does not."""
+        return self._generating and not self._superseded
+
+    @property
+    def superseded(self) -> bool:
+        """Whether the schema is newer than this program, which then decides and claims nothing."""
+        return self._superseded
 
     def watch(self, watcher: Watcher) -> None:
         """Tell somebody what happens, from now on."""
@@ -163,11 +169,14 @@ class Engine:
             await self.enter(now)
             return
         self._extend(begun)
+        self._superseded = await self._store.has_newer_schema()
         if self._executor.actions != self._announced:
             await self._announce(self._name, now)
 
     async def maintain(self, now: int) -> Report:
         """A round of housekeeping."""
+        if self._superseded:
+            return Report()
         report = await self._housekeeper.step(now)
         self._generating = not report.outdated
         if self._watchers is not None:
@@ -181,7 +190,9 @@ class Engine:
             await self._recover()
         ended = self._executor.ended()
         herd, self._herd = self._herd, False
-        if herd and self._store.side_by_side > 1:
+        if self._superseded:
+            moments = [await self._look(now, ended, room=0)]
+        elif herd and self._store.side_by_side > 1:
             moments = await self._side_by_side(now, ended)
         else:
             moments = [await self._look(now, ended, room=self._executor.room)]
@@ -219,7 +230,7 @@ class Engine:
             async with self._store.transaction() as transaction:
                 await self._invoker.record(transaction, ended, now)
                 looked = await self._generator.look(
-                    transaction, now, epoch, room, generating=self._generating, aside=aside
+                    transaction, now, epoch, room, generating=self.generating, aside=aside
                 )
                 stopping = await transaction.stopping(epoch)
                 wake = now if looked.more else await transaction.wake_at()
@@ -236,7 +247,7 @@ class Engine:
         if self._watchers is not None:
             self._tell_step(self._watchers, looked, begun, launched=allowed)
         if wake is not None and wake <= now and not looked.decided:
-            return now + CROWDED if self._generating else None
+            return now + CROWDED if self.generating else None
         return wake
 
     def _tell_step(self, watchers: Watchers, looked: Looked, begun: float, *, launched: bool) -> None:
@@ -276,11 +287,13 @@ class Engine:
         What goes on after the time for it is stopped, and attempted elsewhere.
         """
         until = self._clock.monotonic() + self._config.drain_ms / 1000
-        house = self._config.housekeeping_ms / 1000
-        while (tasks := self._executor.tasks) and (left := until - self._clock.monotonic()) > 0:
-            await asyncio.wait(tasks, timeout=min(left, house), return_when=asyncio.FIRST_COMPLETED)
+        house = min(self._config.housekeeping_ms / 1000, 1.0)
+        while (tasks := self._executor.tasks) and (left := until - (begun := self._clock.monotonic())) > 0:
+            done, _ = await asyncio.wait(tasks, timeout=min(left, house), return_when=asyncio.FIRST_COMPLETED)
             with contextlib.suppress(Exception):  # what cannot be recorded now is tried again at the end
                 await self._record_ends(now())
+            if not done and self._clock.monotonic() == begun:
+                break  # the clock stands still, and so does what waits on it
         self._executor.stop_all(Reason.SHUTDOWN)
         if tasks := self._executor.tasks:
             await asyncio.wait(tasks, timeout=self._config.terminate_ms / 1000)

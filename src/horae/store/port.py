@@ -51,6 +51,8 @@ from horae.store.rows import (
 )
 
 NO_TALLY = Tally()
+_FILLER = "-" * 32 * 1024
+"""More than the free room of any page."""
 
 
 class Advance(NamedTuple):
@@ -609,6 +611,21 @@ class Store(ABC):
     @abstractmethod
     async def bury(self, epochs: Collection[int]) -> None:
         """Forget nodes that are dead, or end, once nothing of theirs is left."""
+
+    @property
+    def gone(self) -> bool:
+        """Whether the database that was opened is not there any more, so that nothing can be decided on it."""
+        return False
+
+    async def has_newer_schema(self) -> bool:
+        """Whether a newer program has changed the schema since this one opened it."""
+        return False
+
+    async def prove(self, epoch: int) -> None:
+        """Write something that takes room, and undo it, to know that it can be done."""
+        async with self.transaction() as transaction:
+            await transaction.write("widen_node", [{"epoch": epoch, "filler": _FILLER}])
+            await transaction.write("narrow_node", [{"epoch": epoch, "filler": len(_FILLER)}])
 
     @abstractmethod
     async def time(self) -> int | None:

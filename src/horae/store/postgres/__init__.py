@@ -193,6 +193,9 @@ class PostgresStore(Store):
                 await transaction.rows("lock_node", epoch=epoch)
                 await transaction.rows("delete_node", epoch=epoch)
 
+    async def has_newer_schema(self) -> bool:
+        return int((await self._fetch("version"))[0][0]) > len(migrations("postgres"))
+
     async def time(self) -> int | None:
         return int((await self._fetch("time"))[0][0])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
@@ -19,6 +18,7 @@ from horae.model import Node
 from horae.store.port import Store, Transaction, watched
 from horae.store.queries import migrations, numbered, query
 from horae.store.rows import Row, fields, node_of, to_json
+from horae.store.sqlite.locks import NodeLock, is_held
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -42,16 +42,30 @@ class SqliteStore(Store):
     would cost a third more. ``inline`` uses no thread at all, so that a simulation is deterministic.
     """
 
-    def __init__(self, path: str, *, inline: bool = False, patience: float = 30) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        inline: bool = False,
+        patience: float = 30,
+        grace: float = 0,
+        monotonic: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self._path = path
         self._patience = patience
+        self._grace = (
+            grace  # how long a node whose lock file was removed has to notice, before it counts as dead
+        )
+        self._monotonic = monotonic
+        self._missing: dict[int, float] = {}  # since when the lock files of some nodes are gone
+        self._files: dict[str, os.stat_result] = {}  # what was opened
         self._connection: sqlite3.Connection | None = None
         self._thread = None if inline else ThreadPoolExecutor(1, thread_name_prefix="horae-sqlite")
         self._readers: list[sqlite3.Connection] = []  # those that are free
         self._lock = asyncio.Lock()
         self._reading = asyncio.Semaphore(READERS)
         self._begun = False
-        self._announced: dict[int, int | None] = {}  # the nodes of this process, and the locks they hold
+        self._announced: dict[int, NodeLock | None] = {}  # the nodes of this process, and the locks they hold
 
     async def open(self, wake: Callable[[], None]) -> None:  # noqa: ARG002 - a file tells nobody
         await self.work(lambda _: None)
@@ -64,10 +78,9 @@ class SqliteStore(Store):
             self._connection = None
         if self._thread is not None:
             self._thread.shutdown()
-        for epoch, descriptor in self._announced.items():
-            if descriptor is not None:
-                os.close(descriptor)
-                Path(self._lock_file(epoch)).unlink(missing_ok=True)
+        for lock in self._announced.values():
+            if lock is not None:
+                lock.release()
         self._announced.clear()
 
     async def work(self, work: Work[T]) -> T:
@@ -96,14 +109,34 @@ class SqliteStore(Store):
             except BaseException:
                 connection.close()
                 raise
+            self._files = {name: Path(name).stat() for name in self._names() if Path(name).exists()}
             self._connection = connection
         return self._connection
+
+    def _names(self) -> list[str]:
+        """The files of the database: its pages, what was committed last, and what its processes share."""
+        return [] if self._path == ":memory:" else [self._path + each for each in ("", "-wal", "-shm")]
+
+    @property
+    def gone(self) -> bool:
+        """Whether a file was removed or replaced: what is written into the one that is open is lost."""
+        try:
+            return not all(
+                os.path.samestat(Path(name).stat(), opened) for name, opened in self._files.items()
+            )
+        except OSError:
+            return True
+
+    def _check_files(self) -> None:
+        if self.gone:
+            raise StoreUnavailableError("its file was deleted or replaced; restart this process")
 
     @watched
     async def transaction(self) -> AsyncIterator[Transaction]:
         async with self._lock:
             try:
                 await self.work(lambda connection: connection.execute("BEGIN IMMEDIATE"))
+                self._check_files()
                 self._begun = True
                 yield SqliteTransaction(self.work)
                 self._begun = False
@@ -124,6 +157,7 @@ class SqliteStore(Store):
                 yield transaction
             return
         async with self._reading:
+            self._check_files()
             # Opened where it may wait, and used where it does not: between two threads an answer would take twice as long.
             connection = self._readers.pop() if self._readers else await self.work(lambda _: self._reader())
 
@@ -155,18 +189,32 @@ class SqliteStore(Store):
         """Hold an operating-system lock on a file of the node's own: it ends with the process, at once."""
         async with self.transaction() as transaction:
             for epoch, name, *_ in await transaction.rows("nodes"):
-                if name == node.name and epoch != node.epoch and self._is_alive(epoch):
+                if name == node.name and epoch != node.epoch and self._is_locked(epoch):
                     return False
-            descriptor = self._announced.get(node.epoch)
-            if descriptor is None and self._path != ":memory:":
-                descriptor = os.open(self._lock_file(node.epoch), os.O_CREAT | os.O_RDWR, 0o600)
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._announced[node.epoch] = descriptor
+            if node.epoch not in self._announced:
+                self._announced[node.epoch] = self._take_lock(node.epoch)
             await transaction.write("insert_node", [fields(node) | {"actions": to_json(node.actions)}])
         return True
 
+    def _take_lock(self, epoch: int) -> NodeLock | None:
+        if self._path == ":memory:":
+            return None
+        try:
+            return NodeLock(self._lock_file(epoch))
+        except BlockingIOError:
+            reason = "a process that works on a database which was deleted holds the lock of this node"
+            raise StoreUnavailableError(reason) from None
+
     async def renew(self, epoch: int) -> bool:
-        return epoch in self._announced  # the lock holds by itself
+        """The lock holds by itself. Without it, or without the database that it stands for, the node has no lease."""
+        if epoch not in self._announced or self.gone:
+            return False
+        lock = self._announced[epoch]
+        if lock is not None and not lock.holds:
+            lock.release()
+            del self._announced[epoch]
+            return False
+        return True
 
     async def nodes(self) -> list[Node]:
         async with self._lock:
@@ -176,22 +224,38 @@ class SqliteStore(Store):
     async def bury(self, epochs: Collection[int]) -> None:
         async with self.transaction() as transaction:
             await transaction.write("delete_node", [{"epoch": epoch} for epoch in epochs])
+            left = {row[0] for row in await transaction.rows("nodes")}
+        for epoch in set(epochs) - left:
+            if self._path != ":memory:":
+                Path(self._lock_file(epoch)).unlink(missing_ok=True)
+
+    def _is_locked(self, epoch: int) -> bool | None:
+        return True if epoch in self._announced else is_held(self._lock_file(epoch))
 
     def _is_alive(self, epoch: int) -> bool:
-        if epoch in self._announced:
-            return True
-        try:
-            descriptor = os.open(self._lock_file(epoch), os.O_RDWR)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(descriptor)
-        Path(self._lock_file(epoch)).unlink(missing_ok=True)
-        return False
+        locked = self._is_locked(epoch)
+        if locked is not None:
+            self._missing.pop(epoch, None)
+            return locked
+        # The file was removed. A node that lives notices when it renews, and stops what it runs.
+        now = self._monotonic()
+        return now - self._missing.setdefault(epoch, now) < self._grace
+
+    async def has_newer_schema(self) -> bool:
+        async with self._lock:
+            rows = await self.work(lambda c: c.execute(query("sqlite", "version")).fetchall())
+        return bool(rows[0][0] > len(migrations("sqlite")))
+
+    async def prove(self, epoch: int) -> None:
+        await super().prove(epoch)
+        if self._thread is not None:
+            await self.work(lambda _: self._look_afresh())
+
+    def _look_afresh(self) -> None:
+        """Read what is in the file, and not what was read of it before."""
+        with contextlib.closing(self._reader()) as reader:
+            for name in ("version", "nodes", "wake_at"):
+                reader.execute(query("sqlite", name)).fetchall()
 
     async def time(self) -> int | None:
         return None

@@ -1,0 +1,74 @@
+"""The lock by which other processes know that a node lives: an operating-system lock on a file of its own.
+
+It is a ``flock``, because that belongs to the open file: two stores in one process keep each other out, and looking at the file of
+another node releases nothing. A POSIX record lock belongs to the process, and would do neither. A ``flock`` lies in two ways, which
+are mended here. A forked child has it too, and would keep it after its parent has died: it closes its copy at once (and a program
+that is executed never gets one). And it stays on a file that was removed, where nobody finds it: so the file that is held is
+compared with the one at its path.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from pathlib import Path
+
+_held: set[int] = set()
+"""The descriptors of all locks of this process."""
+
+
+def _let_go() -> None:
+    for descriptor in _held:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_let_go)
+
+
+class NodeLock:
+    """A lock that this process holds, until it is released or the process ends."""
+
+    def __init__(self, path: str) -> None:
+        """Take the lock; ``BlockingIOError`` if another process has it."""
+        self._path = path
+        self._descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+        _held.add(self._descriptor)
+
+    @property
+    def holds(self) -> bool:
+        """Whether others see that it is held: the file is still there, and this process is the one that took it."""
+        if self._descriptor not in _held:
+            return False
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), Path(self._path).stat())
+        except OSError:
+            return False
+
+    def release(self) -> None:
+        """Let it go; the file stays, and says that the node is dead."""
+        if self._descriptor in _held:
+            _held.remove(self._descriptor)
+            os.close(self._descriptor)
+
+
+def is_held(path: str) -> bool | None:
+    """Whether another process, or another store of this one, holds a lock; ``None`` if its file is gone."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
