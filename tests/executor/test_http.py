@@ -17,6 +17,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -235,6 +236,11 @@ async def test_many_headers_in_an_answer_are_not_read_for_ever():
 Send = Callable[[bytes], Awaitable[None]]
 
 
+async def send_to(writer: asyncio.StreamWriter, data: bytes) -> None:
+    writer.write(data)
+    await writer.drain()
+
+
 async def interim_answers(send: Send) -> None:
     while True:
         await send(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100)
@@ -275,8 +281,7 @@ async def test_an_answer_that_costs_more_than_it_says_is_given_up(
     async def answer(_: Asked, writer: asyncio.StreamWriter) -> None:
         async def send(data: bytes) -> None:
             nonlocal sent
-            writer.write(data)
-            await writer.drain()
+            await send_to(writer, data)
             sent += len(data)
 
         await behaviour(send)
@@ -345,6 +350,17 @@ async def test_the_whole_answer_has_one_time_limit(form: str):
     async with serving(answer) as server:
         ended = await ask(HttpRequest(url=server.url, timeout=200))
     assert (ended.ending, ended.failure) == ("raised", "TimeoutError: no answer within 200 ms")
+
+
+async def test_a_server_that_switches_protocols_has_not_answered():
+    async def answer(_: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n")
+        while True:
+            await send_to(writer, b"x" * 65_536)
+
+    async with serving(answer) as server:
+        ended = await ask(HttpRequest(url=server.url))
+    assert ended.ending == "raised"
 
 
 async def test_a_few_interim_answers_and_small_chunks_are_taken():
@@ -566,13 +582,17 @@ async def test_the_certificate_must_be_for_the_name_and_not_for_the_address(
     names = Names(good_example=[["127.0.0.1"]], bad_example=[["127.0.0.1"]])
     async with serving(ssl=trust) as server:
         well = await ask(HttpRequest(url=f"https://good.example:{server.port}/"), names=names)
-        assert result(well)["status"] == 200
+        assert result(well) == {"status": 200, "body": {"ok": True}}
+        server.answer = lambda _, writer: small_chunks(partial(send_to, writer))
+        config = Config(http_private=("127.0.0.0/8",))
+        ended = await ask(HttpRequest(url=f"https://good.example:{server.port}/"), config, names)
+        assert ended.errors[0] == "HttpAnswerError"
         for host in ("bad.example", "127.0.0.1"):
             names.names["127.0.0.1"] = [["127.0.0.1"]]
             ended = await ask(HttpRequest(url=f"https://{host}:{server.port}/"), names=names)
             assert ended.ending == "refused"
             assert "certificate" in (ended.failure or "").lower()
-    assert len(server.asked) == 1
+    assert len(server.asked) == 2
 
 
 # What is secret stays so

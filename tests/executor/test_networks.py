@@ -1,4 +1,4 @@
-"""Which addresses are for everybody: beside IANA's registries of special-purpose addresses, as they were in October 2025."""
+"""Which addresses are public: beside IANA's registries of special-purpose addresses, as they were in October 2025."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ OTHERS = {
     "::/0": False,
     "0.0.0.0/0": True,
 }
-# Here Horae is stricter: what answers there is the nearest equipment of a network, and no server that somebody runs.
+# Here Horae is stricter: what answers there is the nearest equipment of a network, and no server of an owner.
 STRICTER = [ip_network("192.0.0.0/24"), ip_network("2001::/23")]
 
 REACHABLE = {ip_network(block): reachable for block, (_, reachable) in REGISTRY.items()} | {

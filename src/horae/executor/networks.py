@@ -1,4 +1,4 @@
-"""Which addresses are for everybody: a list of our own, after IANA's registries of special-purpose addresses. Pure.
+"""Which addresses are public: a list of our own, after IANA's registries of special-purpose addresses. Pure.
 
 ``ipaddress.is_global`` is not asked: it differs from one version of Python to the next.
 """
@@ -55,7 +55,7 @@ def reached(address: Address) -> Address:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address, or the one that it stands for, is meant for everybody."""
+    """Whether an address, or the one that it stands for, is public."""
     end = reached(address)
     if isinstance(end, IPv4Address):
         return not any(end in network for network in _NOT_PUBLIC_4)
