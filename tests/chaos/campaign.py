@@ -205,7 +205,8 @@ class Campaign:
 
     async def _edit(self, operation: Operation) -> None:
         assert operation.rhythm is not None
-        spec = operation.rhythm.spec()
+        (schedule,) = (each for each in self._schedules if each.id == operation.schedule)
+        spec = operation.rhythm.spec(schedule.kind.jitter)
         asked = unix_second() if self._set_back_since is None else self._set_back_since
         await insist(lambda: self._app.schedules.update(operation.schedule, spec))
         self._edits.append(Edit(operation.schedule, operation.rhythm, asked, unix_second()))
@@ -271,6 +272,7 @@ class Campaign:
             triggers=self._triggers,
             asked_backfills=self._backfills,
             answers=answers,
+            connections=self._database.connections(),
             ended_by_itself=self.nodes.ended_by_itself,
             errors=self.nodes.errors(),
         )

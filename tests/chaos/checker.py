@@ -20,6 +20,8 @@ LETTING_GO = 2000
 """Milliseconds that a process which stood still may go on with what others took over, once it goes on at all."""
 MOST_EARLY = 1000
 """Milliseconds that a node's clock may be ahead before it notices."""
+MOST_CONNECTIONS = 100
+"""Connections that a node asks for in one second: a pool is a tenth of it, and each is tried a few times."""
 UNANSWERED = frozenset({"undecided", "unknown"})
 ENDLESS = 1 << 62
 
@@ -71,6 +73,7 @@ def check(evidence: Evidence, schedules: list[Planned]) -> Findings:
     check_overlap(findings, evidence, schedules, attempts)
     check_takeovers(findings, evidence, attempts)
     check_lateness(findings, evidence, schedules, attempts)
+    check_connections(findings, evidence)
     findings.counts["answers of explain"] = len(evidence.answers)
     findings.fail(
         "slots without an answer", (f"{each}" for each in evidence.answers if each.verdict in UNANSWERED)
@@ -360,6 +363,25 @@ def check_lateness(
     late = sorted(first.values()) or [0]
     for name, share in (("half", 50), ("of 99 in 100", 99), ("at most", 100)):
         findings.counts[f"lateness, {name}, ms"] = late[(len(late) - 1) * share // 100]
+
+
+def check_connections(findings: Findings, evidence: Evidence) -> None:
+    """A node that cannot reach the database tries again, and does not storm it."""
+    busiest = [busiest_second(moments) for moments in evidence.connections]
+    findings.counts["connections in the busiest second of a node"] = max(busiest, default=0)
+    findings.fail("nodes that stormed the database for connections", (
+        f"node {node}: {count} in a second" for node, count in enumerate(busiest) if count > MOST_CONNECTIONS
+    ))  # fmt: skip
+
+
+def busiest_second(moments: list[int]) -> int:
+    """How many of some moments, in milliseconds and in order, lie within one second at most."""
+    most = first = 0
+    for place, moment in enumerate(moments):
+        while moments[first] <= moment - 1000:
+            first += 1
+        most = max(most, place - first + 1)
+    return most
 
 
 def faults_by_kind(evidence: Evidence) -> dict[str, int]:

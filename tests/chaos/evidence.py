@@ -121,6 +121,8 @@ class Evidence(msgspec.Struct, kw_only=True):
     """The runs that accepted triggers named."""
     asked_backfills: list[AskedBackfill] = []
     answers: list[Answer] = []
+    connections: list[list[int]] = []
+    """When each node asked the database for connections."""
     ended_by_itself: list[str] = []
     """Processes that ended although they were not asked to, or not as asked."""
     errors: list[str] = []

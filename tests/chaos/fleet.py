@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from horae import CatchUp, CatchUpPolicy, Overlap, Policies, RetryPolicy, Timeouts
+from horae import CatchUp, CatchUpPolicy, OnResume, Overlap, Policies, RetryPolicy, Timeouts
 
 
 class Rhythm(NamedTuple):
@@ -26,7 +26,7 @@ class Rhythm(NamedTuple):
         first = after + 1 + (self.phase - after - 1) % self.every
         return range(first, until + 1, self.every)
 
-    def spec(self, jitter: int = 0) -> dict[str, Any]:
+    def spec(self, jitter: int) -> dict[str, Any]:
         if self.cron:
             seconds = ",".join(str(second) for second in range(60) if self.names(second))
             spec: dict[str, Any] = {"crons": [f"{seconds} * * * * *"]}
@@ -86,16 +86,20 @@ KINDS = (
     Kind("allow-long", ALLOW, 6, CALM),
     Kind("allow-once", Policies(overlap=Overlap.ALLOW_ALL, at_most_once=True), 1, FAST),
     Kind("cancel", Policies(overlap=Overlap.CANCEL_OTHER, timeouts=Timeouts(cancel=1000)), 7, CALM),
+    Kind("terminate", Policies(overlap=Overlap.TERMINATE_OTHER), 7, CALM),
     Kind("jitter", ALLOW, 0.1, CALM, jitter=4),
     Kind("jitter-skip", Policies(overlap=Overlap.SKIP), 1, CALM, jitter=2),
     Kind("retry", Policies(overlap=Overlap.BUFFER_ALL, retry=QUICK_RETRY), 0.1, CALM, failures=1),
     Kind("fail", Policies(overlap=Overlap.SKIP, retry=QUICK_RETRY), 0.1, CALM, failures=99),
     Kind("two-at-once", Policies(overlap=Overlap.ALLOW_ALL, max_concurrent=2), 1.5, FAST),
     Kind("latest", Policies(catch_up=CatchUpPolicy(mode=CatchUp.LATEST, grace=1000)), 0.1, FAST),
+    Kind("spread", Policies(catch_up=CatchUpPolicy(mode=CatchUp.SPREAD, grace=1000, spread=5000)), 0.1, FAST),
     Kind("in-time", Policies(overlap=Overlap.ALLOW_ALL, catch_up=CatchUpPolicy(window=2000, grace=2000)), 0.1, FAST),
     Kind("paused", ALLOW, 0.1, FAST, operation="pause"),
     Kind("paused-long", Policies(overlap=Overlap.BUFFER_ALL), 1, CALM, operation="pause"),
+    Kind("paused-skip", Policies(on_resume=OnResume.SKIP), 0.1, CALM, operation="pause"),
     Kind("edited", ALLOW, 0.1, FAST, operation="edit"),
+    Kind("edited-jitter", Policies(overlap=Overlap.BUFFER_ALL), 0.1, CALM, jitter=2, operation="edit"),
     Kind("triggered", Policies(overlap=Overlap.SKIP), 2, CALM, operation="trigger"),
     Kind("backfilled", ALLOW, 0.2, CALM, operation="backfill"),
 )  # fmt: skip

@@ -29,6 +29,9 @@ class Database(Protocol):
     async def rows(self, query: str) -> list[tuple[Any, ...]]:
         """What a query finds; waits while the database is away."""
 
+    def connections(self) -> list[list[int]]:
+        """When each node asked for connections, in milliseconds of the monotonic clock."""
+
     def disturbed(self, fault: Fault) -> contextlib.AbstractAsyncContextManager[None]:
         """As long as this lasts, the fault does."""
 
@@ -60,6 +63,9 @@ class PostgresDatabase:
         if node is None:
             return self._server.address
         return f"postgresql://postgres@127.0.0.1:{self._networks[node].port}/postgres?sslmode=disable"
+
+    def connections(self) -> list[list[int]]:
+        return [[int(at * 1000) for at in network.connections] for network in self._networks]
 
     async def rows(self, query: str) -> list[tuple[Any, ...]]:
         connection = await asyncpg.connect(self._server.address)
@@ -106,6 +112,9 @@ class SqliteDatabase:
 
     def address(self, node: int | None) -> str:
         return f"sqlite:///{self._file}"
+
+    def connections(self) -> list[list[int]]:
+        return []
 
     async def rows(self, query: str) -> list[tuple[Any, ...]]:
         return await asyncio.to_thread(self._read, query)

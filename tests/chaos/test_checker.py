@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from horae import Overlap, Policies
-from tests.chaos.checker import RECOVERY, check, longest_peace
+from tests.chaos.checker import RECOVERY, busiest_second, check, longest_peace
 from tests.chaos.evidence import (
     BEGUN,
     DONE,
@@ -192,6 +192,10 @@ def unanswered(evidence: Evidence) -> None:
     evidence.answers = [Answer(SKIP.id, START + 20, "undecided")]
 
 
+def storm(evidence: Evidence) -> None:
+    evidence.connections = [[], [at * 9 for at in range(200)]]
+
+
 def ended(evidence: Evidence) -> None:
     evidence.ended_by_itself = ["process 0.1"]
 
@@ -218,6 +222,7 @@ def error(evidence: Evidence) -> None:
     (early, "runs begun before their time"),
     (overlap, "attempts that overlap"),
     (unanswered, "slots without an answer"),
+    (storm, "nodes that stormed the database for connections"),
     (ended, "processes that ended by themselves"),
     (error, "unexpected errors in the logs of nodes"),
 ])  # fmt: skip
@@ -274,6 +279,11 @@ def test_what_goes_on_long_after_standing_still_is_found():
     evidence = taken_over(STOP, 24_000, stopped=36_000)
     assert "attempts that did not let go after standing still" in found(evidence)
     assert "attempts that overlap" not in found(evidence)
+
+
+def test_the_busiest_second_is_found_wherever_it_begins():
+    assert busiest_second([]) == 0
+    assert busiest_second([0, 900, 1000, 1800, 1899, 3000]) == 4
 
 
 def test_an_edited_schedule_is_held_to_a_rhythm_only_while_it_was_surely_in_force():

@@ -20,8 +20,8 @@ class Network:
         self._refuses = False
         self.delay = 0.0
         """Seconds that each message takes longer."""
-        self.connections = 0
-        """How many were asked for."""
+        self.connections: list[float] = []
+        """When each was asked for, by the event loop's clock, which is the monotonic one."""
 
     async def open(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -68,7 +68,7 @@ class Network:
         assert task is not None
         self._passing.add(task)
         self._writers.add(writer)
-        self.connections += 1
+        self.connections.append(asyncio.get_running_loop().time())
         with contextlib.suppress(OSError, asyncio.CancelledError):
             await self._connect(reader, writer)
         writer.transport.abort()
