@@ -18,6 +18,7 @@ from horae.policy.check import check_policies
 from horae.policy.due import fire_instant
 from horae.policy.ledger import action_id
 from horae.spec import SharedCalendar, Spec, SpecDocument
+from horae.spec.cost import check_cost
 from horae.spec.document import read_document
 from horae.store.port import Transaction
 
@@ -92,10 +93,12 @@ def draft(
 
 
 def read_spec(spec: SpecLike, calendars: Calendars | None = None) -> Spec:
-    """A spec, in whichever form it was given."""
+    """A spec, in whichever form it was given; one whose times take too much work to find is refused."""
     if isinstance(spec, str):
         return _cron(spec)
-    return spec if isinstance(spec, Spec) else Spec.parse(spec, calendars=calendars)
+    read = spec if isinstance(spec, Spec) else Spec.parse(spec, calendars=calendars)
+    check_cost(read)
+    return read
 
 
 @lru_cache(maxsize=4096)

@@ -9,13 +9,17 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from horae.engine.invoker import Invoker, Start
-from horae.errors import StoreUnavailableError
+from horae.errors import SpecTooCostlyError, StoreUnavailableError
 from horae.executor.function import FunctionExecutor
 from horae.model import UNREADABLE, Backfill, Limits, Run, Schedule, Status
 from horae.policy.decide import decide
 from horae.policy.ledger import Decision, version_of
 from horae.spec import Spec
+from horae.spec.budget import QUESTION_STEPS, shared_budget
 from horae.store.port import Advance, Transaction
+
+BATCH_STEPS = QUESTION_STEPS
+"""What the evaluation of specs may cost in one transaction, before what is left waits for the next one."""
 
 
 class Looked(msgspec.Struct, frozen=True):
@@ -68,13 +72,31 @@ class Generator:
         backfills: dict[str, list[Backfill]] = defaultdict(list)
         for backfill in await transaction.open_backfills(schedules):
             backfills[backfill.schedule_id].append(backfill)
-        decisions = {
-            each.id: _decision(each, runs[each.id], backfills[each.id], now, self._limits) for each in found
-        }
+        decisions = self._decide(found, runs, backfills, now)
+        decided = found[: len(decisions)]
         claims = _Claims(self._executor, self._invoker, epoch, now, room)
-        await self._write(transaction, found, runs, decisions, claims)
+        await self._write(transaction, decided, runs, decisions, claims)
         starts = await _prepare(transaction, claims, schedules)
-        return Looked(starts, len(found), len(due) == self._batch, found, decisions)
+        more = len(due) == self._batch or len(decided) < len(found)
+        return Looked(starts, len(decided), more, decided, decisions)
+
+    def _decide(
+        self,
+        schedules: Sequence[Schedule],
+        runs: Mapping[str, list[Run]],
+        backfills: Mapping[str, list[Backfill]],
+        now: int,
+    ) -> dict[str, Decision]:
+        """Decide for as many schedules as fit into one transaction's budget; the others stay due, and are next."""
+        decisions: dict[str, Decision] = {}
+        steps = 0
+        for each in schedules:
+            if steps > BATCH_STEPS:
+                break
+            with shared_budget(QUESTION_STEPS) as spent:
+                decisions[each.id] = _decision(each, runs[each.id], backfills[each.id], now, self._limits)
+            steps += spent.steps
+        return decisions
 
     async def _take_only(
         self, transaction: Transaction, now: int, epoch: int, room: int, aside: AbstractSet[str]
@@ -202,6 +224,10 @@ def _decision(
         return _put_aside(schedule, f"the run {spoiled.id} cannot be read: {spoiled.failure}")
     try:
         return decide(schedule, Spec.parse(schedule.spec), runs, now, backfills=backfills, limits=limits)
+    except SpecTooCostlyError:
+        return _put_aside(
+            schedule, "finding its times takes more work than a spec may cause; simplify its spec"
+        )
     except Exception as error:
         return _put_aside(schedule, f"{type(error).__name__}: {error}")
 

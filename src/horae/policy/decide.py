@@ -97,7 +97,7 @@ class _Look:
         self.state = schedule.state
         self.due = due_at(schedule, spec, now, limits)
         self.steps: list[backfiller.Step] = []
-        self.again = False
+        self.again = pause.is_over(self.state, now)
         """Whether there is more to decide at once."""
         self.withheld = 0
         """How many starts are more than the limit leaves."""
@@ -130,7 +130,7 @@ class _Look:
 
     def end_pause(self) -> None:
         """A pause that skips has ended: what waited before is gone with it."""
-        if self.state.skip_waiting:
+        if self.state.skip_waiting and not self.state.paused:
             self.ledger.end(self.unbegun(self.runs), Status.SKIPPED, Reason.PAUSED)
             self.state = _replace(self.state, skip_waiting=False)
 

@@ -2,11 +2,14 @@
 
 Started, waiting, skipped, missed and dropped slots add up to those found, always: every nominal time
 between the old cursor and the new one is either selected or in exactly one range that was passed over.
+
+Counting a long range may cost more than one decision may. Then a part of it is passed over, the cursor stands where that ends, and the
+next decision goes on from there, at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import msgspec
@@ -72,8 +75,10 @@ def find_due(
         # The usual case, and the one that must be fast: one slot, on time.
         slot = Slot(first, fires, fires)
         return Due((slot,), (), first, None if following is None else fire(following))
-    passed = _passed_over(spec, fire, cursor, now, policy=policy, consent=consent)
+    passed, complete = _passed_over(spec, fire, cursor, now, policy=policy, consent=consent)
     start = passed[-1].last if passed else cursor
+    if not complete:
+        return Due((), tuple(passed), start, now)
     last = _last_before(spec, fire, now + 1) or first
     nominals = spec.instants(start, last, limit)
     if nominals:
@@ -91,29 +96,37 @@ def _passed_over(
     *,
     policy: CatchUpPolicy,
     consent: int | None,
-) -> list[Passed]:
-    """What is too late, then what a later slot stands for, then what nobody agreed to: ranges one after the other."""
+) -> tuple[list[Passed], bool]:
+    """What is too late, then what a later slot stands for, then what was not agreed to: ranges one after the other.
+
+    Also whether that is all; else the rest must wait for another decision.
+    """
     passed: list[Passed] = []
 
     def start() -> int:
         return passed[-1].last if passed else cursor
 
-    def pass_until(last: int | None, reason: Reason) -> None:
-        if last is not None and last > start() and (found := _range(spec, start(), last, reason)) is not None:
-            passed.append(found)
+    def pass_until(last: int | None, reason: Reason) -> bool:
+        """Pass over the slots up to one. Whether it came to that."""
+        if last is None or last <= start() or (found := _range(spec, start(), last, reason)) is None:
+            return True
+        passed.append(found)
+        return found.last == last
 
-    window = policy.grace if policy.mode is CatchUp.NONE else policy.window
-    if window is not None:
-        # Strictly later than the window is missed; what is late within the grace is on time.
-        pass_until(_last_before(spec, fire, now - max(window, policy.grace)), Reason.LATE)
-    if policy.mode is CatchUp.LATEST and (last := _last_before(spec, fire, now + 1)) is not None:
-        pass_until(spec.previous_instant(last - 1), Reason.SUPERSEDED)
-    if consent is not None:
-        late = _last_before(spec, fire, now - policy.grace)
-        if consent and late is not None:
-            late = _all_but(spec, start(), late, consent)
-        pass_until(late, Reason.NO_CONSENT)
-    return passed
+    def ranges() -> Iterator[tuple[int | None, Reason]]:
+        window = policy.grace if policy.mode is CatchUp.NONE else policy.window
+        if window is not None:
+            # Strictly later than the window is missed; what is late within the grace is on time.
+            yield _last_before(spec, fire, now - max(window, policy.grace)), Reason.LATE
+        if policy.mode is CatchUp.LATEST and (last := _last_before(spec, fire, now + 1)) is not None:
+            yield spec.previous_instant(last - 1), Reason.SUPERSEDED
+        if consent is not None:
+            late = _last_before(spec, fire, now - policy.grace)
+            if consent and late is not None:
+                late = _all_but(spec, start(), late, consent)
+            yield late, Reason.NO_CONSENT
+
+    return passed, all(pass_until(last, reason) for last, reason in ranges())
 
 
 def pass_over(spec: Spec, schedule_id: str, cursor: int, now: int, reason: Reason) -> Due:
@@ -126,7 +139,7 @@ def pass_over(spec: Spec, schedule_id: str, cursor: int, now: int, reason: Reaso
     passed: tuple[Passed, ...] = ()
     if last is not None and last > cursor and (found := _range(spec, cursor, last, reason)) is not None:
         passed = (found,)
-        cursor = last
+        cursor = found.last
     following = spec.next_instant(cursor)
     return Due((), passed, cursor, None if following is None else fire(following))
 
@@ -138,8 +151,10 @@ def last_fired(spec: Spec, schedule_id: str, now: int) -> int | None:
 
 def leave_behind(spec: Spec, cursor: int, second: int, reason: Reason) -> Passed | None:
     """The slots whose nominal time has come and that nobody decided, when the spec is about to change."""
-    last = spec.previous_instant(second)
-    return None if last is None or last <= cursor else _range(spec, cursor, last, reason)
+    last, first = spec.previous_instant(second), spec.next_instant(cursor)
+    if last is None or first is None or last < first:
+        return None
+    return Passed(first, last, spec.count(cursor, last), reason)
 
 
 def fire_instant(spec: Spec, nominal: int, schedule_id: str) -> int:
@@ -161,18 +176,28 @@ def _last_before(spec: Spec, fire: Callable[[int], int], instant: int) -> int | 
 
 
 def _range(spec: Spec, after: int, last: int, reason: Reason) -> Passed | None:
+    """The nominal times up to one, counted; or the first of them, as far as the budget of a decision goes."""
     first = spec.next_instant(after)
-    return None if first is None or first > last else Passed(first, last, spec.count(after, last), reason)
+    if first is None or first > last:
+        return None
+    count, reached = spec.count_within_budget(first - 1, last)
+    if reached < last:
+        last = spec.previous_instant(reached) or first
+    return Passed(first, last, count, reason)
 
 
 def _all_but(spec: Spec, after: int, last: int, number: int) -> int | None:
     """The last nominal time of a range but for so many; ``None`` if there are not more than these.
 
-    The number may be large, so it is closed in on by counting.
+    The number may be large, so it is closed in on by counting; from the end, because the range may be much longer.
     """
-    wanted = spec.count(after, last) - number
-    if wanted <= 0:
-        return None
+    width = max(last - (spec.previous_instant(last - 1) or after), 1)
+    while (found := spec.count(max(last - width, after), last)) <= number:
+        if last - width <= after:
+            return None
+        width *= 4
+    after = max(last - width, after)
+    wanted = found - number
     while last - after > 1:
         middle = (after + last) // 2
         found = spec.count(after, middle)

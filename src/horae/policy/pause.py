@@ -25,10 +25,16 @@ def is_over(state: State, now: int) -> bool:
 def resume(schedule: Schedule, spec: Spec, until: int, note: str = "") -> Resumed:
     """Go on: what fell due until then is caught up with like what is late, or passed over, by policy.
 
-    What waited when the pause began goes the same way, also if no node decided anything during the pause.
+    What waited when the pause began goes the same way, also if no node decided anything during the pause. A pause in which more fell
+    due than one decision may count goes on, and ends with a later decision.
     """
+    if schedule.state.skip_waiting:  # it was resumed before, and there was too much to pass over at once
+        note = note or schedule.state.note
     state = msgspec.structs.replace(schedule.state, paused=False, paused_until=None, note=note)
     if not schedule.state.paused or schedule.policies.on_resume is OnResume.CATCH_UP:
         return Resumed(state, schedule.cursor)
     due = pass_over(spec, schedule.id, schedule.cursor, until, Reason.PAUSED)
+    if due.next_fire is not None and due.next_fire <= until:
+        state = msgspec.structs.replace(schedule.state, paused_until=until, note=note, skip_waiting=True)
+        return Resumed(state, due.cursor, due.passed)
     return Resumed(msgspec.structs.replace(state, skip_waiting=True), due.cursor, due.passed)

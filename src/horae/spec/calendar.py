@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import msgspec
 
+from horae.spec.budget import charge
 from horae.spec.civil import bit_range, lowest, members
 
 EVERY_SECOND = EVERY_MINUTE = bit_range(0, 59)
@@ -67,12 +68,20 @@ class Calendar(msgspec.Struct, frozen=True, gc=False):
         """Whether Debian's cron lets a clock change pass it by: minute or hour is a wildcard."""
         return bool(self.stars & (STAR_MINUTE | STAR_HOUR))
 
+    @property
+    def covers_every_day(self) -> bool:
+        """Whether it counts on every day of every month and year."""
+        whole = (self.days, self.months, self.weekdays) == (EVERY_DAY, EVERY_MONTH, EVERY_WEEKDAY)
+        return whole and self.years is None
+
 
 STAR_MINUTE, STAR_HOUR, STAR_DAY, STAR_WEEKDAY = 1, 2, 4, 8
 
 ALWAYS = Calendar(EVERY_SECOND, EVERY_MINUTE, EVERY_HOUR)
 """Every second of every day."""
 
+_CHUNK_BITS = 4096
+_CHUNK = (1 << _CHUNK_BITS) - 1
 _HANDFUL = 16
 """Up to so many members are taken from a bit set one by one: each time the whole of it is copied."""
 
@@ -137,9 +146,17 @@ def times_of_day(seconds: int, minutes: int, hours: int, unit: int) -> int:
     return day
 
 
-def decoded(bits: int) -> list[int]:
-    """The members of a large bit set, ascending; fast for dense ones and for sparse ones."""
+def decoded(bits: int, limit: int | None = None) -> list[int]:
+    """The members of a large bit set, ascending, or the first of them; fast for dense ones and for sparse ones."""
     number = bits.bit_count()
+    if limit is not None and limit < number:
+        found: list[int] = []
+        base = 0
+        while len(found) < limit:
+            found += [base + place for place in decoded(bits & _CHUNK)]
+            bits, base = bits >> _CHUNK_BITS, base + _CHUNK_BITS
+        return found[:limit]
+    charge(number // 32)
     if number <= _HANDFUL:
         base = lowest(bits) if bits else 0
         return [base + place for place in members(bits >> base)]

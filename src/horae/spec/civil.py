@@ -9,7 +9,8 @@ are never searched, which is one of the things that make every search end.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from calendar import monthrange
+from collections.abc import Callable, Iterator
 from datetime import date
 from functools import lru_cache
 
@@ -70,6 +71,16 @@ def joined(times_on: Callable[[int], int], first: int, end: int) -> int:
     for later in range((end - 1) // DAY - day + 1):
         bits |= times_on(day + later) << (later * DAY)
     return bits >> second & ((1 << (end - first)) - 1)
+
+
+def months_of(first_day: int, last_day: int) -> Iterator[tuple[int, int, int]]:
+    """The months that some days lie in, each with those of its days: (year, month, bits)."""
+    while first_day <= last_day:
+        civil = date.fromordinal(first_day + EPOCH_ORDINAL)
+        left = monthrange(civil.year, civil.month)[1] - civil.day + 1
+        count = min(left, last_day - first_day + 1)
+        yield civil.year, civil.month, ((1 << count) - 1) << (civil.day - 1)
+        first_day += left
 
 
 @lru_cache(maxsize=256)

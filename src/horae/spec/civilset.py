@@ -11,22 +11,37 @@ months are passed over in a millisecond.
 from __future__ import annotations
 
 from calendar import isleap, monthrange
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date
 from functools import lru_cache
 
+from horae.spec.budget import charge
 from horae.spec.calendar import (
     Calendar,
     decoded,
     matching_days,
     times_of_day,
 )
-from horae.spec.civil import DAY, END, EPOCH_ORDINAL, FIRST_YEAR, LAST_YEAR, START, CivilRule, joined, lowest
+from horae.spec.civil import (
+    DAY,
+    END,
+    EPOCH_ORDINAL,
+    FIRST_YEAR,
+    LAST_YEAR,
+    START,
+    CivilRule,
+    joined,
+    lowest,
+    members,
+    months_of,
+)
 
-Month = tuple[int, tuple[tuple[int, int], ...]]
+Group = tuple[int, int]
+Month = tuple[int, tuple[Group, ...]]
 """The days that match (bit 0 is the 1st), and groups of days with the times that match on them."""
 
-_NOTHING: Month = (0, ())
+EVERY_TIME = (1 << DAY) - 1
+"""All seconds of a day."""
 
 _AS_SECONDS = str.maketrans({"0": "0" * 60, "1": "0" * 59 + "1"})
 
@@ -38,18 +53,20 @@ class CivilSet(CivilRule):
     """The union of calendars minus the union of excluded calendars and closed days.
 
     ``closed`` maps (year, month) to the days of that month, bit 0 for the 1st, on which nothing matches.
-    ``only``, a bit set of the seconds of a day, narrows every day further.
     """
 
     __slots__ = (
+        "_alike",
         "_barren",
         "_closed",
+        "_counting",
+        "_envelope",
         "_excluded",
         "_included",
         "_months",
-        "_only",
         "_shapes",
         "_unit",
+        "_yearly",
         "_years",
     )
 
@@ -58,20 +75,21 @@ class CivilSet(CivilRule):
         included: tuple[Calendar, ...],
         excluded: tuple[Calendar, ...] = (),
         closed: Mapping[tuple[int, int], int] | None = None,
-        only: int | None = None,
     ) -> None:
         self._included = included
         self._excluded = excluded
         self._closed = closed or {}
-        self._only = only
-        by_minutes = only is None and all(calendar.seconds == 1 for calendar in included)
-        self._unit = 60 if by_minutes else 1
+        self._unit = 60 if all(calendar.seconds == 1 for calendar in included) else 1
         self._barren = END  # from this label on nothing matches, as far as searches have shown
         self._months = 0
         for calendar in included:
             self._months |= calendar.months
         self._years: dict[int, list[Month | None]] = {}
         self._shapes: dict[tuple[object, ...], list[Month | None]] = {}
+        self._alike: dict[int, int] = {}
+        self._counting: dict[int, int] = {}
+        self._yearly: dict[int, list[tuple[int, Calendar]]] = {}
+        self._envelope: int | None = None
 
     def next(self, label: int) -> int | None:
         """The first matching label at or after one."""
@@ -109,6 +127,7 @@ class CivilSet(CivilRule):
                 return None
             else:
                 year, month = year + 1, lowest(self._months)
+            charge(1)
             days, groups = self._month(year, month)
             if days:
                 place = lowest(days)
@@ -136,6 +155,7 @@ class CivilSet(CivilRule):
                 if year < FIRST_YEAR or not earlier:
                     return None
             month = earlier.bit_length() - 1
+            charge(1)
             days, groups = self._month(year, month)
         place = days.bit_length() - 1
         day = date(year, month, place + 1).toordinal() - EPOCH_ORDINAL
@@ -151,6 +171,7 @@ class CivilSet(CivilRule):
                 break
             midnight = start - start % DAY
             times = self.times_on(midnight // DAY)
+            charge(4)
             first = min(midnight + DAY, start + _CHUNK * unit)
             wanted = (1 << -(-(min(first, end) - start) // unit)) - 1
             places = decoded(times >> ((start - midnight) // unit) & wanted)
@@ -166,29 +187,51 @@ class CivilSet(CivilRule):
         last_day, last_second = divmod(end - 1, DAY)
         before = self.times_on(first_day) & ((1 << -(-first_second // self._unit)) - 1)
         after = self.times_on(last_day) >> (last_second // self._unit + 1)
-        whole = sum(self._count_days(*span) for span in _months(first_day, last_day))
+        whole = sum(self._count_days(*span) for span in months_of(first_day, last_day))
         return whole - before.bit_count() - after.bit_count()
 
     def _count_days(self, year: int, month: int, days: int) -> int:
         """How many labels match on some days of a month, bit 0 for the 1st."""
         _, groups = self._month(year, month)
+        charge(len(groups) + 1)
         return sum((group & days).bit_count() * times.bit_count() for group, times in groups)
 
     def bits(self, first: int, end: int) -> int:
         """The matching labels from ``first`` up to but not including ``end`` as a bit set, bit 0 for ``first``."""
+        charge(4 * ((end - first) // DAY + 1))
         if self._unit == 1:
             return joined(self.times_on, first, end)
         return joined(lambda day: _seconds_of(self.times_on(day)), first, end)
+
+    @property
+    def envelope(self) -> int:
+        """The times that are not excluded every day, and so hold all that are left on any; in a set that counts seconds."""
+        if self._envelope is None:
+            left = EVERY_TIME
+            for calendar in self._excluded:
+                if calendar.covers_every_day:
+                    left &= ~self._bits(calendar)
+            self._envelope = left
+        return self._envelope
+
+    def groups(self, first: int, width: int) -> list[Group]:
+        """The days of a window, bit 0 for ``first``, grouped by the times that match on them; in a set that counts seconds."""
+        found: dict[int, Group] = {}
+        place = 0
+        for year, month, part in months_of(first, first + width - 1):
+            shift = lowest(part)
+            groups = self._month(year, month)[1]
+            charge(1 + len(groups) // 2)
+            for days, times in groups:
+                if days := (days & part) >> shift << place:
+                    found[id(times)] = (found[id(times)][0] | days if id(times) in found else days, times)
+            place += part.bit_count()
+        return list(found.values())
 
     def times_on(self, day: int) -> int:
         """The matching times of a day, a bit per second or minute."""
         civil = date.fromordinal(day + EPOCH_ORDINAL)
         return _times(self._month(civil.year, civil.month)[1], civil.day - 1)
-
-    def allows(self, label: int) -> bool:
-        """Whether a label matches, in a set that counts seconds."""
-        day, second = divmod(label, DAY)
-        return bool(self.times_on(day) >> second & 1)
 
     def excludes(self, label: int) -> bool:
         """Whether a label is excluded, whatever matches it otherwise."""
@@ -199,9 +242,12 @@ class CivilSet(CivilRule):
         bit = 1 << (civil.day - 1)
         if self._closed.get((civil.year, civil.month), 0) & bit:
             return True
+        charge(1 + len(self._excluded) // 2)
         return any(
-            _days_in(calendar, civil.year, civil.month) & bit
-            and times_of_day(calendar.seconds, calendar.minutes, calendar.hours, 1) >> second & 1
+            calendar.hours >> second // 3600 & 1
+            and calendar.minutes >> second // 60 % 60 & 1
+            and calendar.seconds >> second % 60 & 1
+            and _days_in(calendar, civil.year, civil.month) & bit
             for calendar in self._excluded
         )
 
@@ -224,40 +270,60 @@ class CivilSet(CivilRule):
             *(calendar.years >> (year - FIRST_YEAR) & 1 for calendar in self._included + self._excluded
               if calendar.years is not None),
         )  # fmt: skip
+        charge(1 + len(key) // 8)
         return self._shapes.setdefault(key, [None] * 12)
 
     def _computed(self, year: int, month: int) -> Month:
-        """Which days of a month match, and when: the days are split into groups of equal times."""
-        groups = [((1 << 31) - 1, 0)]
-        for calendar in self._included:
-            groups = _split(groups, _days_in(calendar, year, month), self._bits(calendar), add=True)
-        groups = [(days, times) for days, times in groups if times]
-        if not groups:
-            return _NOTHING
-        for calendar in self._excluded:
-            groups = _split(groups, _days_in(calendar, year, month), self._bits(calendar), add=False)
-        if closed := self._closed.get((year, month)):
-            groups = [(days & ~closed, times) for days, times in groups]
-        if self._only is not None:
-            groups = [(days, times & self._only) for days, times in groups]
-        kept = tuple((days, times) for days, times in groups if days and times)
-        matching = 0
-        for days, _ in kept:
-            matching |= days
-        return matching, kept
+        """Which days of a month match, and when: days on which the same calendars count have the same times."""
+        calendars = self._in_year(year)
+        charge(4 + len(calendars) // 2)
+        closed = self._closed.get((year, month), 0)
+        counting = [0] * 31  # by day, the calendars that count on it, as bits
+        for number, calendar in calendars:
+            if days := _days_in(calendar, year, month) & ~closed:
+                charge(1)
+                for place in members(days):
+                    counting[place] |= 1 << number
+        alike: dict[int, int] = {}
+        for place, numbers in enumerate(counting):
+            if numbers:
+                alike[numbers] = alike.get(numbers, 0) | 1 << place
+        kept: dict[int, Group] = {}
+        for numbers, days in alike.items():
+            if times := self._times_of(numbers):
+                kept[id(times)] = (kept.get(id(times), (0, 0))[0] | days, times)
+        return sum(days for days, _ in kept.values()), tuple(kept.values())
+
+    def _in_year(self, year: int) -> list[tuple[int, Calendar]]:
+        """The calendars that count in a year, each with its number."""
+        found = self._yearly.get(year)
+        if found is None:
+            calendars = self._included + self._excluded
+            charge(1 + len(calendars) // 8)
+            found = self._yearly[year] = [
+                (number, calendar)
+                for number, calendar in enumerate(calendars)
+                if calendar.years is None or calendar.years >> (year - FIRST_YEAR) & 1
+            ]
+        return found
+
+    def _times_of(self, numbers: int) -> int:
+        """The times of a day on which some calendars count; one object for the same times, by which they are recognized."""
+        found = self._counting.get(numbers)
+        if found is None:
+            charge(1 + numbers.bit_count() // (1 if self._unit == 1 else 4))
+            times = excluded = 0
+            for number in members(numbers):
+                if number < len(self._included):
+                    times |= self._bits(self._included[number])
+                else:
+                    excluded |= self._bits(self._excluded[number - len(self._included)])
+            times &= ~excluded
+            found = self._counting[numbers] = self._alike.setdefault(times, times)
+        return found
 
     def _bits(self, calendar: Calendar) -> int:
         return times_of_day(calendar.seconds, calendar.minutes, calendar.hours, self._unit)
-
-
-def _months(first_day: int, last_day: int) -> Iterator[tuple[int, int, int]]:
-    """The months that some days lie in, each with those of its days: (year, month, bits)."""
-    while first_day <= last_day:
-        civil = date.fromordinal(first_day + EPOCH_ORDINAL)
-        left = monthrange(civil.year, civil.month)[1] - civil.day + 1
-        count = min(left, last_day - first_day + 1)
-        yield civil.year, civil.month, ((1 << count) - 1) << (civil.day - 1)
-        first_day += left
 
 
 @lru_cache(maxsize=256)
@@ -281,15 +347,3 @@ def _days_in(calendar: Calendar, year: int, month: int) -> int:
         return 0
     monday_first, length = monthrange(year, month)
     return matching_days(calendar, (monday_first + 1) % 7, length)
-
-
-def _split(groups: list[tuple[int, int]], days: int, times: int, *, add: bool) -> list[tuple[int, int]]:
-    """Give some days more times, or fewer: a group that is only partly concerned becomes two."""
-    changed: dict[int, int] = {}
-    for group, present in groups:
-        if inside := group & days:
-            result = present | times if add else present & ~times
-            changed[result] = changed.get(result, 0) | inside
-        if outside := group & ~days:
-            changed[present] = changed.get(present, 0) | outside
-    return [(group, present) for present, group in changed.items()]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from math import gcd
+from collections.abc import Iterator
 
-from horae.spec.civil import DAY, END, START, every_nth_bit
+from horae.spec.civil import END, START, every_nth_bit
 from horae.spec.civilset import CivilSet
+from horae.spec.dayrule import NARROWEST, WIDEST, DayRule, Group
+from horae.spec.stride import Stride
 from horae.spec.zone import Zone
 
 
@@ -48,83 +49,60 @@ class Interval:
 class ThinnedInterval:
     """An interval without the instants whose labels are excluded.
 
-    An instant of the interval has, on a day with a given offset, only certain seconds of the day:
-    those of one remainder modulo the greatest common divisor of interval and day. What the
-    exclusions leave of these is a civil set, which can be searched; so that even an interval whose
-    every instant is excluded is answered at once.
+    Between two clock changes it is a stride of labels on the days and times that the exclusions leave.
     """
 
-    __slots__ = ("_allowed", "_divisor", "_interval", "_sets", "_zone")
+    __slots__ = ("_allowed", "_barren", "_interval", "_rules", "_zone")
 
-    def __init__(self, interval: Interval, zone: Zone, allowed: Callable[[int], CivilSet]) -> None:
+    def __init__(self, interval: Interval, zone: Zone, allowed: CivilSet) -> None:
         self._interval = interval
         self._zone = zone
         self._allowed = allowed
-        self._divisor = gcd(interval.every, DAY)
-        self._sets: dict[int, CivilSet] = {}
+        self._barren = END  # from this instant on there is nothing, as searches have shown
+        self._rules: dict[int, _Left] = {}
 
     def next_after(self, instant: int) -> int | None:
-        return self._next_within(instant, END)
-
-    def _next_within(self, instant: int, until: int) -> int | None:
-        """The first instant after one, up to and including ``until``: beyond that there may be none for decades."""
-        found = self._interval.next_after(instant)
-        starts, offsets = self._zone.starts, self._zone.offsets
-        while found is not None and found <= until:
-            k = bisect_right(starts, found) - 1
-            label = self._set(offsets[k]).next(found + offsets[k])
-            end = starts[k + 1] if k + 1 < len(starts) else END
-            if label is None or label - offsets[k] >= end:
-                candidate = end
-            elif label - offsets[k] == found:
-                return found
-            else:
-                candidate = label - offsets[k]
-            found = self._interval.next_after(candidate - 1)
+        if instant >= self._barren:
+            return None
+        width = NARROWEST
+        for begin, close, offset in self._stretches(instant + 1, END):
+            found = self._rule(offset).first(begin + offset, close + offset, width)
+            if found is not None:
+                return found - offset
+            width = WIDEST
+        self._barren = min(self._barren, instant)
         return None
 
     def previous(self, instant: int) -> int | None:
-        found = self._interval.previous(instant)
         starts, offsets = self._zone.starts, self._zone.offsets
-        while found is not None:
-            k = bisect_right(starts, found) - 1
-            label = self._set(offsets[k]).previous(found + offsets[k])
-            if label is None or label - offsets[k] < starts[k]:
-                candidate = starts[k] - 1
-            elif label - offsets[k] == found:
-                return found
-            else:
-                candidate = label - offsets[k]
-            found = self._interval.previous(candidate)
+        k, end, width = bisect_right(starts, instant) - 1, min(instant + 1, END), NARROWEST
+        while k >= 0:
+            found = self._rule(offsets[k]).last(max(starts[k], START) + offsets[k], end + offsets[k], width)
+            if found is not None:
+                return found - offsets[k]
+            end, k, width = starts[k], k - 1, WIDEST
         return None
 
     def count(self, after: int, until: int) -> int:
-        if after >= until:
-            return 0
-        if self._interval.every == self._divisor:
-            # Every day has the same seconds, which are counted by months.
-            return sum(
-                self._set(offset).count(begin + offset, close + offset)
-                for begin, close, offset in self._stretches(after + 1, until + 1)
-            )
-        if self._interval.every * 4 > DAY:  # so few that they are sooner walked
-            return len(self.span(after, until, until - after))
-        return sum(self.bits(*day).bit_count() for day in self._zone.days(after + 1, until + 1))
+        return sum(
+            self._rule(offset).counted(begin + offset, close + offset)
+            for begin, close, offset in self._stretches(after + 1, until + 1)
+        )
 
     def span(self, after: int, until: int, limit: int) -> list[int]:
         found: list[int] = []
-        instant = self._next_within(after, until)
-        while instant is not None and len(found) < limit:
-            found.append(instant)
-            instant = self._next_within(instant, until)
+        for begin, close, offset in self._stretches(after + 1, until + 1):
+            labels = self._rule(offset).listed(begin + offset, close + offset, limit - len(found))
+            found += [label - offset for label in labels]
+            if len(found) >= limit:
+                break
         return found
 
     def bits(self, first: int, end: int) -> int:
-        found = self._interval.bits(first, end)
-        left = 0
-        for begin, close, offset in self._stretches(first, end) if found else ():
-            left |= self._set(offset).bits(begin + offset, close + offset) << (begin - first)
-        return found & left
+        found = 0
+        for begin, close, offset in self._stretches(first, end):
+            found |= self._rule(offset).bits_of(begin + offset, close + offset) << (begin - first)
+        return found
 
     def _stretches(self, first: int, end: int) -> Iterator[tuple[int, int, int]]:
         """The parts of a range with a constant offset each: where it begins and ends, and the offset."""
@@ -135,11 +113,30 @@ class ThinnedInterval:
             yield first, close, offsets[k]
             first, k = close, k + 1
 
-    def _set(self, offset: int) -> CivilSet:
-        """What is left of the seconds of the day that the interval can hit under an offset."""
-        remainder = (self._interval.phase + offset) % self._divisor
-        found = self._sets.get(remainder)
+    def _rule(self, offset: int) -> _Left:
+        """The interval as a stride of labels, under an offset."""
+        phase = (self._interval.phase + offset) % self._interval.every
+        found = self._rules.get(phase)
         if found is None:
-            seconds = every_nth_bit(self._divisor, DAY) << remainder & ((1 << DAY) - 1)
-            found = self._sets[remainder] = self._allowed(seconds)
+            found = self._rules[phase] = _Left(self._allowed, Stride(self._interval.every, phase))
         return found
+
+
+class _Left(DayRule):
+    """What exclusions leave of a stride."""
+
+    __slots__ = ("_allowed",)
+
+    def __init__(self, allowed: CivilSet, stride: Stride) -> None:
+        super().__init__(stride)
+        self._allowed = allowed
+
+    @property
+    def envelope(self) -> int:
+        return self._allowed.envelope
+
+    def groups(self, first: int, width: int) -> list[Group]:
+        return self._allowed.groups(first, width)
+
+    def times_of(self, day: int) -> int:
+        return self._allowed.times_on(day)

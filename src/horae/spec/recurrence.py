@@ -7,33 +7,33 @@ times of a day as bits; so that a question about any time costs about the same, 
 
 from __future__ import annotations
 
-from calendar import isleap, monthrange
-from collections.abc import Iterator
-from datetime import date, timedelta
+from calendar import monthrange
+from datetime import date
 from functools import lru_cache
-from itertools import takewhile
 
+from horae.spec.budget import charge
 from horae.spec.calendar import EVERY_HOUR, EVERY_MINUTE, EVERY_SECOND, decoded, times_of_day
 from horae.spec.civil import (
     DAY,
     END,
     EPOCH_ORDINAL,
-    LAST_YEAR,
-    START,
     CivilRule,
     day_number,
     every_nth_bit,
-    joined,
     lowest,
     members,
+    months_of,
 )
 from horae.spec.civilset import CivilSet
+from horae.spec.dayrule import NARROWEST, WIDEST, DayRule, Group
 from horae.spec.rule import RANGES, SUB_DAILY, WEEKDAYS, numbers_of, weekdays_of
+from horae.spec.ruledays import RuleDays
+from horae.spec.stride import Stride
 
-MOST_KEPT = 512
+DAY_PARTS = ("BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYSETPOS")
 
 
-class Recurrence(CivilRule):
+class Recurrence(DayRule, CivilRule):
     """A rule as labels, without those that are not allowed.
 
     ``start`` is its first label at the earliest, ``until`` its last at the latest. As with the exceptions
@@ -41,8 +41,8 @@ class Recurrence(CivilRule):
     """
 
     __slots__ = (
-        "_allowed", "_barren", "_by", "_chosen", "_count", "_days", "_frequency", "_interval", "_kept",
-        "_placed_times", "_shapes", "_start", "_times", "_until", "_week_start", "_weekdays",
+        "_alike", "_allowed", "_barren", "_by", "_chosen", "_count", "_days_by_rule", "_days_in_month", "_every_day", "_frequency", "_interval", "_narrowed",
+        "_placed_times", "_start", "_times", "_until", "_week_start", "_weekdays",
     )  # fmt: skip
 
     def __init__(
@@ -55,20 +55,24 @@ class Recurrence(CivilRule):
         given = dict(parts)
         self._frequency = given["FREQ"]
         self._interval = int(given.get("INTERVAL", "1"))
+        unit = SUB_DAILY.get(self._frequency)
+        super().__init__(Stride(self._interval, start // unit, unit) if unit and self._interval > 1 else None)
         self._week_start = WEEKDAYS.index(given.get("WKST", "MO"))
         self._start = start
         self._by = {key: frozenset(numbers_of(given, key)) for key in RANGES}
         self._weekdays = weekdays_of(given)
         self._fill_in(_civil(start // DAY))
+        in_month = self._frequency == "MONTHLY" or bool(self._by["BYMONTH"])
+        self._days_by_rule = RuleDays(self._by, self._weekdays, self._week_start, in_month=in_month)
+        self._every_day = self._names_every_day()
         self._barren = END  # from this label on there is nothing, as searches have shown
-        self._times = lru_cache(maxsize=64)(self._times_of_day)
-        self._days = lru_cache(maxsize=4096)(self._days_of_month)
+        self._times = self._times_of_day()
+        self._days_in_month = lru_cache(maxsize=4096)(self._days_of_month)
         self._chosen = lru_cache(maxsize=64)(self._chosen_in)
-        self._kept: dict[tuple[int, int], int] = {}
-        self._shapes: dict[tuple[int, int, bool, bool, bool], int] = {}
+        self._narrowed: dict[tuple[int, int], tuple[int, int]] = {}
+        self._alike: dict[int, int] = {}
         self._placed_times: dict[int, int] | None = None
-        self._allowed: CivilSet | None = None  # what is not allowed counts, so count before it is set
-        self._until = END if until is None else until
+        self._until = END - 1 if until is None else until
         self._count = int(given["COUNT"]) if "COUNT" in given else None
         self._allowed = allowed
 
@@ -83,110 +87,123 @@ class Recurrence(CivilRule):
                 if self._frequency == "YEARLY" and not by["BYMONTH"]:
                     by["BYMONTH"] = frozenset([first.month])
 
+    def _names_every_day(self) -> bool:
+        if self._weekdays or any(self._by[key] for key in DAY_PARTS):
+            return False
+        return self._frequency in SUB_DAILY or (self._frequency == "DAILY" and self._interval == 1)
+
     def next(self, label: int) -> int | None:
         """The first label at or after one."""
         label = max(label, self._start)
         if label >= self._barren:
             return None
-        until = self._last()
-        for day in self._from(label // DAY):
-            if day * DAY > until:
-                break
-            bits = self._bits(day)
-            if day == label // DAY:
-                bits &= -1 << (label % DAY)
-            if bits:
-                found = day * DAY + lowest(bits)
-                if found <= until:
-                    return found
-                break
-        self._barren = label
-        return None
+        found = self.first(label, self._last() + 1)
+        if found is None:
+            self._barren = label
+        return found
 
     def previous(self, label: int) -> int | None:
         """The last label at or before one."""
-        label = min(label, self._last())
-        for day in self._back_from(label // DAY):
-            if day < self._start // DAY:
-                break
-            bits = self._bits(day)
-            if day == label // DAY:
-                bits &= (2 << (label % DAY)) - 1
-            if bits:
-                found = day * DAY + bits.bit_length() - 1
-                return found if found >= self._start else None
-        return None
+        return self.last(self._start, min(label, self._last()) + 1)
 
     def span(self, first: int, end: int, limit: int) -> list[int]:
         """The labels from ``first`` up to but not including ``end``; at most ``limit``."""
-        found: list[int] = []
-        first, end = max(first, self._start), min(end, self._last() + 1)
-        for day in self._from(first // DAY):
-            if day * DAY >= end or len(found) >= limit:
-                break
-            found += [day * DAY + time for time in decoded(self._bits_within(day, first, end))]
-        return found[:limit]
+        return self.listed(max(first, self._start), min(end, self._last() + 1), limit)
 
     def count(self, first: int, end: int) -> int:
         """How many labels there are from ``first`` up to but not including ``end``."""
-        first, end = max(first, self._start), min(end, self._last() + 1)
-        days = takewhile(lambda day: day * DAY < end, self._from(first // DAY))
-        return sum(self._bits_within(day, first, end).bit_count() for day in days)
+        return self.counted(max(first, self._start), min(end, self._last() + 1))
 
     def bits(self, first: int, end: int) -> int:
         """The labels from ``first`` up to but not including ``end`` as a bit set, bit 0 for ``first``."""
         begin, stop = max(first, self._start), min(end, self._last() + 1)
-        if begin >= stop:
-            return 0
-
-        def times_on(day: int) -> int:
-            civil = _civil(day)
-            return self._bits(day) if self._days(civil.year, civil.month) >> (civil.day - 1) & 1 else 0
-
-        return joined(times_on, begin, stop) << (begin - first)
+        return self.bits_of(begin, stop) << (begin - first) if begin < stop else 0
 
     def excludes(self, label: int) -> bool:
-        return self._allowed is not None and not self._allowed.allows(label)
+        return self._allowed is not None and self._allowed.excludes(label)
+
+    @property
+    def envelope(self) -> int:
+        return self._times
+
+    def groups(self, first: int, width: int) -> list[Group]:
+        """The days of a window that the rule names, with those of their times that are allowed."""
+        own = self._own_groups(first, width)
+        if self._allowed is None or not own:
+            return own
+        left = []
+        for days, times in self._allowed.groups(first, width):
+            for own_days, own_times in own:
+                if (both := days & own_days) and (kept := self._narrow(own_times, times)):
+                    left.append((both, kept))
+        return left
+
+    def times_of(self, day: int) -> int:
+        """The times of a day that the rule names and that are allowed."""
+        for _, times in self._own_groups(day, 1):
+            return times if self._allowed is None else self._narrow(times, self._allowed.times_on(day))
+        return 0
+
+    def _own_groups(self, first: int, width: int) -> list[Group]:
+        """The days of a window that the rule names, whether or not they are allowed."""
+        if self._every_day:
+            return [((1 << width) - 1, self._times)]
+        if self._by["BYSETPOS"] and not self._positions():
+            return []
+        days, place = 0, 0
+        for year, month, part in months_of(first, first + width - 1):
+            shift = lowest(part)
+            days |= (self._days_in_month(year, month) & part) >> shift << place
+            place += part.bit_count()
+            charge(2)
+        if not self._by["BYSETPOS"] or not days:
+            return [(days, self._times)] if days and self._times else []
+        charge(3 * days.bit_count())
+        groups: dict[int, Group] = {}
+        for day in members(days):
+            if times := self._chosen(self._period(first + day)).get(first + day, 0):
+                groups[id(times)] = (groups.get(id(times), (0, 0))[0] | 1 << day, times)
+        return list(groups.values())
+
+    def _narrow(self, times: int, allowed: int) -> int:
+        """Some times without those that are not allowed; as one object for the same two, by which it is recognized."""
+        key = (id(times), id(allowed))
+        found = self._narrowed.get(key)
+        if found is None:
+            charge(2)
+            found = self._narrowed[key] = (times & allowed, allowed)  # kept, for its identity
+        return found[0]
 
     def _last(self) -> int:
         """The last label at the latest: of a rule with a count, the one that fulfils it."""
         if (wanted := self._count) is not None:
-            self._until = min(self._until, self._counted(wanted))
+            self._until = min(self._until, self._counted_out(wanted))
             self._count = None  # last, so that another thread that asks meanwhile counts for itself
         return self._until
 
-    def _counted(self, wanted: int) -> int:
-        for day in self._from(self._start // DAY):
-            bits = self._bits(day, only_allowed=False)
-            if day == self._start // DAY:
-                bits &= -1 << (self._start % DAY)
-            if bits.bit_count() >= wanted:
-                return day * DAY + decoded(bits)[wanted - 1]
-            wanted -= bits.bit_count()
-        return END
+    def _counted_out(self, wanted: int) -> int:
+        """The label that fulfils a count. What is not allowed counts as well."""
+        day, second = divmod(self._start, DAY)
+        times = self._named_on(day) & -1 << second
+        if times.bit_count() >= wanted:
+            return day * DAY + decoded(times, wanted)[-1]
+        wanted, day, width = wanted - times.bit_count(), day + 1, NARROWEST
+        while day < END // DAY:
+            number = sum(self._number(days, each, day) for days, each in self._own_groups(day, width))
+            if number < wanted:
+                wanted, day, width = wanted - number, day + width, min(width * 4, WIDEST)
+            elif width == 1:
+                return day * DAY + decoded(self._named_on(day), wanted)[-1]
+            else:  # it lies in this window: look at a part of it
+                width //= 2
+                continue
+            width = min(width, max(END // DAY - day, 1))
+        return END - 1
 
-    def _from(self, day: int) -> Iterator[int]:
-        """The days at or after one on which something may happen."""
-        civil = _civil(max(day, START // DAY))
-        year, month, days = civil.year, civil.month, -1 << (civil.day - 1)
-        while year <= LAST_YEAR:
-            days &= self._days(year, month)
-            if days:
-                first = day_number(date(year, month, 1))
-                yield from (first + place for place in members(days))
-            year, month, days = (year, month + 1, -1) if month < 12 else (year + 1, 1, -1)
-
-    def _back_from(self, day: int) -> Iterator[int]:
-        """The days at or before one on which something may happen, latest first."""
-        civil = _civil(min(day, END // DAY - 1))
-        year, month, days = civil.year, civil.month, (1 << civil.day) - 1
-        first = _civil(self._start // DAY)
-        while (year, month) >= (first.year, first.month):
-            days &= self._days(year, month)
-            if days:
-                start = day_number(date(year, month, 1))
-                yield from (start + place for place in reversed(members(days)))
-            year, month, days = (year, month - 1, -1) if month > 1 else (year - 1, 12, -1)
+    def _named_on(self, day: int) -> int:
+        """The times of a day that the rule names, whether or not they are allowed."""
+        times = sum(each for _, each in self._own_groups(day, 1))
+        return times & self.stride.hits(self.stride.remainder(day)) if self.stride else times
 
     def _days_of_month(self, year: int, month: int) -> int:
         """The days of a month on which something may happen, bit 0 for the 1st."""
@@ -200,33 +217,24 @@ class Recurrence(CivilRule):
 
     def _aligned_days(self, year: int, month: int) -> int:
         """The days of a month that match and that the interval does not pass over, bit 0 for the 1st."""
-        first = day_number(date(year, month, 1))
-        by_month = self._frequency in {"YEARLY", "MONTHLY"}
-        if by_month and not self._is_aligned(first):
-            return 0
-        bits = self._matching_days(year, month)
-        if by_month or self._interval == 1 or self._frequency in SUB_DAILY:
-            return bits
-        return sum(1 << place for place in members(bits) if self._is_aligned(first + place))
-
-    def _matching_days(self, year: int, month: int) -> int:
-        """The days of a month that match, bit 0 for the 1st: the same in all years of one shape.
-
-        The weeks of a year begin in the year before and end in the one after, so those belong to its shape.
-        """
-        key = (month, date(year, 1, 1).weekday(), isleap(year - 1), isleap(year), isleap(year + 1))
-        found = self._shapes.get(key)
-        if found is None:
-            length = monthrange(year, month)[1]
-            matching = (place for place in range(length) if self._matches(date(year, month, place + 1)))
-            found = self._shapes[key] = sum(1 << place for place in matching)
-        return found
-
-    def _is_aligned(self, day: int) -> bool:
-        """Whether the interval does not pass over the period of a day; below a day it counts otherwise."""
         if self._interval == 1 or self._frequency in SUB_DAILY:
-            return True
-        return (self._period(day) - self._period(self._start // DAY)) % self._interval == 0
+            return self._days_by_rule.matching(year, month)
+        first = day_number(date(year, month, 1))
+        if self._frequency in {"YEARLY", "MONTHLY"}:
+            passed = (self._period(first) - self._period(self._start // DAY)) % self._interval
+            return 0 if passed else self._days_by_rule.matching(year, month)
+        return self._days_by_rule.matching(year, month) & self._counted_days(first)
+
+    def _counted_days(self, first: int) -> int:
+        """The days from ``first`` on, as bits, that an interval of days or weeks does not pass over; a month of them."""
+        start = self._start // DAY
+        if self._frequency == "DAILY":
+            ahead = (start - first) % self._interval
+            return every_nth_bit(self._interval, 31) << ahead
+        cycle = 7 * self._interval
+        ahead = (self._period(start) * 7 - 3 + self._week_start - first) % cycle
+        under_way = 127 >> (cycle - ahead) if cycle - ahead < 7 else 0
+        return (every_nth_bit(cycle, 35) * 127) << ahead | under_way
 
     def _period(self, day: int) -> int:
         """The number of the year, month, week or day that a day lies in."""
@@ -237,59 +245,47 @@ class Recurrence(CivilRule):
             return civil.year if self._frequency == "YEARLY" else civil.year * 12 + civil.month - 1
         return day
 
-    def _bits_within(self, day: int, first: int, end: int) -> int:
-        """The times of a day, cut to a range of labels."""
-        bits = self._bits(day)
-        if first > day * DAY:
-            bits &= -1 << (first - day * DAY)
-        return bits & ((1 << (end - day * DAY)) - 1) if end < (day + 1) * DAY else bits
-
-    def _bits(self, day: int, *, only_allowed: bool = True) -> int:
-        """The times of a day that matches, a bit per second."""
-        allowed = self._allowed.times_on(day) if only_allowed and self._allowed is not None else -1
-        if self._by["BYSETPOS"]:
-            return self._chosen(self._period(day)).get(day, 0) & allowed
-        remainder = self._remainder(day)
-        if allowed == -1:
-            return self._times(remainder)
-        # Days that are alike share their allowed times as one object, which the set keeps alive.
-        key = (remainder, id(allowed))
-        if key not in self._kept:
-            if len(self._kept) == MOST_KEPT:
-                self._kept.clear()
-            self._kept[key] = self._times(remainder) & allowed
-        return self._kept[key]
-
     def _chosen_in(self, period: int) -> dict[int, int]:
         """What BYSETPOS chooses of a period: its places among all times of the period, by day."""
         days = self._days_in(period)
+        charge(len(days))
         chosen: dict[int, int] = {}
         for place, times in self._positions().items():
             if -len(days) <= place < len(days):
                 day = days[place]
-                chosen[day] = chosen[day] | times if day in chosen else times
+                chosen[day] = self._same(chosen[day] | times) if day in chosen else times
         return chosen
 
     def _positions(self) -> dict[int, int]:
         """The places of BYSETPOS as days of a period, counted from its front or (negative) back, with times.
 
-        They are the same in every period, since its days have the same times; only their number differs.
+        They are the same in every period, since its days have the same times; only their number differs. Places that no period has
+        are left out.
         """
         if self._placed_times is None:
-            times = decoded(self._times(0))
+            times = decoded(self._times)
+            weekdays = len({weekday for _, weekday in self._weekdays}) or 7
+            most = {"DAILY": 1, "WEEKLY": weekdays, "MONTHLY": 31}.get(self._frequency, 366)
             by_day: dict[int, int] = {}
             for place in self._by["BYSETPOS"]:
                 day, time = divmod(place - 1 if place > 0 else place, len(times))
-                by_day[day] = by_day.get(day, 0) | 1 << times[time]
-            alike: dict[int, int] = {}  # days with the same times share them as one object
-            self._placed_times = {day: alike.setdefault(bits, bits) for day, bits in by_day.items()}
+                if -most <= day < most:
+                    by_day[day] = by_day.get(day, 0) | 1 << times[time]
+            charge(len(times) // 16)
+            self._placed_times = {day: self._same(bits) for day, bits in by_day.items()}
         return self._placed_times
+
+    def _same(self, times: int) -> int:
+        """Days with the same times share them as one object, by which they are recognized."""
+        return self._alike.setdefault(times, times)
 
     def _days_in(self, period: int) -> list[int]:
         """The matching days of a period."""
         if self._frequency == "WEEKLY":
             first = period * 7 - 3 + self._week_start
-            return [day for day in range(first, first + 7) if self._matches(_civil(day))]
+            matching = self._days_by_rule.matching
+            civil = [(day, _civil(day)) for day in range(first, first + 7)]
+            return [day for day, on in civil if matching(on.year, on.month) >> (on.day - 1) & 1]
         if self._frequency == "DAILY":
             return [period]
         months = [divmod(period, 12)] if self._frequency == "MONTHLY" else [(period, m) for m in range(12)]
@@ -299,37 +295,8 @@ class Recurrence(CivilRule):
             days += [first + place for place in members(self._aligned_days(year, month + 1))]
         return days
 
-    def _matches(self, day: date) -> bool:
-        by, weekdays = self._by, self._weekdays
-        if by["BYMONTH"] and day.month not in by["BYMONTH"]:
-            return False
-        if by["BYMONTHDAY"] and not _placed(by["BYMONTHDAY"], day.day, monthrange(day.year, day.month)[1]):
-            return False
-        if weekdays and not any(self._on(nth, weekday, day) for nth, weekday in weekdays):
-            return False
-        if by["BYWEEKNO"] and not _placed(by["BYWEEKNO"], *_week(day, self._week_start)):
-            return False
-        return not by["BYYEARDAY"] or _placed(by["BYYEARDAY"], *_day_of_year(day))
-
-    def _on(self, nth: int, weekday: int, day: date) -> bool:
-        """Whether a day is the n-th of its weekday, counted in the month or else in the year."""
-        if day.weekday() != weekday or nth == 0:
-            return day.weekday() == weekday
-        if self._frequency == "MONTHLY" or self._by["BYMONTH"]:
-            place, length = day.day, monthrange(day.year, day.month)[1]
-        else:
-            place, length = _day_of_year(day)
-        return nth in {(place - 1) // 7 + 1, -((length - place) // 7 + 1)}
-
-    def _remainder(self, day: int) -> int:
-        """What tells one day's times from another's: where the interval stands at midnight."""
-        if self._frequency not in SUB_DAILY:
-            return 0
-        unit = SUB_DAILY[self._frequency]
-        return (self._start // unit - day * (DAY // unit)) % self._interval
-
-    def _times_of_day(self, remainder: int) -> int:
-        """The times of a day, a bit per second."""
+    def _times_of_day(self) -> int:
+        """The times of a day, a bit per second; a stride leaves some of them."""
         hours, minutes, seconds = (self._by[key] for key in ("BYHOUR", "BYMINUTE", "BYSECOND"))
         start = self._start % DAY
         unit = SUB_DAILY.get(self._frequency, DAY)
@@ -339,18 +306,12 @@ class Recurrence(CivilRule):
             minutes = minutes or frozenset([start // 60 % 60])
         if unit > 1:
             seconds = seconds or frozenset([start % 60])
-        every = times_of_day(
+        return times_of_day(
             _bit_set(seconds) or EVERY_SECOND,
             _bit_set(minutes) or EVERY_MINUTE,
             _bit_set(hours) or EVERY_HOUR,
             1,
         )
-        if unit == DAY or self._interval == 1:
-            return every
-        if remainder >= DAY // unit:  # the interval passes over this day
-            return 0
-        starts = every_nth_bit(self._interval * unit, DAY) << (remainder * unit)
-        return every & ((starts << unit) - starts)  # each start, and the rest of its hour or minute
 
 
 def _civil(day: int) -> date:
@@ -359,26 +320,3 @@ def _civil(day: int) -> date:
 
 def _bit_set(values: frozenset[int]) -> int:
     return sum(1 << value for value in values)
-
-
-def _placed(places: frozenset[int], place: int, length: int) -> bool:
-    """Whether a place is chosen, counted from the front or, negative, from the back."""
-    return place in places or place - length - 1 in places
-
-
-def _day_of_year(day: date) -> tuple[int, int]:
-    """The number of a day in its year, and how many days that year has."""
-    return day.timetuple().tm_yday, 365 + isleap(day.year)
-
-
-def _week(day: date, week_start: int) -> tuple[int, int]:
-    """The number of a day's week, and how many weeks its year has; week 1 has four days at least."""
-    start = day - timedelta(days=(day.weekday() - week_start) % 7)
-    year = (start + timedelta(days=3)).year
-    first, following = (_first_week(y, week_start) for y in (year, year + 1))
-    return (start - first).days // 7 + 1, (following - first).days // 7
-
-
-def _first_week(year: int, week_start: int) -> date:
-    fourth = date(year, 1, 4)
-    return fourth - timedelta(days=(fourth.weekday() - week_start) % 7)

@@ -81,40 +81,79 @@ class CivilSource:
         return self._timeline.bits(self._rule, begin, stop) << (begin - first) if begin < stop else 0
 
 
+class Union:
+    """Several sources as one. What each answered last is remembered: most of them have nothing new to say."""
+
+    __slots__ = ("_following", "_preceding", "_sources")
+
+    def __init__(self, sources: tuple[Source, ...]) -> None:
+        self._sources = sources
+        # Of each source: from one instant up to but not including another, this is what follows, or precedes.
+        self._following = [(1, 0)] * len(sources)
+        self._preceding = [(1, 0, 0)] * len(sources)
+
+    def next_after(self, instant: int) -> int | None:
+        """The first instant strictly after one."""
+        if len(self._sources) == 1:
+            return self._sources[0].next_after(instant)
+        earliest = END
+        for place, source in enumerate(self._sources):
+            first, found = self._following[place]
+            if not first <= instant < found:
+                at = source.next_after(instant)
+                found = END if at is None else at
+                self._following[place] = (instant, found)
+            earliest = min(earliest, found)
+        return None if earliest == END else earliest
+
+    def previous(self, instant: int) -> int | None:
+        """The last instant at or before one."""
+        latest = START - 1
+        for place, source in enumerate(self._sources):
+            first, end, found = self._preceding[place]
+            if not first <= instant < end:
+                at = source.previous(instant)
+                found = START - 1 if at is None else at
+                first, following = self._following[place]
+                end = following if first <= instant < following else instant + 1
+                self._preceding[place] = (found, end, found)
+            latest = max(latest, found)
+        return None if latest < START else latest
+
+
 Closed = tuple[tuple[tuple[int, int], int], ...]
 """Days on which nothing happens: ((year, month), bits of days), …"""
 
 
-def sources_of(elements: Elements, excluded: tuple[Calendar, ...], closed: Closed) -> tuple[Source, ...]:
-    """The sources of a spec's instants, without what the given calendars and days exclude."""
-    sources: list[Source] = []
+def sources_of(
+    elements: Elements, excluded: tuple[Calendar, ...], closed: Closed, *, cold: bool = False
+) -> list[tuple[str, Source]]:
+    """The sources of a spec's instants, without what the given calendars and days exclude, each with its element's name.
+
+    ``cold`` ones share nothing that was computed for another spec.
+    """
+    sources: list[tuple[str, Source]] = []
+    civil_set = _civil_set.__wrapped__ if cold else _civil_set
     fixed, running = _lines(elements)
     calendars = elements.crons + tuple(_limited(calendar) for calendar in elements.calendars)
     for line in dict.fromkeys((fixed, running)):
         own = tuple(c for c in calendars if (running if c.follows_real_time else fixed) is line)
         if own:
-            sources.append(CivilSource(_civil_set(own, excluded, closed), line))
+            name = "crons" if elements.crons else "calendars"
+            sources.append((name, CivilSource(civil_set(own, excluded, closed), line)))
     allowed = CivilSet((ALWAYS,), excluded, dict(closed)) if excluded or closed else None
-    sources += [_recurrence(text, elements, allowed, fixed, running) for text in elements.rrules]
+    for n, text in enumerate(elements.rrules):
+        sources.append((f"rrules[{n}]", _recurrence(text, elements, allowed, fixed, running)))
     if elements.labels:
-        sources.append(CivilSource(Labels(elements.labels, allowed), fixed))
+        sources.append(("times", CivilSource(Labels(elements.labels, allowed), fixed)))
     zone = load_zone(elements.timezone)
-    for every in elements.intervals:
+    for n, every in enumerate(elements.intervals):
         interval = Interval(every.every, _phase(every, elements.start_at))
-        if allowed is None:
-            sources.append(interval)
-        else:
-            sources.append(
-                ThinnedInterval(
-                    interval, zone, lambda only: CivilSet((ALWAYS,), excluded, dict(closed), only)
-                )
-            )
+        thinned = interval if allowed is None else ThinnedInterval(interval, zone, allowed)
+        sources.append((f"intervals[{n}]", thinned))
     if elements.instants:
-        kept = elements.instants
-        if allowed is not None:
-            kept = tuple(i for i in kept if allowed.allows(i + zone.offset_at(i)))
-        sources.append(Instants(kept))
-    return tuple(sources)
+        sources.append(("times", Instants(elements.instants, zone, allowed)))
+    return sources
 
 
 def _limited(calendar: Calendar) -> Calendar:

@@ -22,7 +22,7 @@ from horae.errors import (
     UnknownCalendarError,
     UnknownTimezoneError,
 )
-from horae.spec.budget import LISTING_STEPS, begin_question
+from horae.spec.budget import LISTING_STEPS, begin_question, charge, steps_left
 from horae.spec.calendar import Calendar
 from horae.spec.canonical import document_of, render_instant
 from horae.spec.civil import DAY, END, START
@@ -37,7 +37,7 @@ from horae.spec.document import (
 from horae.spec.elements import Elements, closed_days, elements_of, read_calendar
 from horae.spec.english import sentence_of
 from horae.spec.jitter import offset_after, offset_around, slot_key
-from horae.spec.sources import Closed, Source, sources_of
+from horae.spec.sources import Closed, Source, Union, sources_of
 from horae.spec.timeline import Fold, Gap
 from horae.spec.zone import Zone, load_zone
 
@@ -50,6 +50,9 @@ _SPARSE = 8
 
 _STRETCH = 32 * DAY
 """How many seconds are counted in one way, before it is asked anew which is the faster one."""
+
+_SHORT_STRETCH = 4 * DAY
+"""The same where a budget may end the count."""
 
 SPECS_KEPT = 16_384
 """How many distinct specs are kept compiled."""
@@ -70,13 +73,27 @@ class Spec:
     '2026-03-09T06:30:00+00:00'
     """
 
-    __slots__ = ("_next", "_raw_sources", "_shared", "_sources", "_text", "elements")
+    __slots__ = (
+        "_cold",
+        "_next",
+        "_raw_union",
+        "_shared",
+        "_sources",
+        "_text",
+        "_union",
+        "affordable",
+        "elements",
+    )
 
-    def __init__(self, elements: Elements, shared: Shared = ()) -> None:
+    def __init__(self, elements: Elements, shared: Shared = (), *, cold: bool = False) -> None:
         self.elements = elements
         self._shared = shared
+        self._cold = cold
+        self.affordable = False
+        """Whether its cost was checked."""
         self._sources: tuple[Source, ...] | None = None
-        self._raw_sources: tuple[Source, ...] | None = None
+        self._union: Union | None = None
+        self._raw_union: Union | None = None
         self._text: str | None = None
         self._next: dict[int, int | None] = {}
 
@@ -222,7 +239,7 @@ class Spec:
         if elements.start_at is not None and instant < elements.start_at:
             instant = elements.start_at - 1
         instant = max(instant, _FIRST)
-        found = _earliest(self._sources or self._compile(), instant)
+        found = (self._union or self._united()).next_after(instant)
         if found is None or found > (_LAST if elements.end_at is None else elements.end_at):
             return None
         return found
@@ -233,7 +250,7 @@ class Spec:
         elements = self.elements
         if elements.end_at is not None and instant > elements.end_at:
             instant = elements.end_at
-        found = _latest(self._sources or self._compile(), min(instant, _LAST))
+        found = (self._union or self._united()).previous(min(instant, _LAST))
         if found is None or found <= _FIRST or (elements.start_at is not None and found < elements.start_at):
             return None
         return found
@@ -241,7 +258,9 @@ class Spec:
     def instants(self, after: int, until: int, limit: int = 1000) -> list[int]:
         """The nominal seconds later than ``after``, up to and including ``until``; at most ``limit``."""
         begin_question(LISTING_STEPS)
-        after, until = self._within(after, until)
+        return self._listed(*self._within(after, until), limit)
+
+    def _listed(self, after: int, until: int, limit: int) -> list[int]:
         limit = min(limit, MOST_AT_ONCE)
         if limit < 1 or until <= after:
             return []
@@ -251,6 +270,7 @@ class Spec:
         found: set[int] = set()
         for source in sources:
             times = source.span(after, until, limit)
+            charge(1 + len(times) // 8)
             found.update(times)
             if len(times) == limit:  # what comes after these cannot be among the first
                 until = times[-1]
@@ -263,35 +283,61 @@ class Spec:
         """
         begin_question(LISTING_STEPS)
         after, until = self._within(after, until)
-        sources = self._sources or self._compile()
-        if until <= after or not sources:
-            return 0
-        if len(sources) == 1:
-            return sources[0].count(after, until)
         total = few = 0
         while after < until and (most is None or total <= most):
-            last = min(after + _STRETCH, until)
-            found = self._united(sources, after, last, few)
-            sparse = (last - after) // DAY * len(sources) * _SPARSE
-            few = sparse if found < sparse else 0  # what comes next will be much the same
+            found, few, after = self._count_stretch(after, until, few)
             total += found
-            after = last
         return total
 
-    def _united(self, sources: tuple[Source, ...], after: int, until: int, few: int) -> int:
+    def count_within_budget(self, after: int, until: int) -> tuple[int, int]:
+        """As many of these as half of what is left of the budget counts, and up to where they were counted."""
+        begin_question()
+        keep = steps_left() // 2
+        asked = until
+        after, until = self._within(after, until)
+        total = few = 0
+        while after < until:
+            found, few, after = self._count_stretch(after, until, few, _SHORT_STRETCH)
+            total += found
+            if steps_left() < keep:
+                break
+        return total, after if after < until else asked
+
+    def _count_stretch(
+        self, after: int, until: int, few: int, stretch: int = _STRETCH
+    ) -> tuple[int, int, int]:
+        """Count some of a range: how many, how many to list of what comes next, and where the rest begins."""
+        sources = self._sources or self._compile()
+        if len(sources) <= 1:
+            until = min(after + 12 * stretch, until)
+            return sources[0].count(after, until) if sources else 0, 0, until
+        last = min(after + stretch, until)
+        found = self._count_together(sources, after, last, few)
+        sparse = (last - after) // DAY * len(sources) * _SPARSE
+        return found, sparse if found < sparse else 0, last  # what comes next will be much the same
+
+    def _count_together(self, sources: tuple[Source, ...], after: int, until: int, few: int) -> int:
         """How many instants several sources have together, which may coincide.
 
         They are listed if there are fewer than ``few``, else the sources' days are laid over each other.
         """
-        listed = self.instants(after, until, few)
+        listed = self._listed(after, until, few)
         total = len(listed)
         if total == few:
             for first, end in self.zone.days((listed[-1] if listed else after) + 1, until + 1):
                 day = 0
                 for source in sources:
                     day |= source.bits(first, end)
+                charge(2 * len(sources))
                 total += day.bit_count()
         return total
+
+    def names(self, instant: int) -> bool:
+        """Whether an instant is a nominal time."""
+        begin_question()
+        after, until = self._within(instant - 1, instant)
+        sources = self._sources or self._compile()
+        return after < until and any(source.bits(instant, instant + 1) for source in sources)
 
     def _within(self, after: int, until: int) -> tuple[int, int]:
         """A range, cut to the spec's window and to the years that are computed."""
@@ -312,12 +358,12 @@ class Spec:
         key = slot_key(schedule_id, second)
         span = jitter.milliseconds
         begin_question()
-        sources = self._raw()
-        after = _earliest(sources, second)
+        raw = self._raw()
+        after = raw.next_after(second)
         gap_after = None if after is None else (after - second) * 1000
         if not jitter.centred:
             return nominal + timedelta(milliseconds=offset_after(key, span, gap_after))
-        before = _latest(sources, second - 1)
+        before = raw.previous(second - 1)
         gap_before = None if before is None else (second - before) * 1000
         start = self.elements.start_at
         earliest = None if start is None else min(start - second, 0) * 1000
@@ -330,12 +376,12 @@ class Spec:
         if self.next_instant(second) is not None:
             return None
         elements = self.elements
-        if not self._raw():
+        if self.is_empty:
             return "the spec is empty: it has no crons, calendars, intervals, rrules or times"
         if elements.end_at is not None and elements.end_at <= second:
             return f"its end_at, {render_instant(elements.end_at)}, has passed"
         start = second if elements.start_at is None else max(second, elements.start_at - 1)
-        raw = _earliest(self._raw(), max(start, _FIRST))
+        raw = self._raw().next_after(max(start, _FIRST))
         if raw is None:
             return "no such date comes any more"
         if elements.end_at is not None and raw > elements.end_at:
@@ -343,17 +389,32 @@ class Spec:
         return f"all its times are excluded, the first of them {render_instant(raw)}"
 
     def _compile(self) -> tuple[Source, ...]:
-        excluded, closed = _exclusions(self.elements.exclude, self._shared)
-        self._sources = sources_of(self.elements, excluded, closed)
+        self._sources = tuple(source for _, source in self.named_sources())
         return self._sources
 
-    def _raw(self) -> tuple[Source, ...]:
+    def named_sources(self) -> list[tuple[str, Source]]:
+        """What it is made of, compiled anew, each source with the name of its element."""
+        excluded, closed = _exclusions(self.elements.exclude, self._shared)
+        return sources_of(self.elements, excluded, closed, cold=self._cold)
+
+    def cold(self) -> Spec:
+        """The same spec, with nothing of it computed yet."""
+        return Spec(self.elements, self._shared, cold=True)
+
+    def _united(self) -> Union:
+        self._union = Union(self._sources or self._compile())
+        return self._union
+
+    def _raw(self) -> Union:
         """The sources without exclusions: what jitter keeps clear of."""
-        if self._raw_sources is None:
-            own = self.elements.exclude or self._shared
-            compiled = self._sources or self._compile()
-            self._raw_sources = sources_of(self.elements, (), ()) if own else compiled
-        return self._raw_sources
+        if self._raw_union is None:
+            excludes = self.elements.exclude or self._shared
+            if excludes:
+                found = sources_of(self.elements, (), (), cold=self._cold)
+                self._raw_union = Union(tuple(source for _, source in found))
+            else:
+                self._raw_union = self._union or self._united()
+        return self._raw_union
 
 
 @lru_cache(maxsize=SPECS_KEPT)
@@ -377,18 +438,6 @@ def _second(moment: datetime) -> int:
     except AttributeError:  # no datetime at all
         pass
     raise NaiveTimeError(moment)
-
-
-def _earliest(sources: tuple[Source, ...], instant: int) -> int | None:
-    if len(sources) == 1:
-        return sources[0].next_after(instant)
-    found = [at for source in sources if (at := source.next_after(instant)) is not None]
-    return min(found, default=None)
-
-
-def _latest(sources: tuple[Source, ...], instant: int) -> int | None:
-    found = [at for source in sources if (at := source.previous(instant)) is not None]
-    return max(found, default=None)
 
 
 def _shared(name: str, calendars: Mapping[str, SharedCalendar | Mapping[str, Any]] | None) -> SharedCalendar:

@@ -70,18 +70,18 @@ def why_instant(spec: Spec, instant: int) -> Standing:
         code=Code.NOT_NAMED, instant=instant, label=label, other=_other(spec, instant, label),
         before=spec.previous_instant(instant - 1), after=spec.next_instant(instant),
     )  # fmt: skip
-    if _names(spec, instant):
+    if spec.names(instant):
         return _replace(standing, code=Code.NAMED, by=_element(spec, instant, label))
     elements = spec.elements
     if outside := _outside(elements, instant):
         return _replace(standing, code=outside)
     open_elements = _replace(elements, exclude=(), exclude_shared=())
-    if _names(Spec(open_elements), instant):
+    if Spec(open_elements).names(instant):
         return _replace(standing, code=Code.EXCLUDED, by=_exclusion(spec, label))
     every = {"gap": "skip", "fold": "both", "clock_change": "literal"}
-    if not _names(Spec(_replace(open_elements, **every)), instant):
+    if not Spec(_replace(open_elements, **every)).names(instant):
         return standing
-    if _names(Spec(_replace(elements, **every), tuple(_shared(spec).items())), instant):
+    if Spec(_replace(elements, **every), tuple(_shared(spec).items())).names(instant):
         return _replace(standing, code=Code.FOLD)
     return _replace(standing, code=Code.EXCLUDED, by=_exclusion(spec, label))
 
@@ -106,7 +106,7 @@ def _in_gap(spec: Spec, label: int) -> Standing:
     )  # fmt: skip
     if outside := _outside(spec.elements, jump):
         return _replace(standing, code=outside)
-    civil = [each for each in sources_of(spec.elements, (), ()) if isinstance(each, CivilSource)]
+    civil = [each for _, each in sources_of(spec.elements, (), ()) if isinstance(each, CivilSource)]
     naming = [each for each in civil if each.rule.next(label) == label]
     if not naming:
         return standing
@@ -114,12 +114,8 @@ def _in_gap(spec: Spec, label: int) -> Standing:
     excluded = _exclusion(spec, label) or (_exclusion(spec, shown) if moves else "")
     if excluded:
         return _replace(standing, code=Code.EXCLUDED, by=excluded)
-    moved_to = jump if moves and _names(spec, jump) else None
+    moved_to = jump if moves and spec.names(jump) else None
     return _replace(standing, code=Code.GAP, moved_to=moved_to)
-
-
-def _names(spec: Spec, instant: int) -> bool:
-    return spec.previous_instant(instant) == instant
 
 
 def _outside(elements: Elements, instant: int) -> Code | None:
@@ -140,8 +136,11 @@ def _other(spec: Spec, instant: int, label: int) -> int | None:
 def _element(spec: Spec, instant: int, label: int) -> str:
     """The first element that names an instant."""
     elements, shared = spec.elements, tuple(_shared(spec).items())
+    if spec.zone.offset_at(instant - 1) >= spec.zone.offset_at(instant):
+        # It is not excluded, and no gap moved it here from a time that may be: exclusions need not be asked again.
+        elements, shared = _replace(elements, exclude=(), exclude_shared=()), ()
     for text, only in _single(elements):
-        if _names(Spec(_replace(elements, **(_NOTHING | only)), shared), instant):
+        if Spec(_replace(elements, **(_NOTHING | only)), shared).names(instant):
             return text
     if instant in elements.instants:
         return f'time "{render_instant(instant)}"'

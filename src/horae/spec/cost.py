@@ -1,0 +1,71 @@
+"""Whether a spec is affordable: what its questions cost while nothing of it has been computed yet.
+
+The verdict is a function of the document alone: the same on every machine and at every time. Each probe asks what one decision asks.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from horae.errors import SpecTooCostlyError
+from horae.spec.budget import QUESTION_STEPS, shared_budget
+from horae.spec.spec import Spec
+
+AFFORDABLE_STEPS = QUESTION_STEPS * 3 // 4
+"""What a decision may cost when its spec is given; a quarter of the budget is kept for other times and other zone data."""
+
+_PROBES = tuple(int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (2027, 2060))
+_FEW_CALENDARS = 16
+
+
+def check_cost(spec: Spec) -> None:
+    """Refuse a spec whose times take too much work to find; the error names the part that takes most of it."""
+    if spec.affordable or _is_plain(spec):
+        return
+    for probe in _PROBES:
+        moment = max(probe, spec.elements.start_at or probe)
+        try:
+            with shared_budget(AFFORDABLE_STEPS):
+                _ask(spec.cold(), moment)
+        except SpecTooCostlyError:
+            raise SpecTooCostlyError(
+                _costliest(spec.cold(), moment),
+                f"finding its times takes more than {AFFORDABLE_STEPS:,} steps, which is more than a spec may cause",
+                hint="use fewer exclusions, a smaller COUNT, or an interval that meets the times it is narrowed to more often",
+            ) from None
+    spec.affordable = True
+
+
+def _is_plain(spec: Spec) -> bool:
+    """Whether a spec is of a kind that is always cheap, as nearly all are."""
+    e = spec.elements
+    if e.rrules or e.exclude or e.exclude_shared:
+        return False
+    return len(e.crons) + len(e.calendars) <= _FEW_CALENDARS
+
+
+def _ask(spec: Spec, moment: int) -> None:
+    """What a decision asks: the times around a moment, and where jitter moves them."""
+    following = spec.next_instant(moment)
+    spec.previous_instant(moment)
+    if following is not None:
+        if spec.elements.jitter is not None:
+            spec.fire_time(datetime.fromtimestamp(following, UTC), "")
+        spec.next_instant(following)
+
+
+def _costliest(spec: Spec, moment: int) -> str:
+    """The element whose search costs most, or the first one whose search alone costs too much."""
+    costs: dict[str, int] = {}
+    for element, source in spec.named_sources():
+        try:
+            with shared_budget(AFFORDABLE_STEPS) as spent:
+                following = source.next_after(moment)
+                source.previous(moment)
+                source.next_after(moment if following is None else following)
+        except SpecTooCostlyError:
+            return element
+        costs[element] = spent.steps
+        if sum(costs.values()) > 2 * AFFORDABLE_STEPS:
+            break
+    return max(costs, key=lambda element: costs[element], default="spec")

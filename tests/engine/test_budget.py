@@ -1,0 +1,129 @@
+"""A spec that costs too much holds up no other schedule: refused when it is given, put aside alone when it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from horae.engine import generator
+from horae.errors import SpecTooCostlyError
+from horae.model import CatchUp, CatchUpPolicy, OnResume, Policies, Reason
+from horae.spec import Spec
+from horae.testing import TimeMachine
+from tests.engine.test_time_machine import START, Recorder, at
+
+COSTLY = "DTSTART:20260101T000000 RRULE:FREQ=SECONDLY;INTERVAL=43201;COUNT=100000"
+
+
+@pytest.fixture
+async def machine() -> AsyncIterator[TimeMachine]:
+    async with TimeMachine(START) as machine:
+        yield machine
+
+
+@pytest.fixture
+def hello(machine: TimeMachine) -> Recorder:
+    recorder = Recorder(machine)
+    machine.app.action("hello")(recorder)
+    return recorder
+
+
+@pytest.mark.contract("SCHD-08")
+async def test_a_costly_spec_is_refused_by_everything_that_takes_one(machine: TimeMachine, hello: Recorder):
+    await machine.app.schedules.create("good", "*/10 * * * *", "hello")
+    document = {"rrules": [COSTLY]}
+    with pytest.raises(SpecTooCostlyError, match=r"rrules\[0\]"):
+        await machine.app.schedules.create("bad", document, "hello")
+    with pytest.raises(SpecTooCostlyError):
+        await machine.app.schedules.update("good", spec=document)
+    with pytest.raises(SpecTooCostlyError):
+        await machine.app.why.preview("good", document)
+    await machine.advance(minutes=11)
+    assert hello.nominal == [at(10)]
+
+
+@pytest.mark.contract("SCHD-08")
+async def test_a_stored_spec_over_the_budget_is_put_aside_alone(machine: TimeMachine, hello: Recorder):
+    for name in ("bad", "good"):
+        await machine.app.schedules.create(name, "*/10 * * * *", "hello")
+    async with machine.app.transaction() as transaction:  # a row from before there was a budget
+        [stored] = await transaction.schedules(["bad"])
+        spoiled = msgspec.structs.replace(stored, spec=Spec.parse({"rrules": [COSTLY]}).text)
+        await transaction.update_schedules([(spoiled, machine.app.now())])
+    await machine.advance(minutes=21)
+    assert hello.nominal == [at(10), at(20)]
+    bad = await machine.app.schedules.get("bad")
+    assert bad.state.paused
+    assert "more work than a spec may cause" in bad.state.attention
+    # It can be mended, and goes on.
+    await machine.app.schedules.update("bad", spec="*/10 * * * *")
+    await machine.app.schedules.resume("bad")
+    await machine.advance(minutes=10)
+    assert hello.nominal == [at(10), at(20), at(30), at(30)]
+    await machine.app.schedules.delete("bad")
+
+
+async def test_a_transaction_decides_for_as_many_schedules_as_its_budget_allows(
+    machine: TimeMachine, hello: Recorder, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(generator, "BATCH_STEPS", 0)
+    for number in range(4):
+        excluded = [{"hour": "3", "minute": str(number)}]
+        spec = {"crons": ["*/10 * * * *"], "exclude": excluded, "timezone": "Europe/London"}
+        await machine.app.schedules.create(f"schedule-{number}", spec, "hello")
+    first = await machine.app.engine.step(machine.app.now())
+    assert first is not None
+    await machine.advance(minutes=11)
+    assert hello.nominal == [at(10)] * 4
+
+
+DENSE = {
+    "rrules": [f"DTSTART:20260101T000000 RRULE:FREQ=SECONDLY;INTERVAL={7 + n};BYHOUR={n}" for n in range(20)],
+    "intervals": [{"every": f"{31 + 2 * n}s"} for n in range(20)],
+    "exclude": [{"hour": "3", "minute": "*"}],
+    "timezone": "Europe/London",
+}
+
+
+@pytest.mark.contract("SCHD-12")
+async def test_a_year_of_downtime_of_a_dense_spec_is_passed_over_in_parts_and_counted_exactly(
+    machine: TimeMachine,
+):
+    recorder = Recorder(machine)
+    machine.app.action("dense")(recorder)
+    latest = Policies(catch_up=CatchUpPolicy(mode=CatchUp.LATEST))
+    created = machine.clock.now()
+    await machine.app.schedules.create("dense", DENSE, "dense", policies=latest)
+    machine.clock.move_to(created + timedelta(days=100))
+    await machine.advance(seconds=0)
+    spec = Spec.parse(DENSE)
+    second = int(created.timestamp())
+    total = spec.count(second, second + 100 * 86_400)
+    described = await machine.app.schedules.describe("dense")
+    assert described.schedule.state.attention == ""
+    assert sum(described.tally.unstarted.values()) + len(recorder.nominal) == total
+    assert len(recorder.nominal) == 1
+
+
+@pytest.mark.contract("SCHD-13")
+async def test_a_long_pause_that_skips_ends_in_parts_and_starts_nothing_of_it(machine: TimeMachine):
+    recorder = Recorder(machine)
+    machine.app.action("dense")(recorder)
+    skip = Policies(on_resume=OnResume.SKIP)
+    created = machine.clock.now()
+    await machine.app.schedules.create("dense", DENSE, "dense", policies=skip, paused=True)
+    machine.clock.move_to(created + timedelta(days=100, milliseconds=500))
+    await machine.app.schedules.resume("dense", note="go on")
+    await machine.advance(milliseconds=400)
+    assert recorder.nominal == []
+    schedule = await machine.app.schedules.get("dense")
+    assert not schedule.state.paused
+    assert schedule.state.note == "go on"
+    second = int(created.timestamp())
+    described = await machine.app.schedules.describe("dense")
+    assert described.tally.unstarted[Reason.PAUSED] == Spec.parse(DENSE).count(second, second + 100 * 86_400)
+    await machine.advance(seconds=60)
+    assert recorder.nominal
