@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,17 @@ async def test_many_that_open_a_database_at_once_take_each_step_once(
     await asyncio.gather(*(database.open() for _ in range(5)))
     assert await database.shape() == fresh
     assert await database.fetch("SELECT version FROM horae") == [(STEPS,)]
+
+
+async def test_a_new_file_is_opened_when_another_connection_has_written_to_it(tmp_path: Path):
+    """SQLite does not wait for a writer by itself when a file begins to be written ahead."""
+    file = str(tmp_path / "horae.db")
+    with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        asyncio.get_running_loop().call_later(0.2, other.execute, "COMMIT")
+        store = SqliteStore(file)
+        await store.open(lambda: None)
+        await store.close()
 
 
 async def test_a_step_that_fails_leaves_nothing_of_itself(database: Database):

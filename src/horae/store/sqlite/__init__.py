@@ -24,6 +24,9 @@ T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 Worker = Callable[[Work[Any]], Awaitable[Any]]
 
+WAL_ATTEMPTS = 100
+"""How often a new file is tried to be switched to its log, each time after another writer."""
+
 READERS = 4
 """How many read at the same time."""
 
@@ -99,7 +102,7 @@ class SqliteStore(Store):
                 cached_statements=256,
             )  # fmt: skip
             try:
-                connection.execute("PRAGMA journal_mode = WAL")
+                _write_ahead(connection)
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA foreign_keys = ON")
                 # A herd goes through many pages more than once: hold them, and copy them back less often.
@@ -294,6 +297,21 @@ def _as_unavailable(path: str) -> Iterator[None]:
         if isinstance(error, sqlite3.OperationalError) or type(error) is sqlite3.DatabaseError:
             raise StoreUnavailableError(f"{path}: {error}") from error
         raise
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Turn the write-ahead log on. While another connection writes, SQLite refuses that at once, so wait for the lock first."""
+    for _ in range(WAL_ATTEMPTS):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+        else:
+            return
+    connection.execute("PRAGMA journal_mode = WAL")
 
 
 def _migrate(connection: sqlite3.Connection, path: str) -> None:
