@@ -131,6 +131,7 @@ class TimeMachine:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks, timeout=1)  # the clock stands still: some may never end
+            self.app.executor.give_up_all()
         await self.app.close()
 
     @property

@@ -97,6 +97,8 @@ class App:
         self._ending = asyncio.Event()
         self._loops: list[asyncio.Task[None]] = []
         self._guarding: asyncio.Task[None] | None = None
+        self.left_behind: list[str] = []
+        """The attempts that had not stopped when the app was closed; they go on as long as the process does."""
         self._failing = False  # whether the last step raised something
         self._proving = asyncio.Lock()
         self._proven_at: float | None = None
@@ -250,6 +252,9 @@ class App:
         for close in self._closing:
             await close()
         await self._store.close()
+        self.left_behind = self.executor.leave_behind()
+        if self.left_behind:
+            _log.warning("left behind, because they do not stop: %s", ", ".join(self.left_behind))
 
     async def run(self) -> None:
         """Keep time until cancelled; what is running then is waited for when the context ends.

@@ -23,6 +23,8 @@ from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json
 from horae.model import AUTOMATIC, Action, Ended, Ending, HttpRequest, Last, Reason, Run, Timeouts
 from horae.spec import slot_key
 
+THREAD = "horae:"
+"""How the names of threads begin in which plain functions run."""
 LONGEST_RESULT = 1024 * 1024
 LONGEST_FAILURE = 10_000
 _NO_TIMEOUTS = Timeouts()
@@ -209,6 +211,8 @@ class FunctionExecutor:
         self._accepts: dict[str, Callable[[Run], bool]] = {}
         self._held: dict[Key, _Held] = {}
         self._ended: deque[Ended] = deque()
+        self._given_up: set[asyncio.Task[None]] = set()
+        self._threads_given_up: set[str] = set()
         self._deadlines: list[tuple[int, int, str, Key]] = []
         self._numbers = count()
         self.keep_token: KeepToken = _keep_no_token
@@ -350,12 +354,28 @@ class FunctionExecutor:
         del self._held[key]
         if held.task is not None:
             held.task.cancel()
+            self._given_up.add(held.task)
+            held.task.add_done_callback(self._given_up.discard)
+        if held.threaded:
+            self._threads_given_up &= _alive()
+            self._threads_given_up.add(f"{THREAD}{held.run.action_id}")
         self._ended.append(_stopped(held, "it did not stop when it was asked to"))
 
     def give_up_all(self) -> None:
         """Wait for nothing that was made to stop."""
         for key, held in list(self._held.items()):
             self._give_up(key, held)
+
+    def leave_behind(self) -> list[str]:
+        """The names of attempts that go on although they were given up; the program does not wait for them.
+
+        ``asyncio.run`` waits for every task that it knows, so that a coroutine which is never done would keep the program.
+        """
+        for task in self._given_up:
+            asyncio._unregister_task(task)  # noqa: SLF001 - documented for loops of others
+        names = {task.get_name() for task in self._given_up}
+        names |= {name.removeprefix(THREAD) for name in self._threads_given_up & _alive()}
+        return sorted(names)
 
     def ended(self) -> list[Ended]:
         """What has ended and is not recorded yet."""
@@ -369,6 +389,11 @@ class FunctionExecutor:
     def refuse(self, run: Run) -> None:
         """An attempt that must not begin any more."""
         self._ended.append(Ended(run=run, ending=Ending.UNLAUNCHED))
+
+
+def _alive() -> set[str]:
+    """The names of the threads that have not ended."""
+    return {thread.name for thread in threading.enumerate()}
 
 
 def is_coroutine_function(function: object) -> bool:
@@ -414,7 +439,7 @@ async def call_action(function: ActionFunction, context: Context, *, threaded: b
             return
 
     run = contextvars.copy_context().run
-    threading.Thread(target=run, args=(work,), name=f"horae:{context.action_id}", daemon=True).start()
+    threading.Thread(target=run, args=(work,), name=f"{THREAD}{context.action_id}", daemon=True).start()
     result, error = await done
     if error is not None:
         raise error

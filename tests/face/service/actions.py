@@ -1,6 +1,8 @@
 """Actions of a service under test."""
 
 import asyncio
+import contextlib
+import threading
 
 import horae
 
@@ -26,6 +28,31 @@ async def slow(context: horae.Context) -> None:
 async def nap(context: horae.Context) -> str:
     await asyncio.sleep(0.5)
     return "rested"
+
+
+@app.action("swallow")
+async def swallow(context: horae.Context) -> None:
+    """It does not hear that it is to stop."""
+    while True:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+
+
+@app.action("thread")
+def thread(context: horae.Context) -> None:
+    threading.Event().wait()
+
+
+@app.action("pool")
+async def pool(context: horae.Context) -> None:
+    """What waits in a pool keeps the process, whatever becomes of the coroutine."""
+    await asyncio.to_thread(threading.Event().wait)
+
+
+@app.action("block")
+async def block(context: horae.Context) -> None:
+    """It keeps the event loop."""
+    threading.Event().wait()
 
 
 @app.action("report")

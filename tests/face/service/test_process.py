@@ -1,5 +1,6 @@
 """The service as a process: it starts, refuses to, is asked to end, is killed, and loses nothing."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -10,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.face.service.conftest import ROOT, Server, Start
@@ -181,3 +183,69 @@ def test_asked_twice_it_waits_for_nothing(start: Start, tmp_path: Path):
     assert "Traceback" not in server.log
     again = start()
     wait_for(lambda: again.get(f"/schedules/{created['id']}/runs")["items"][0]["attempt"] == 2)
+
+
+@pytest.mark.parametrize("action", ["swallow", "thread", "pool"])
+def test_it_exits_whatever_actions_do_and_says_what_it_left_behind(start: Start, action: str):
+    server = start(HORAE_DRAIN_MS="100", HORAE_TERMINATE_MS="100")
+    created = create(server, action=action, trigger=True)
+    wait_for(lambda: server.get(f"/schedules/{created['id']}")["info"]["running"])
+    assert server.end() == 3
+    assert created["id"] in server.log or action == "pool"
+    assert ("left behind" if action != "pool" else "without waiting any longer") in server.log
+    assert "Traceback" not in server.log
+
+
+def test_it_exits_although_an_action_blocks_its_event_loop(start: Start):
+    server = start(HORAE_DRAIN_MS="100", HORAE_TERMINATE_MS="100")
+    with contextlib.suppress(httpx.HTTPError):  # it may block before the answer is sent
+        server.client.timeout = 2
+        create(server, action="block", trigger=True)
+    wait_for(lambda: not answers(server))
+    assert server.end() == 3
+    assert "without waiting any longer" in server.log
+
+
+def answers(server: Server) -> bool:
+    try:
+        return server.client.get("/healthz", timeout=2).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+PROGRAM = """
+import asyncio, sys
+from horae import App, Config
+
+app = App(":memory:", config=Config(drain_ms=100, terminate_ms=100))
+
+@app.action("swallow")
+async def swallow(context):
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            pass
+
+async def main():
+    async with app:
+        await app.schedules.create("s", "0 0 1 1 *", "swallow")
+        await app.schedules.trigger("s")
+        running = asyncio.create_task(app.run())
+        while not app.executor.tasks:
+            await asyncio.sleep(0.01)
+        running.cancel()
+
+asyncio.run(main())
+print(*app.left_behind)
+"""
+
+
+def test_a_program_with_an_app_exits_although_a_coroutine_does_not_stop():
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")}, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("s-")
+    assert "left behind" in ran.stderr

@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -31,15 +32,45 @@ from horae.face.service.peer import PeerProtocol, in_pieces, tls_options
 _log = logging.getLogger("horae")
 _GRACE = 10
 """Seconds that requests have to end when the service does."""
+_LEAVING = 3
+"""Seconds that are left for tasks and threads of actions to end, after the service has."""
+LEFT_BEHIND = 3
+"""The exit status of a service that ended without waiting for something that does not stop."""
 
 
 def serve(config: Config, actions: str | None = None) -> None:
     """Run the service until it is asked to end; ``actions`` is a module that registers what can be run."""
     log = Log(config)
     found = None if actions is None else load_actions(actions)
-    # Asked twice to end, it has ended as it was asked to: others take over what was running.
-    with contextlib.suppress(asyncio.CancelledError):
-        asyncio.run(_serve(config, found, log))
+    runner = asyncio.Runner()
+    left: list[str] = []
+    try:
+        # Asked twice to end, it has ended as it was asked to: others take over what was running.
+        with contextlib.suppress(asyncio.CancelledError):
+            runner.run(_serve(config, found, log, left))
+    finally:
+        # The loop waits for its tasks and for the threads of its pool, Python for other threads and for what is called at exit.
+        _exit_within(_LEAVING)
+        runner.close()
+    if left:
+        sys.exit(LEFT_BEHIND)
+
+
+def _exit_within(seconds: float) -> None:
+    """End the process after so many seconds at the latest, whatever keeps it."""
+
+    def exit_now() -> None:
+        kept = sorted(each.name for each in threading.enumerate() if not each.daemon)
+        _log.error(
+            "Horae exits without waiting any longer; what keeps it is in the event loop or in: %s",
+            ", ".join(kept),
+        )
+        logging.shutdown()
+        os._exit(LEFT_BEHIND)
+
+    timer = threading.Timer(seconds, exit_now)
+    timer.daemon = True
+    timer.start()
 
 
 def load_actions(name: str) -> App:
@@ -62,7 +93,8 @@ def load_actions(name: str) -> App:
     return found
 
 
-async def _serve(config: Config, actions: App | None, log: Log) -> None:
+async def _serve(config: Config, actions: App | None, log: Log, left: list[str]) -> None:
+    """Serve until it is asked to end; the attempts that did not stop then are added to ``left``."""
     app = App(config.database_url, config=config)
     if actions is not None:
         app.adopt(actions)
@@ -76,9 +108,12 @@ async def _serve(config: Config, actions: App | None, log: Log) -> None:
         address = address_of(config, listener)
         app.offer_requests(config.public_url or address)
         app.offer_commands()
-        async with app:
-            _log.info("Horae listens on %s%s", address, "" if is_guarded(config) else _UNGUARDED)
-            await _until_asked(app, _server(config, service, connections), listener)
+        try:
+            async with app:
+                _log.info("Horae listens on %s%s", address, "" if is_guarded(config) else _UNGUARDED)
+                await _until_asked(app, _server(config, service, connections), listener)
+        finally:
+            left += app.left_behind
         _log.info("Horae has ended")
 
 
@@ -143,7 +178,7 @@ def _server(config: Config, service: Any, connections: Connections) -> uvicorn.S
     )
 
 
-def _end_on_signals(server: uvicorn.Server) -> None:
+def _end_on_signals(server: uvicorn.Server, limit: float) -> None:
     """The first signal asks to end; the second one waits for nothing any more."""
     main, loop = asyncio.current_task(), asyncio.get_running_loop()
 
@@ -152,13 +187,19 @@ def _end_on_signals(server: uvicorn.Server) -> None:
             main.cancel()
         server.should_exit = True
 
+    def hear(*_: object) -> None:
+        # Not left to the loop alone: an action that blocks it would keep the process for ever.
+        _exit_within(limit)
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and the process ends anyway
+            loop.call_soon_threadsafe(ask)
+
     for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, ask)
+        signal.signal(each, hear)
 
 
 async def _until_asked(app: App, server: uvicorn.Server, listener: socket.socket) -> None:
     """Answer and keep time until a signal ends the one, or a defect the other."""
-    _end_on_signals(server)
+    _end_on_signals(server, _GRACE + (app.config.drain_ms + app.config.terminate_ms) / 1000 + _LEAVING)
     answering = asyncio.create_task(server.serve(sockets=[listener]), name="horae:answer")
     keeping_time = asyncio.create_task(app.run(), name="horae:run")
     await asyncio.wait({answering, keeping_time}, return_when=asyncio.FIRST_COMPLETED)
