@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import threading
+from pathlib import Path
 
 import horae
 
@@ -59,3 +60,12 @@ async def block(context: horae.Context) -> None:
 async def report(context: horae.Context) -> dict[str, object]:
     """The action of the examples in the OpenAPI document."""
     return {"pages": 12}
+
+
+@app.action("noted")
+async def noted(context: horae.Context) -> None:
+    """Writes when it was called: the schedule, its nominal time, and the time."""
+    with Path(str(context.input)).open("a") as file:
+        file.write(
+            f"{context.schedule_id} {context.nominal.timestamp():.0f} {app.clock.now().timestamp():.3f}\n"
+        )
