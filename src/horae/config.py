@@ -100,6 +100,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """How many bytes the body of a request has at most."""
     backfill_slots: int = 1_000_000
     """How many slots one backfill has at most."""
+    open_backfills: int = 100
+    """How many backfills of one schedule go on at once."""
     batch_limit: int = 1000
     """How many schedules one request creates at most."""
     schedules_per_user: int = 10_000

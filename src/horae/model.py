@@ -374,6 +374,8 @@ class PassedOver(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     decided_at: int
     before: int | None = None
     """The nominal time right before the first: a range that ends there is continued, not followed."""
+    number: int | None = None
+    """Its place in the ledger; ``None`` before it is stored."""
 
 
 class BackfillStatus(StrEnum):

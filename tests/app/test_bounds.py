@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from horae import App, Config, Context, Filter, NewSchedule, Overlap, Policies
-from horae.app import Trigger
+from horae import App, Config, Context, Filter, NewSchedule, OnResume, Overlap, Policies
+from horae.app import BackfillRequest, Trigger
+from horae.app.page import Page
 from horae.errors import LimitExceededError
+from horae.model import PassedOver, Reason, Status, Version
 from horae.testing import TimeMachine
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)
@@ -128,3 +131,114 @@ async def test_a_page_ends_when_it_is_large_and_nothing_is_lost_between_pages(da
         assert ([each.name[1] for each in first_days.items], first_days.more) == (list("0123456"), True)
         more_days = await ada.calendars.page(after=("c6", ""))
         assert ([each.name[1] for each in more_days.items], more_days.more) == (list("78"), False)
+
+
+WEEK = BackfillRequest(first=START, last=START + timedelta(days=7))
+
+
+@pytest.mark.contract("SCHD-19")
+async def test_so_many_backfills_of_a_schedule_are_open_at_most(database: str):
+    """Nobody drives this app, so none of them gets done."""
+    app = App(database, config=Config(open_backfills=2))
+    app.executor.register("x", nothing)
+    async with app:
+        for each in ("s", "t"):
+            await app.schedules.create(each, "0 9 * * *", "x")
+        first = await app.backfills.start("s", WEEK.first, WEEK.last)
+        await app.schedules.patch("s", backfills=[WEEK])
+        before = await app.schedules.get("s")
+        for attempt in (
+            app.backfills.start("s", WEEK.first, WEEK.last),
+            app.schedules.patch("s", backfills=[WEEK], pause="too much"),
+            app.schedules.patch("t", backfills=[WEEK] * 3),
+            app.schedules.create("u", "0 9 * * *", "x", backfills=(WEEK,) * 3),
+        ):
+            with pytest.raises(LimitExceededError, match="wait until one is done, or cancel one") as error:
+                await attempt
+            assert error.value.details == {"limit": "open_backfills", "most": 2}
+        assert [len(await app.backfills.list(each)) for each in "st"] == [2, 0]
+        assert await app.schedules.get("s") == before
+        assert not await app.schedules.exists("u")
+        await app.backfills.cancel(first.id)
+        await app.backfills.start("s", WEEK.first, WEEK.last)
+
+
+async def walk(page: Callable[[Any], Awaitable[Page[Any]]], cursor: Callable[[Any], Any]) -> list[Any]:
+    """All items of a list, page by page; at no page's end anything is lost or comes twice."""
+    found: list[Any] = []
+    before = None
+    while True:
+        one = await page(before)
+        found += one.items
+        if not one.more:
+            return found
+        before = cursor(one.items[-1])
+
+
+@pytest.mark.contract("SCHD-21", "SCHD-28")
+async def test_versions_backfills_and_slots_that_did_not_run_come_in_pages(database: str):
+    app = App(database)
+    app.executor.register("x", nothing)
+    async with app:
+        ada = app.owned_by("ada")
+        policies = Policies(on_resume=OnResume.SKIP)
+        for hour in ("1", "2"):  # the second of this name has no part in what the first left
+            await ada.schedules.create("s", f"0 {hour} * * *", "x", policies=policies)
+            for minute in range(3):
+                await ada.schedules.update("s", f"{minute + 1} {hour} * * *")
+                await ada.backfills.start("s", WEEK.first, WEEK.last, note=f"{hour}.{minute}")
+            if hour == "1":
+                await ada.schedules.delete("s")
+        for there, versions, backfills in ((app.everybody, 7, 6), (ada, 3, 3)):
+            for limit in (1, 2, 3, 100):
+                found = await walk(
+                    lambda before: there.schedules.version_page("s", limit, before=before),  # noqa: B023
+                    lambda last: (last.incarnation, last.token),
+                )
+                assert found == await there.schedules.versions("s", 100)
+                assert len(found) == versions
+                notes = await walk(
+                    lambda before: there.backfills.page("s", limit, before=before),  # noqa: B023
+                    lambda last: last.id,
+                )
+                assert notes == await there.backfills.list("s", 100)
+                assert len(notes) == backfills
+
+        ranges = [
+            PassedOver(
+                schedule_id="s", incarnation=2, first=at, last=at, count=1, status=Status.SKIPPED,
+                reason=Reason.PAUSED, decided_at=at,
+            )
+            for at in range(5)
+        ]  # fmt: skip
+        async with app.transaction() as transaction:
+            await transaction.insert_passed(ranges)
+        for limit in (1, 2, 5, 100):
+            passed = await walk(
+                lambda before: ada.runs.passed_page("s", limit, before=before),  # noqa: B023
+                lambda last: last.number,
+            )
+            assert [each.first for each in passed] == [4, 3, 2, 1, 0]
+
+
+@pytest.mark.contract("SCHD-21")
+async def test_a_page_of_large_backfills_and_versions_ends_early(database: str):
+    app = App(database)
+    app.executor.register("x", nothing)
+    async with app:
+        await app.schedules.create("s", "0 9 * * *", "x")
+        for number in range(9):
+            await app.backfills.start("s", WEEK.first, WEEK.last, input=LARGE * 10, note=str(number))
+        first = await app.backfills.page("s")
+        assert ([each.note for each in first.items], first.more) == (list("8765432"), True)
+        spec = (await app.schedules.get("s")).spec
+        async with app.transaction() as transaction:
+            await transaction.insert_versions(
+                Version(
+                    schedule_id="s", incarnation=1, token=number, spec=spec + " " * 600_000, policies=Policies(),
+                    since=0, until=number, created_at=0,
+                )
+                for number in range(9)
+            )  # fmt: skip
+        large = await app.schedules.version_page("s")
+        assert ([each.token for each in large.items], large.more) == ([8, 7, 6, 5, 4, 3, 2], True)

@@ -17,12 +17,12 @@ from horae.app.by_hand import (
     start_backfill,
 )
 from horae.app.desk import Desk
+from horae.app.page import MOST, Page, fitting
 from horae.errors import BackfillNotFoundError, ScheduleNotFoundError
 from horae.model import Backfill, BackfillStatus, Overlap, Reason, Status
 from horae.spec import Spec
 from horae.store.port import Transaction
 
-MOST = 1000
 _replace = msgspec.structs.replace
 
 
@@ -64,7 +64,10 @@ class Backfills:
             async with self._desk.store.transaction() as transaction:
                 schedule = await self._desk.locked(transaction, schedule_id)
                 (slots,) = slots_of([(schedule, request)], answers, most)
-                return await start_backfill(transaction, schedule, request, slots, self._desk.now())
+                return await start_backfill(
+                    transaction, schedule, request, slots,
+                    most_open=self._desk.config.open_backfills, now=self._desk.now(),
+                )  # fmt: skip
 
         backfill = await answers.carry_out(begin)
         self._desk.wake()
@@ -87,6 +90,14 @@ class Backfills:
         async with self._desk.store.reading() as transaction:
             found = await transaction.backfills(schedule_id, min(limit, MOST))
             return await self._desk.own(transaction, schedule_id, found)
+
+    async def page(self, schedule_id: str, limit: int = 20, *, before: str | None = None) -> Page[Backfill]:
+        """The same, a page of those before one, by its id; it ends early if they are large."""
+        limit = min(limit, MOST)
+        async with self._desk.store.reading() as transaction:
+            number, more = fitting(await transaction.backfill_sizes(schedule_id, limit, before), limit)
+            found = await transaction.backfills(schedule_id, number, before)
+            return await self._desk.own_page(transaction, schedule_id, found, more=more)
 
     async def cancel(self, backfill_id: str) -> Backfill:
         """Make no more of its slots up; those that wait never start, those that run go on."""

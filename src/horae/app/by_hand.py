@@ -103,11 +103,23 @@ async def start_trigger(
 
 
 async def start_backfill(
-    transaction: Transaction, schedule: Schedule, request: BackfillRequest, slots: int, now: int
+    transaction: Transaction,
+    schedule: Schedule,
+    request: BackfillRequest,
+    slots: int,
+    *,
+    most_open: int,
+    now: int,
 ) -> Backfill:
-    """A backfill of so many slots, which goes on by itself until its range is made up."""
+    """A backfill of so many slots, which goes on by itself until its range is made up; refused while ``most_open`` others go on.
+
+    Each decision about the schedule reads all of them.
+    """
     check_input(request.input)
     check_text("note", request.note)
+    if await transaction.count_open_backfills(schedule.id, most_open) >= most_open:
+        reason = f'too many backfills of the schedule "{schedule.id}" are open; wait until one is done, or cancel one'
+        raise LimitExceededError("open_backfills", most_open, reason)
     begin, end = seconds_of(request.first, request.last)
     backfill = Backfill(
         id=f"{schedule.id}:{await transaction.next_number()}", schedule_id=schedule.id,

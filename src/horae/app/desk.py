@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import msgspec
 
 from horae.app.evaluation import Answers, Evaluator
+from horae.app.page import Page
 from horae.config import Config
 from horae.errors import InvalidInputError, RunNotFoundError, ScheduleNotFoundError
 from horae.executor.function import FunctionExecutor
@@ -85,6 +86,14 @@ class Desk:
             return list(found)
         incarnation = (await self.read(transaction, schedule_id)).incarnation
         return [each for each in found if each.incarnation == incarnation]
+
+    async def own_page(
+        self, transaction: Transaction, schedule_id: str, found: Sequence[L], *, more: bool
+    ) -> Page[L]:
+        """The same as a page of a list, newest first, whether or not there may be more after it."""
+        items = await self.own(transaction, schedule_id, found)
+        # What follows one of an earlier schedule with the same id is of an earlier one as well.
+        return Page(items, more and len(items) == len(found))
 
     async def run(self, transaction: Transaction, run_id: str) -> Run:
         """A run. One of somebody else's schedule is as good as none; so is, for owners, one whose schedule is gone."""

@@ -8,6 +8,7 @@ from horae.app.desk import Desk
 from horae.app.page import MOST, Page, fitting
 from horae.engine.reports import Report, check_report, stop_reported, take_report
 from horae.model import Attempt, PassedOver, Reason, Run, Status
+from horae.store.port import NEWEST
 
 
 class Runs:
@@ -22,6 +23,15 @@ class Runs:
         async with self._store.reading() as transaction:
             found = await transaction.passed_over(schedule_id, min(limit, MOST))
             return await self._desk.own(transaction, schedule_id, found)
+
+    async def passed_page(
+        self, schedule_id: str, limit: int = 20, *, before: int | None = None
+    ) -> Page[PassedOver]:
+        """The same, a page of those before one, by its number."""
+        limit = min(limit, MOST)
+        async with self._store.reading() as transaction:
+            found = await transaction.passed_over(schedule_id, limit, before or NEWEST[0])
+            return await self._desk.own_page(transaction, schedule_id, found, more=len(found) == limit)
 
     async def get(self, run_id: str) -> Run:
         """One run."""
@@ -41,9 +51,7 @@ class Runs:
             sizes = await transaction.run_sizes(schedule_id, limit, before)
             number, more = fitting(sizes, limit)
             found = await transaction.runs(schedule_id, number, before)
-            items = await self._desk.own(transaction, schedule_id, found)
-        # What follows one of an earlier schedule with the same id is of an earlier one as well.
-        return Page(items, more and len(items) == number)
+            return await self._desk.own_page(transaction, schedule_id, found, more=more)
 
     async def list(self, schedule_id: str, limit: int = 20, *, before: str | None = None) -> list[Run]:
         """The latest runs of a schedule, newest first; those before one, by its id."""

@@ -66,7 +66,7 @@ from horae.policy.due import fire_instant
 from horae.policy.ledger import version_of
 from horae.policy.upcoming import fire_times, next_slot
 from horae.spec import Spec
-from horae.store.port import Filter, Transaction
+from horae.store.port import NEWEST, Filter, Transaction
 
 RECENT = 10
 MOST_WAITING = 100_000
@@ -196,8 +196,9 @@ class Schedules:
         if trigger is not None:
             most_waiting = self._desk.config.max_buffer_size
             run = await start_trigger(transaction, schedule, trigger, most_waiting, now)
+        most_open = self._desk.config.open_backfills
         made = [
-            await start_backfill(transaction, schedule, each, number, now)
+            await start_backfill(transaction, schedule, each, number, most_open=most_open, now=now)
             for each, number in zip(backfills, slots, strict=True)
         ]
         return run, made
@@ -306,6 +307,16 @@ class Schedules:
         async with self._desk.store.reading() as transaction:
             found = await transaction.versions(schedule_id, min(limit, MOST))
             return await self._desk.own(transaction, schedule_id, found)
+
+    async def version_page(
+        self, schedule_id: str, limit: int = 20, *, before: tuple[int, int] | None = None
+    ) -> Page[Version]:
+        """The same, a page of those before one, by its incarnation and token; it ends early if they are large."""
+        limit, before = min(limit, MOST), before or NEWEST
+        async with self._desk.store.reading() as transaction:
+            number, more = fitting(await transaction.version_sizes(schedule_id, limit, before), limit)
+            found = await transaction.versions(schedule_id, number, before)
+            return await self._desk.own_page(transaction, schedule_id, found, more=more)
 
     async def page(self, only: Filter | None = None, *, after: str = "", limit: int = 100) -> Page[Schedule]:
         """A page of schedules in the order of their ids, which ends early if they are large."""

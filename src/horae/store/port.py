@@ -51,6 +51,8 @@ from horae.store.rows import (
 )
 
 NO_TALLY = Tally()
+NEWEST = (2**62, 2**62)
+"""What every version and every number of the ledger comes before."""
 _FILLER = "-" * 32 * 1024
 """More than the free room of any page."""
 
@@ -203,9 +205,21 @@ class Transaction(ABC):
         rows = [fields(each) | {"policies": to_json(each.policies)} for each in versions]
         await self.write("insert_version", rows)
 
-    async def versions(self, schedule_id: str, limit: int) -> list[Version]:
-        """What a schedule was before its edits, newest first."""
-        return [version_of(row) for row in await self.rows("versions", id=schedule_id, limit=limit)]
+    async def versions(self, schedule_id: str, limit: int, before: tuple[int, int] = NEWEST) -> list[Version]:
+        """What a schedule was before its edits, newest first; those before one, by its incarnation and token."""
+        incarnation, token = before
+        found = await self.rows("versions", id=schedule_id, limit=limit, incarnation=incarnation, token=token)
+        return [version_of(row) for row in found]
+
+    async def version_sizes(
+        self, schedule_id: str, limit: int, before: tuple[int, int] = NEWEST
+    ) -> list[int]:
+        """The same, but only how many bytes each has."""
+        incarnation, token = before
+        found = await self.rows(
+            "version_sizes", id=schedule_id, limit=limit, incarnation=incarnation, token=token
+        )
+        return [row[0] for row in found]
 
     async def version_at(self, schedule_id: str, moment: int) -> Version | None:
         """What a schedule was at a moment, if it was edited or deleted at or after it."""
@@ -445,9 +459,10 @@ class Transaction(ABC):
         if self.passed is not None:
             self.passed += ranges
 
-    async def passed_over(self, schedule_id: str, limit: int) -> list[PassedOver]:
-        """The latest ranges of slots of a schedule that did not run, newest first."""
-        return [passed_of(row) for row in await self.rows("passed_over", id=schedule_id, limit=limit)]
+    async def passed_over(self, schedule_id: str, limit: int, before: int = NEWEST[0]) -> list[PassedOver]:
+        """The latest ranges of slots of a schedule that did not run, newest first; those before one, by its number."""
+        found = await self.rows("passed_over", id=schedule_id, limit=limit, before=before)
+        return [passed_of(row) for row in found]
 
     async def passed_at(self, schedule_id: str, nominal: int) -> PassedOver | None:
         """The latest range of a schedule that a nominal time lies in, whether or not it is one of its slots."""
@@ -468,9 +483,19 @@ class Transaction(ABC):
         """The backfills of some schedules that go on, in the order in which they were asked for."""
         return [backfill_of(row) for row in await self.rows("open_backfills", ids=list(schedule_ids))]
 
-    async def backfills(self, schedule_id: str, limit: int) -> list[Backfill]:
-        """The latest backfills of a schedule, newest first."""
-        return [backfill_of(row) for row in await self.rows("backfills", id=schedule_id, limit=limit)]
+    async def count_open_backfills(self, schedule_id: str, limit: int) -> int:
+        """How many backfills of a schedule go on, counted up to a limit."""
+        return int((await self.rows("count_open_backfills", id=schedule_id, limit=limit))[0][0])
+
+    async def backfills(self, schedule_id: str, limit: int, before: str | None = None) -> list[Backfill]:
+        """The latest backfills of a schedule, newest first; those before one."""
+        found = await self.rows("backfills", id=schedule_id, limit=limit, before=before)
+        return [backfill_of(row) for row in found]
+
+    async def backfill_sizes(self, schedule_id: str, limit: int, before: str | None = None) -> list[int]:
+        """The same, but only how many bytes people gave each."""
+        found = await self.rows("backfill_sizes", id=schedule_id, limit=limit, before=before)
+        return [row[0] for row in found]
 
     async def backfill(self, backfill_id: str) -> Backfill | None:
         """One backfill."""

@@ -144,7 +144,7 @@ def change_row(run: Run) -> dict[str, Any]:
 def passed_of(row: Row) -> PassedOver:
     return PassedOver(
         schedule_id=row[0], incarnation=row[1], first=row[2], last=row[3], count=row[4],
-        status=Status(row[5]), reason=Reason(row[6]), decided_at=row[7],
+        status=Status(row[5]), reason=Reason(row[6]), decided_at=row[7], number=row[8],
     )  # fmt: skip
 
 

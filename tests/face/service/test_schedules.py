@@ -453,6 +453,33 @@ def test_a_shared_calendar_changes_the_schedules_that_exclude_it(service: Server
     assert_problem(service.ask("PUT", f"/calendars/{name}", {"dates": ["2099-02-30"]}), 422, "invalid_spec")
 
 
+@pytest.mark.contract("SCHD-21", "SCHD-28")
+def test_versions_and_backfills_come_in_pages(service: Server):
+    path = f"/schedules/{create(service)['id']}"
+    for minute in range(5):
+        service.ask("PATCH", path, {"spec": {"crons": [f"{minute + 1} 9 * * *"]}})
+        week = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-07T00:00:00Z", "note": str(minute)}
+        assert service.ask("POST", f"{path}/backfills", week).status_code == 202
+
+    def walked(what: str, field: str) -> list[Any]:
+        found: list[Any] = []
+        cursor: dict[str, Any] = {}
+        while True:
+            page = service.get(f"{path}/{what}", params={"limit": 2, **cursor})
+            assert len(page["items"]) <= 2
+            found += [each[field] for each in page["items"]]
+            if page["next"] is None:
+                return found
+            cursor = {"cursor": page["next"]}
+
+    assert walked("versions", "token") == [5, 4, 3, 2, 1]
+    assert walked("backfills", "note") == ["4", "3", "2", "1", "0"]
+    assert walked("passed", "count") == []
+    for what, cursor in (("versions", "7"), ("versions", "1.x"), ("passed", "-1"), ("passed", "9" * 30)):
+        answer = service.ask("GET", f"{path}/{what}", params={"cursor": cursor})
+        assert_problem(answer, 422, "invalid_input")
+
+
 @pytest.mark.contract("SCHD-28")
 def test_any_time_of_a_schedule_is_explained(service: Server):
     created = create(

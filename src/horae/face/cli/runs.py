@@ -35,7 +35,7 @@ async def list_runs(session: Session, schedule_id: ScheduleId, limit: Limit = 20
     if session.as_json:
         session.show(runs, str)
         return
-    passed = (await session.client.get(f"{where}/passed", limit=min(limit, 1000)))["items"]
+    passed = [each async for each in session.client.items(f"{where}/passed", limit)]
     zone = await zone_of(session, schedule_id)
     session.show(runs, lambda: _ledger(runs, passed, zone))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
 from urllib.parse import unquote
@@ -16,7 +17,7 @@ from horae.errors import InvalidInputError, NaiveTimeError
 from horae.face.service.caller import Caller
 from horae.face.service.requests import BackfillBody, TriggerBody, Which
 from horae.face.service.views import ScheduleView
-from horae.model import Run, Schedule
+from horae.model import Backfill, Run, Schedule
 
 Owner = Annotated[
     str | None, QueryParameter(name="owner", description="Whose things: needs the scope service or admin.")
@@ -123,7 +124,17 @@ def backfill_of(body: BackfillBody, caller: Caller) -> BackfillRequest:
     )  # fmt: skip
 
 
-def next_of(page: Page[Schedule] | Page[Run]) -> str | None:
+def numbers_of(cursor: str | None, count: int) -> tuple[int, ...] | None:
+    """The numbers that a cursor stands for, as answers have it."""
+    if cursor is None:
+        return None
+    parts = cursor.split(".")
+    if len(parts) != count or not all(re.fullmatch(r"[0-9]{1,18}", each) for each in parts):
+        raise InvalidInputError("cursor", "is none that an answer gave", hint="leave it out to begin anew")
+    return tuple(map(int, parts))
+
+
+def next_of(page: Page[Schedule] | Page[Run] | Page[Backfill]) -> str | None:
     """Where the next page begins; nothing if this one is the last."""
     return page.items[-1].id if page.more else None
 

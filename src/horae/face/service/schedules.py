@@ -40,6 +40,7 @@ from horae.face.service.routes import (
     given,
     named,
     next_of,
+    numbers_of,
     operations,
     optional_moment,
     token_of,
@@ -368,14 +369,19 @@ async def start_backfill(
 
 @get("/{schedule_id:str}/backfills", operation_id="listBackfills", summary="List the backfills of a schedule")
 async def backfills(
-    app: App, caller: Caller, schedule_id: str, owner: Owner = None, limit: Limit = 20
+    app: App,
+    caller: Caller,
+    schedule_id: str,
+    owner: Owner = None,
+    limit: Limit = 20,
+    cursor: Cursor = None,
 ) -> Page[BackfillView]:
-    """The latest first."""
+    """The latest first. A page ends early when it has 4 MiB."""
     there = operations(app, caller, owner)
-    found = await there.backfills.list(named(schedule_id), limit)
-    if not found:
+    found = await there.backfills.page(named(schedule_id), limit, before=cursor)
+    if not found.items:
         await _check_ever_there(there, named(schedule_id))
-    return Page(items=[backfill_view(each) for each in found])
+    return Page(items=[backfill_view(each) for each in found.items], next=next_of(found))
 
 
 @get("/{schedule_id:str}/times", operation_id="listTimes", summary="Matching times")
@@ -436,14 +442,21 @@ async def runs(
     summary="List the slots of a schedule that did not run",
 )
 async def passed(
-    app: App, caller: Caller, schedule_id: str, owner: Owner = None, limit: Limit = 20
+    app: App,
+    caller: Caller,
+    schedule_id: str,
+    owner: Owner = None,
+    limit: Limit = 20,
+    cursor: Cursor = None,
 ) -> Page[PassedView]:
     """Consecutive slots that did not run for one reason are one range; the latest first."""
     there = operations(app, caller, owner)
-    found = await there.runs.passed_over(named(schedule_id), limit)
-    if not found:
+    (before,) = numbers_of(cursor, 1) or (None,)
+    found = await there.runs.passed_page(named(schedule_id), limit, before=before)
+    if not found.items:
         await _check_ever_there(there, named(schedule_id))
-    return Page(items=[passed_view(each) for each in found])
+    following = str(found.items[-1].number) if found.more else None
+    return Page(items=[passed_view(each) for each in found.items], next=following)
 
 
 @get(
@@ -452,14 +465,23 @@ async def passed(
     summary="List what a schedule was before its edits",
 )
 async def versions(
-    app: App, caller: Caller, schedule_id: str, owner: Owner = None, limit: Limit = 20
+    app: App,
+    caller: Caller,
+    schedule_id: str,
+    owner: Owner = None,
+    limit: Limit = 20,
+    cursor: Cursor = None,
 ) -> Page[VersionView]:
-    """The latest first."""
+    """The latest first. A page ends early when it has 4 MiB."""
     there = operations(app, caller, owner)
-    found = await there.schedules.versions(named(schedule_id), limit)
-    if not found:
+    numbers = numbers_of(cursor, 2)
+    before = None if numbers is None else (numbers[0], numbers[1])
+    found = await there.schedules.version_page(named(schedule_id), limit, before=before)
+    if not found.items:
         await _check_ever_there(there, named(schedule_id))
-    return Page(items=[version_view(each) for each in found])
+    last = found.items[-1] if found.more else None
+    following = None if last is None else f"{last.incarnation}.{last.token}"
+    return Page(items=[version_view(each) for each in found.items], next=following)
 
 
 async def _check_ever_there(there: Operations, schedule_id: str) -> None:
