@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import logging
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -30,7 +31,10 @@ async def campaign(settings: Settings) -> bool:
 
 
 async def main(stores: list[str], seconds: float, seed: int) -> bool:
-    """Campaigns on several stores go on at the same time."""
+    """Campaigns on several stores go on at the same time. Asked to end, they end their nodes and servers first."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     wanted = [
         Settings(store, seconds, seed, Path(tempfile.mkdtemp(prefix=f"horae-chaos-{store}-")))
         for store in stores

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,6 +15,9 @@ import asyncpg
 from tests.chaos.plan import CUT, DELAY, LOCK, NODES, RESTART, SILENCE, Fault
 from tests.support.network import Network
 from tests.support.postgres import FragileServer
+
+STARTS = 10
+"""How often a server that was stopped is started before the campaign is given up."""
 
 
 class Database(Protocol):
@@ -74,13 +78,24 @@ class PostgresDatabase:
         finally:
             await connection.close()
 
+    async def _start(self) -> None:
+        """Start the server; on a busy machine that takes longer than its starter waits."""
+        for _ in range(STARTS):
+            try:
+                await asyncio.to_thread(self._server.start)
+            except (subprocess.SubprocessError, AssertionError):
+                await asyncio.sleep(1)
+            else:
+                return
+        raise TimeoutError("the server does not start")
+
     @contextlib.asynccontextmanager
     async def disturbed(self, fault: Fault) -> AsyncIterator[None]:
         if fault.kind == RESTART:
             async with self._restarting:
                 await asyncio.to_thread(self._server.stop, "immediate")
                 yield
-                await asyncio.to_thread(self._server.start)
+                await self._start()
             return
         network = self._networks[fault.node]
         if fault.kind == CUT:
