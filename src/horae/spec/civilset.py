@@ -233,6 +233,11 @@ class CivilSet(CivilRule):
         civil = date.fromordinal(day + EPOCH_ORDINAL)
         return _times(self._month(civil.year, civil.month)[1], civil.day - 1)
 
+    def holds(self, label: int) -> bool:
+        """Whether a label matches; in a set that counts seconds."""
+        day, second = divmod(label, DAY)
+        return bool(self.times_on(day) >> second & 1)
+
     def excludes(self, label: int) -> bool:
         """Whether a label is excluded, whatever matches it otherwise."""
         if not self._excluded and not self._closed:

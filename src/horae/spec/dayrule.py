@@ -58,9 +58,8 @@ class DayRule(ABC):
                 leapt = self.stride.next_day(self.envelope, day)
                 if leapt is None or leapt > last:
                     return None
-                if (
-                    leapt > day
-                ):  # a long leap shows that hits are rare: then little is to be seen near this one
+                if leapt > day:
+                    # A long leap shows that hits are rare: little is to be seen near this one.
                     day, second, width = leapt, 0, width if leapt - day < width else NARROWEST
             if second:
                 if times := self.times_on(day) & -1 << second:

@@ -64,8 +64,11 @@ class ThinnedInterval:
     def next_after(self, instant: int) -> int | None:
         if instant >= self._barren:
             return None
+        soon = self._interval.next_after(instant)
+        if soon is None or self._allowed.holds(soon + self._zone.offset_at(soon)):
+            return soon
         width = NARROWEST
-        for begin, close, offset in self._stretches(instant + 1, END):
+        for begin, close, offset in self._stretches(soon + 1, END):
             found = self._rule(offset).first(begin + offset, close + offset, width)
             if found is not None:
                 return found - offset

@@ -140,9 +140,16 @@ class Recurrence(DayRule, CivilRule):
 
     def times_of(self, day: int) -> int:
         """The times of a day that the rule names and that are allowed."""
-        for _, times in self._own_groups(day, 1):
-            return times if self._allowed is None else self._narrow(times, self._allowed.times_on(day))
-        return 0
+        times = self._named_times(day)
+        return self._narrow(times, self._allowed.times_on(day)) if times and self._allowed else times
+
+    def _named_times(self, day: int) -> int:
+        """The times of a day that the rule names, whether or not they are allowed, or hit by its stride."""
+        if not self._every_day:
+            civil = _civil(day)
+            if not self._days_in_month(civil.year, civil.month) >> (civil.day - 1) & 1:
+                return 0
+        return self._chosen(self._period(day)).get(day, 0) if self._by["BYSETPOS"] else self._times
 
     def _own_groups(self, first: int, width: int) -> list[Group]:
         """The days of a window that the rule names, whether or not they are allowed."""
@@ -202,7 +209,7 @@ class Recurrence(DayRule, CivilRule):
 
     def _named_on(self, day: int) -> int:
         """The times of a day that the rule names, whether or not they are allowed."""
-        times = sum(each for _, each in self._own_groups(day, 1))
+        times = self._named_times(day)
         return times & self.stride.hits(self.stride.remainder(day)) if self.stride else times
 
     def _days_of_month(self, year: int, month: int) -> int:

@@ -37,7 +37,17 @@ class _Targets(NamedTuple):
 class Stride:
     """The labels whose number of units leaves ``phase`` when divided by ``every``; with all seconds of their units."""
 
-    __slots__ = ("_cycle", "_divisor", "_every", "_inverse", "_per_day", "_phase", "_targets", "_unit")
+    __slots__ = (
+        "_cycle",
+        "_divisor",
+        "_every",
+        "_inverse",
+        "_latest",
+        "_per_day",
+        "_phase",
+        "_targets",
+        "_unit",
+    )
 
     def __init__(self, every: int, phase: int, unit: int = 1) -> None:
         self._every = every
@@ -48,6 +58,7 @@ class Stride:
         self._cycle = every // self._divisor
         self._inverse = pow(self._per_day // self._divisor, -1, self._cycle)
         self._targets: dict[int, _Targets] = {}
+        self._latest = (-1, 0)
 
     @property
     def is_single(self) -> bool:
@@ -62,9 +73,14 @@ class Stride:
         """The seconds that are hit on a day with a remainder, as bits."""
         if remainder >= self._per_day:
             return 0
+        latest = self._latest  # many questions in a row are about one day
+        if latest[0] == remainder:
+            return latest[1]
         starts = every_nth_bit(self._every * self._unit, DAY) << (remainder * self._unit)
         found = starts if self._unit == 1 else (starts << self._unit) - starts
-        return found & ((1 << DAY) - 1)
+        found &= (1 << DAY) - 1
+        self._latest = (remainder, found)
+        return found
 
     def next_day(self, times: int, day: int) -> int | None:
         """A day at or after one before which none of some times is hit; ``None`` if they never are."""
