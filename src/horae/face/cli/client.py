@@ -166,7 +166,10 @@ async def connected(where: Where, commands: str | None = None) -> AsyncIterator[
             "--url", f'is "{where.url}", which is no address', hint="such as http://127.0.0.1:8420"
         )
     try:
-        asking = httpx.AsyncClient(base_url=where.url.rstrip("/"), headers=headers, timeout=_SECONDS)
+        asking = httpx.AsyncClient(
+            base_url=where.url.rstrip("/"), headers=headers, timeout=_SECONDS,
+            verify=where.url.startswith("https:"),  # certificates take a while to load
+        )  # fmt: skip
     except (httpx.InvalidURL, ValueError) as error:
         raise InvalidInputError(
             "--url", f"cannot be read: {error}", hint="such as http://127.0.0.1:8420"
