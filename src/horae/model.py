@@ -201,6 +201,13 @@ class Policies(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     """How long a schedule with nothing left to fire is kept; ``None`` is for ever."""
 
 
+class Carried(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A slot that an edit left due: its nominal second, and when it fires at the earliest."""
+
+    nominal: int
+    not_before: int
+
+
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What changes about a schedule without being edited."""
 
@@ -215,6 +222,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How many automatic starts are left; ``None`` is unlimited."""
     spec_since: int = 0
     """The second since which the spec is what it is; 0 is ever since."""
+    carried: tuple[Carried, ...] = ()
+    """Slots after the cursor that an edit left due. Of those up to ``spec_since`` there are no others."""
     held: bool = False
     """The buffer was full, so that slots stayed due; those are not late."""
     completed_at: int | None = None

@@ -593,15 +593,17 @@ def ahead(history: History, second: int, runs: list[Run], now: Schedule) -> set[
         return {"limit_reached"}
     if fire_at <= present:
         return {"undecided"}
-    number = sum(history.plan.verdict(each) == "slot" for each in range(now.cursor + 1, second + 1))
-    if number <= state.skip_next:
+    slots = [each for each in range(now.cursor + 1, second + 1) if history.plan.verdict(each) == "slot"]
+    unsure = slots[0] * 1000 <= present or state.paused or state.carried
+    if unsure and (state.skip_next or state.remaining is not None):
+        # Whether what is due uses these up depends on the policies for lateness, pauses and overlap.
+        return {"skip_next", "will_fire", "limit_reached"}
+    if len(slots) <= state.skip_next:
         return {"skip_next"}
     if state.remaining is None:
         return {"will_fire"}
-    if state.paused:  # what fell due in the pause uses up the limit too, as far as overlap lets it
-        return {"will_fire", "limit_reached", "skip_next"}
     waiting = [run for run in runs if (run.status, run.origin, run.attempt) == (Status.PENDING, AUTOMATIC, 0)]
-    beyond = number - state.skip_next + len(waiting) > state.remaining
+    beyond = len(slots) - state.skip_next + len(waiting) > state.remaining
     return {"limit_reached" if beyond else "will_fire"}
 
 

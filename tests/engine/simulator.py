@@ -54,6 +54,7 @@ SPECS: list[dict[str, Any]] = [
     {"crons": ["*/3 * * * *"], "jitter": "2m"},
     {"intervals": [{"every": "40s"}], "jitter": {"span": "15s", "centred": True}},
     {"crons": ["* * * * *"], "exclude": [{"minute": "*/2", "hour": "*"}]},
+    {"crons": ["* * * * *"], "jitter": "50s"},
     {"crons": ["*/10 0 1 3 *"], "timezone": "UTC", "end_at": "2026-03-01T00:31:00Z"},
 ]
 
@@ -335,6 +336,9 @@ class World:
             await self._ask(self.schedules.trigger("s", overlap=dice.choice([None, *Overlap])))
         elif event == 14:
             await self._ask(self.schedules.update("s", dice.choice(SPECS)))
+            if dice.chance(30):  # and once more, before or after its slot fires
+                await self.pass_time(dice.below(60))
+                await self._ask(self.schedules.update("s", dice.choice(SPECS)))
         elif event == 15:
             begin = START + timedelta(seconds=dice.below(4000) - 2000)
             overlap = dice.choice([Overlap.BUFFER_ALL, Overlap.ALLOW_ALL, Overlap.SKIP])

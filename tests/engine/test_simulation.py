@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from horae.model import AUTOMATIC, BackfillStatus, Overlap, Run, Schedule, Status, Tally, Version
+from horae.model import AUTOMATIC, BackfillStatus, CatchUp, Overlap, Run, Schedule, Status, Tally, Version
 from horae.policy.due import fire_instant
 from horae.policy.lifecycle import ENDED
 from horae.spec import Spec
@@ -48,7 +48,28 @@ class Ledger:
             until = version.until // 1000
             found += Spec.parse(version.spec).instants(after, until, 1_000_000)
             after = max(after, until)
+        waiting = {
+            each.nominal for each in self.schedule.state.carried
+        }  # an edit left them due, and nobody looked
+        found = [nominal for nominal in found if nominal not in waiting]
         return found + Spec.parse(self.schedule.spec).instants(after, self.schedule.cursor, 1_000_000)
+
+    def lost_by_edits(self) -> list[int]:
+        """Slots that an edit passed over although the new spec has them too, and none is ever too late."""
+        catch_up = self.world.policies.catch_up
+        if catch_up.window is not None or catch_up.mode is CatchUp.NONE:
+            return []
+        oldest_first = self.versions[::-1]
+        texts = [*(version.spec for version in oldest_first[1:]), self.schedule.spec]
+        edits = [
+            (version.until, Spec.parse(text)) for version, text in zip(oldest_first, texts, strict=False)
+        ]
+        lost = []
+        for each in self.ranges:
+            specs = [spec for until, spec in edits if until == each.decided_at]
+            if each.reason == "edited" and specs:
+                lost += [n for n in {each.first, each.last} if all(s.next_instant(n - 1) == n for s in specs)]
+        return lost
 
     def ahead_of_edits(self) -> set[int]:
         """Slots that jitter brought forward to before an edit, though their nominal time is after it."""
@@ -83,6 +104,7 @@ def check(world: World, ledger: Ledger) -> None:
     assert expected - decided == Counter()
     assert set(decided - expected) <= ledger.ahead_of_edits()
     assert max(decided.values(), default=1) == 1
+    assert ledger.lost_by_edits() == []
     check_runs(world, ledger)
     check_backfills(ledger)
     check_counts(ledger)

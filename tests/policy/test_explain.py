@@ -172,7 +172,14 @@ def test_which_spec_was_in_force(
 def test_a_decided_slot_without_a_record_is_too_old():
     assert told(schedule=schedule(cursor=NOON)).verdict is Verdict.UNKNOWN
     assert told(schedule=None).verdict is Verdict.UNKNOWN
-    assert told(in_force=InForce(spec=SPEC.text, token=3, incarnation=2)).verdict is Verdict.UNKNOWN
+    earlier = InForce(spec=SPEC.text, token=3, incarnation=2)
+    assert told(schedule=schedule(cursor=NOON), in_force=earlier).verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.contract("SCHD-28")
+def test_a_slot_that_is_not_decided_is_explained_by_the_schedule_as_it_stands_now():
+    """Also if its policies have changed since its nominal time."""
+    assert told(in_force=InForce(spec=SPEC.text, token=3, incarnation=2)).verdict is Verdict.UNDECIDED
 
 
 def test_a_range_has_the_slots_that_its_own_spec_names():

@@ -27,8 +27,10 @@ from horae.model import (
 )
 from horae.policy import pause
 from horae.policy.check import check_policies
-from horae.policy.due import leave_behind
+from horae.policy.due import Passed, leave_behind, pass_over
+from horae.policy.edit import Edited, change_jitter, change_spec
 from horae.policy.ledger import passed_over, version_of
+from horae.policy.undecided import undecided
 from horae.spec import SharedCalendar, Spec
 from horae.store.port import Advance, Transaction
 
@@ -39,6 +41,8 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     """What is to change about a schedule; what is unset stays."""
 
     spec: Any = msgspec.UNSET
+    recompute: bool = False
+    """Whether another spec fires from now on only: what is overdue and not decided is passed over, also if both name it."""
     action: str | msgspec.UnsetType = msgspec.UNSET
     input: Any = msgspec.UNSET
     http: HttpRequest | msgspec.UnsetType | None = msgspec.UNSET
@@ -61,11 +65,11 @@ async def apply_edit(
     new, passed = answers.ask(("edited", *standing(old), spec), lambda: _edited(old, edit, spec, now))
     new = _replace(new, action=_action(desk, old.action, edit))
     await pass_slots(transaction, old, passed, now)
-    here = _replace(old, cursor=new.cursor)  # a pause that ends has passed over what fell due in it
-    if new.spec != old.spec and not _names_the_same(spec, Spec.parse(old.spec)):
-        new = await _change_spec(transaction, here, new, now, answers)
-    elif old.state.remaining == 0 != new.state.remaining:  # time passed at the limit is gone
-        new = await leave_undecided(transaction, here, new, Reason.LIMIT_REACHED, now, answers=answers)
+    if old.state.remaining == 0 and (new.spec, new.state.remaining) != (old.spec, 0):
+        new = await _leave_limit(transaction, old, new, now, answers)
+    here = _replace(old, cursor=new.cursor)  # a pause that ends, or a limit, has passed over what fell due
+    if new.spec != old.spec:
+        new = await _change_spec(transaction, here, new, now, answers=answers, recompute=edit.recompute)
     if (new.spec, new.policies) != (old.spec, old.policies):
         await transaction.insert_versions([version_of(old, now)])
     return await put_schedule(transaction, new, now)
@@ -120,12 +124,63 @@ def _names_the_same(one: Spec, other: Spec) -> bool:
 
 
 async def _change_spec(
+    transaction: Transaction,
+    old: Schedule,
+    new: Schedule,
+    now: int,
+    *,
+    answers: Answers,
+    recompute: bool = False,
+) -> Schedule:
+    """Another spec from now on. What is due and not decided yet stays due if the new one names it too."""
+    work = partial(_changed, old, new.spec, now, recompute=recompute)
+    edited, passed = answers.ask(_changed_key(old, new.spec), work)
+    await pass_slots(transaction, old, passed, now)
+    same = edited.since == old.state.spec_since
+    state = _replace(new.state, spec_since=edited.since, carried=edited.carried)
+    state = state if same else _replace(state, completed_at=None)
+    return _replace(new, state=state, cursor=edited.cursor)
+
+
+def _changed_key(schedule: Schedule, text: str) -> Hashable:
+    return ("changed", *standing(schedule), text)
+
+
+def _changed(
+    schedule: Schedule, text: str, now: int, *, recompute: bool = False
+) -> tuple[Edited, tuple[PassedOver, ...]]:
+    """Where another spec leaves a schedule; the slots of one that may not be evaluated are not known."""
+    try:
+        before, after = Spec.parse(schedule.spec), Spec.parse(text)
+        if _names_the_same(before, after):
+            edited = change_jitter(schedule, before, after, now)
+        else:
+            edited = change_spec(schedule, before, after, now, recompute=recompute)
+        return edited, _rows(schedule, edited.passed, now)
+    except SpecTooCostlyError:
+        since = max(now // 1000, schedule.cursor)
+        return Edited(since, since, ()), ()
+
+
+async def _leave_limit(
     transaction: Transaction, old: Schedule, new: Schedule, now: int, answers: Answers
 ) -> Schedule:
-    """Another spec from now on: what the old one named and nobody decided yet is left behind."""
-    since = max(now // 1000, old.cursor)  # what was decided stays with the old one, wherever the clock is now
-    new = _replace(new, state=_replace(new.state, spec_since=since, completed_at=None))
-    return await leave_undecided(transaction, old, new, Reason.EDITED, now, answers=answers)
+    """Time passed at the limit is gone, and says so; what has not fired yet is still to come."""
+
+    def work() -> tuple[int, tuple[PassedOver, ...]]:
+        spec = undecided(old, Spec.parse(old.spec))
+        due = pass_over(spec, old.id, new.cursor, now, Reason.LIMIT_REACHED)
+        return due.cursor, _rows(old, due.passed, now)
+
+    cursor, passed = answers.ask(("limit", *standing(old), new.cursor), work)
+    await pass_slots(transaction, old, passed, now)
+    return _replace(new, cursor=cursor)
+
+
+def _rows(schedule: Schedule, passed: Sequence[Passed], now: int) -> tuple[PassedOver, ...]:
+    """The rows of ranges that a change passes over."""
+    spec = undecided(schedule, Spec.parse(schedule.spec))
+    return tuple(passed_over(schedule, spec, each, now) for each in passed)
 
 
 async def rewrite_specs(
@@ -143,11 +198,9 @@ async def rewrite_specs(
         ]
     )
     changes = [(old, text) for (old, _), text in zip(excluding, texts, strict=True) if text != old.spec]
-    answers.ask_all(
-        [(_left_key(old, Reason.EDITED), partial(_left, old, Reason.EDITED, now)) for old, _ in changes]
-    )
+    answers.ask_all([(_changed_key(old, text), partial(_changed, old, text, now)) for old, text in changes])
     for old, text in changes:
-        new = await _change_spec(transaction, old, _replace(old, spec=text), now, answers)
+        new = await _change_spec(transaction, old, _replace(old, spec=text), now, answers=answers)
         await transaction.insert_versions([version_of(old, now)])
         await transaction.update_schedules([(next_token(new, now), now)])
     return len(changes)
@@ -160,24 +213,18 @@ def _rewritten(schedule: Schedule, name: str, calendar: SharedCalendar) -> str:
 
 
 async def leave_undecided(
-    transaction: Transaction, old: Schedule, new: Schedule, reason: Reason, now: int, *, answers: Answers
-) -> Schedule:
-    """A change is not retroactive: what was due before it and nobody decided yet never fires, and says so."""
-    passed = answers.ask(_left_key(old, reason), lambda: _left(old, reason, now))
-    await pass_slots(transaction, old, passed, now)
-    return _replace(new, cursor=max(old.cursor, now // 1000))
-
-
-def _left_key(schedule: Schedule, reason: Reason) -> Hashable:
-    return ("left", *standing(schedule), reason)
+    transaction: Transaction, schedule: Schedule, reason: Reason, now: int, *, answers: Answers
+) -> None:
+    """What was due before a schedule goes, and was not decided yet, never fires, and says so."""
+    passed = answers.ask(("left", *standing(schedule), reason), lambda: _left(schedule, reason, now))
+    await pass_slots(transaction, schedule, passed, now)
 
 
 def _left(schedule: Schedule, reason: Reason, now: int) -> tuple[PassedOver, ...]:
-    """The slots that a change leaves behind; those of a spec that may not be evaluated are not known."""
+    """The slots that a schedule leaves behind; those of a spec that may not be evaluated are not known."""
     try:
-        spec = Spec.parse(schedule.spec)
-        passed = leave_behind(spec, schedule.cursor, now // 1000, reason)
-        return () if passed is None else (passed_over(schedule, spec, passed, now),)
+        spec = undecided(schedule, Spec.parse(schedule.spec))
+        return _rows(schedule, leave_behind(spec, schedule.cursor, now // 1000, reason), now)
     except SpecTooCostlyError:
         return ()
 
@@ -204,7 +251,7 @@ def paused_schedule(schedule: Schedule, note: str, until: int | None) -> Schedul
 
 
 def resumed_schedule(schedule: Schedule, note: str, now: int) -> tuple[Schedule, tuple[PassedOver, ...]]:
-    spec = Spec.parse(schedule.spec)
+    spec = undecided(schedule, Spec.parse(schedule.spec))
     resumed = pause.resume(schedule, spec, now, note)
     state = _replace(resumed.state, attention="")
     passed = tuple(passed_over(schedule, spec, each, now) for each in resumed.passed)

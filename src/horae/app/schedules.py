@@ -64,6 +64,7 @@ from horae.model import (
 )
 from horae.policy.due import fire_instant
 from horae.policy.ledger import version_of
+from horae.policy.undecided import undecided
 from horae.policy.upcoming import fire_times, next_slot
 from horae.spec import Spec
 from horae.store.port import NEWEST, Filter, Transaction
@@ -506,7 +507,7 @@ class Schedules:
             )
             await transaction.insert_versions([version_of(schedule, now)])
             with contextlib.suppress(HoraeError):  # a spec that cannot be read has no slots
-                await leave_undecided(transaction, schedule, schedule, Reason.DELETED, now, answers=answers)
+                await leave_undecided(transaction, schedule, Reason.DELETED, now, answers=answers)
             await transaction.delete_schedules([schedule_id])
 
     async def _change(self, schedule_id: str, change: Change) -> Schedule:
@@ -527,7 +528,7 @@ class Schedules:
 
 def next_time(schedule: Schedule) -> datetime | None:
     """When a schedule fires next; ``None`` while it is paused, and when nothing is left."""
-    spec = Spec.parse(schedule.spec)
+    spec = undecided(schedule, Spec.parse(schedule.spec))
     nominal = next_slot(schedule, spec)
     return None if nominal is None else _time(spec, nominal, schedule.id).fire
 

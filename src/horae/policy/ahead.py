@@ -160,6 +160,9 @@ class Forecast:
         behind = 0 if ahead or jitter is None else jitter.span
         beyond = jitter.span if jitter is not None and jitter.centred else 0
         slots = self._slots(spec, schedule.spec, behind, beyond)
+        # Before an edit there are only the slots that it left due.
+        carried = {each.nominal for each in state.carried}
+        slots = [each for each in slots if each > state.spec_since or each in carried]
         undecided = [each for each in slots if each > schedule.cursor]
         last = None if state.remaining is None else state.skip_next + state.remaining
         for nominal in undecided[state.skip_next : last]:

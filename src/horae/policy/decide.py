@@ -14,7 +14,6 @@ from horae.model import (
     AUTOMATIC,
     Backfill,
     BackfillStatus,
-    CatchUp,
     CatchUpPolicy,
     Limits,
     OnResume,
@@ -30,9 +29,10 @@ from horae.model import (
 )
 from horae.policy import backfill as backfiller
 from horae.policy import pause
-from horae.policy.due import Due, Passed, Slot, find_due, pass_over
+from horae.policy.due import Due, Passed, Slot, find_due, pass_over, window_of
 from horae.policy.ledger import Decision, Ledger, new_run
 from horae.policy.overlap import Start, Verdict, judge_overlap
+from horae.policy.undecided import undecided
 from horae.spec import Spec
 
 DEFAULT_LIMITS = Limits()
@@ -77,7 +77,7 @@ def _usual(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Decision
 
 def _is_plain(state: State) -> bool:
     """Whether nothing about a schedule's state bears on what is due."""
-    if state.paused or state.held or state.skip_next or state.skip_waiting:
+    if state.paused or state.held or state.skip_next or state.skip_waiting or state.carried:
         return False
     return state.remaining is None and state.completed_at is None
 
@@ -86,7 +86,8 @@ class _Look:
     """One look at a schedule, the general way. What is found on the way is kept here; it ends with a decision."""
 
     def __init__(self, schedule: Schedule, spec: Spec, runs: Sequence[Run], now: int, limits: Limits) -> None:
-        self.runs, self.now, self.limits, self.spec = runs, now, limits, spec
+        self.runs, self.now, self.limits, self.base = runs, now, limits, spec
+        spec = undecided(schedule, spec)
         self.ledger = Ledger(schedule, spec, now)
         self.passed: tuple[Passed, ...] = ()
         if pause.is_over(schedule.state, now):
@@ -117,10 +118,11 @@ class _Look:
         self.again = self.again or (
             self.due.next_fire is not None and self.due.next_fire <= self.now and not self.state.held
         )
+        cursor = self.leave_edit()
         state, next_at, remove = self.finish()
         return self.ledger.decision(
             state=state,
-            cursor=self.due.cursor,
+            cursor=cursor,
             next_at=next_at,
             passed=(*self.passed, *self.due.passed),
             stop=asked,
@@ -141,6 +143,17 @@ class _Look:
             for run in runs
             if run.origin == AUTOMATIC and not has_begun(run) and not self.ledger.has_ended(run)
         ]
+
+    def leave_edit(self) -> int:
+        """The cursor; and what an edit left due is forgotten once it is decided."""
+        cursor, state = self.due.cursor, self.state
+        if not state.carried:
+            return cursor
+        carried = tuple(each for each in state.carried if each.nominal > cursor)
+        self.state = _replace(state, carried=carried)
+        # Of the slots before the edit there are no others, whatever the new spec names there.
+        done = all(each.nominal > state.spec_since for each in carried)
+        return max(cursor, state.spec_since) if done else cursor
 
     def skip_next(self) -> None:
         """The slots that somebody asked to pass over."""
@@ -178,7 +191,7 @@ class _Look:
         if not backfills:
             return
         self.steps = backfiller.advance(
-            backfills, self.spec, self.now, self.limits, waiting=self.pending, reserve=len(self.ledger.added)
+            backfills, self.base, self.now, self.limits, waiting=self.pending, reserve=len(self.ledger.added)
         )
         for step in self.steps:
             each = step.backfill
@@ -319,7 +332,7 @@ class _Look:
         """Nothing left to fire, nothing waiting or running. What is paused, or never meant to fire, is not."""
         if self.state.paused or (self.due.next_fire is not None and self.state.remaining != 0):
             return False
-        if self.spec.is_empty or any(step.backfill.status is BackfillStatus.OPEN for step in self.steps):
+        if self.base.is_empty or any(step.backfill.status is BackfillStatus.OPEN for step in self.steps):
             return False
         return all(self.ledger.has_ended(run) for run in [*self.runs, *self.ledger.added])
 
@@ -363,10 +376,9 @@ def _is_waiting(run: Run) -> bool:
 
 def _is_expired(policies: Policies, run: Run, now: int) -> bool:
     """Automatic starts that waited too long are missed, by the same window as late ones."""
-    policy = policies.catch_up
-    window = policy.grace if policy.mode is CatchUp.NONE else policy.window
+    window = window_of(policies.catch_up)
     if window is None or not policies.expire_waiting:
         return False
     if run.origin != AUTOMATIC or run.start_at > run.fire_at:
         return False
-    return now - run.fire_at > max(window, policy.grace)
+    return now - run.fire_at > window

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from horae.model import CatchUp, CatchUpPolicy, Limits, Reason
+from horae.policy.undecided import UndecidedSpec
 from horae.spec import Spec
 
 _LIMITS = Limits()
@@ -88,6 +89,12 @@ def find_due(
     return Due(tuple(slots), tuple(passed), start, None if following is None else fire(following))
 
 
+def window_of(policy: CatchUpPolicy) -> int | None:
+    """How late a slot may start, in milliseconds; ``None`` is for ever."""
+    window = policy.grace if policy.mode is CatchUp.NONE else policy.window
+    return None if window is None else max(window, policy.grace)
+
+
 def _passed_over(
     spec: Spec,
     fire: Callable[[int], int],
@@ -108,25 +115,24 @@ def _passed_over(
 
     def pass_until(last: int | None, reason: Reason) -> bool:
         """Pass over the slots up to one. Whether it came to that."""
-        if last is None or last <= start() or (found := _range(spec, start(), last, reason)) is None:
+        if last is None or last <= start() or not (found := ranges(spec, start(), last, reason)):
             return True
-        passed.append(found)
-        return found.last == last
+        passed.extend(found)
+        return found[-1].last == last
 
-    def ranges() -> Iterator[tuple[int | None, Reason]]:
-        window = policy.grace if policy.mode is CatchUp.NONE else policy.window
-        if window is not None:
+    def late() -> Iterator[tuple[int | None, Reason]]:
+        if (window := window_of(policy)) is not None:
             # Strictly later than the window is missed; what is late within the grace is on time.
-            yield _last_before(spec, fire, now - max(window, policy.grace)), Reason.LATE
+            yield _last_before(spec, fire, now - window), Reason.LATE
         if policy.mode is CatchUp.LATEST and (last := _last_before(spec, fire, now + 1)) is not None:
             yield spec.previous_instant(last - 1), Reason.SUPERSEDED
         if consent is not None:
             late = _last_before(spec, fire, now - policy.grace)
             if consent and late is not None:
-                late = _all_but(spec, start(), late, consent)
+                late = all_but(spec, start(), late, consent)
             yield late, Reason.NO_CONSENT
 
-    return passed, all(pass_until(last, reason) for last, reason in ranges())
+    return passed, all(pass_until(last, reason) for last, reason in late())
 
 
 def pass_over(spec: Spec, schedule_id: str, cursor: int, now: int, reason: Reason) -> Due:
@@ -136,12 +142,12 @@ def pass_over(spec: Spec, schedule_id: str, cursor: int, now: int, reason: Reaso
         return fire_instant(spec, nominal, schedule_id)
 
     last = _last_before(spec, fire, now + 1)
-    passed: tuple[Passed, ...] = ()
-    if last is not None and last > cursor and (found := _range(spec, cursor, last, reason)) is not None:
-        passed = (found,)
-        cursor = found.last
+    passed: list[Passed] = []
+    if last is not None and last > cursor:
+        passed = ranges(spec, cursor, last, reason)
+        cursor = passed[-1].last if passed else cursor
     following = spec.next_instant(cursor)
-    return Due((), passed, cursor, None if following is None else fire(following))
+    return Due((), tuple(passed), cursor, None if following is None else fire(following))
 
 
 def last_fired(spec: Spec, schedule_id: str, now: int) -> int | None:
@@ -149,20 +155,21 @@ def last_fired(spec: Spec, schedule_id: str, now: int) -> int | None:
     return _last_before(spec, lambda nominal: fire_instant(spec, nominal, schedule_id), now + 1)
 
 
-def leave_behind(spec: Spec, cursor: int, second: int, reason: Reason) -> Passed | None:
-    """The slots whose nominal time has come and that nobody decided, when the spec is about to change."""
-    last, first = spec.previous_instant(second), spec.next_instant(cursor)
+def leave_behind(spec: Spec, after: int, until: int, reason: Reason) -> list[Passed]:
+    """The slots whose nominal time has come and that nobody decided, when they never will be."""
+    carried, after = _carried(spec, after, until, reason)
+    last, first = spec.previous_instant(until), spec.next_instant(after)
     if last is None or first is None or last < first:
-        return None
-    return Passed(first, last, spec.count(cursor, last), reason)
+        return carried
+    return [*carried, Passed(first, last, spec.count(after, last), reason)]
 
 
 def fire_instant(spec: Spec, nominal: int, schedule_id: str) -> int:
     """When the slot of a nominal second fires, in milliseconds."""
-    if spec.elements.jitter is None:
-        return nominal * 1000
-    moved = spec.fire_time(datetime.fromtimestamp(nominal, UTC), schedule_id)
-    return round(moved.timestamp() * 1000)
+    fires = nominal * 1000
+    if spec.elements.jitter is not None:
+        fires = round(spec.fire_time(datetime.fromtimestamp(nominal, UTC), schedule_id).timestamp() * 1000)
+    return max(fires, spec.not_before(nominal, fires)) if isinstance(spec, UndecidedSpec) else fires
 
 
 def _last_before(spec: Spec, fire: Callable[[int], int], instant: int) -> int | None:
@@ -173,6 +180,19 @@ def _last_before(spec: Spec, fire: Callable[[int], int], instant: int) -> int | 
     while nominal is not None and fire(nominal) >= instant:
         nominal = spec.previous_instant(nominal - 1)
     return nominal
+
+
+def ranges(spec: Spec, after: int, last: int, reason: Reason) -> list[Passed]:
+    """The slots up to one, passed over; or the first of them, as far as the budget of a decision goes."""
+    carried, after = _carried(spec, after, last, reason)
+    found = _range(spec, after, last, reason)
+    return carried if found is None else [*carried, found]
+
+
+def _carried(spec: Spec, after: int, last: int, reason: Reason) -> tuple[list[Passed], int]:
+    """What an edit left due, and where the others begin. It is no range: there may be slots between, of either spec."""
+    found = spec.carried(after, last) if isinstance(spec, UndecidedSpec) else []
+    return [Passed(each, each, 1, reason) for each in found], found[-1] if found else after
 
 
 def _range(spec: Spec, after: int, last: int, reason: Reason) -> Passed | None:
@@ -186,7 +206,7 @@ def _range(spec: Spec, after: int, last: int, reason: Reason) -> Passed | None:
     return Passed(first, last, count, reason)
 
 
-def _all_but(spec: Spec, after: int, last: int, number: int) -> int | None:
+def all_but(spec: Spec, after: int, last: int, number: int) -> int | None:
     """The last nominal time of a range but for so many; ``None`` if there are not more than these.
 
     The number may be large, so it is closed in on by counting; from the end, because the range may be much longer.

@@ -15,6 +15,7 @@ from horae.model import AUTOMATIC, OnResume, PassedOver, Reason, Run, Schedule, 
 from horae.policy.due import fire_instant
 from horae.policy.ledger import run_id
 from horae.policy.reason import SENTENCES
+from horae.policy.undecided import is_undecided, undecided
 from horae.policy.upcoming import outlook
 from horae.spec import Spec
 from horae.spec.duration import render_duration
@@ -232,14 +233,14 @@ def explain(facts: Facts, now: int) -> Explanation:
         found = _of_run(blank, automatic[-1], facts.schedule)
     elif facts.passed is not None and standing.exists:
         found = _of_range(blank, facts, facts.passed)
+    elif facts.schedule is not None and standing.exists and is_undecided(facts.schedule, standing.instant):
+        found = _of_slot_ahead(blank, facts, facts.schedule, now)
     elif place.verdict is not None:
         found = _of_no_spec(blank, place)
     elif standing.code is not Code.NAMED:
         found = _of_no_slot(blank, facts)
-    elif facts.schedule is None or not place.current or standing.instant <= facts.schedule.cursor:
-        found = _said(blank, Verdict.UNKNOWN, "is older than what the ledger keeps of the schedule")
     else:
-        found = _of_slot_ahead(blank, facts, facts.schedule, now)
+        found = _said(blank, Verdict.UNKNOWN, "is older than what the ledger keeps of the schedule")
     by_hand = [run for run in blank.runs if run.origin != AUTOMATIC]
     return _replace(found, sentence=f"{found.sentence}{''.join(map(_by_hand, by_hand))}.")
 
@@ -342,7 +343,8 @@ def _nearest(standing: Standing) -> str:
 def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: int) -> Explanation:
     """What will become of a slot that is not decided yet, if nothing changes."""
     nominal, state = facts.standing.instant, schedule.state
-    fire_at = fire_instant(facts.spec, nominal, schedule.id)
+    spec = undecided(schedule, Spec.parse(schedule.spec))
+    fire_at = fire_instant(spec, nominal, schedule.id)
     found = _replace(blank, fire_at=fire_at, late_ms=now - fire_at if fire_at <= now else None)
     if state.paused and (state.paused_until is None or state.paused_until > fire_at):
         return _said(found, Verdict.PAUSED, _pause(schedule))
@@ -351,9 +353,9 @@ def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: in
         return _said(found, Verdict.LIMIT_REACHED, f"{fires}: the schedule has no starts left")
     if fire_at <= now:
         return _said(found, Verdict.UNDECIDED, f"is due since {_span(now - fire_at)}, and not decided yet")
-    ahead = outlook(schedule, facts.spec, now, facts.waiting)
+    ahead = outlook(schedule, Spec.parse(schedule.spec), now, facts.waiting)
     most = ahead.skip + (ahead.left or 0)
-    place = facts.spec.count(ahead.cursor, nominal, most) if ahead.skip or ahead.left is not None else 0
+    place = spec.count(ahead.cursor, nominal, most) if ahead.skip or ahead.left is not None else 0
     if ahead.skip and place <= ahead.skip:
         asked = "it" if state.skip_next == 1 else f"the next {state.skip_next}"
         return _said(found, Verdict.SKIP_NEXT, f"will be skipped: somebody asked to skip {asked}")

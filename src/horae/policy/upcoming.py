@@ -10,6 +10,7 @@ import msgspec
 from horae.model import Limits, OnResume, Overlap, Schedule
 from horae.policy.decide import due_at
 from horae.policy.due import fire_instant, last_fired
+from horae.policy.undecided import undecided
 from horae.spec import Spec
 from horae.spec.civil import END
 
@@ -30,6 +31,7 @@ class Outlook(msgspec.Struct, frozen=True):
 
 def outlook(schedule: Schedule, spec: Spec, now: int, waiting: int = 0) -> Outlook:
     """What is left for the slots ahead of a schedule; ``waiting`` automatic starts go before them."""
+    spec = undecided(schedule, spec)
     state, policies = schedule.state, schedule.policies
     skips = state.paused and policies.on_resume is OnResume.SKIP
     moment = max(now, state.paused_until or now) if state.paused else now
@@ -51,6 +53,7 @@ def upcoming(schedule: Schedule, spec: Spec, now: int, limit: int, waiting: int 
     """The nominal times of the next slots that start, at most ``limit``."""
     ahead = outlook(schedule, spec, now, waiting)
     number = limit if ahead.left is None else min(limit, ahead.left)
+    spec = undecided(schedule, spec)
     start = _after(spec, ahead.cursor, ahead.skip) if number else None
     return [] if start is None else spec.instants(start, END, number)
 
@@ -59,6 +62,7 @@ def next_slot(schedule: Schedule, spec: Spec) -> int | None:
     """The nominal time of the first slot that is not decided yet and not to be skipped; none while paused."""
     if schedule.state.paused or schedule.state.remaining == 0:
         return None
+    spec = undecided(schedule, spec)
     start = _after(spec, schedule.cursor, schedule.state.skip_next)
     return None if start is None else spec.next_instant(start)
 
@@ -75,4 +79,5 @@ def _after(spec: Spec, cursor: int, skip: int) -> int | None:
 
 def fire_times(schedule: Schedule, spec: Spec, now: int, limit: int, waiting: int = 0) -> list[int]:
     """When the next slots that start fire, in milliseconds, at most ``limit``."""
-    return [fire_instant(spec, each, schedule.id) for each in upcoming(schedule, spec, now, limit, waiting)]
+    ahead, spec = upcoming(schedule, spec, now, limit, waiting), undecided(schedule, spec)
+    return [fire_instant(spec, each, schedule.id) for each in ahead]

@@ -24,6 +24,7 @@ from horae.model import AUTOMATIC, UNREADABLE, Action, PassedOver, Reason, Run, 
 from horae.policy.defaults import declarative
 from horae.policy.due import Slot, fire_instant, leave_behind
 from horae.policy.ledger import new_run, passed_over
+from horae.policy.undecided import undecided
 from horae.spec import PosixCron, Spec
 from horae.store.port import Transaction
 from horae.store.rows import to_json
@@ -265,10 +266,9 @@ class _Planning:
         old, spec = record.schedule, Spec.parse(task.spec)
         self._drop(waiting, Reason.EDITED)
         with contextlib.suppress(SpecError):  # a spec that cannot be read had no slots
-            before = Spec.parse(old.spec)
+            before = undecided(old, Spec.parse(old.spec))
             left = leave_behind(before, old.cursor, self._second, Reason.EDITED)
-            if left is not None:
-                self._passed.append(passed_over(old, before, left, self._now))
+            self._passed += [passed_over(old, before, each, self._now) for each in left]
         since = (old.created_at if record.last_attempt_at is None else record.last_attempt_at) // 1000
         self._put(task, record, max(old.cursor, self._second, since))
         owed = spec.previous_instant(self._second)

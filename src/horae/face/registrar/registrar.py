@@ -131,6 +131,7 @@ def _edit(old: Schedule, new: NewSchedule, read: ScheduleInput, config: Config) 
         raise ScheduleExistsError(old.id)
     return Edit(
         spec=new.spec,
+        recompute=True,
         action=new.action,
         input=new.input,
         policies=policies_of(read, config, old.policies if TAG in old.tags else None),

@@ -1,0 +1,73 @@
+"""The slots that are not decided yet, around an edit: of those before it only what the old spec had too."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from datetime import datetime
+
+from horae.model import Carried, Schedule
+from horae.spec import Spec
+
+
+class UndecidedSpec(Spec):
+    """A spec that is in force since a second, and the slots before that which an edit left due.
+
+    It answers what decisions ask of a spec; everything else is the spec's own.
+    """
+
+    __slots__ = ("_base", "_carried", "_not_before", "_since")
+
+    def __init__(self, base: Spec, carried: tuple[Carried, ...], since: int) -> None:
+        super().__init__(base.elements, tuple(base.document.shared.items()))
+        self._base, self._since = base, since
+        self._carried = sorted(each.nominal for each in carried if each.nominal <= since)
+        self._not_before = {each.nominal: each.not_before for each in carried}
+
+    def not_before(self, nominal: int, otherwise: int) -> int:
+        """When a slot fires at the earliest, in milliseconds, if an edit says so."""
+        return self._not_before.get(nominal, otherwise)
+
+    def carried(self, after: int, until: int) -> list[int]:
+        """The slots of a range that an edit left due."""
+        return self._carried[bisect_right(self._carried, after) : bisect_right(self._carried, until)]
+
+    def next_instant(self, instant: int) -> int | None:
+        ahead = bisect_right(self._carried, instant)
+        if ahead < len(self._carried):
+            return self._carried[ahead]
+        return self._base.next_instant(max(instant, self._since))
+
+    def previous_instant(self, instant: int) -> int | None:
+        found = self._base.previous_instant(instant)
+        if found is not None and found > self._since:
+            return found
+        behind = bisect_right(self._carried, instant)
+        return self._carried[behind - 1] if behind else None
+
+    def fire_time(self, nominal: datetime, schedule_id: str) -> datetime:
+        return self._base.fire_time(nominal, schedule_id)
+
+    def instants(self, after: int, until: int, limit: int = 1000) -> list[int]:
+        found = self.carried(after, until)[:limit]
+        return found + self._base.instants(max(after, self._since), until, limit - len(found))
+
+    def count(self, after: int, until: int, most: int | None = None) -> int:
+        return len(self.carried(after, until)) + self._base.count(max(after, self._since), until, most)
+
+    def count_within_budget(self, after: int, until: int) -> tuple[int, int]:
+        """Of the slots since the edit; those before it are few, and known."""
+        return self._base.count_within_budget(max(after, self._since), until)
+
+
+def undecided(schedule: Schedule, spec: Spec) -> Spec:
+    """The spec of a schedule, as it names the slots that are not decided yet."""
+    state = schedule.state
+    return UndecidedSpec(spec, state.carried, state.spec_since) if state.carried else spec
+
+
+def is_undecided(schedule: Schedule, nominal: int) -> bool:
+    """Whether a second is a slot that is not decided yet; an edit may have left it due."""
+    if nominal <= max(schedule.cursor, schedule.state.spec_since):
+        carried = (each.nominal for each in schedule.state.carried)
+        return nominal > schedule.cursor and nominal in carried
+    return Spec.parse(schedule.spec).next_instant(nominal - 1) == nominal
