@@ -24,7 +24,7 @@ EVERY = 10
 HOSTILE = 100
 WATCHED = 5
 """Seconds that are compared: first without the hostile ones, then with them."""
-FACTOR, MORE = 5, 1.5
+FACTOR, MORE = 5, 3
 """Lateness with them may be so many times that without, and so many seconds more: a machine may be slow, and yet not stand still."""
 
 PRIMES = (
