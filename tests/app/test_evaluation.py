@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
-from horae import App, Config, Context
+from horae import App, Config, Context, Filter
 from horae.app import evaluation
 from horae.app.evaluation import AT_ONCE, TRIES, WAITING_PER_OWNER, Answers, Evaluator
 from horae.clock import SystemClock
 from horae.errors import EvaluationTimeoutError, InvalidInputError, TooManyEvaluationsError
 from horae.face.service import make_service
-from horae.spec import budget
+from horae.model import OnResume, Policies
+from horae.spec import Spec, budget
 from horae.spec import spec as spec_module
 from horae.spec.budget import QUESTION_STEPS, begin_question, charge
 
@@ -259,3 +261,22 @@ async def test_too_much_at_once_is_a_problem_with_a_time_to_come_back(
     assert (refused.status_code, refused.json()["code"]) == (429, "too_many_evaluations")
     assert refused.headers["Retry-After"] == "1"
     assert own.status_code == 200
+
+
+async def test_a_stored_spec_over_the_budget_can_be_seen_mended_and_removed(app: App):
+    """As a row from before there was a budget may have it; it stands in the way of nothing."""
+    costly = {"rrules": ["DTSTART:20260101T000000 RRULE:FREQ=SECONDLY;INTERVAL=43201;COUNT=100000"]}
+    policies = Policies(on_resume=OnResume.SKIP)
+    for name in ("bad", "gone", "good"):
+        await app.schedules.create(name, "0 9 * * *", "x", policies=policies, paused=True)
+    async with app.transaction() as transaction:
+        for stored in await transaction.schedules(["bad", "gone"]):
+            spoiled = msgspec.structs.replace(stored, spec=Spec.parse(costly).text)
+            await transaction.update_schedules([(spoiled, None)])
+    assert (await app.schedules.describe("bad")).next_times == ()
+    assert await app.schedules.resume_all(Filter()) == 1
+    assert [each.id for each in await app.schedules.list(Filter(paused=False))] == ["good"]
+    await app.schedules.update("bad", "0 10 * * *")
+    await app.schedules.resume("bad")
+    assert len((await app.schedules.describe("bad")).next_times) == 10
+    await app.schedules.delete("gone")

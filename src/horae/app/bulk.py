@@ -13,6 +13,7 @@ from horae.app.desk import Desk
 from horae.app.editing import next_token, pass_slots, standing
 from horae.app.evaluation import Answers
 from horae.app.page import fitting
+from horae.errors import SpecError
 from horae.model import PassedOver, Schedule
 from horae.store.port import Filter
 
@@ -51,13 +52,20 @@ async def _change_batch(desk: Desk, ids: Sequence[str], change: Change, answers:
     async with desk.store.transaction() as transaction:
         # An id may belong to another owner by now.
         locked = [each for each in await transaction.schedules(ids) if desk.owner in {None, each.owner}]
-        changes = answers.ask_all([(standing(each), partial(change, each, now)) for each in locked])
-        changed = [
-            (new, passed) for old, (new, passed) in zip(locked, changes, strict=True) if passed or new != old
-        ]
+        changes = answers.ask_all([(standing(each), partial(_changed, change, each, now)) for each in locked])
+        possible = [(old, found) for old, found in zip(locked, changes, strict=True) if found is not None]
+        changed = [(new, passed) for old, (new, passed) in possible if passed or new != old]
         await transaction.update_schedules((next_token(new, now), now) for new, _ in changed)
         for new, passed in changed:
             await pass_slots(transaction, new, passed, now)
         if changed:
             await transaction.notify()
-    return len(locked)
+    return len(possible)
+
+
+def _changed(change: Change, schedule: Schedule, now: int) -> tuple[Schedule, tuple[PassedOver, ...]] | None:
+    """What a schedule becomes; nothing if its spec cannot be evaluated, which is no reason to leave the others as they are."""
+    try:
+        return change(schedule, now)
+    except SpecError:
+        return None

@@ -48,6 +48,7 @@ from horae.errors import (
     NaiveTimeError,
     ScheduleExistsError,
     ScheduleNotFoundError,
+    SpecTooCostlyError,
     UnknownActionError,
 )
 from horae.model import (
@@ -540,8 +541,11 @@ async def waiting_starts(transaction: Transaction, schedule: Schedule) -> int:
 
 
 def _times_ahead(schedule: Schedule, now: int, waiting: int) -> tuple[datetime, ...]:
-    """The times at which a schedule fires next."""
-    fires = fire_times(schedule, Spec.parse(schedule.spec), now, RECENT, waiting)
+    """The times at which a schedule fires next; none if its spec costs too much to be evaluated."""
+    try:
+        fires = fire_times(schedule, Spec.parse(schedule.spec), now, RECENT, waiting)
+    except SpecTooCostlyError:
+        return ()
     return tuple(datetime.fromtimestamp(each / 1000, UTC) for each in fires)
 
 
