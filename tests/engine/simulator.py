@@ -205,6 +205,8 @@ class Machine:
     async def step(self) -> None:
         """Do what a process does when it wakes; whatever happens to it, the world goes on."""
         world = self.world
+        if self.joined:
+            self.engine.guard()
         try:
             if not self.joined:
                 await self.set_clock()
@@ -225,6 +227,8 @@ class Machine:
             wake = self.now() + 1000
         due = TICK if wake is None else min(max(wake - self.now(), 0) / 1000 + 0.0005, TICK)
         self.wake = min(world.seconds() + due, self.house)
+        if self.joined and self.engine.holds_lease:
+            self.wake = min(self.wake, world.seconds() + self.engine.guard())
 
     async def die(self) -> None:
         """Gone, with everything it was doing."""
@@ -252,6 +256,7 @@ class World:
         self.live: set[tuple[str, str, int]] = set()
         self.most_live = 0
         self.started_without_lease: list[str] = []
+        self.running_without_lease: list[str] = []
         self.stalled = False
         self.deleted = False
         self.machines = [Machine(self, f"n{number}") for number in range(dice.choice([1, 2, 3]))]
@@ -372,6 +377,7 @@ class World:
         while True:
             self._revive()
             await self._let_actions_run()
+            self._note_leases()
             moment = min(max(machine.wake, machine.stalled_until) for machine in self.machines)
             sleeper = self.clock.next_sleeper()
             following = datetime.fromtimestamp(max(moment, self.seconds()), UTC)
@@ -389,6 +395,16 @@ class World:
                     if machine.executor.ended():
                         machine.wake = self.seconds()
         self.clock.move_to(target)
+
+    def _note_leases(self) -> None:
+        """Runs of nodes that others may take for dead; one that stood still cannot stop anything meanwhile."""
+        late = {
+            machine.name
+            for machine in self.machines
+            if self.store.deadlines.get(machine.engine.epoch, 0) <= self.seconds()
+        }
+        if not self.stalled:
+            self.running_without_lease += [run_id for name, run_id, _ in self.live if name in late]
 
     def _revive(self) -> None:
         for place, machine in enumerate(self.machines):
