@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 
 import msgspec
 import pytest
 
 from horae.engine import generator
+from horae.engine.watcher import Watcher
 from horae.errors import SpecTooCostlyError
-from horae.model import CatchUp, CatchUpPolicy, OnResume, Policies, Reason
+from horae.model import CatchUp, CatchUpPolicy, OnResume, Overlap, Policies, Reason, Schedule
+from horae.policy.ledger import Decision
 from horae.spec import Spec
 from horae.testing import TimeMachine
 from tests.engine.test_time_machine import START, Recorder, at
@@ -127,3 +129,38 @@ async def test_a_long_pause_that_skips_ends_in_parts_and_starts_nothing_of_it(ma
     assert described.tally.unstarted[Reason.PAUSED] == Spec.parse(DENSE).count(second, second + 100 * 86_400)
     await machine.advance(seconds=60)
     assert recorder.nominal
+
+
+async def test_schedules_with_full_buffers_are_decided_last_and_a_few_at_a_time(
+    machine: TimeMachine, hello: Recorder, monkeypatch: pytest.MonkeyPatch
+):
+    """What waits is read whole at each decision: a neighbour's full buffer must not stand before the others."""
+    monkeypatch.setattr(generator, "BATCH_RUNS", 60)
+    slow = Recorder(machine, seconds=86_400)
+    machine.app.action("slow")(slow)
+    for number in range(3):
+        policies = Policies(overlap=Overlap.BUFFER_ALL)
+        await machine.app.schedules.create(f"a-full-{number}", "* * * * *", "slow", policies=policies)
+    await machine.advance(minutes=59)
+    await machine.app.schedules.create("the-good-one", "0 * * * *", "hello")
+    batches: list[list[str]] = []
+
+    class Batches(Watcher):
+        def decided(self, decisions: Sequence[tuple[Schedule, Decision]]) -> None:
+            batches.append([schedule.id for schedule, _ in decisions])
+
+    machine.app.watch(Batches())
+    await machine.advance(minutes=1, seconds=1)
+    assert hello.nominal == [at(60)]
+    due = [each for each in batches if "the-good-one" in each or each == ["a-full-1"] or each == ["a-full-2"]]
+    assert due[0][0] == "the-good-one"
+    assert max(map(len, due)) <= 2
+    assert {name for batch in batches for name in batch} == {
+        "a-full-0",
+        "a-full-1",
+        "a-full-2",
+        "the-good-one",
+    }
+    for number in range(3):
+        described = await machine.app.schedules.describe(f"a-full-{number}")
+        assert described.pending == 59

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import accumulate
 
 import msgspec
 
@@ -20,6 +21,15 @@ from horae.store.port import Advance, Transaction
 
 BATCH_STEPS = QUESTION_STEPS
 """What the evaluation of specs may cost in one transaction, before what is left waits for the next one."""
+
+BATCH_RUNS = 2000
+"""How many open runs are read in one transaction, as far as it is known how many the schedules have."""
+
+CROWD = 20
+"""From so many open runs on it is remembered how many a schedule has."""
+
+MOST_CROWDED = 10_000
+"""How many schedules that is remembered of."""
 
 
 class Looked(msgspec.Struct, frozen=True):
@@ -41,6 +51,8 @@ class Generator:
         self._invoker = invoker
         self._limits = limits
         self._batch = batch
+        self._crowded: dict[str, int] = {}
+        """How many open runs the schedules had that had many, when they were last decided."""
 
     async def look(
         self,
@@ -67,18 +79,39 @@ class Generator:
             del schedules[schedule_id]
         if not schedules:
             return Looked()
-        found = list(schedules.values())
+        found = self._within_bounds(list(schedules.values()))
         runs = await self._open_runs(transaction, found)
         backfills: dict[str, list[Backfill]] = defaultdict(list)
-        for backfill in await transaction.open_backfills(schedules):
+        for backfill in await transaction.open_backfills([each.id for each in found]):
             backfills[backfill.schedule_id].append(backfill)
         decisions = self._decide(found, runs, backfills, now)
         decided = found[: len(decisions)]
         claims = _Claims(self._executor, self._invoker, epoch, now, room)
         await self._write(transaction, decided, runs, decisions, claims)
         starts = await _prepare(transaction, claims, schedules)
-        more = len(due) == self._batch or len(decided) < len(found)
+        more = len(due) == self._batch or len(decided) < len(schedules)
         return Looked(starts, len(decided), more, decided, decisions)
+
+    def _within_bounds(self, schedules: list[Schedule]) -> list[Schedule]:
+        """Those that are decided in one transaction: the ones with few open runs first, and as many others as it may read.
+
+        One at least, so that each has its turn. The rest stay due, and are next.
+        """
+        crowded = self._crowded
+        if not crowded or all(each.id not in crowded for each in schedules):
+            return schedules
+        schedules = sorted(schedules, key=lambda each: crowded.get(each.id, 0))
+        sums = accumulate(crowded.get(each.id, 0) for each in schedules)
+        number = sum(total <= BATCH_RUNS for total in sums)
+        return schedules[: max(number, 1)]
+
+    def _remember(self, schedule_id: str, runs: int) -> None:
+        if runs >= CROWD:
+            if len(self._crowded) == MOST_CROWDED:
+                self._crowded.clear()
+            self._crowded[schedule_id] = runs
+        else:
+            self._crowded.pop(schedule_id, None)
 
     def _decide(
         self,
@@ -95,6 +128,7 @@ class Generator:
                 break
             with shared_budget(QUESTION_STEPS) as spent:
                 decisions[each.id] = _decision(each, runs[each.id], backfills[each.id], now, self._limits)
+            self._remember(each.id, len(runs[each.id]))
             steps += spent.steps
         return decisions
 
