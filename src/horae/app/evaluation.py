@@ -32,7 +32,7 @@ WAITING_PER_OWNER = 32
 WAITING = 256
 """How many evaluations of one owner, and of all, wait or go on at most."""
 LIMIT = 10.0
-"""Seconds after which nobody waits any longer for an answer."""
+"""Seconds after which an answer is given up."""
 CHANGE_LIMIT = 60.0
 """The same for what a change of many schedules needs, which asks about all of a batch together."""
 SLICE = 0.002
@@ -44,7 +44,7 @@ TRIES = 5
 
 
 class _AbandonedError(BaseException):
-    """Nobody waits for an answer any longer. Nothing that handles errors may take it for one."""
+    """No caller waits for the answer any longer. Nothing that handles errors may take it for one."""
 
 
 class Evaluator:

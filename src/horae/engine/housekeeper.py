@@ -103,7 +103,7 @@ class Housekeeper:
         return rescued
 
     async def reconcile(self, now: int) -> int:
-        """Find the schedules that nobody will look at although they have times ahead, and put them right.
+        """Find the schedules that have times ahead and no time at which they are decided, and put them right.
 
         Their specs are evaluated outside of transactions; to look at one that is fine after all does no harm.
         """

@@ -189,7 +189,7 @@ class _Held:
 class FunctionExecutor:
     """Runs actions of this program, and collects how they ended.
 
-    Timeouts are enforced when the engine asks, by a clock that nobody sets: ``monotonic``, in milliseconds. When actions are
+    Timeouts are enforced when the engine asks, by a clock that is never set: ``monotonic``, in milliseconds. When actions are
     called is noted by the clock that all nodes share: ``shared_now``.
     """
 

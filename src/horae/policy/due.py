@@ -156,7 +156,7 @@ def last_fired(spec: Spec, schedule_id: str, now: int) -> int | None:
 
 
 def leave_behind(spec: Spec, after: int, until: int, reason: Reason) -> list[Passed]:
-    """The slots whose nominal time has come and that nobody decided, when they never will be."""
+    """The slots whose nominal time has come and that were not decided, when they never will be."""
     carried, after = _carried(spec, after, until, reason)
     last, first = spec.previous_instant(until), spec.next_instant(after)
     if last is None or first is None or last < first:

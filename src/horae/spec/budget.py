@@ -20,7 +20,7 @@ LISTING_STEPS = 200_000
 """What it may cost to list or to count the times of a range, which may be many; not within a decision."""
 
 SLICE_STEPS = 2000
-"""After so many steps something else may be done, where somebody asked for that."""
+"""After so many steps something else may be done, if that was asked for."""
 
 
 class OverBudget(BaseException):

@@ -178,7 +178,7 @@ class PostgresStore(Store):
         return bool(found)
 
     async def _reconnect(self) -> None:
-        """Give up all connections: nothing was heard on them for so long that they may be cut, and nobody says so."""
+        """Give up all connections: nothing was heard on them for so long that they may be cut without a word of it."""
         given_up, self._pool = self._opened(), await self._new_pool()
         given_up.terminate()
         self._stirred.set()

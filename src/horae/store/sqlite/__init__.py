@@ -268,7 +268,7 @@ class SqliteStore(Store):
 
 
 async def _in_thread(connection: sqlite3.Connection, work: Work[T]) -> T:
-    """Do something that may take long with a connection; when nobody waits for it any more, it is ended."""
+    """Do something that may take long with a connection; when no caller waits for it any more, it is ended."""
     done = asyncio.get_running_loop().run_in_executor(None, work, connection)
     try:
         return await asyncio.shield(done)

@@ -3,7 +3,7 @@
 It is a ``flock``, because that belongs to the open file: two stores in one process keep each other out, and looking at the file of
 another node releases nothing. A POSIX record lock belongs to the process, and would do neither. A ``flock`` lies in two ways, which
 are mended here. A forked child has it too, and would keep it after its parent has died: it closes its copy at once (and a program
-that is executed never gets one). And it stays on a file that was removed, where nobody finds it: so the file that is held is
+that is executed never gets one). And it stays on a file that was removed, where no other process finds it: so the file that is held is
 compared with the one at its path.
 """
 
