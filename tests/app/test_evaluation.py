@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import httpx
 import msgspec
 import pytest
 
-from horae import App, Config, Context, Filter
-from horae.app import evaluation
+from horae import App, Config, Context, Filter, NewSchedule
+from horae.app import evaluation, schedules
+from horae.app.draft import draft
 from horae.app.evaluation import AT_ONCE, TRIES, WAITING_PER_OWNER, Answers, Evaluator
 from horae.clock import SystemClock
 from horae.errors import EvaluationTimeoutError, InvalidInputError, TooManyEvaluationsError
@@ -22,6 +24,7 @@ from horae.model import OnResume, Policies
 from horae.spec import Spec, budget
 from horae.spec import spec as spec_module
 from horae.spec.budget import QUESTION_STEPS, begin_question, charge
+from horae.store.port import Transaction
 
 
 @pytest.fixture
@@ -280,3 +283,31 @@ async def test_a_stored_spec_over_the_budget_can_be_seen_mended_and_removed(app:
     await app.schedules.resume("bad")
     assert len((await app.schedules.describe("bad")).next_times) == 10
     await app.schedules.delete("gone")
+
+
+async def test_the_drafts_of_many_schedules_are_made_before_the_transaction_that_stores_them(
+    app: App, monkeypatch: pytest.MonkeyPatch
+):
+    """A transaction that stands still is undone after two seconds: it must not wait for thousands of specs to be checked."""
+    made: list[str] = []
+    open_transactions = 0
+    begin = app._guests.transaction
+
+    @asynccontextmanager
+    async def transaction() -> AsyncIterator[Transaction]:
+        nonlocal open_transactions
+        async with begin() as begun:
+            open_transactions += 1
+            yield begun
+            open_transactions -= 1
+
+    def watched(new: NewSchedule, *rest: Any) -> Any:
+        assert not open_transactions
+        made.append(new.id)
+        return draft(new, *rest)
+
+    monkeypatch.setattr(app._guests, "transaction", transaction)
+    monkeypatch.setattr(schedules, "draft", watched)
+    new = [NewSchedule(id=f"{number}", spec={"crons": ["0 9 * * *"]}, action="x") for number in range(450)]
+    created = await app.schedules.create_many(new)
+    assert [each.id for each in created] == made == [f"{number}" for number in range(450)]

@@ -114,17 +114,18 @@ async def shared_calendars(
 
     ``keep`` them as they are until the end, if what they contain is to be stored: else a change could pass it by.
     """
-    names = {
-        each.calendar
-        for spec in specs
-        if not isinstance(spec, str | Spec)
-        for each in read_document(spec).exclude
-        if each.calendar is not None
-    }
+    names = {name for spec in specs for name in calendar_names(spec)}
     if not names:
         return {}
     find = transaction.keep_calendars if keep else transaction.calendars_named
     return {each.name: each.document for each in await find(names, owner)}
+
+
+def calendar_names(spec: SpecLike) -> set[str]:
+    """The shared calendars that a spec excludes by name, and whose contents it does not have yet."""
+    if isinstance(spec, str | Spec):
+        return set()
+    return {each.calendar for each in read_document(spec).exclude if each.calendar is not None}
 
 
 def check_id(schedule_id: object) -> None:

@@ -39,6 +39,8 @@ SLICE = 0.002
 """Seconds of work after which a thread rests."""
 REST = 2.0
 """How long it rests, in parts of what it has worked: so all of them work a third of the time."""
+LEARNT_TOGETHER = 200
+"""How many questions are answered in one turn of the event loop."""
 TRIES = 5
 """How often a transaction is undone for answers that it lacks."""
 
@@ -174,6 +176,18 @@ class Answers:
                 self._tries += 1
                 work = partial(_all_of, unanswered.questions)
                 self._known |= await self._evaluator.in_thread(self._owner, work, CHANGE_LIMIT)
+
+    async def learn(self, questions: Sequence[tuple[Hashable, Callable[[], Any]]]) -> None:
+        """Have answers ready before a transaction begins, so that it does not stand still while many are computed."""
+        for start in range(0, len(questions), LEARNT_TOGETHER):
+            some = dict(questions[start : start + LEARNT_TOGETHER])
+            try:
+                self._known |= self._at_once(some)
+            except OverBudget:
+                self._known |= await self._evaluator.in_thread(
+                    self._owner, partial(_all_of, some), CHANGE_LIMIT
+                )
+            await asyncio.sleep(0)  # let others have their turn
 
     def ask(self, key: Hashable, work: Callable[[], T]) -> T:
         """An answer; ``key`` says what it depends on."""

@@ -23,6 +23,7 @@ from horae.app.desk import Desk
 from horae.app.draft import (
     NewSchedule,
     SpecLike,
+    calendar_names,
     check_jitter,
     draft,
     read_spec,
@@ -67,7 +68,7 @@ from horae.policy.due import fire_instant
 from horae.policy.ledger import version_of
 from horae.policy.undecided import undecided
 from horae.policy.upcoming import fire_times, next_slot
-from horae.spec import Spec
+from horae.spec import SharedCalendar, Spec
 from horae.store.port import NEWEST, Filter, Transaction
 
 RECENT = 10
@@ -138,6 +139,13 @@ class Schedules:
             raise ScheduleExistsError(next(each for each in ids if ids.count(each) > 1))
         await self._check_actions({each.action for each in wanted})
         answers, now = self._desk.answers(), self._desk.now()
+        await answers.learn(
+            [
+                self._draft(each, number, {}, now)
+                for number, each in enumerate(wanted)
+                if not calendar_names(each.spec)
+            ]
+        )
         created = await answers.carry_out(lambda: self._create(wanted, answers, now))
         self._desk.wake()
         return created
@@ -180,6 +188,11 @@ class Schedules:
     ) -> tuple[Hashable, Callable[[], tuple[Schedule, int | None]]]:
         """What a schedule will be, as a question about its spec and the calendars that it names."""
         calendars = await shared_calendars(transaction, [new.spec], new.owner, keep=True)
+        return self._draft(new, number, calendars, now)
+
+    def _draft(
+        self, new: NewSchedule, number: int, calendars: Mapping[str, SharedCalendar], now: int
+    ) -> tuple[Hashable, Callable[[], tuple[Schedule, int | None]]]:
         work = partial(draft, new, now, self._desk.config, self._desk.sealer, calendars)
         return ("draft", number, *sorted(calendars.items())), work
 
