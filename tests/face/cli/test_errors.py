@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import http.server
 import signal
 import subprocess
@@ -13,6 +15,7 @@ from collections.abc import Iterator
 import jwt
 import pytest
 
+from horae.face.cli.command import until_ended
 from tests.conftest import wait_for
 from tests.face.cli.process import PLAIN, Server, answered, horae, horae_process, refused
 
@@ -171,6 +174,19 @@ def test_an_interruption_is_no_traceback(server: Server):
     process.send_signal(signal.SIGINT)
     shown, errors = process.communicate(timeout=60)
     assert (process.returncode, shown, errors) == (130, "", "")
+
+
+async def test_an_interruption_ends_work_that_misses_one():
+    async def misses_one() -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        await asyncio.sleep(60)
+
+    running = asyncio.create_task(until_ended(misses_one()))
+    await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(running, 30)
 
 
 def test_a_reader_who_leaves_is_no_error(server: Server):

@@ -88,11 +88,24 @@ async def _converse(function: Function, where: Where, values: dict[str, Any], *,
 
 
 def run_to_end(work: Coroutine[Any, Any, None]) -> None:
-    """Run what a command does; whoever interrupts it reads no traceback."""
+    """Run what a command does; an interruption ends it without a traceback."""
     try:
-        asyncio.run(work)
+        asyncio.run(until_ended(work))
     except KeyboardInterrupt:
         raise typer.Exit(_INTERRUPTED) from None
+
+
+async def until_ended(work: Coroutine[Any, Any, None]) -> None:
+    """Wait for work, and when that is interrupted, cancel it until it ends: a wait with a timeout may miss one cancellation."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task})
+    except asyncio.CancelledError:
+        while not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=0.2)
+        raise
+    task.result()
 
 
 def confirm(question: str, *, yes: bool) -> None:
