@@ -11,10 +11,10 @@ from horae.errors import SpecTooCostlyError
 from horae.spec.budget import QUESTION_STEPS, shared_budget
 from horae.spec.spec import Spec
 
-AFFORDABLE_STEPS = QUESTION_STEPS * 3 // 4
-"""What a decision may cost when its spec is given; a quarter of the budget is kept for other times and other zone data."""
+AFFORDABLE_STEPS = QUESTION_STEPS // 2
+"""What a decision may cost when its spec is given; half of the budget is kept for other times and other zone data."""
 
-_PROBES = tuple(int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (2027, 2060))
+_PROBES = tuple(int(datetime(year, 3, 1, tzinfo=UTC).timestamp()) for year in (2026, 2040, 2080))
 _FEW_CALENDARS = 16
 
 

@@ -17,6 +17,8 @@ from horae.spec.stride import Stride
 NARROWEST, WIDEST = 32, 8192
 """How many days a search looks at first, and how many at once when nothing comes."""
 
+_COUNTS_KEPT = 1024
+
 Group = tuple[int, int]
 """Days, bit 0 for the first of a window, and the times of each, a bit per second."""
 
@@ -28,7 +30,7 @@ class DayRule(ABC):
 
     def __init__(self, stride: Stride | None = None) -> None:
         self.stride = stride
-        self._counts: dict[tuple[int, int], int] = {}
+        self._counts: dict[tuple[int, int], tuple[int, int]] = {}
 
     @property
     @abstractmethod
@@ -153,10 +155,11 @@ class DayRule(ABC):
         found = self._counts.get(key)
         if found is None:
             charge(8)
-            if len(self._counts) == WIDEST:
+            if len(self._counts) == _COUNTS_KEPT:
                 self._counts.clear()
-            found = self._counts[key] = (times & stride.hits(key[0])).bit_count()
-        return found
+            # The times are kept with it, so that their identity is not given to another object.
+            found = self._counts[key] = ((times & stride.hits(key[0])).bit_count(), times)
+        return found[0]
 
     def _each(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
         """The days of a range on which something happens, each with its times in the range."""

@@ -69,7 +69,7 @@ class ThinnedInterval:
             return soon
         width = NARROWEST
         for begin, close, offset in self._stretches(soon + 1, END):
-            found = self._rule(offset).first(begin + offset, close + offset, width)
+            found = self._rule(offset).first(begin + offset, min(close + offset, END), width)
             if found is not None:
                 return found - offset
             width = WIDEST
@@ -80,7 +80,7 @@ class ThinnedInterval:
         starts, offsets = self._zone.starts, self._zone.offsets
         k, end, width = bisect_right(starts, instant) - 1, min(instant + 1, END), NARROWEST
         while k >= 0:
-            found = self._rule(offsets[k]).last(max(starts[k], START) + offsets[k], end + offsets[k], width)
+            found = self._rule(offsets[k]).last(max(starts[k] + offsets[k], START), end + offsets[k], width)
             if found is not None:
                 return found - offsets[k]
             end, k, width = starts[k], k - 1, WIDEST

@@ -30,6 +30,7 @@ from horae.spec.rule import RANGES, SUB_DAILY, WEEKDAYS, numbers_of, weekdays_of
 from horae.spec.ruledays import RuleDays
 from horae.spec.stride import Stride
 
+_NARROWED_KEPT = 128
 DAY_PARTS = ("BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYSETPOS")
 
 
@@ -178,6 +179,8 @@ class Recurrence(DayRule, CivilRule):
         found = self._narrowed.get(key)
         if found is None:
             charge(2)
+            if len(self._narrowed) == _NARROWED_KEPT:
+                self._narrowed.clear()
             found = self._narrowed[key] = (times & allowed, allowed)  # kept, for its identity
         return found[0]
 

@@ -7,6 +7,7 @@ which it hits a given time repeat after a cycle of days, and the next one is fou
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from math import gcd
 from typing import NamedTuple
@@ -15,10 +16,11 @@ from horae.spec.budget import charge
 from horae.spec.calendar import decoded
 from horae.spec.civil import DAY, every_nth_bit, lowest, members
 
-_FEW = 4096
+_FEW = 1024
 """For up to so many remainders the days are solved for; of more, the days are tried: some hit soon."""
 
-_KEPT = 256
+_KEPT = 32
+"""For how many sets of times the days are kept."""
 
 
 class _Targets(NamedTuple):
@@ -26,7 +28,7 @@ class _Targets(NamedTuple):
 
     times: int
     """Kept, so that its identity is not given to another object."""
-    days: tuple[int, ...]
+    days: array[int]
     """Solved: the days of the cycle on which it hits, ascending."""
     remainders: bytes
     """Not solved: the remainders as bits."""
@@ -142,7 +144,7 @@ class Stride:
             found = self._targets[id(times)] = self._solved(times)
         return found
 
-    def _within(self, days: tuple[int, ...], first: int, width: int) -> tuple[int, ...]:
+    def _within(self, days: array[int], first: int, width: int) -> array[int]:
         """The days of the cycle that lie in a range of days not longer than it."""
         begin = first % self._cycle
         end = begin + width
@@ -175,13 +177,13 @@ class Stride:
         if folded.bit_count() > _FEW:
             length = folded.bit_length()
             table = folded.to_bytes(-(-length // 8), "little")
-            return _Targets(times, (), table, (lowest(folded), length - 1))
+            return _Targets(times, array("q"), table, (lowest(folded), length - 1))
         charge(folded.bit_count() // 4)
         days = sorted(
             (self._phase - remainder) // self._divisor * self._inverse % self._cycle
             for remainder in decoded(folded)
         )
-        return _Targets(times, tuple(days), b"", (0, 0))
+        return _Targets(times, array("q", days), b"", (0, 0))
 
 
 def _any_in_units(seconds: int, unit: int) -> int:
