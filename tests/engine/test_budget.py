@@ -76,10 +76,16 @@ async def test_a_transaction_decides_for_as_many_schedules_as_its_budget_allows(
         excluded = [{"hour": "3", "minute": str(number)}]
         spec = {"crons": ["*/10 * * * *"], "exclude": excluded, "timezone": "Europe/London"}
         await machine.app.schedules.create(f"schedule-{number}", spec, "hello")
-    first = await machine.app.engine.step(machine.app.now())
-    assert first is not None
+    sizes: list[int] = []
+
+    class Sizes(Watcher):
+        def decided(self, decisions: Sequence[tuple[Schedule, Decision]]) -> None:
+            sizes.append(len(decisions))
+
+    machine.app.watch(Sizes())
     await machine.advance(minutes=11)
     assert hello.nominal == [at(10)] * 4
+    assert set(sizes) == {1}
 
 
 DENSE = {

@@ -95,7 +95,7 @@ class Generator:
     def _within_bounds(self, schedules: list[Schedule]) -> list[Schedule]:
         """Those that are decided in one transaction: the ones with few open runs first, and as many others as it may read.
 
-        One at least, so that each has its turn. The rest stay due, and are next.
+        One at least; the rest stay due, and are next.
         """
         crowded = self._crowded
         if not crowded or all(each.id not in crowded for each in schedules):
