@@ -115,7 +115,7 @@ def test_the_bounds_themselves_are_taken():
 
 
 def test_settings_reach_the_limits_of_a_decision():
-    config = Config(max_catchup_per_tick=1, max_buffer_size=2, backfills_per_iteration=3, most_crashes=4)
+    config = Config(max_catchup_per_tick=1, max_buffer_size=2, backfills_per_iteration=3, max_crashes=4)
     limits = App(":memory:", config=config).config.limits
     assert msgspec.structs.astuple(limits) == (1, 2, 3, 4)
 

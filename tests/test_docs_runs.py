@@ -40,7 +40,7 @@ async def create(
 ) -> None:
     """A schedule that fires at every full hour, the first time at 01:00."""
     await machine.app.schedules.create(
-        "s", "0 * * * *", action, policies=Policies(**policies), limited_actions=more
+        "s", "0 * * * *", action, policies=Policies(**policies), remaining_actions=more
     )
 
 
@@ -99,9 +99,9 @@ async def test_late_slots_that_are_not_made_up_do_not(machine: TimeMachine):
 
 @pytest.mark.parametrize("waiting", ["retry", "trigger"])
 async def test_all_that_is_pending_takes_a_place(machine: TimeMachine, waiting: str):
-    retry = RetryPolicy(attempts=2, first_delay=30 * HOUR, longest_delay=30 * HOUR)
+    retry = RetryPolicy(attempts=2, initial_delay=30 * HOUR, max_delay=30 * HOUR)
     action = "broken" if waiting == "retry" else "long"
-    await create(machine, action, overlap=Overlap.BUFFER_ALL, max_pending=1, retry=retry)
+    await create(machine, action, overlap=Overlap.BUFFER_ALL, max_buffer_size=1, retry=retry)
     await machine.advance(hours=1, minutes=30)
     if waiting == "trigger":
         await machine.app.schedules.trigger("s", overlap=Overlap.BUFFER_ALL)
@@ -121,7 +121,7 @@ async def test_which_reason_wins(machine: TimeMachine, winner: str):
     await create(
         machine, "long", more=1 if "limit_reached" in holds else None, overlap=Overlap.SKIP,
         catch_up=CatchUpPolicy(mode=mode, window=window), backfill_limit=0 if "no_consent" in holds else None,
-        max_pending=1 if "buffer_full" in holds else None,
+        max_buffer_size=1 if "buffer_full" in holds else None,
     )  # fmt: skip
     await machine.advance(hours=1, minutes=1)  # the slot of 01:00 runs until 11:00
     await machine.app.schedules.trigger("s", overlap=Overlap.BUFFER_ALL)  # and this waits for it
@@ -135,7 +135,7 @@ async def test_which_reason_wins(machine: TimeMachine, winner: str):
 
 async def test_undecided_lasts_as_long_as_there_is_no_room(machine: TimeMachine):
     await create(
-        machine, "long", overlap=Overlap.BUFFER_ALL, max_pending=1, when_full=WhenFull.WAIT, expire_waiting=False,
+        machine, "long", overlap=Overlap.BUFFER_ALL, max_buffer_size=1, when_full=WhenFull.WAIT, expire_waiting=False,
         catch_up=CatchUpPolicy(window=HOUR), backfill_limit=0,
     )  # fmt: skip
     await machine.advance(hours=10, minutes=30)

@@ -30,7 +30,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from horae import App, CatchUp, CatchUpPolicy, Config, Context, Overlap, Policies, Spec
-from horae.config import UNHURRIED
+from horae.config import VIRTUAL_CLOCK_CONFIG
 from horae.face.service import server
 from horae.store.queries import migrations
 from horae.testing import VirtualClock
@@ -113,7 +113,7 @@ class Reader:
         """What became of a schedule's slots, asked without a command: whoever waits asks often."""
         address = f"http://127.0.0.1:{self.port}/api/v1/schedules/{schedule_id}"
         items = [
-            each for kind in ("runs", "passed") for each in httpx.get(f"{address}/{kind}").json()["items"]
+            each for kind in ("runs", "unstarted") for each in httpx.get(f"{address}/{kind}").json()["items"]
         ]
         return [each["status"] for each in items]
 
@@ -199,7 +199,7 @@ class Tutorial:
     def times_now(self) -> dict[str, str]:
         """The slot that was made up, and the first that was skipped, for those of the page."""
         address = "$HORAE_URL/api/v1/schedules/greetings"
-        skipped = json.loads(self.reader.run(f"curl -sS {address}/passed"))["items"][-1]["first"]
+        skipped = json.loads(self.reader.run(f"curl -sS {address}/unstarted"))["items"][-1]["first"]
         made_up = json.loads(self.reader.run(f'curl -sS "{address}/explain?time={skipped}"'))["before"]
         asked = re.findall(r"horae explain greetings (2026\S+)", (DOCS / self.page).read_text("utf-8"))
         return dict(zip(dict.fromkeys(asked), (made_up, skipped), strict=True))
@@ -406,7 +406,7 @@ def accounted(reader: Reader, schedule_id: str) -> list[str]:
     address = f"{reader.environment['HORAE_URL']}/api/v1/schedules/{schedule_id}"
     runs = httpx.get(f"{address}/runs", params={"limit": 1000}).json()["items"]
     slots = [run["nominal"] for run in runs]
-    for each in httpx.get(f"{address}/passed", params={"limit": 1000}).json()["items"]:
+    for each in httpx.get(f"{address}/unstarted", params={"limit": 1000}).json()["items"]:
         first, last = (datetime.fromisoformat(each[end]) for end in ("first", "last"))
         slots += [
             f"{first + timedelta(seconds=second):%Y-%m-%dT%H:%M:%SZ}"
@@ -478,7 +478,7 @@ def test_a_backup_of_sqlite_under_load_is_restored(reader: Reader, having: str):
     time.sleep(2 * GRACE)  # so that what was missed is later than what counts as on time
     reader.start("horae serve --app jobs")
     assert_it_went_on(reader, "load0", before)
-    address = f"{reader.environment['HORAE_URL']}/api/v1/schedules/load1/passed"
+    address = f"{reader.environment['HORAE_URL']}/api/v1/schedules/load1/unstarted"
     assert "missed" in {each["status"] for each in httpx.get(address).json()["items"]}
 
 
@@ -656,7 +656,7 @@ async def test_the_table_of_the_tutorial_on_times_off(tmp_path: Path, options: s
         began.append(context.nominal.hour)
 
     for first in (True, False):
-        async with App(f"sqlite:///{tmp_path}/horae.db", clock=clock, config=UNHURRIED) as app:
+        async with App(f"sqlite:///{tmp_path}/horae.db", clock=clock, config=VIRTUAL_CLOCK_CONFIG) as app:
             app.action("hours")(hours)
             if first:
                 await app.schedules.create("hourly", "0 * * * *", "hours", policies=policies)

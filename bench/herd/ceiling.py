@@ -26,7 +26,7 @@ ACTION = '{"name":"noop","input":null}'
 # The tables and indexes that a herd goes through in Horae's own schema, in both dialects.
 SCHEMA = """
 CREATE TABLE schedule (
-    id TEXT PRIMARY KEY, incarnation BIGINT NOT NULL, spec TEXT NOT NULL, action TEXT NOT NULL,
+    id TEXT PRIMARY KEY, generation BIGINT NOT NULL, spec TEXT NOT NULL, action TEXT NOT NULL,
     policies TEXT NOT NULL, state TEXT NOT NULL, token BIGINT NOT NULL, created_at BIGINT NOT NULL,
     updated_at BIGINT NOT NULL, owner TEXT NOT NULL, tags TEXT NOT NULL
 ){schedule};
@@ -37,7 +37,7 @@ CREATE TABLE due (
 CREATE INDEX due_next ON due (next_at) WHERE next_at IS NOT NULL;
 CREATE TABLE run (
     number {number} PRIMARY KEY, id TEXT NOT NULL UNIQUE, schedule_id TEXT NOT NULL,
-    incarnation BIGINT NOT NULL, nominal BIGINT NOT NULL, origin TEXT NOT NULL, overlap TEXT NOT NULL,
+    generation BIGINT NOT NULL, nominal BIGINT NOT NULL, origin TEXT NOT NULL, overlap TEXT NOT NULL,
     status TEXT NOT NULL, fire_at BIGINT NOT NULL, start_at BIGINT NOT NULL, action TEXT NOT NULL,
     action_id TEXT NOT NULL, reason TEXT NOT NULL, attempt BIGINT NOT NULL, epoch BIGINT NOT NULL,
     failures BIGINT NOT NULL DEFAULT 0, refusals BIGINT NOT NULL DEFAULT 0, crashes BIGINT NOT NULL DEFAULT 0,
@@ -56,7 +56,7 @@ ScheduleRow = tuple[str, int, str, str, str, str, int, int, int, str, str]
 DueRow = tuple[str, int, int]
 RunRow = tuple[str, str, int, int, str, str, str, int, int, str, str, str, int, int, int, str, str, str]
 RUN_COLUMNS = (
-    "id, schedule_id, incarnation, nominal, origin, overlap, status, fire_at, start_at, action, action_id, reason,"
+    "id, schedule_id, generation, nominal, origin, overlap, status, fire_at, start_at, action, action_id, reason,"
     " attempt, epoch, started_at, author, note, input"
 )
 

@@ -25,7 +25,7 @@ from bench.herd.starts import TIMES, wall
 
 TELL = 0.02
 """Seconds between two lines of a node."""
-LONGEST_LINE = 2**26
+MAX_LINE_LENGTH = 2**26
 
 
 async def lead(url: str, count: int, allowance: float, nodes: int) -> dict[str, Any]:
@@ -66,7 +66,14 @@ async def _started(url: str, nodes: int) -> AsyncIterator[list[list[float]]]:
 
 async def _node(url: str) -> Any:
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "bench.herd.cluster", "node", url, stdin=PIPE, stdout=PIPE, limit=LONGEST_LINE
+        sys.executable,
+        "-m",
+        "bench.herd.cluster",
+        "node",
+        url,
+        stdin=PIPE,
+        stdout=PIPE,
+        limit=MAX_LINE_LENGTH,
     )
 
 

@@ -34,7 +34,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """How many slots of one backfill are taken at once."""
     concurrency: int = 1000
     """How many runs go on at once in this node; the others wait, or run elsewhere."""
-    most_crashes: int = 10
+    max_crashes: int = 10
     """How many processes may die over one run before it has failed."""
     lease_ms: int = 10_000
     """How long a node on PostgreSQL lives without a sign of life."""
@@ -147,9 +147,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         """What one decision may bring about at most."""
         return Limits(
             catch_up_per_pass=self.max_catchup_per_tick,
-            max_pending=self.max_buffer_size,
+            max_buffer_size=self.max_buffer_size,
             backfills_per_pass=self.backfills_per_iteration,
-            most_crashes=self.most_crashes,
+            max_crashes=self.max_crashes,
         )
 
     @classmethod
@@ -184,7 +184,7 @@ def setting_name(field: str) -> str:
     return f"HORAE_{field.upper()}"
 
 
-UNHURRIED = Config(
+VIRTUAL_CLOCK_CONFIG = Config(
     tick_ms=DAY, housekeeping_ms=HOUR, lease_ms=2 * HOUR, reconcile_ms=DAY, prune_ms=DAY, drain_ms=2**40
 )  # fmt: skip
 """For a program on a virtual clock: nobody else is there whose word could be lost, and years pass in moments."""

@@ -66,7 +66,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-LONGEST_SHOWN = 1000
+MAX_SHOWN_LENGTH = 1000
 
 
 class HoraeError(Exception):
@@ -103,7 +103,7 @@ def _shown(value: object) -> str:
         text = str(value)
     except ValueError:  # an integer of thousands of digits
         text = f"<{type(value).__name__}>"
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+    return text if len(text) <= MAX_SHOWN_LENGTH else f"{text[:MAX_SHOWN_LENGTH]}…"
 
 
 class SpecError(HoraeError):

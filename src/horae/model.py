@@ -142,11 +142,11 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     attempts: int | None = 1
     """``None`` is for ever."""
-    first_delay: int = 1000
+    initial_delay: int = 1000
     factor: float = 2.0
     """1 is a fixed delay."""
-    longest_delay: int = 60_000
-    errors: tuple[str, ...] = ()
+    max_delay: int = 60_000
+    retry_on: tuple[str, ...] = ()
     """Names of exception classes, their own or of a class they derive from; none named is any."""
     preempted: bool = False
     """Whether a slot that falls due takes the place of a retry that waits for its time."""
@@ -188,7 +188,7 @@ class Policies(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     start_attempts: int = 10
     """How often a run is started whose action says that it cannot begin now."""
     pause_on_failure: bool = False
-    max_pending: int | None = None
+    max_buffer_size: int | None = None
     """How many automatic starts may wait; ``None`` is the program's own limit."""
     when_full: WhenFull = WhenFull.DROP
     expire_waiting: bool = True
@@ -197,7 +197,7 @@ class Policies(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     """Whether a run whose process died has failed, instead of being attempted again."""
     timeouts: Timeouts = Timeouts()
     retention: Retention = Retention()
-    keep_finished: int | None = 7 * DAY
+    finished_ttl: int | None = 7 * DAY
     """How long a schedule with nothing left to fire is kept; ``None`` is for ever."""
 
 
@@ -218,7 +218,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A pause under ``on_resume: skip`` has ended: what waited since before it ended is skipped by the next decision."""
     skip_next: int = 0
     """How many of the slots ahead are passed over, because somebody asked for it."""
-    remaining: int | None = None
+    remaining_actions: int | None = None
     """How many automatic starts are left; ``None`` is unlimited."""
     spec_since: int = 0
     """The second since which the spec is what it is; 0 is ever since."""
@@ -276,14 +276,15 @@ class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """When, what, and how; with the state and the place that the engine has come to."""
 
     id: str
-    incarnation: int
+    generation: int
     """A schedule that was deleted and created again under its id is another one."""
     spec: str
     """The canonical document, as JSON."""
     action: Action
     policies: Policies
     state: State
-    token: int
+    version: int
+    """It grows with every change."""
     cursor: int
     """The last nominal second that was decided."""
     created_at: int
@@ -298,7 +299,7 @@ class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The request that created it: the same one again creates nothing."""
 
 
-class Tally(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class Counts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """How often what became of a schedule's starts, since it was created."""
 
     started: int = 0
@@ -326,7 +327,7 @@ class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     id: str
     schedule_id: str
-    incarnation: int
+    generation: int
     nominal: int
     origin: str
     overlap: Overlap
@@ -370,11 +371,11 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: int
 
 
-class PassedOver(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class UnstartedRange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Consecutive slots that did not run, for one reason: both ends, and how many."""
 
     schedule_id: str
-    incarnation: int
+    generation: int
     first: int
     last: int
     count: int
@@ -400,7 +401,7 @@ class Backfill(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     schedule_id: str
-    incarnation: int
+    generation: int
     first: int
     last: int
     overlap: Overlap
@@ -421,8 +422,8 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     """What a schedule was before an edit: the spec and policies that were in force from one moment until another."""
 
     schedule_id: str
-    incarnation: int
-    token: int
+    generation: int
+    version: int
     spec: str
     policies: Policies
     since: int
@@ -440,7 +441,7 @@ class StoredCalendar(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: int
 
 
-class Ending(StrEnum):
+class AttemptEnd(StrEnum):
     """How an attempt ended."""
 
     RETURNED = "returned"
@@ -456,11 +457,11 @@ class Ending(StrEnum):
     """It was claimed, and the claim may not have held any more when it was to begin."""
 
 
-class Ended(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class AttemptResult(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """An attempt that ended: with a result as JSON, or with a failure in words."""
 
     run: Run
-    ending: Ending
+    ending: AttemptEnd
     result: str | None = None
     failure: str | None = None
     errors: tuple[str, ...] = ()
@@ -494,7 +495,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """When the work was handed to somebody else (the status is then running): until when something must be heard of it."""
 
 
-class Last(msgspec.Struct, frozen=True, gc=False):
+class LastOutcome(msgspec.Struct, frozen=True, gc=False):
     """What the latest run of a schedule that ended left to the next: a result as JSON, and a failure."""
 
     schedule_id: str
@@ -519,7 +520,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     catch_up_per_pass: int = 100
     """How many late slots of one schedule are selected at once; the others follow, taking turns."""
-    max_pending: int = 1000
+    max_buffer_size: int = 1000
     backfills_per_pass: int = 10
-    most_crashes: int = 10
+    max_crashes: int = 10
     """How many processes may die over one run before it has failed."""

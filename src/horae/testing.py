@@ -156,16 +156,16 @@ class TimeMachine:
             self.clock.move_to(min(following))
             await self.clock.settle()  # what ends at this moment has ended before the next slot is decided
             if silence is not None and silence <= self.clock.now():
-                await self.app.engine.keep_house(self.app.now())
+                await self.app.engine.renew_and_maintain(self.app.now())
         self.clock.move_to(target)
         await self._settle()
-        await self.app.engine.keep_house(self.app.now())
+        await self.app.engine.renew_and_maintain(self.app.now())
 
     async def _silence(self) -> datetime | None:
         """When something must have been heard of work that others do; nodes see to that when they keep house."""
         async with self.app.transaction() as transaction:
             asked = await transaction.stopping(0)
-        if asked and (await self.app.engine.keep_house(self.app.now())).overdue:
+        if asked and (await self.app.engine.renew_and_maintain(self.app.now())).overdue:
             return self.clock.now()
         async with self.app.transaction() as transaction:
             first = await transaction.overdue_reports(2**62, 1)

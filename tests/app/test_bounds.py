@@ -12,7 +12,7 @@ from horae import App, Config, Context, Filter, NewSchedule, OnResume, Overlap, 
 from horae.app import BackfillRequest, Trigger
 from horae.app.page import Page
 from horae.errors import LimitExceededError
-from horae.model import PassedOver, Reason, Status, Version
+from horae.model import Reason, Status, UnstartedRange, Version
 from horae.testing import TimeMachine
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)
@@ -49,7 +49,7 @@ async def test_so_many_manual_starts_of_a_schedule_wait_at_most(database: str):
     app = App(database, config=Config(max_buffer_size=3))
     app.executor.register("x", nothing)
     async with app:
-        policies = Policies(overlap=Overlap.BUFFER_ALL, max_pending=1)
+        policies = Policies(overlap=Overlap.BUFFER_ALL, max_buffer_size=1)
         await app.schedules.create_many(
             NewSchedule(id=each, spec="0 9 * * *", action="x", policies=policies, trigger=Trigger())
             for each in ("s", "t")
@@ -189,11 +189,11 @@ async def test_versions_backfills_and_slots_that_did_not_run_come_in_pages(datab
                 await ada.backfills.start("s", WEEK.first, WEEK.last, note=f"{hour}.{minute}")
             if hour == "1":
                 await ada.schedules.delete("s")
-        for there, versions, backfills in ((app.everybody, 7, 6), (ada, 3, 3)):
+        for there, versions, backfills in ((app.all_owners, 7, 6), (ada, 3, 3)):
             for limit in (1, 2, 3, 100):
                 found = await walk(
                     lambda before: there.schedules.version_page("s", limit, before=before),  # noqa: B023
-                    lambda last: (last.incarnation, last.token),
+                    lambda last: (last.generation, last.version),
                 )
                 assert found == await there.schedules.versions("s", 100)
                 assert len(found) == versions
@@ -205,20 +205,20 @@ async def test_versions_backfills_and_slots_that_did_not_run_come_in_pages(datab
                 assert len(notes) == backfills
 
         ranges = [
-            PassedOver(
-                schedule_id="s", incarnation=2, first=at, last=at, count=1, status=Status.SKIPPED,
+            UnstartedRange(
+                schedule_id="s", generation=2, first=at, last=at, count=1, status=Status.SKIPPED,
                 reason=Reason.PAUSED, decided_at=at,
             )
             for at in range(5)
         ]  # fmt: skip
         async with app.transaction() as transaction:
-            await transaction.insert_passed(ranges)
+            await transaction.insert_unstarted(ranges)
         for limit in (1, 2, 5, 100):
-            passed = await walk(
-                lambda before: ada.runs.passed_page("s", limit, before=before),  # noqa: B023
+            unstarted = await walk(
+                lambda before: ada.runs.unstarted_page("s", limit, before=before),  # noqa: B023
                 lambda last: last.number,
             )
-            assert [each.first for each in passed] == [4, 3, 2, 1, 0]
+            assert [each.first for each in unstarted] == [4, 3, 2, 1, 0]
 
 
 @pytest.mark.contract("SCHD-21")
@@ -235,10 +235,10 @@ async def test_a_page_of_large_backfills_and_versions_ends_early(database: str):
         async with app.transaction() as transaction:
             await transaction.insert_versions(
                 Version(
-                    schedule_id="s", incarnation=1, token=number, spec=spec + " " * 600_000, policies=Policies(),
+                    schedule_id="s", generation=1, version=number, spec=spec + " " * 600_000, policies=Policies(),
                     since=0, until=number, created_at=0,
                 )
                 for number in range(9)
             )  # fmt: skip
         large = await app.schedules.version_page("s")
-        assert ([each.token for each in large.items], large.more) == ([8, 7, 6, 5, 4, 3, 2], True)
+        assert ([each.version for each in large.items], large.more) == ([8, 7, 6, 5, 4, 3, 2], True)

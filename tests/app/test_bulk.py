@@ -80,7 +80,7 @@ async def changed(app: App) -> dict[str, int]:
     after = ""
     while page := await app.schedules.list(after=after, limit=1000):
         after = page[-1].id
-        found |= {each.id: each.token for each in page if each.token > 1}
+        found |= {each.id: each.version for each in page if each.version > 1}
     return found
 
 

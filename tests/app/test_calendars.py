@@ -84,7 +84,7 @@ async def test_what_is_wrong_changes_nothing():
             with pytest.raises(InvalidSpecError):
                 await app.calendars.put("holidays", bad)
         assert await days(app, "daily") == [24, 26, 27]
-        assert (await app.schedules.get("daily")).token == 1
+        assert (await app.schedules.get("daily")).version == 1
 
 
 async def test_creating_and_changing_at_once_end_with_the_same_days(postgres: str):

@@ -15,7 +15,7 @@ import pytest
 
 from horae import App, Config, Context, Filter, NewSchedule
 from horae.app import evaluation, schedules
-from horae.app.draft import draft
+from horae.app.create import draft
 from horae.app.evaluation import AT_ONCE, TRIES, WAITING_PER_OWNER, Answers, Evaluator
 from horae.clock import SystemClock
 from horae.errors import EvaluationTimeoutError, InvalidInputError, TooManyEvaluationsError
@@ -230,7 +230,7 @@ async def test_no_request_evaluates_for_long_in_the_event_loop_or_in_a_transacti
             await ask("GET", f"/schedules{path}")
         await ask("POST", "/preview", {"spec": HEAVY})
         await ask("POST", "/schedules/s/preview", {"spec": HEAVY | {"jitter": None}, "days": 1})
-        await ask("GET", "/load?jitter=10s")
+        await ask("GET", "/forecast?jitter=10s")
         await ask("POST", "/schedules/s/backfills", year | {"dry_run": True})
         await ask("POST", "/schedules/s/patch", {"pause": "a while", "backfills": [year]})
         policies = {"on_resume": "skip"}
@@ -291,7 +291,7 @@ async def test_the_drafts_of_many_schedules_are_made_before_the_transaction_that
     """A transaction that stands still is undone after two seconds: it must not wait for thousands of specs to be checked."""
     made: list[str] = []
     open_transactions = 0
-    begin = app._guests.transaction
+    begin = app._limited_store.transaction
 
     @asynccontextmanager
     async def transaction() -> AsyncIterator[Transaction]:
@@ -306,7 +306,7 @@ async def test_the_drafts_of_many_schedules_are_made_before_the_transaction_that
         made.append(new.id)
         return draft(new, *rest)
 
-    monkeypatch.setattr(app._guests, "transaction", transaction)
+    monkeypatch.setattr(app._limited_store, "transaction", transaction)
     monkeypatch.setattr(schedules, "draft", watched)
     new = [NewSchedule(id=f"{number}", spec={"crons": ["0 9 * * *"]}, action="x") for number in range(450)]
     created = await app.schedules.create_many(new)

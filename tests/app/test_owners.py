@@ -44,7 +44,7 @@ async def test_nothing_of_somebody_else_s_can_be_reached(machine: TimeMachine):
     attempts: list[tuple[Any, type[HoraeError]]] = [
         (bob.schedules.get("hers"), ScheduleNotFoundError),
         (bob.schedules.describe("hers"), ScheduleNotFoundError),
-        (bob.schedules.tally("hers"), ScheduleNotFoundError),
+        (bob.schedules.counts("hers"), ScheduleNotFoundError),
         (bob.schedules.times("hers"), ScheduleNotFoundError),
         (bob.schedules.versions("hers"), ScheduleNotFoundError),
         (bob.schedules.update("hers", "0 10 * * *"), ScheduleNotFoundError),
@@ -57,7 +57,7 @@ async def test_nothing_of_somebody_else_s_can_be_reached(machine: TimeMachine):
         (bob.why.explain("hers", "2026-01-01T09:00:00Z"), ScheduleNotFoundError),
         (bob.why.preview("hers", "0 10 * * *"), ScheduleNotFoundError),
         (bob.runs.list("hers"), ScheduleNotFoundError),
-        (bob.runs.passed_over("hers"), ScheduleNotFoundError),
+        (bob.runs.unstarted_ranges("hers"), ScheduleNotFoundError),
         (bob.runs.get(run_id), RunNotFoundError),
         (bob.runs.attempts(run_id), RunNotFoundError),
         (bob.runs.cancel(run_id), RunNotFoundError),
@@ -76,7 +76,7 @@ async def test_nothing_of_somebody_else_s_can_be_reached(machine: TimeMachine):
     assert await bob.schedules.list(Filter(owner="ada")) == []  # a filter opens no door
     assert await bob.schedules.pause_all(Filter()) == 0
     assert await ada.schedules.count() == await app.schedules.count() == 1
-    assert (await ada.schedules.get("hers")).token == 1
+    assert (await ada.schedules.get("hers")).version == 1
     assert (await ada.runs.get(run_id)).status is Status.SUCCEEDED
     assert (await ada.backfills.get(backfill.id)).made == 4
 
@@ -117,7 +117,7 @@ async def test_a_request_id_makes_creation_idempotent_for_all_or_none(machine: T
     first = await ada.schedules.create_many(pair)
     await ada.schedules.pause("a")
     again = await ada.schedules.create_many(pair)
-    assert [each.token for each in again] == [2, 1]
+    assert [each.version for each in again] == [2, 1]
     assert [each.id for each in again] == [each.id for each in first]
     with pytest.raises(ScheduleExistsError):
         await ada.schedules.create_many(
@@ -131,16 +131,16 @@ async def test_a_request_id_makes_creation_idempotent_for_all_or_none(machine: T
 async def test_an_edit_sees_what_is_there_and_a_stale_one_changes_nothing(machine: TimeMachine):
     schedules = machine.app.schedules
     await schedules.create("s", "0 9 * * *", "x", memo={"a": 1}, search_attributes={"b": 2}, tags=("t",))
-    await schedules.update("s", policies=Policies(max_concurrent=2), token=1)
+    await schedules.update("s", policies=Policies(max_concurrent=2), version=1)
     with pytest.raises(ConflictTokenMismatchError):
-        await schedules.update("s", "0 10 * * *", token=1)
+        await schedules.update("s", "0 10 * * *", version=1)
     with pytest.raises(ConflictTokenMismatchError):
-        await schedules.delete("s", token=1)
+        await schedules.delete("s", version=1)
     with pytest.raises(ConflictTokenMismatchError):
-        await schedules.patch("s", trigger=Trigger(), token=1)
+        await schedules.patch("s", trigger=Trigger(), version=1)
     assert await machine.app.runs.list("s") == []
     stored = await schedules.get("s")
-    assert (stored.token, stored.memo, stored.search_attributes, stored.tags) == (
+    assert (stored.version, stored.memo, stored.search_attributes, stored.tags) == (
         2,
         {"a": 1},
         {"b": 2},
@@ -158,9 +158,9 @@ async def test_an_update_that_resumes_and_changes_the_spec_counts_each_slot_once
     await app.schedules.create("s", "0 * * * *", "x", paused=True, policies=Policies(on_resume=OnResume.SKIP))
     await machine.advance(hours=5)
     await app.schedules.update("s", "30 * * * *", paused=False, note="go on")
-    ranges = await app.runs.passed_over("s")
+    ranges = await app.runs.unstarted_ranges("s")
     assert sum(each.count for each in ranges) == 5
-    assert (await app.schedules.tally("s")).unstarted == {Reason.PAUSED: 5}
+    assert (await app.schedules.counts("s")).unstarted == {Reason.PAUSED: 5}
     await machine.advance(hours=2)
     assert len(await app.runs.list("s")) == 2
 

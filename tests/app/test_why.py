@@ -20,20 +20,20 @@ from horae.errors import InvalidInputError, InvalidSpecError, NotStartedError, S
 from horae.executor.function import Context
 from horae.model import (
     AUTOMATIC,
+    AttemptEnd,
+    AttemptResult,
     CatchUp,
     CatchUpPolicy,
-    Ended,
-    Ending,
     Limits,
     OnResume,
     Overlap,
-    PassedOver,
     Policies,
     Retention,
     RetryPolicy,
     Run,
     Schedule,
     Status,
+    UnstartedRange,
 )
 from horae.policy.explain import Explanation, Verdict
 from horae.spec import Spec
@@ -121,7 +121,7 @@ async def test_lateness_is_that_of_the_first_start(machine: TimeMachine):
         await machine.sleep(1)
         raise RuntimeError("no")
 
-    retry = Policies(retry=RetryPolicy(attempts=3, first_delay=60_000, factor=1))
+    retry = Policies(retry=RetryPolicy(attempts=3, initial_delay=60_000, factor=1))
     await app.schedules.create("b", "0 1 * * *", "broken", policies=retry)
     await app.schedules.create("r", "0 1 * * *", "refuses", policies=retry)
     machine.clock.move_to(at(60) + timedelta(seconds=5))
@@ -165,7 +165,7 @@ async def test_a_takeover_keeps_the_first_start(machine: TimeMachine):
     await machine.advance(seconds=0)
     (run,) = await app.runs.list("s")
     async with app.transaction() as transaction:  # as another node does that finds this one dead
-        await record(transaction, [Ended(run=run, ending=Ending.CRASHED)], app.now(), Limits())
+        await record(transaction, [AttemptResult(run=run, ending=AttemptEnd.CRASHED)], app.now(), Limits())
     await machine.advance(minutes=10)
     found = await why(machine).explain("s", at(60))
     assert found.sentence == "2026-03-01T01:00:00Z started 5s late and succeeded."
@@ -210,8 +210,8 @@ async def test_what_is_ahead(machine: TimeMachine):
     await schedules.create(
         "s", {"crons": ["* * * * *"], "exclude": [{"minute": "9", "hour": "*"}]}, "instant"
     )
-    await schedules.create("j", {"crons": ["* * * * *"], "jitter": "50s"}, "instant", limited_actions=5)
-    await schedules.create("z", "* * * * *", "instant", limited_actions=0)
+    await schedules.create("j", {"crons": ["* * * * *"], "jitter": "50s"}, "instant", remaining_actions=5)
+    await schedules.create("z", "* * * * *", "instant", remaining_actions=0)
     assert await ask(machine, at(5)) == ("will_fire", "2026-03-01T00:05:00Z will fire.")
     jittered = await why(machine).explain("j", at(5))
     assert jittered.fire_at == int(
@@ -543,7 +543,7 @@ class History:
         elif what == "skip":
             await schedules.skip_next("s", how)
         elif what == "limit":
-            await schedules.update("s", limited_actions=how)
+            await schedules.update("s", remaining_actions=how)
         elif what == "trigger":
             await schedules.trigger("s")
         else:
@@ -560,7 +560,7 @@ class History:
 
 
 def read(
-    history: History, second: int, runs: list[Run], ranges: list[PassedOver], now: Schedule | None
+    history: History, second: int, runs: list[Run], ranges: list[UnstartedRange], now: Schedule | None
 ) -> set[str]:
     """The verdicts that the ledger allows, by reading all of it."""
     plan = history.in_force(second)
@@ -573,10 +573,10 @@ def read(
         return {plan}
     if plan.verdict(second) != "slot":
         return {plan.verdict(second)}
-    passed = [each for each in ranges if each.first <= second <= each.last]
-    if passed:
-        assert len(passed) == 1
-        return {str(passed[0].status)}
+    unstarted = [each for each in ranges if each.first <= second <= each.last]
+    if unstarted:
+        assert len(unstarted) == 1
+        return {str(unstarted[0].status)}
     assert now is not None, "a slot of a schedule that is gone has a record"
     assert second > now.cursor, "a slot that was decided has a record"
     return ahead(history, second, runs, now)
@@ -589,21 +589,21 @@ def ahead(history: History, second: int, runs: list[Run], now: Schedule) -> set[
     state = now.state
     if state.paused and (state.paused_until is None or state.paused_until > fire_at):
         return {"paused"}
-    if state.remaining == 0:
+    if state.remaining_actions == 0:
         return {"limit_reached"}
     if fire_at <= present:
         return {"undecided"}
     slots = [each for each in range(now.cursor + 1, second + 1) if history.plan.verdict(each) == "slot"]
     unsure = slots[0] * 1000 <= present or state.paused or state.carried
-    if unsure and (state.skip_next or state.remaining is not None):
+    if unsure and (state.skip_next or state.remaining_actions is not None):
         # Whether what is due uses these up depends on the policies for lateness, pauses and overlap.
         return {"skip_next", "will_fire", "limit_reached"}
     if len(slots) <= state.skip_next:
         return {"skip_next"}
-    if state.remaining is None:
+    if state.remaining_actions is None:
         return {"will_fire"}
     waiting = [run for run in runs if (run.status, run.origin, run.attempt) == (Status.PENDING, AUTOMATIC, 0)]
-    beyond = len(slots) - state.skip_next + len(waiting) > state.remaining
+    beyond = len(slots) - state.skip_next + len(waiting) > state.remaining_actions
     return {"limit_reached" if beyond else "will_fire"}
 
 
@@ -624,7 +624,7 @@ async def live(plan: Plan, how: Policies, story: list[tuple[str, Any]], seconds:
         for what, value in story:
             await history.happen(what, value)
         runs = await machine.app.runs.list("s", 1000)
-        ranges = await machine.app.runs.passed_over("s", 1000)
+        ranges = await machine.app.runs.unstarted_ranges("s", 1000)
         async with machine.app.transaction() as transaction:
             present = next(iter(await transaction.read_schedules(["s"])), None)
         asked = why(machine)
@@ -699,33 +699,33 @@ async def test_the_load_ahead_has_peaks_that_jitter_flattens(machine: TimeMachin
         await schedules.create(f"s{number:03}", "0 * * * *", "instant", owner="ada" if number % 2 else "bob")
     await schedules.create("own", {"crons": ["30 * * * *"], "jitter": "10m"}, "instant")
     await schedules.create("paused", "* * * * *", "instant", paused=True)
-    await schedules.create("spent", "* * * * *", "instant", limited_actions=0)
-    await schedules.create("three", "* * * * *", "instant", limited_actions=3)
+    await schedules.create("spent", "* * * * *", "instant", remaining_actions=0)
+    await schedules.create("three", "* * * * *", "instant", remaining_actions=3)
     await schedules.skip_next("three", 2)
-    load = await why(machine).load(minutes=120, jitter="30m")
+    forecast = await why(machine).forecast(minutes=120, jitter="30m")
     three = [FIRST + 180, FIRST + 240, FIRST + 300]
     own = [int(Spec.parse({"crons": ["30 * * * *"], "jitter": "10m"}).fire_time(at(m), "own").timestamp()) // 60 * 60
            for m in (30, 90)]  # fmt: skip
     expected = {FIRST + 3600: 600, **dict.fromkeys(own, 1), **dict.fromkeys(three, 1)}
-    assert {each.minute: each.starts for each in load.minutes if each.starts} == expected
-    assert load.total == 605
-    assert not load.truncated
-    assert load.peak is not None
-    assert (load.peak.minute, load.peak.starts) == (FIRST + 3600, 600)
-    assert load.peak_with_jitter is not None
-    assert 20 <= (load.peak_with_jitter.with_jitter or 0) < 60  # 600 over half an hour
-    assert sum(each.with_jitter or 0 for each in load.minutes) == 605
-    assert (await why(machine, "ada").load(minutes=120)).total == 300
-    plain = await why(machine).load(minutes=120)
+    assert {each.minute: each.starts for each in forecast.minutes if each.starts} == expected
+    assert forecast.total == 605
+    assert not forecast.truncated
+    assert forecast.peak is not None
+    assert (forecast.peak.minute, forecast.peak.starts) == (FIRST + 3600, 600)
+    assert forecast.peak_with_jitter is not None
+    assert 20 <= (forecast.peak_with_jitter.with_jitter or 0) < 60  # 600 over half an hour
+    assert sum(each.with_jitter or 0 for each in forecast.minutes) == 605
+    assert (await why(machine, "ada").forecast(minutes=120)).total == 300
+    plain = await why(machine).forecast(minutes=120)
     assert (plain.total, plain.peak_with_jitter, plain.schedules) == (605, None, 603)
-    cut = await why(machine).load(minutes=120, limit=10)
+    cut = await why(machine).forecast(minutes=120, limit=10)
     assert (cut.truncated, cut.schedules) == (True, 10)
-    assert not (await why(machine).load(minutes=120, limit=603)).truncated
+    assert not (await why(machine).forecast(minutes=120, limit=603)).truncated
     for wrong in ({"minutes": 0}, {"jitter": "0s"}, {"jitter": "2d"}, {"limit": 0}):
         with pytest.raises(InvalidInputError, match=next(iter(wrong))):
-            await why(machine).load(**wrong)
+            await why(machine).forecast(**wrong)
     with pytest.raises(InvalidSpecError):
-        await why(machine).load(jitter="often")
+        await why(machine).forecast(jitter="often")
 
 
 @pytest.mark.contract("SCHD-29")
@@ -741,14 +741,14 @@ async def test_the_load_of_one_minute_is_what_then_starts(machine: TimeMachine):
         await machine.app.schedules.create(f"s{number}", spec, "counted")
     await machine.advance(seconds=90)
     started.clear()
-    load = await why(machine).load(minutes=30)
+    forecast = await why(machine).forecast(minutes=30)
     await machine.advance(minutes=28.5)
     counts: dict[int, int] = {}
     for each in started:
         minute = int(each.timestamp()) // 60 * 60
         counts[minute] = counts.get(minute, 0) + 1
     first = FIRST + 60
-    assert {m.minute: m.starts for m in load.minutes if m.minute < first + 28 * 60} == {
+    assert {m.minute: m.starts for m in forecast.minutes if m.minute < first + 28 * 60} == {
         minute: number for minute, number in counts.items() if minute < first + 28 * 60
     }
 
@@ -773,7 +773,7 @@ async def test_stores_on_disk_answer_alike(kind: str, request: pytest.FixtureReq
         found = await asked.explain("s", datetime.fromtimestamp(run.nominal, UTC))
         assert [each.id for each in found.runs] == [run.id]
         assert (await asked.preview("s", "0 12 * * *", days=1)).adds == 1
-        assert (await asked.load(minutes=1440, jitter="1m")).total == 1
+        assert (await asked.forecast(minutes=1440, jitter="1m")).total == 1
         await app.schedules.delete("s")
         assert (await Why(app._store, app.now).explain("s", ahead)).verdict is Verdict.DELETED
 
@@ -787,7 +787,7 @@ async def test_what_is_explained_and_shown_goes_as_far_as_the_limit_does(machine
         await machine.sleep(600)
 
     policies = Policies(overlap=Overlap.BUFFER_ALL)
-    await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies, limited_actions=5)
+    await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies, remaining_actions=5)
     await machine.advance(minutes=2, seconds=1)
     await machine.app.schedules.skip_next("s")
     described = await machine.app.schedules.describe("s")

@@ -22,9 +22,9 @@ from tests.chaos.evidence import (
     Disturbance,
     Edit,
     Evidence,
-    PassedRow,
     Place,
     RunRow,
+    UnstartedRow,
 )
 from tests.chaos.fleet import Planned, fleet
 from tests.chaos.nodes import Nodes, monotonic
@@ -55,7 +55,7 @@ EXPLAINED = 400
 
 PLACES = "SELECT s.id, s.created_at / 1000, d.cursor FROM schedule AS s JOIN due AS d ON d.schedule_id = s.id"
 RUNS = "SELECT id, schedule_id, nominal, origin, overlap, status, attempt, fire_at FROM run ORDER BY number"
-PASSED = "SELECT schedule_id, first, last, count, reason FROM passed ORDER BY number"
+PASSED = "SELECT schedule_id, first, last, count, reason FROM unstarted_range ORDER BY number"
 BACKFILLS = "SELECT id, schedule_id, status FROM backfill ORDER BY number"
 UNSETTLED = """
     SELECT count(*) FROM run WHERE status IN ('pending', 'starting', 'running') AND nominal <= {cutoff}
@@ -264,7 +264,7 @@ class Campaign:
             wall=int(SystemClock().now().timestamp() * 1000) - monotonic(),
             places=[Place(*row) for row in await self._database.rows(PLACES)],
             runs=[RunRow(*row) for row in await self._database.rows(RUNS)],
-            passed=[PassedRow(*row) for row in await self._database.rows(PASSED)],
+            unstarted=[UnstartedRow(*row) for row in await self._database.rows(PASSED)],
             backfills=[BackfillRow(*row) for row in await self._database.rows(BACKFILLS)],
             lines=self.nodes.lines(),
             disturbances=self._disturbances,

@@ -18,9 +18,9 @@ RECOVERY = 3000
 """Milliseconds that a node has to start, or to find the database again, before it counts as undisturbed."""
 LETTING_GO = 2000
 """Milliseconds that a process which stood still may go on with what others took over, once it goes on at all."""
-MOST_EARLY = 1000
+MAX_EARLY = 1000
 """Milliseconds that a node's clock may be ahead before it notices."""
-MOST_CONNECTIONS = 100
+MAX_CONNECTIONS = 100
 """Connections that a node asks for in one second: a pool is a tenth of it, and each is tried a few times."""
 UNANSWERED = frozenset({"undecided", "unknown"})
 ENDLESS = 1 << 62
@@ -107,7 +107,7 @@ def check_slots(findings: Findings, evidence: Evidence, schedules: list[Planned]
     findings.fail("runs stuck", (f"{run.schedule} at {run.nominal}, {run.status}, {run.id}" for run in left))
     kept = {each.id for each in schedules if each.kind.operation != "edit"}
     uneven = [
-        each for each in evidence.passed
+        each for each in evidence.unstarted
         if each.schedule in kept and len(_slots_of(each.schedule, schedules, each.first, each.last)) != each.count
     ]  # fmt: skip
     findings.fail("ranges that count wrongly", (f"{each}" for each in uneven))
@@ -124,7 +124,7 @@ def decided_slots(evidence: Evidence, rhythms: dict[str, Rhythm]) -> dict[str, C
     for run in evidence.runs:
         if run.origin == "automatic":
             decided[run.schedule][run.nominal] += 1
-    for each in evidence.passed:
+    for each in evidence.unstarted:
         decided[each.schedule].update(rhythms[each.schedule].slots(each.first - 1, each.last))
     return decided
 
@@ -139,15 +139,15 @@ def check_edited(findings: Findings, evidence: Evidence, schedules: list[Planned
         runs = Counter(
             run.nominal for run in evidence.runs if (run.schedule, run.origin) == (schedule.id, "automatic")
         )
-        ranges = [each for each in evidence.passed if each.schedule == schedule.id]
+        ranges = [each for each in evidence.unstarted if each.schedule == schedule.id]
         double += [f"{schedule.id} at {slot}" for slot, times in runs.items() if times > 1]
         created = Edit(schedule.id, schedule.rhythm, places[schedule.id].created, places[schedule.id].created)
         for slot in _surely(schedule.id, created, evidence):
             expected_number += 1
-            passed = any(each.first <= slot <= each.last for each in ranges)
-            if slot not in runs and not passed:
+            unstarted = any(each.first <= slot <= each.last for each in ranges)
+            if slot not in runs and not unstarted:
                 missing.append(f"{schedule.id} at {slot}")
-            if slot in runs and passed:
+            if slot in runs and unstarted:
                 double.append(f"{schedule.id} at {slot}")
     findings.counts["slots of edited schedules expected"] = expected_number
     findings.fail("slots of edited schedules missing", missing)
@@ -208,7 +208,7 @@ def check_begun(findings: Findings, evidence: Evidence, schedules: list[Planned]
     )
     findings.fail("runs begun before their time", (
         f"{runs[line.run_id]} by {runs[line.run_id].fire_at - evidence.wall - line.at} ms" for line in begun
-        if line.run_id in runs and line.at + evidence.wall < runs[line.run_id].fire_at - MOST_EARLY
+        if line.run_id in runs and line.at + evidence.wall < runs[line.run_id].fire_at - MAX_EARLY
     ))  # fmt: skip
 
 
@@ -370,7 +370,7 @@ def check_connections(findings: Findings, evidence: Evidence) -> None:
     busiest = [busiest_second(moments) for moments in evidence.connections]
     findings.counts["connections in the busiest second of a node"] = max(busiest, default=0)
     findings.fail("nodes that stormed the database for connections", (
-        f"node {node}: {count} in a second" for node, count in enumerate(busiest) if count > MOST_CONNECTIONS
+        f"node {node}: {count} in a second" for node, count in enumerate(busiest) if count > MAX_CONNECTIONS
     ))  # fmt: skip
 
 

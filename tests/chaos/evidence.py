@@ -39,7 +39,7 @@ class RunRow(msgspec.Struct, frozen=True, array_like=True):
     fire_at: int
 
 
-class PassedRow(msgspec.Struct, frozen=True, array_like=True):
+class UnstartedRow(msgspec.Struct, frozen=True, array_like=True):
     """A range of slots that did not run."""
 
     schedule: str
@@ -112,7 +112,7 @@ class Evidence(msgspec.Struct, kw_only=True):
     """Milliseconds of Unix time when the monotonic clock was at 0."""
     places: list[Place]
     runs: list[RunRow]
-    passed: list[PassedRow] = []
+    unstarted: list[UnstartedRow] = []
     backfills: list[BackfillRow] = []
     lines: list[Line] = []
     disturbances: list[Disturbance] = []

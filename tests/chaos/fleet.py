@@ -72,7 +72,7 @@ class Planned(NamedTuple):
 
 
 ALLOW = Policies(overlap=Overlap.ALLOW_ALL)
-QUICK_RETRY = RetryPolicy(attempts=3, first_delay=200)
+QUICK_RETRY = RetryPolicy(attempts=3, initial_delay=200)
 FAST = ((2, True), (3, False), (4, True), (7, False))
 CALM = ((3, True), (5, False), (6, True), (11, False))
 

@@ -20,9 +20,9 @@ from tests.chaos.evidence import (
     Edit,
     Evidence,
     Line,
-    PassedRow,
     Place,
     RunRow,
+    UnstartedRow,
 )
 from tests.chaos.fleet import Kind, Planned, Rhythm
 from tests.chaos.plan import CUT, EVERYTHING, KILL, RESTART, SKEW, STOP
@@ -104,9 +104,9 @@ def test_slots_that_were_passed_over_are_decided():
     evidence = clean()
     for slot in (START + 20, START + 30):
         forget(evidence, find_run(evidence, SKIP, slot))
-    evidence.passed = [PassedRow(SKIP.id, START + 20, START + 30, 2, "overlap")]
+    evidence.unstarted = [UnstartedRow(SKIP.id, START + 20, START + 30, 2, "overlap")]
     assert found(evidence) == set()
-    evidence.passed = [PassedRow(SKIP.id, START + 20, START + 30, 3, "overlap")]
+    evidence.unstarted = [UnstartedRow(SKIP.id, START + 20, START + 30, 3, "overlap")]
     assert found(evidence) == {"ranges that count wrongly"}
 
 
@@ -124,7 +124,7 @@ def twice(evidence: Evidence) -> None:
 
 
 def also_passed(evidence: Evidence) -> None:
-    evidence.passed = [PassedRow(SKIP.id, START + 20, START + 20, 1, "late")]
+    evidence.unstarted = [UnstartedRow(SKIP.id, START + 20, START + 20, 1, "late")]
 
 
 def unnamed(evidence: Evidence) -> None:
@@ -141,7 +141,7 @@ def edited_missing(evidence: Evidence) -> None:
 
 
 def edited_twice(evidence: Evidence) -> None:
-    evidence.passed = [PassedRow(EDITED.id, START + 20, START + 20, 1, "edited")]
+    evidence.unstarted = [UnstartedRow(EDITED.id, START + 20, START + 20, 1, "edited")]
 
 
 def trigger_lost(evidence: Evidence) -> None:
@@ -254,7 +254,7 @@ def test_a_takeover_is_measured_from_the_loss_of_the_node():
 def test_a_takeover_that_takes_too_long_is_found_unless_no_node_was_left_in_peace():
     evidence = taken_over(KILL, 30_500)
     forget(evidence, find_run(evidence, SKIP, START + 30))
-    evidence.passed = [PassedRow(SKIP.id, START + 30, START + 30, 1, "overlap")]
+    evidence.unstarted = [UnstartedRow(SKIP.id, START + 30, START + 30, 1, "overlap")]
     assert found(evidence) == {"of these while a node was left in peace for so long"}
     evidence.disturbances.append(Disturbance(CUT, 2, "2.1", 25_000, 27_000))
     assert found(evidence) == {"of these while a node was left in peace for so long"}

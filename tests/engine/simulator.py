@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from horae.app.backfills import Backfills
-from horae.app.desk import Desk
 from horae.app.runs import Runs
 from horae.app.schedules import Schedules
+from horae.app.scope import OwnerScope
 from horae.config import Config
 from horae.engine.engine import Engine
 from horae.engine.reports import keep_token
@@ -73,10 +73,10 @@ class SharedStore(SqliteStore):
         self._world = world
         self.deadlines: dict[int, float] = {}
 
-    async def announce(self, node: Node) -> bool:
+    async def register_node(self, node: Node) -> bool:
         if node.epoch not in self.deadlines:
             self.deadlines[node.epoch] = self._world.seconds() + LEASE
-        return await super().announce(node)
+        return await super().register_node(node)
 
     async def renew(self, epoch: int) -> bool:
         if self.deadlines.get(epoch, 0) <= self._world.seconds():
@@ -101,11 +101,11 @@ class Line(Store):
 
     lease = LEASE
 
-    def __init__(self, store: SharedStore, side_by_side: int) -> None:
+    def __init__(self, store: SharedStore, parallel_batches: int) -> None:
         self._store = store
-        self.side_by_side = side_by_side
+        self.parallel_batches = parallel_batches
         # Batches are full now and then; those of nodes that decide side by side always are, else they never would.
-        self.batch = 7 if side_by_side == 1 else 1
+        self.batch = 7 if parallel_batches == 1 else 1
         self.calls_left: int | None = None
         self.fate: type[Exception] = Crash
 
@@ -127,9 +127,9 @@ class Line(Store):
     async def open(self, wake: object) -> None: ...
     async def close(self) -> None: ...
 
-    async def announce(self, node: Node) -> bool:
+    async def register_node(self, node: Node) -> bool:
         self.call()
-        return await self._store.announce(node)
+        return await self._store.register_node(node)
 
     async def renew(self, epoch: int) -> bool:
         self.call()
@@ -139,9 +139,9 @@ class Line(Store):
         self.call()
         return await self._store.nodes()
 
-    async def bury(self, epochs: Collection[int]) -> None:
+    async def deregister(self, epochs: Collection[int]) -> None:
         self.call()
-        await self._store.bury(epochs)
+        await self._store.deregister(epochs)
 
     async def time(self) -> int | None:
         return await self._store.time()
@@ -180,7 +180,7 @@ class Machine:
         self.name = name
         self.skew = 0
         self.offset = 0
-        self.line = Line(world.store, world.side_by_side)
+        self.line = Line(world.store, world.parallel_batches)
         self.executor = FunctionExecutor(
             lambda: None, world.now, self.now, concurrency=world.concurrency, terminate=5000
         )
@@ -215,7 +215,7 @@ class Machine:
             if self.house <= world.seconds():
                 self.house = world.seconds() + HOUSE
                 await self.set_clock()
-                await self.engine.keep_house(self.now())
+                await self.engine.renew_and_maintain(self.now())
             wake = await self.engine.step(self.now())
         except Crash:
             await self.die()
@@ -242,9 +242,9 @@ class Machine:
 class World:
     """One database, one true time, some nodes, one schedule of whose life everything is known."""
 
-    def __init__(self, seed: int, side_by_side: int) -> None:
+    def __init__(self, seed: int, parallel_batches: int) -> None:
         self.dice = dice = Dice(seed)
-        self.side_by_side = side_by_side
+        self.parallel_batches = parallel_batches
         self.clock = VirtualClock(START)
         self.store = SharedStore(self)
         self.concurrency = dice.choice([1000, 1000, 2])
@@ -265,8 +265,8 @@ class World:
         self.document = dice.choice(SPECS)
         outside = FunctionExecutor(lambda: None, self.now, self.now, concurrency=1, terminate=1)
         outside.register("work", self._never)
-        desk = Desk(self.store, self.now, lambda: None, executor=outside, config=Config())
-        self.schedules, self.backfills, self.runs = Schedules(desk), Backfills(desk), Runs(desk)
+        scope = OwnerScope(self.store, self.now, lambda: None, executor=outside, config=Config())
+        self.schedules, self.backfills, self.runs = Schedules(scope), Backfills(scope), Runs(scope)
         self.asked: list[str] = []
 
     async def _never(self, context: Context) -> None: ...
@@ -432,9 +432,9 @@ def _policies(dice: Dice) -> Policies:
         backfill_limit=dice.choice([None, None, None, 0, 2]),
         on_resume=dice.choice(list(OnResume)),
         retry=RetryPolicy(
-            attempts=dice.choice([1, 1, 2, 3, None]), first_delay=dice.choice([0, 5000, 70_000]), preempted=dice.chance(20)
+            attempts=dice.choice([1, 1, 2, 3, None]), initial_delay=dice.choice([0, 5000, 70_000]), preempted=dice.chance(20)
         ),
-        max_pending=dice.choice([1, 3, None]),
+        max_buffer_size=dice.choice([1, 3, None]),
         when_full=dice.choice(list(WhenFull)),
         expire_waiting=dice.chance(50),
         at_most_once=dice.chance(30),
@@ -442,7 +442,7 @@ def _policies(dice: Dice) -> Policies:
             start=dice.choice([None, None, None, 45_000]), run=dice.choice([None, None, 60_000]), cancel=10_000
         ),
         pause_on_failure=dice.chance(10),
-        keep_finished=dice.choice([None, 100_000_000]),
+        finished_ttl=dice.choice([None, 100_000_000]),
     )  # fmt: skip
 
 

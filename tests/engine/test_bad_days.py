@@ -19,7 +19,7 @@ import pytest
 
 from horae import App, Config, Context, Overlap, Policies, RetryPolicy, Timeouts
 from horae.app import Schedules
-from horae.app.desk import Desk
+from horae.app.scope import OwnerScope
 from horae.clock import SystemClock
 from horae.engine.engine import Engine
 from horae.errors import NodeNameTakenError, StoreUnavailableError, UnknownActionError
@@ -111,7 +111,7 @@ async def test_whatever_an_action_raises_its_attempt_has_failed_and_the_program_
     async with running(App(":memory:", config=QUICK)) as app:
         for kind in kinds:
             app.executor.register(kind.__name__, raising(kind, threaded=threaded))
-            await once(app, kind.__name__, policies=Policies(retry=RetryPolicy(attempts=2, first_delay=1)))
+            await once(app, kind.__name__, policies=Policies(retry=RetryPolicy(attempts=2, initial_delay=1)))
         for kind in kinds:
             await wait_until(partial(has_status, app, "failed", kind.__name__))
             run = await only_run(app, kind.__name__)
@@ -307,8 +307,8 @@ async def check_every_second(app: App, begun: list[str]) -> None:
     """A schedule of every second that overlaps with itself: each slot is a run, and each was begun once."""
     async with app._store.transaction() as transaction:
         (schedule,) = await transaction.schedules(["s"])
-        runs, passed = await transaction.runs("s", 1000), await transaction.passed_over("s", 1000)
-    assert passed == []
+        runs, unstarted = await transaction.runs("s", 1000), await transaction.unstarted_ranges("s", 1000)
+    assert unstarted == []
     nominal = sorted(run.nominal for run in runs)
     assert nominal == list(range(schedule.created_at // 1000 + 1, schedule.cursor + 1))
     assert len(begun) == len(set(begun))
@@ -365,7 +365,7 @@ async def test_a_database_that_is_locked_for_too_long_loses_nothing(tmp_path: Pa
     executor.register("work", work)
     await engine.join(now())
     policies = Policies(overlap=Overlap.ALLOW_ALL)
-    schedules = Schedules(Desk(store, now, lambda: None, executor=executor, config=Config()))
+    schedules = Schedules(OwnerScope(store, now, lambda: None, executor=executor, config=Config()))
     schedule = await schedules.create("s", "* * * * * *", "work", policies=policies)
 
     async def fired(times: int) -> bool:
@@ -614,7 +614,7 @@ async def test_a_transaction_that_stands_still_holds_up_a_takeover_for_less_than
         await wait_until(lambda: due_now(dead))
         async with dead.transaction() as transaction:
             await dead.engine._generator.look(
-                transaction, dead.now(), dead.engine.epoch, 1, generating=True, aside=frozenset()
+                transaction, dead.now(), dead.engine.epoch, 1, generating=True, excluded=frozenset()
             )
         await dead.close()
         await execute(

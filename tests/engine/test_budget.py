@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from horae.engine import generator
-from horae.engine.watcher import Watcher
+from horae.engine.observer import Observer
 from horae.errors import SpecTooCostlyError
 from horae.model import CatchUp, CatchUpPolicy, OnResume, Overlap, Policies, Reason, Schedule
 from horae.policy.ledger import Decision
@@ -78,7 +78,7 @@ async def test_a_transaction_decides_for_as_many_schedules_as_its_budget_allows(
         await machine.app.schedules.create(f"schedule-{number}", spec, "hello")
     sizes: list[int] = []
 
-    class Sizes(Watcher):
+    class Sizes(Observer):
         def decided(self, decisions: Sequence[tuple[Schedule, Decision]]) -> None:
             sizes.append(len(decisions))
 
@@ -112,7 +112,7 @@ async def test_a_year_of_downtime_of_a_dense_spec_is_passed_over_in_parts_and_co
     total = spec.count(second, second + 100 * 86_400)
     described = await machine.app.schedules.describe("dense")
     assert described.schedule.state.attention == ""
-    assert sum(described.tally.unstarted.values()) + len(recorder.nominal) == total
+    assert sum(described.counts.unstarted.values()) + len(recorder.nominal) == total
     assert len(recorder.nominal) == 1
 
 
@@ -132,7 +132,7 @@ async def test_a_long_pause_that_skips_ends_in_parts_and_starts_nothing_of_it(ma
     assert schedule.state.note == "go on"
     second = int(created.timestamp())
     described = await machine.app.schedules.describe("dense")
-    assert described.tally.unstarted[Reason.PAUSED] == Spec.parse(DENSE).count(second, second + 100 * 86_400)
+    assert described.counts.unstarted[Reason.PAUSED] == Spec.parse(DENSE).count(second, second + 100 * 86_400)
     await machine.advance(seconds=60)
     assert recorder.nominal
 
@@ -151,7 +151,7 @@ async def test_schedules_with_full_buffers_are_decided_last_and_a_few_at_a_time(
     await machine.app.schedules.create("the-good-one", "0 * * * *", "hello")
     batches: list[list[str]] = []
 
-    class Batches(Watcher):
+    class Batches(Observer):
         def decided(self, decisions: Sequence[tuple[Schedule, Decision]]) -> None:
             batches.append([schedule.id for schedule, _ in decisions])
 

@@ -57,12 +57,12 @@ def test_every_slot_is_in_the_ledger_once_whatever_is_killed(tmp_path: Path, pro
         kill(process)
     with sqlite3.connect(tmp_path / "horae.db") as connection:
         runs = [n for (n,) in connection.execute("SELECT nominal FROM run ORDER BY nominal")]
-        passed = connection.execute("SELECT first, last, count FROM passed").fetchall()
+        unstarted = connection.execute("SELECT first, last, count FROM unstarted_range").fetchall()
         ((cursor,),) = connection.execute("SELECT cursor FROM due").fetchall()
         ((created,),) = connection.execute("SELECT created_at / 1000 FROM schedule").fetchall()
-    slots = runs + [n for first, last, _ in passed for n in range(first, last + 1)]
+    slots = runs + [n for first, last, _ in unstarted for n in range(first, last + 1)]
     assert sorted(slots) == list(range(created + 1, cursor + 1))
-    assert all(count == last - first + 1 for first, last, count in passed)
+    assert all(count == last - first + 1 for first, last, count in unstarted)
 
 
 def test_two_processes_share_a_file_and_start_nothing_twice(programs: Programs):
@@ -103,14 +103,14 @@ def test_connections_that_are_cut_lose_no_slot(postgres: str, postgres_server: A
     wait_for(lambda: len(programs.log()) > before + 12)
     programs.end()
     rows = asyncio.run(fetch(postgres, LEDGER))
-    for schedule, first, last, runs, passed in rows:
-        assert runs + passed == last - first, schedule
+    for schedule, first, last, runs, unstarted in rows:
+        assert runs + unstarted == last - first, schedule
 
 
 LEDGER = """
     SELECT d.schedule_id, s.created_at / 1000, d.cursor,
         (SELECT count(*) FROM run AS r WHERE r.schedule_id = d.schedule_id),
-        (SELECT coalesce(sum(count), 0) FROM passed AS p WHERE p.schedule_id = d.schedule_id)
+        (SELECT coalesce(sum(count), 0) FROM unstarted_range AS p WHERE p.schedule_id = d.schedule_id)
     FROM due AS d JOIN schedule AS s ON s.id = d.schedule_id
 """
 """Each schedule with its first and last decided second, its runs, and the slots that were passed over."""
@@ -187,14 +187,14 @@ def check_ledger(database: str, programs: Programs) -> None:
     runs = asyncio.run(
         fetch(database, "SELECT schedule_id, nominal, id, status, reason, attempt, epoch FROM run")
     )
-    passed = asyncio.run(
-        fetch(database, "SELECT schedule_id, first, last, count, status, reason FROM passed")
+    unstarted = asyncio.run(
+        fetch(database, "SELECT schedule_id, first, last, count, status, reason FROM unstarted_range")
     )
     assert len(places) == MANY
     slots: dict[str, list[int]] = defaultdict(list)
     for schedule_id, nominal, *_ in runs:
         slots[schedule_id].append(nominal)
-    for schedule_id, first, last, count, _, _ in passed:
+    for schedule_id, first, last, count, _, _ in unstarted:
         covered = range(first, last + 1, EVERY[int(schedule_id) % 4])
         assert len(covered) == count
         slots[schedule_id].extend(covered)
@@ -203,10 +203,10 @@ def check_ledger(database: str, programs: Programs) -> None:
         expected = [second for second in range(created + 1, cursor + 1) if second % every == 0]
         assert sorted(slots[schedule_id]) == expected, schedule_id
     assert len({row[2] for row in runs}) == len(runs)
-    unstarted = {"skipped", "missed", "dropped"}
-    assert {status for *_, status, _ in passed} <= unstarted
-    assert all(reason for *_, reason in passed)
-    assert all(row[4] for row in runs if row[3] in unstarted)
+    never = {"skipped", "missed", "dropped"}
+    assert {status for *_, status, _ in unstarted} <= never
+    assert all(reason for *_, reason in unstarted)
+    assert all(row[4] for row in runs if row[3] in never)
     assert [row for row in runs if row[3] in {"starting", "running"}] == []  # nothing was left lying
     check_log(runs, programs)
 

@@ -49,7 +49,7 @@ async def test_a_range_is_made_up_with_both_ends_ascending(machine: TimeMachine,
 async def test_pause_limits_and_catch_up_do_not_hold_it_up(machine: TimeMachine, hello: Recorder):
     policies = Policies(overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(mode=CatchUp.NONE))
     await machine.app.schedules.create(
-        "s", "* * * * *", "hello", policies=policies, paused=True, limited_actions=0
+        "s", "* * * * *", "hello", policies=policies, paused=True, remaining_actions=0
     )
     await machine.app.backfills.start("s", at(-HOUR), at(-1))
     await machine.advance(minutes=1)
@@ -128,7 +128,7 @@ async def test_it_makes_way_for_automatic_starts_and_loses_nothing(machine: Time
     assert made == [at(m) for m in range(-HOUR, 0)]
     automatic = [nominal for nominal in slow.nominal if nominal > START]
     assert automatic == [at(m) for m in range(1, len(automatic) + 1)]
-    assert await machine.app.runs.passed_over("s") == []
+    assert await machine.app.runs.unstarted_ranges("s") == []
 
 
 @pytest.mark.contract("SCHD-19", "SCHD-32")
@@ -242,7 +242,7 @@ async def test_consent_bounds_catch_up_and_backfill(
     machine.clock.move_to(at(5.5))  # nobody looked for a while
     await machine.advance(seconds=1)
     assert hello.nominal == [at(m) for m in made_up]
-    refused = sum(each.count for each in await machine.app.runs.passed_over("s"))
+    refused = sum(each.count for each in await machine.app.runs.unstarted_ranges("s"))
     assert refused == 5 - len(made_up)
     with pytest.raises(BackfillLimitError):
         await machine.app.backfills.start("s", at(-limit - 1), at(-1))
@@ -261,5 +261,5 @@ async def test_a_slot_that_is_on_time_needs_no_consent(machine: TimeMachine, hel
     machine.clock.move_to(at(4 + 10 / 60))  # ten seconds late is on time
     await machine.advance(seconds=0)
     assert hello.nominal == [at(3), at(4)]
-    (passed,) = await machine.app.runs.passed_over("s")
-    assert (passed.count, passed.status, passed.reason) == (2, Status.MISSED, "late")
+    (unstarted,) = await machine.app.runs.unstarted_ranges("s")
+    assert (unstarted.count, unstarted.status, unstarted.reason) == (2, Status.MISSED, "late")

@@ -25,7 +25,7 @@ async def machine() -> AsyncIterator[TimeMachine]:
 QUEUE = Policies(
     overlap=Overlap("queue"),
     catch_up=CatchUpPolicy(mode=CatchUp.NONE),
-    max_pending=3,
+    max_buffer_size=3,
     when_full=WhenFull.WAIT,
     expire_waiting=False,
 )
@@ -36,7 +36,7 @@ QUEUE = Policies(
     "policies",
     [
         QUEUE,
-        msgspec.structs.replace(QUEUE, max_pending=1),
+        msgspec.structs.replace(QUEUE, max_buffer_size=1),
         msgspec.structs.replace(QUEUE, overlap=Overlap.ALLOW_ALL, max_concurrent=1),
     ],
     ids=["three", "one", "allow, one at a time"],
@@ -51,13 +51,13 @@ async def test_a_queue_at_its_limit_lets_the_cursor_wait_and_loses_no_tick(
     await machine.app.schedules.create("s", spec, "slow", policies=policies)
     await machine.advance(minutes=30)
     runs = await machine.app.runs.list("s")
-    assert sum(run.status is Status.PENDING for run in runs) <= (policies.max_pending or 0)
+    assert sum(run.status is Status.PENDING for run in runs) <= (policies.max_buffer_size or 0)
     schedule = await machine.app.schedules.get("s")
     assert schedule.state.held
     assert schedule.cursor == runs[0].nominal + 59  # everything before the first that stays due is decided
     await machine.advance(hours=3)
     assert slow.nominal == [at(m) for m in range(1, 31)]
-    assert await machine.app.runs.passed_over("s") == []
+    assert await machine.app.runs.unstarted_ranges("s") == []
     state = (await machine.app.schedules.get("s")).state
     assert (state.held, state.completed_at) == (False, int(at(151).timestamp() * 1000))
 
@@ -73,8 +73,8 @@ async def test_a_queue_that_has_come_up_with_the_time_judges_lateness_again(mach
     assert not (await machine.app.schedules.get("s")).state.held
     machine.clock.move_to(at(35))
     await machine.advance(minutes=1)
-    (passed,) = await machine.app.runs.passed_over("s")
-    assert (passed.count, passed.first, passed.reason) == (1, at(30).timestamp(), "late")
+    (unstarted,) = await machine.app.runs.unstarted_ranges("s")
+    assert (unstarted.count, unstarted.first, unstarted.reason) == (1, at(30).timestamp(), "late")
 
 
 @pytest.mark.contract("CRON-07")
@@ -101,8 +101,8 @@ async def test_overlap_is_judged_at_fire_time(
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=Policies(overlap=Overlap(overlap)))
     await machine.advance(minutes=3)
     assert slow.nominal == [at(m) for m in started]
-    passed = await machine.app.runs.passed_over("s")
-    assert [(each.count, each.status, each.reason) for each in passed] == [
+    unstarted = await machine.app.runs.unstarted_ranges("s")
+    assert [(each.count, each.status, each.reason) for each in unstarted] == [
         (1, "skipped", "overlap")
     ] * skipped
     assert await accounted(machine, "s") == 3
@@ -125,7 +125,7 @@ async def test_a_start_that_waited_longer_than_the_window_is_missed_when_release
         (Status.RUNNING, ""),
         (Status.PENDING, ""),
     ]
-    assert (await machine.app.schedules.tally("s")).missed == 5
+    assert (await machine.app.schedules.counts("s")).missed == 5
 
 
 @pytest.mark.contract("SCHD-12")
@@ -161,8 +161,8 @@ async def test_after_an_hour_of_downtime(
     machine.clock.move_to(at(60))
     await machine.advance(seconds=1)
     assert hello.nominal == [at(m) for m in started]
-    assert (await machine.app.schedules.tally("s")).missed == missed
-    assert len(await machine.app.runs.passed_over("s")) == bool(missed)
+    assert (await machine.app.schedules.counts("s")).missed == missed
+    assert len(await machine.app.runs.unstarted_ranges("s")) == bool(missed)
 
 
 @pytest.mark.contract("CRON-08")
@@ -234,7 +234,7 @@ async def test_nothing_done_between_nominal_and_fire_time_loses_a_run(machine: T
 def test_the_settings_have_the_defaults_of_the_contract():
     config = Config()
     assert (config.max_buffer_size, config.backfills_per_iteration) == (1000, 10)
-    assert (config.limits.max_pending, config.limits.backfills_per_pass) == (1000, 10)
+    assert (config.limits.max_buffer_size, config.limits.backfills_per_pass) == (1000, 10)
 
 
 @pytest.mark.contract("SCHD-32")
@@ -277,8 +277,8 @@ async def test_a_released_start_that_is_not_launched_yet_counts_as_running(machi
     await machine.advance(minutes=3)
     (run,) = await machine.app.runs.list("s")
     assert run.status is Status.STARTING
-    (passed,) = await machine.app.runs.passed_over("s")
-    assert (passed.count, passed.reason) == (2, "overlap")
+    (unstarted,) = await machine.app.runs.unstarted_ranges("s")
+    assert (unstarted.count, unstarted.reason) == (2, "overlap")
 
 
 @pytest.mark.contract("SCHD-10")
@@ -290,8 +290,8 @@ async def test_starts_that_were_replaced_in_one_pass_are_recorded(machine: TimeM
     machine.clock.move_to(at(4))
     await machine.advance(seconds=0)
     assert hello.nominal == [at(4)]
-    (passed,) = await machine.app.runs.passed_over("s")
-    assert (passed.count, passed.status, passed.reason) == (3, Status.SKIPPED, "replaced")
+    (unstarted,) = await machine.app.runs.unstarted_ranges("s")
+    assert (unstarted.count, unstarted.status, unstarted.reason) == (3, Status.SKIPPED, "replaced")
 
 
 @pytest.mark.contract("SCHD-10", "SCHD-32")
@@ -304,10 +304,10 @@ async def test_a_thousand_starts_wait_and_no_more(machine: TimeMachine):
     await machine.advance(seconds=0)
     runs = await machine.app.runs.list("s", 1000)
     assert len(runs) == 1000
-    tally = await machine.app.schedules.tally("s")
-    assert (tally.started, tally.dropped) == (1, 99)
-    (passed,) = await machine.app.runs.passed_over("s")
-    assert (passed.count, passed.reason) == (99, "buffer_full")
+    counts = await machine.app.schedules.counts("s")
+    assert (counts.started, counts.dropped) == (1, 99)
+    (unstarted,) = await machine.app.runs.unstarted_ranges("s")
+    assert (unstarted.count, unstarted.reason) == (99, "buffer_full")
 
 
 @pytest.mark.contract("SCHD-23", "SCHD-26")

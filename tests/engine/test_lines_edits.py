@@ -86,7 +86,7 @@ ACTS: dict[str, Act] = {
     "pause until": pause_until,
     "trigger and backfill": trigger_and_backfill,
     "skip none": lambda machine: machine.app.schedules.skip_next("s", 0),
-    "another limit": lambda machine: machine.app.schedules.update("s", limited_actions=7),
+    "another limit": lambda machine: machine.app.schedules.update("s", remaining_actions=7),
 }
 
 
@@ -141,16 +141,16 @@ async def test_a_limit_that_is_raised_between_them_loses_no_run(
     machine: TimeMachine, spec: dict[str, Any] | None
 ):
     """What fired at the limit is gone, and what has not fired yet is not."""
-    await create(machine, limited_actions=0)
-    await machine.app.schedules.update("s", spec, limited_actions=5)
+    await create(machine, remaining_actions=0)
+    await machine.app.schedules.update("s", spec, remaining_actions=5)
     await machine.advance(minutes=60)
     assert len(await of_the_slot(machine)) == 1
 
 
 @pytest.mark.contract("SCHD-15")
 async def test_an_edit_brings_nothing_back_that_fired_at_the_limit(machine: TimeMachine):
-    work = await create(machine, {"crons": ["*/30 * * * *"]}, limited_actions=0)
-    await machine.app.schedules.update("s", {"crons": ["*/15 * * * *"]}, limited_actions=5)
+    work = await create(machine, {"crons": ["*/30 * * * *"]}, remaining_actions=0)
+    await machine.app.schedules.update("s", {"crons": ["*/15 * * * *"]}, remaining_actions=5)
     await machine.advance(minutes=20)
     assert work.nominal == [at(75)]
 
@@ -187,5 +187,5 @@ async def test_what_an_edit_left_due_is_recorded_if_its_schedule_is_deleted(mach
     await create(machine)
     await machine.app.schedules.update("s", {"crons": ["*/30 * * * *"], "jitter": "29m"})
     await machine.app.schedules.delete("s")
-    (gone,) = await machine.app.runs.passed_over("s")
+    (gone,) = await machine.app.runs.unstarted_ranges("s")
     assert (gone.first, gone.count, gone.reason) == (NOMINAL.timestamp(), 1, "deleted")

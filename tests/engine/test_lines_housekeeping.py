@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from horae import App, Filter
-from horae.engine.housekeeper import Report
+from horae.engine.maintenance import MaintenanceReport
 from horae.errors import ScheduleNotFoundError
 from horae.model import Overlap, Policies, Retention, RetryPolicy, Status
 from horae.store.sqlite import SqliteStore
@@ -38,10 +38,10 @@ async def edit(machine: TimeMachine, statement: str) -> None:
     await store.work(lambda c: c.execute(statement))
 
 
-async def keep_house(machine: TimeMachine, minutes: float) -> Report:
+async def renew_and_maintain(machine: TimeMachine, minutes: float) -> MaintenanceReport:
     """A round of housekeeping so many minutes after the beginning, with nothing else happening on the way."""
     machine.clock.move_to(at(minutes))
-    return await machine.app.engine.keep_house(machine.app.now())
+    return await machine.app.engine.renew_and_maintain(machine.app.now())
 
 
 @pytest.mark.contract("GRNT-12")
@@ -52,9 +52,9 @@ async def test_a_schedule_that_lost_its_next_time_is_repaired_and_reported(
         await machine.app.schedules.create(name, "*/10 * * * *", "hello", paused=name == "paused")
     await machine.advance(seconds=1)
     await edit(machine, "UPDATE due SET next_at = NULL WHERE schedule_id = 'broken'")
-    assert (await keep_house(machine, 4.9)).repaired == 0  # it looks every five minutes
-    assert (await keep_house(machine, 5)).repaired == 1
-    assert (await keep_house(machine, 10)).repaired == 0
+    assert (await renew_and_maintain(machine, 4.9)).repaired == 0  # it looks every five minutes
+    assert (await renew_and_maintain(machine, 5)).repaired == 1
+    assert (await renew_and_maintain(machine, 10)).repaired == 0
     await machine.advance(minutes=1)
     assert hello.nominal == [at(10), at(10)]
 
@@ -90,7 +90,7 @@ async def test_a_start_that_waits_behind_nothing_is_found(machine: TimeMachine, 
     work = Recorder(machine, fails=1)
     machine.app.action("work")(work)
     spec = {"times": [at(1).isoformat()]}
-    policies = Policies(retry=RetryPolicy(attempts=2, first_delay=60_000), overlap=Overlap.ALLOW_ALL)
+    policies = Policies(retry=RetryPolicy(attempts=2, initial_delay=60_000), overlap=Overlap.ALLOW_ALL)
     await machine.app.schedules.create("s", spec, "work", policies=policies)
     await machine.advance(minutes=1 if what == "retry" else 5)
     begun = len(work.called)
@@ -99,7 +99,7 @@ async def test_a_start_that_waits_behind_nothing_is_found(machine: TimeMachine, 
     if what == "backfill":
         await machine.app.backfills.start("s", at(0), at(2))
     await edit(machine, "UPDATE due SET next_at = NULL")
-    assert (await keep_house(machine, 10)).repaired == 1
+    assert (await renew_and_maintain(machine, 10)).repaired == 1
     await machine.advance(minutes=1)
     assert len(work.called) == begun + 1
 
@@ -128,8 +128,8 @@ async def test_what_is_not_finished_is_kept(machine: TimeMachine, why: str):
     machine.app.action("work")(Recorder(machine, 60 * 60 * 24 * 365 if why == "running" else 0))
     spec = {} if why == "empty" else {"times": [at(60).isoformat()]}
     await machine.app.schedules.create(
-        "s", spec, "work", paused=why.startswith("paused"), limited_actions=0 if "limit" in why else None,
-        policies=Policies(keep_finished=None) if why == "for ever" else Policies(),
+        "s", spec, "work", paused=why.startswith("paused"), remaining_actions=0 if "limit" in why else None,
+        policies=Policies(finished_ttl=None) if why == "for ever" else Policies(),
     )  # fmt: skip
     await machine.advance(days=60)
     assert (await machine.app.schedules.get("s")).id == "s"
@@ -140,11 +140,11 @@ async def test_what_is_not_finished_is_kept(machine: TimeMachine, why: str):
 async def test_a_schedule_at_its_limit_is_finished_when_nothing_is_open(machine: TimeMachine, limit: int):
     slow = Recorder(machine, 90)
     machine.app.action("slow")(slow)
-    await machine.app.schedules.create("s", "*/10 * * * *", "slow", limited_actions=limit)
+    await machine.app.schedules.create("s", "*/10 * * * *", "slow", remaining_actions=limit)
     await machine.advance(minutes=10 * limit, seconds=80)
     if limit:  # the last one is running
         assert (await machine.app.schedules.get("s")).state.completed_at is None
-        assert (await keep_house(machine, 10 * limit + 1.4)).repaired == 0
+        assert (await renew_and_maintain(machine, 10 * limit + 1.4)).repaired == 0
     await machine.advance(minutes=1)
     ended = at(10 * limit + 1.5) if limit else START
     assert (await machine.app.schedules.get("s")).state.completed_at == int(ended.timestamp() * 1000)
@@ -155,7 +155,7 @@ async def test_a_schedule_at_its_limit_is_finished_when_nothing_is_open(machine:
     await machine.advance(minutes=1)
     with pytest.raises(ScheduleNotFoundError):
         await machine.app.schedules.get("s")
-    (gone,) = await machine.app.runs.passed_over("s")  # what went by at the limit is on record
+    (gone,) = await machine.app.runs.unstarted_ranges("s")  # what went by at the limit is on record
     assert (gone.reason, gone.last - gone.first) == ("limit_reached", 600 * (gone.count - 1))
 
 
@@ -165,10 +165,10 @@ async def test_raising_the_limit_takes_a_finished_schedule_back(
     machine: TimeMachine, hello: Recorder, to: int | None
 ):
     """What went by at the limit is gone."""
-    await machine.app.schedules.create("s", "*/10 * * * *", "hello", limited_actions=1)
+    await machine.app.schedules.create("s", "*/10 * * * *", "hello", remaining_actions=1)
     await machine.advance(days=6)
     assert (await machine.app.schedules.get("s")).state.completed_at is not None
-    raised = await machine.app.schedules.update("s", limited_actions=to)
+    raised = await machine.app.schedules.update("s", remaining_actions=to)
     assert raised.state.completed_at is None
     day = 6 * 1440
     assert (await machine.app.schedules.describe("s")).next_times[:3] == (
@@ -217,4 +217,4 @@ async def test_the_ledger_is_kept_for_its_retention(
     runs = await machine.app.runs.list("s", 100)
     assert kept <= len(runs) <= kept + 1
     assert {run.status for run in runs} == {Status.SUCCEEDED}
-    assert (await machine.app.schedules.tally("s")).started == 30  # what was counted stays counted
+    assert (await machine.app.schedules.counts("s")).started == 30  # what was counted stays counted

@@ -62,7 +62,7 @@ async def reasons(machine: TimeMachine) -> dict[int, tuple[str, str]]:
     """What the ledger says of each slot: its status and reason, by the minute."""
     spec = Spec.cron("* * * * *")
     found = {}
-    for each in await machine.app.runs.passed_over("s", 1000):
+    for each in await machine.app.runs.unstarted_ranges("s", 1000):
         for nominal in spec.instants(each.first - 1, each.last, 1000):
             found[nominal] = (str(each.status), str(each.reason))
     for run in await machine.app.runs.list("s", 1000):
@@ -120,26 +120,26 @@ async def skip_next(machine: TimeMachine) -> None:
 
 @produces(Reason.LIMIT_REACHED, 2, 3)
 async def limit_reached(machine: TimeMachine) -> None:
-    await every_minute(machine, limited_actions=1)
+    await every_minute(machine, remaining_actions=1)
     await machine.advance(minutes=3)
 
 
 @produces(Reason.BUFFER_FULL, 3, 4)
 async def buffer_full(machine: TimeMachine) -> None:
-    await every_minute(machine, 600, Policies(overlap=Overlap.BUFFER_ALL, max_pending=1))
+    await every_minute(machine, 600, Policies(overlap=Overlap.BUFFER_ALL, max_buffer_size=1))
     await machine.advance(minutes=4)
 
 
 @produces(Reason.SERVED, 2)
 async def served(machine: TimeMachine) -> None:
-    retry = RetryPolicy(attempts=5, first_delay=60_000, preempted=True)
+    retry = RetryPolicy(attempts=5, initial_delay=60_000, preempted=True)
     await every_minute(machine, 0, Policies(retry=retry), fails=1)
     await machine.advance(minutes=2)
 
 
 @produces(Reason.PREEMPTED, 1)
 async def preempted(machine: TimeMachine) -> None:
-    retry = RetryPolicy(attempts=5, first_delay=90_000, longest_delay=90_000, preempted=True)
+    retry = RetryPolicy(attempts=5, initial_delay=90_000, max_delay=90_000, preempted=True)
     await every_minute(machine, 0, Policies(retry=retry), fails=1)
     await machine.advance(minutes=2)
 
@@ -298,7 +298,7 @@ async def test_versions_are_kept_on_edit(machine: TimeMachine):
         moments[1],
         moments[2],
     ]
-    assert (first.token, second.token) == (1, 2)
+    assert (first.version, second.version) == (1, 2)
     await machine.app.schedules.delete("s")
     assert len(await machine.app.schedules.versions("s")) == 3  # what it was when it was deleted
 
@@ -332,7 +332,7 @@ async def watch(machine: TimeMachine) -> None:
 async def test_what_never_started_is_counted_by_its_reason(machine: TimeMachine, reason: Reason):
     await PRODUCED[reason][0](machine)
     found = Counter[str]()
-    for each in await machine.app.runs.passed_over("s"):
+    for each in await machine.app.runs.unstarted_ranges("s"):
         found[each.reason] += each.count
     runs = await machine.app.runs.list("s", 1000)
     found.update(run.reason for run in runs if run.status in ENDED and not run.attempt)
@@ -340,13 +340,13 @@ async def test_what_never_started_is_counted_by_its_reason(machine: TimeMachine,
         return
     for by_hand in (Reason.CANCELLED, Reason.TERMINATED, Reason.BACKFILL_CANCELLED):  # of single runs
         del found[by_hand]
-    tally = (await machine.app.schedules.describe("s")).tally
-    assert tally.unstarted == found
+    counts = (await machine.app.schedules.describe("s")).counts
+    assert counts.unstarted == found
     late = (Reason.LATE, Reason.SUPERSEDED, Reason.NO_CONSENT)
-    assert (tally.skipped, tally.missed, tally.dropped) == (
+    assert (counts.skipped, counts.missed, counts.dropped) == (
         found[Reason.OVERLAP], sum(found[each] for each in late), found[Reason.BUFFER_FULL],
     )  # fmt: skip
-    assert tally.started == sum(bool(run.attempt) or run.status is Status.STARTING for run in runs)
+    assert counts.started == sum(bool(run.attempt) or run.status is Status.STARTING for run in runs)
 
 
 @pytest.mark.contract("GRNT-15", "GRNT-07")
@@ -445,4 +445,4 @@ async def test_two_nodes_that_look_at_once_start_a_slot_once(tmp_path: Path):
         await asyncio.sleep(0)
         assert len(called) == 1
         assert len(await first.app.runs.list("s")) == 1
-        assert sum(each.count for each in await first.app.runs.passed_over("s")) == 4
+        assert sum(each.count for each in await first.app.runs.unstarted_ranges("s")) == 4

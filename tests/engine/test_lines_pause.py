@@ -12,13 +12,13 @@ from horae.errors import InvalidInputError, NaiveTimeError
 from horae.model import (
     CatchUp,
     CatchUpPolicy,
+    Counts,
     OnResume,
     Overlap,
     Policies,
     Reason,
     RetryPolicy,
     Status,
-    Tally,
     Timeouts,
     WhenFull,
 )
@@ -41,11 +41,13 @@ def hello(machine: TimeMachine) -> Recorder:
     return recorder
 
 
-async def passed(machine: TimeMachine, schedule_id: str = "s") -> list[tuple[datetime, datetime, int, str]]:
+async def unstarted(
+    machine: TimeMachine, schedule_id: str = "s"
+) -> list[tuple[datetime, datetime, int, str]]:
     """The ranges of a schedule, oldest first."""
     return [
         (at((each.first - START.timestamp()) / 60), at((each.last - START.timestamp()) / 60), each.count, each.reason)
-        for each in reversed(await machine.app.runs.passed_over(schedule_id))
+        for each in reversed(await machine.app.runs.unstarted_ranges(schedule_id))
     ]  # fmt: skip
 
 
@@ -65,7 +67,7 @@ async def test_a_pause_until_a_date_ends_by_itself(
     assert hello.nominal == [at(m) for m in expected]
     schedule = await machine.app.schedules.get("s")
     assert (schedule.state.paused, schedule.state.paused_until) == (False, None)
-    assert await passed(machine) == ([] if on_resume == "catch_up" else [(at(3), at(5), 3, "paused")])
+    assert await unstarted(machine) == ([] if on_resume == "catch_up" else [(at(3), at(5), 3, "paused")])
 
 
 @pytest.mark.contract("SCHD-13")
@@ -77,7 +79,7 @@ async def test_a_pause_ends_at_its_date_also_if_nobody_looked(machine: TimeMachi
     machine.clock.move_to(at(8))
     await machine.advance(seconds=0)
     assert hello.nominal == [at(6), at(7), at(8)]
-    assert await passed(machine) == [(at(1), at(5), 5, "paused")]
+    assert await unstarted(machine) == [(at(1), at(5), 5, "paused")]
 
 
 @pytest.mark.contract("SCHD-13")
@@ -114,7 +116,7 @@ async def test_what_runs_goes_on_in_a_pause_and_what_waits_does_not(
     assert slow.nominal == [at(1)]
     described = await machine.app.schedules.describe("s")
     assert (described.pending, described.running) == (int(on_resume == "catch_up"), 0)
-    report = await machine.app.engine.keep_house(machine.app.now())
+    report = await machine.app.engine.renew_and_maintain(machine.app.now())
     assert report.repaired == 0  # a start that a pause holds is not forgotten
 
 
@@ -221,7 +223,7 @@ async def test_what_fell_due_in_a_pause_goes_through_catch_up_and_overlap(
     await machine.app.schedules.resume("s")
     await machine.advance(seconds=1)
     assert hello.nominal == [at(8)]
-    late, *others = await passed(machine)
+    late, *others = await unstarted(machine)
     assert late == (at(1), at(7), 7, "late")
     assert {reason for *_, reason in others} == {"overlap"}
     assert await accounted(machine, "s") == 10
@@ -237,7 +239,7 @@ async def test_slots_that_a_long_pause_left_to_overlap_are_one_range_a_pass(
     await machine.app.schedules.resume("s")
     await machine.advance(seconds=1)
     assert hello.nominal == [at(1)]
-    assert await passed(machine) == [(at(2), at(100), 99, "overlap")]
+    assert await unstarted(machine) == [(at(2), at(100), 99, "overlap")]
 
 
 @pytest.mark.contract("SCHD-13")
@@ -250,8 +252,8 @@ async def test_the_next_so_many_are_skipped(machine: TimeMachine, hello: Recorde
     await machine.app.schedules.trigger("s")  # is not one of them
     await machine.advance(minutes=3)
     assert hello.nominal == [at(1), at(3), at(5), at(6)]
-    assert await passed(machine) == [(at(2), at(4), 3, "skip_next")]
-    assert (await machine.app.schedules.tally("s")) == Tally(started=4, unstarted={Reason.SKIP_NEXT: 3})
+    assert await unstarted(machine) == [(at(2), at(4), 3, "skip_next")]
+    assert (await machine.app.schedules.counts("s")) == Counts(started=4, unstarted={Reason.SKIP_NEXT: 3})
     with pytest.raises(InvalidInputError, match="number"):
         await machine.app.schedules.skip_next("s", -1)
 
@@ -293,7 +295,7 @@ async def test_many_are_paused_and_resumed_by_a_filter(
     assert await machine.app.schedules.pause_all(only, "storm") == len(chosen)
     paused = await machine.app.schedules.list(Filter(paused=True))
     assert {each.id for each in paused} == chosen
-    assert {(each.state.note, each.token) for each in paused} == {("storm", 2)}
+    assert {(each.state.note, each.version) for each in paused} == {("storm", 2)}
     await machine.advance(minutes=1)
     assert len(hello.called) == 4 - len(chosen)
     assert await machine.app.schedules.resume_all(Filter(paused=True), "over") == len(chosen)
@@ -330,7 +332,7 @@ async def test_a_slot_that_was_due_when_its_schedule_was_deleted_is_recorded(
     await machine.app.schedules.create("s", "* * * * *", "hello")
     machine.clock.move_to(at(2))
     await machine.app.schedules.delete("s")
-    assert await passed(machine) == [(at(1), at(2), 2, "deleted")]
+    assert await unstarted(machine) == [(at(1), at(2), 2, "deleted")]
 
 
 @pytest.mark.contract("CRON-10", "GRNT-14")
@@ -373,7 +375,7 @@ async def test_a_pause_while_the_queue_is_full_loses_no_tick_in_silence(machine:
     slow = Recorder(machine, 130)
     machine.app.action("slow")(slow)
     policies = Policies(
-        overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(mode=mode), max_pending=2, when_full=WhenFull.WAIT,
+        overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(mode=mode), max_buffer_size=2, when_full=WhenFull.WAIT,
         expire_waiting=False,
     )  # fmt: skip
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies)
@@ -400,7 +402,7 @@ async def test_without_catch_up_a_schedule_goes_on_from_the_next_future_slot(
     await machine.app.schedules.resume("s")  # at the very second of a slot
     await machine.advance(minutes=1)
     assert hello.nominal == [at(6)]
-    assert await passed(machine) == [(at(1), at(5), 5, "paused")]
+    assert await unstarted(machine) == [(at(1), at(5), 5, "paused")]
 
 
 @pytest.mark.contract("SCHD-13", "SCHD-28")
@@ -413,8 +415,8 @@ async def test_what_a_pause_passed_over_is_counted(machine: TimeMachine, hello: 
     if by_hand:
         await machine.app.schedules.resume("s")
     await machine.advance(seconds=1)
-    assert await passed(machine) == [(at(1), at(5), 5, "paused")]
-    assert await machine.app.schedules.tally("s") == Tally(unstarted={Reason.PAUSED: 5})
+    assert await unstarted(machine) == [(at(1), at(5), 5, "paused")]
+    assert await machine.app.schedules.counts("s") == Counts(unstarted={Reason.PAUSED: 5})
 
 
 @pytest.mark.contract("SCHD-14")
@@ -459,15 +461,15 @@ async def test_skips_triggers_backfills_and_retries_use_up_nothing(machine: Time
     slow = Recorder(machine, 90, fails=1)
     machine.app.action("slow")(slow)
     policies = Policies(retry=RetryPolicy(attempts=3))
-    await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies, limited_actions=2)
+    await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies, remaining_actions=2)
     await machine.advance(minutes=4, seconds=30)  # a run of two attempts, and what it stood in the way of
-    assert (await machine.app.schedules.get("s")).state.remaining == 1
+    assert (await machine.app.schedules.get("s")).state.remaining_actions == 1
     await machine.app.backfills.start("s", at(-2), at(-1), overlap=Overlap.ALLOW_ALL)
     await machine.app.schedules.trigger("s", overlap=Overlap.ALLOW_ALL)
     await machine.advance(seconds=1)
-    assert (await machine.app.schedules.get("s")).state.remaining == 1
+    assert (await machine.app.schedules.get("s")).state.remaining_actions == 1
     await machine.advance(minutes=1)
-    assert (await machine.app.schedules.get("s")).state.remaining == 0
+    assert (await machine.app.schedules.get("s")).state.remaining_actions == 0
 
 
 @pytest.mark.contract("SCHD-15")
@@ -478,18 +480,18 @@ async def test_starts_that_wait_for_each_other_use_up_the_limit_one_by_one(
     slow = Recorder(machine, 150)
     machine.app.action("slow")(slow)
     policies = Policies(overlap=Overlap(overlap))
-    await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies, limited_actions=2)
+    await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies, remaining_actions=2)
     await machine.advance(minutes=20)
     assert slow.nominal == [at(1), at(4 if overlap == "skip" else 2)]
-    assert (await machine.app.schedules.get("s")).state.remaining == 0
+    assert (await machine.app.schedules.get("s")).state.remaining_actions == 0
     assert await accounted(machine, "s") == 20
 
 
 @pytest.mark.contract("SCHD-15")
 async def test_time_passed_at_the_limit_is_gone(machine: TimeMachine, hello: Recorder):
-    await machine.app.schedules.create("s", "* * * * *", "hello", policies=ALLOW, limited_actions=1)
+    await machine.app.schedules.create("s", "* * * * *", "hello", policies=ALLOW, remaining_actions=1)
     await machine.advance(minutes=5)
-    await machine.app.schedules.update("s", limited_actions=2)
+    await machine.app.schedules.update("s", remaining_actions=2)
     await machine.advance(minutes=5)
     assert hello.nominal == [at(1), at(6), at(7)]
     assert await accounted(machine, "s") == 10
@@ -497,25 +499,25 @@ async def test_time_passed_at_the_limit_is_gone(machine: TimeMachine, hello: Rec
 
 @pytest.mark.contract("SCHD-15")
 async def test_time_passed_at_the_limit_is_gone_also_if_nobody_looked(machine: TimeMachine, hello: Recorder):
-    await machine.app.schedules.create("s", "* * * * *", "hello", policies=ALLOW, limited_actions=1)
+    await machine.app.schedules.create("s", "* * * * *", "hello", policies=ALLOW, remaining_actions=1)
     await machine.advance(minutes=1)
     machine.clock.move_to(at(5))
-    await machine.app.schedules.update("s", limited_actions=9)
+    await machine.app.schedules.update("s", remaining_actions=9)
     await machine.advance(minutes=1)
     assert hello.nominal == [at(1), at(6)]
 
 
 @pytest.mark.contract("SCHD-15")
 async def test_a_limit_below_nothing_is_refused(machine: TimeMachine, hello: Recorder):
-    with pytest.raises(InvalidInputError, match="limited_actions"):
-        await machine.app.schedules.create("s", "* * * * *", "hello", limited_actions=-1)
+    with pytest.raises(InvalidInputError, match="remaining_actions"):
+        await machine.app.schedules.create("s", "* * * * *", "hello", remaining_actions=-1)
 
 
 @pytest.mark.contract("SCHD-15")
 async def test_a_limit_below_nothing_is_refused_by_an_update(machine: TimeMachine, hello: Recorder):
     await machine.app.schedules.create("s", "* * * * *", "hello")
-    with pytest.raises(InvalidInputError, match="limited_actions"):
-        await machine.app.schedules.update("s", limited_actions=-1)
+    with pytest.raises(InvalidInputError, match="remaining_actions"):
+        await machine.app.schedules.update("s", remaining_actions=-1)
 
 
 @pytest.mark.contract("SCHD-15", "SCHD-13")
@@ -526,10 +528,10 @@ async def test_a_schedule_at_its_limit_takes_triggers_and_is_kept(machine: TimeM
     async def note(context: Context) -> None:
         seen.append(context.origin.partition(":")[0])
 
-    await machine.app.schedules.create("s", "* * * * *", "note", limited_actions=0)
+    await machine.app.schedules.create("s", "* * * * *", "note", remaining_actions=0)
     await machine.advance(days=2)
     await machine.app.schedules.trigger("s")
     await machine.advance(seconds=1)
     assert seen == ["trigger"]
-    assert (await machine.app.schedules.get("s")).state.remaining == 0
-    assert (await passed(machine)) == [(at(1), at(2 * 1440), 2 * 1440, "limit_reached")]
+    assert (await machine.app.schedules.get("s")).state.remaining_actions == 0
+    assert (await unstarted(machine)) == [(at(1), at(2 * 1440), 2 * 1440, "limit_reached")]

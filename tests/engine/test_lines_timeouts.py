@@ -135,7 +135,7 @@ async def test_a_plain_function_that_looks_stops_in_time(machine: TimeMachine, r
 async def test_each_attempt_has_the_time(machine: TimeMachine):
     work = Recorder(machine, 20)
     machine.app.action("work")(work)
-    policies = Policies(timeouts=Timeouts(run=10_000), retry=RetryPolicy(attempts=2, first_delay=5000))
+    policies = Policies(timeouts=Timeouts(run=10_000), retry=RetryPolicy(attempts=2, initial_delay=5000))
     await machine.app.schedules.create("s", "*/10 * * * *", "work", policies=policies)
     await machine.advance(minutes=11)
     assert [(moment - at(10)).total_seconds() for _, moment in work.called] == [0, 15]

@@ -52,7 +52,7 @@ async def test_two_triggers_in_one_second_are_two_runs_and_change_nothing_else(m
     assert {run.id for run in await machine.app.runs.list("s")} == set(ids)
     assert len(set(ids)) == len(hello.called) == 2
     schedule = await machine.app.schedules.get("s")
-    assert (schedule.token, schedule.cursor) == (created.token, created.cursor)
+    assert (schedule.version, schedule.cursor) == (created.version, created.cursor)
     await machine.advance(hours=1)
     assert hello.nominal[-1] == at(60)
 
@@ -89,14 +89,14 @@ async def test_manual_starts_are_never_dropped(machine: TimeMachine):
     """A thousand may wait, of those that come by themselves."""
     slow = Recorder(machine, 600)
     machine.app.action("slow")(slow)
-    policies = Policies(overlap=Overlap.BUFFER_ALL, max_pending=2)
+    policies = Policies(overlap=Overlap.BUFFER_ALL, max_buffer_size=2)
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies)
     await machine.advance(minutes=4)
     ids = [await machine.app.schedules.trigger("s") for _ in range(5)]
     await machine.advance(minutes=1)
     runs = {run.id: run.status for run in await machine.app.runs.list("s")}
     assert {runs[each] for each in ids} == {Status.PENDING}
-    assert (await machine.app.schedules.tally("s")).dropped == 2
+    assert (await machine.app.schedules.counts("s")).dropped == 2
 
 
 @pytest.mark.contract("SCHD-20")

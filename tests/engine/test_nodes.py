@@ -97,7 +97,7 @@ async def create_herd(database: str) -> None:
         await app.schedules.create_many(
             NewSchedule(id=f"{number}", spec=spec, action="work") for number in range(HERD)
         )
-        assert (await app.schedules.tally("0")).started == 0
+        assert (await app.schedules.counts("0")).started == 0
         due = await fetch(database, "SELECT min(next_at) FROM due")
         assert due[0][0] > app.now()  # all of it is there before any of it is due
 
@@ -183,7 +183,7 @@ async def test_a_claimed_run_whose_node_may_have_lost_its_lease_goes_back_and_ru
         await app.engine.step(app.now())
         run = await only_run(app)
         assert (run.status, run.attempt, run.epoch) == ("running", 1, app.engine.epoch)
-        await app.engine.keep_house(app.now())  # the database says that it lives
+        await app.engine.renew_and_maintain(app.now())  # the database says that it lives
         assert app.engine.holds_lease
         assert done == []
         await app.engine.step(app.now())
@@ -251,7 +251,7 @@ async def test_the_result_of_a_run_that_was_taken_over_is_not_left_to_the_next(p
 async def step_until(app: App, status: str, *, house: bool = False) -> bool:
     """One step of a node that nobody else drives."""
     if house:
-        await app.engine.keep_house(app.now())
+        await app.engine.renew_and_maintain(app.now())
     await app.engine.step(app.now())
     return await has_status(app, status)
 
@@ -320,10 +320,10 @@ async def test_no_more_runs_go_on_at_once_than_a_node_may_have(
     assert peak == 3
 
 
-def check_second_by_second(schedule: Schedule, runs: list[Run], passed: list[Any], now: float) -> None:
+def check_second_by_second(schedule: Schedule, runs: list[Run], unstarted: list[Any], now: float) -> None:
     """A schedule of every second: each slot once, none before its time, none ahead of the present."""
     slots = [run.nominal for run in runs]
-    slots += [second for each in passed for second in range(each.first, each.last + 1)]
+    slots += [second for each in unstarted for second in range(each.first, each.last + 1)]
     assert sorted(slots) == list(range(schedule.created_at // 1000 + 1, schedule.cursor + 1))
     assert max(slots) <= now
     assert all(run.started_at is None or run.started_at >= run.nominal * 1000 for run in runs)
@@ -353,8 +353,8 @@ async def fires_every_second(app: App, database: str, times: int) -> None:
 async def check_by_database(app: App, database: str) -> None:
     async with app._store.transaction() as transaction:
         (schedule,) = await transaction.schedules(["s"])
-        runs, passed = await transaction.runs("s", 1000), await transaction.passed_over("s", 1000)
-    check_second_by_second(schedule, runs, passed, await database_time(database))
+        runs, unstarted = await transaction.runs("s", 1000), await transaction.unstarted_ranges("s", 1000)
+    check_second_by_second(schedule, runs, unstarted, await database_time(database))
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
@@ -513,7 +513,7 @@ async def test_a_node_that_joins_anew_in_the_middle_of_a_step_begins_nothing_und
 async def joined_anew(app: App, epoch: int) -> bool:
     """The lease ends, since nobody renews it in time; then housekeeping finds that out."""
     if all(node.epoch != epoch or not node.alive for node in await app.nodes()):
-        await app.engine.keep_house(app.now())
+        await app.engine.renew_and_maintain(app.now())
     return app.engine.epoch > epoch
 
 
@@ -538,7 +538,7 @@ async def test_a_node_that_is_buried_while_it_claims_holds_nothing_up(postgres: 
             step = asyncio.create_task(late.engine.step(late.now()))
             await wait_until(lambda: waits_for_lock(postgres))
             await wait_until(lambda: is_dead(late.engine.epoch, other))
-            burial = asyncio.create_task(other.engine.keep_house(other.now()))
+            burial = asyncio.create_task(other.engine.renew_and_maintain(other.now()))
             await wait_until(lambda: burial.done() or waits_for_lock(postgres, 2))
         with contextlib.suppress(StoreUnavailableError):
             await step
@@ -562,7 +562,7 @@ async def able_node(database: str, other: App) -> App:
 
 
 async def is_buried(epoch: int, by: App) -> bool:
-    await by.engine.keep_house(by.now())
+    await by.engine.renew_and_maintain(by.now())
     return all(node.epoch != epoch for node in await by.nodes())
 
 

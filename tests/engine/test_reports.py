@@ -14,7 +14,7 @@ import pytest
 
 from horae import Accepted, App, Config, Context, Overlap, Policies, RetryPolicy, Timeouts
 from horae.errors import InvalidInputError, ReportRefusedError
-from horae.executor.function import LONGEST_RESULT, hash_of
+from horae.executor.function import MAX_RESULT_LENGTH, hash_of
 from horae.model import Run, Status
 from horae.testing import TimeMachine
 from tests.conftest import wait_until
@@ -69,7 +69,7 @@ async def test_a_run_that_was_accepted_goes_on_until_its_end_is_reported(
 ):
     run = await handed_off(machine)
     assert (run.status, run.epoch, machine.app.executor.tasks) == ("running", 0, [])
-    assert machine.app.executor.room == machine.app.config.concurrency
+    assert machine.app.executor.free_capacity == machine.app.config.concurrency
     token = outside.tokens[run.id]
     for what in ("started", "heartbeat"):
         assert (await machine.app.runs.report(run.id, token, what)).status is Status.RUNNING
@@ -106,7 +106,7 @@ async def test_a_report_that_says_nothing_that_can_be_is_refused(machine: TimeMa
     nested: list[Any] = []
     for _ in range(5000):
         nested = [nested]
-    for result in ("x" * LONGEST_RESULT, object(), "\ud800", nested):
+    for result in ("x" * MAX_RESULT_LENGTH, object(), "\ud800", nested):
         with pytest.raises(InvalidInputError, match="result must be JSON"):
             await machine.app.runs.report(run.id, token, "succeeded", result=result)
     assert await status(machine, run) == ("running", "")
@@ -120,7 +120,7 @@ async def test_a_report_that_says_nothing_that_can_be_is_refused(machine: TimeMa
 async def test_a_reported_failure_is_followed_by_another_attempt_with_a_token_of_its_own(
     machine: TimeMachine, outside: Outside
 ):
-    run = await handed_off(machine, retry=RetryPolicy(attempts=2, first_delay=1000))
+    run = await handed_off(machine, retry=RetryPolicy(attempts=2, initial_delay=1000))
     first = outside.tokens[run.id]
     again = await machine.app.runs.report(run.id, first, "failed", failure="no luck")
     assert (again.status, again.failures) == ("pending", 1)
@@ -151,7 +151,7 @@ async def test_silence_ends_a_run_after_an_hour(machine: TimeMachine, outside: O
 @pytest.mark.contract("CRON-13", "SCHD-17")
 async def test_the_schedule_says_how_long_it_may_take_and_be_silent(machine: TimeMachine, outside: Outside):
     timeouts = Timeouts(run=100_000, heartbeat=30_000)
-    run = await handed_off(machine, timeouts=timeouts, retry=RetryPolicy(attempts=2, first_delay=1))
+    run = await handed_off(machine, timeouts=timeouts, retry=RetryPolicy(attempts=2, initial_delay=1))
     for _ in range(4):
         await machine.advance(seconds=20)
         await machine.app.runs.report(run.id, outside.tokens[run.id], "heartbeat")

@@ -134,7 +134,7 @@ async def test_what_a_lost_commit_claimed_is_not_launched_by_a_node_that_has_joi
             step = asyncio.create_task(app.engine.step(app.now()))
             await wait_until(lambda: waiting_for_a_lock(postgres))  # it knows what it has to launch
             await fetch(postgres, "UPDATE node SET deadline = clock_timestamp() - interval '1 second'")
-            house = asyncio.create_task(app.engine.keep_house(app.now()))
+            house = asyncio.create_task(app.engine.renew_and_maintain(app.now()))
             await wait_until(
                 lambda: waiting_for_a_lock(postgres, 2)
             )  # joined anew, and takes it from the old one
@@ -150,7 +150,7 @@ async def test_a_lease_that_is_known_to_be_lost_is_not_believed_any_more(postgre
         await fetch(postgres, "UPDATE node SET deadline = clock_timestamp() - interval '1 second'")
         Line(app).numbers = False  # and it cannot join anew
         with pytest.raises(StoreUnavailableError):
-            await app.engine.keep_house(app.now())
+            await app.engine.renew_and_maintain(app.now())
         assert not app.engine.holds_lease
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from horae.model import AUTOMATIC, BackfillStatus, CatchUp, Overlap, Run, Schedule, Status, Tally, Version
+from horae.model import AUTOMATIC, BackfillStatus, CatchUp, Counts, Overlap, Run, Schedule, Status, Version
 from horae.policy.due import fire_instant
 from horae.policy.lifecycle import ENDED
 from horae.spec import Spec
@@ -27,17 +27,17 @@ class Ledger:
     def __init__(self, world: World) -> None:
         self.world = world
         self.runs: list[Run] = []
-        self.passed: list[int] = []
+        self.unstarted: list[int] = []
         self.versions: list[Version] = []
 
     async def read(self) -> None:
         async with self.world.store.transaction() as transaction:
             self.runs = await transaction.runs("s", 1_000_000)
-            self.ranges = await transaction.passed_over("s", 1_000_000)
+            self.ranges = await transaction.unstarted_ranges("s", 1_000_000)
             self.versions = await transaction.versions("s", 1000)
             self.schedule: Schedule = (await transaction.schedules(["s"]))[0]
             self.backfills = await transaction.backfills("s", 1000)
-            self.tally: Tally = (await transaction.tallies(["s"]))["s"]
+            self.counts: Counts = (await transaction.counts_of(["s"]))["s"]
 
     def expected(self) -> list[int]:
         """All slots there were: by the spec that was in force when each was due."""
@@ -161,13 +161,13 @@ def check_counts(ledger: Ledger) -> None:
     found.update(run.reason for run in ledger.runs if run.status in ENDED and not run.attempt)
     for by_hand in ("cancelled", "terminated", "backfill_cancelled"):  # runs that somebody stopped
         del found[by_hand]
-    assert dict(ledger.tally.unstarted) == dict(found)
-    assert ledger.tally.started >= sum(run.attempt > 0 for run in ledger.runs)
+    assert dict(ledger.counts.unstarted) == dict(found)
+    assert ledger.counts.started >= sum(run.attempt > 0 for run in ledger.runs)
 
 
-def play(seed: int, side_by_side: int) -> None:
+def play(seed: int, parallel_batches: int) -> None:
     async def story() -> None:
-        world = World(seed, side_by_side)
+        world = World(seed, parallel_batches)
         try:
             await world.tell()
             ledger = Ledger(world)
@@ -179,7 +179,7 @@ def play(seed: int, side_by_side: int) -> None:
     try:
         asyncio.run(story())
     except BaseException as error:
-        error.add_note(f"seed {seed}, {side_by_side} side by side")
+        error.add_note(f"seed {seed}, {parallel_batches} side by side")
         raise
 
 
@@ -191,6 +191,6 @@ def test_the_ledger_adds_up_whatever_happens(first: int):
 
 
 @pytest.mark.parametrize("seed", KEPT)
-@pytest.mark.parametrize("side_by_side", [1, 2])
-def test_what_was_found_once_stays_found(seed: int, side_by_side: int):
-    play(seed, side_by_side)
+@pytest.mark.parametrize("parallel_batches", [1, 2])
+def test_what_was_found_once_stays_found(seed: int, parallel_batches: int):
+    play(seed, parallel_batches)

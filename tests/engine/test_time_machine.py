@@ -60,7 +60,7 @@ class Recorder:
 async def accounted(machine: TimeMachine, schedule: str) -> int:
     """Runs and ranges together: how many automatic slots the ledger knows."""
     runs = [run for run in await machine.app.runs.list(schedule, 1000) if run.origin == "automatic"]
-    return len(runs) + sum(each.count for each in await machine.app.runs.passed_over(schedule, 1000))
+    return len(runs) + sum(each.count for each in await machine.app.runs.unstarted_ranges(schedule, 1000))
 
 
 async def test_a_schedule_fires_at_its_times(machine: TimeMachine):
@@ -72,7 +72,7 @@ async def test_a_schedule_fires_at_its_times(machine: TimeMachine):
     runs = await machine.app.runs.list("greet")
     assert [run.status for run in runs] == [Status.SUCCEEDED] * 4
     assert runs[0].result == "done 00:20"
-    assert await machine.app.runs.passed_over("greet") == []
+    assert await machine.app.runs.unstarted_ranges("greet") == []
 
 
 @pytest.mark.contract("SCHD-10")
@@ -168,11 +168,11 @@ async def test_pause_on_failure(machine: TimeMachine):
 async def test_limited_actions(machine: TimeMachine):
     hello = Recorder(machine)
     machine.app.action("hello")(hello)
-    await machine.app.schedules.create("s", "* * * * *", "hello", limited_actions=3)
+    await machine.app.schedules.create("s", "* * * * *", "hello", remaining_actions=3)
     await machine.advance(minutes=10)
     assert hello.nominal == [at(1), at(2), at(3)]
-    (passed,) = await machine.app.runs.passed_over("s")
-    assert (passed.count, passed.reason) == (7, "limit_reached")
+    (unstarted,) = await machine.app.runs.unstarted_ranges("s")
+    assert (unstarted.count, unstarted.reason) == (7, "limit_reached")
     await machine.app.schedules.trigger("s")
     await machine.advance(seconds=1)
     assert len(hello.called) == 4
@@ -182,7 +182,7 @@ async def test_limited_actions(machine: TimeMachine):
 async def test_retries_wait_longer_each_time(machine: TimeMachine):
     flaky = Recorder(machine, fails=3)
     machine.app.action("flaky")(flaky)
-    policies = Policies(retry=RetryPolicy(attempts=5, first_delay=10_000, factor=2, longest_delay=15_000))
+    policies = Policies(retry=RetryPolicy(attempts=5, initial_delay=10_000, factor=2, max_delay=15_000))
     await machine.app.schedules.create("s", "0 * * * *", "flaky", policies=policies)
     await machine.advance(hours=1, minutes=5)
     delays = [round((begun - at(60)).total_seconds()) for _, begun in flaky.called]
@@ -236,8 +236,12 @@ async def test_missed_slots_are_recorded_with_their_reason(machine: TimeMachine)
     await machine.app.schedules.resume("s")
     await machine.advance(seconds=1)
     assert len(hello.called) == 1
-    (passed,) = await machine.app.runs.passed_over("s")
-    assert (passed.count, passed.status, passed.reason) == (365 * 1440 - 1, Status.MISSED, "superseded")
+    (unstarted,) = await machine.app.runs.unstarted_ranges("s")
+    assert (unstarted.count, unstarted.status, unstarted.reason) == (
+        365 * 1440 - 1,
+        Status.MISSED,
+        "superseded",
+    )
 
 
 class Timeline:
@@ -319,7 +323,7 @@ class Timeline:
         seen = {
             "running": [run.action_id for run in runs if run.status is Status.RUNNING],
             "buffer_size": sum(run.status is Status.PENDING for run in runs),
-            "overlap_skipped": (await app.schedules.tally("s")).skipped,
+            "overlap_skipped": (await app.schedules.counts("s")).skipped,
             "cancel_requested": next((run.action_id for run in runs if run.stop == "cancel"), None),
             "terminate_requested": next((run.action_id for run in runs if run.stop == "terminate"), None),
             "paused": state.paused,
@@ -411,7 +415,7 @@ async def test_deleting_stops_it_and_keeps_the_ledger(machine: TimeMachine):
     assert len(hello.called) == 2
     assert len(await machine.app.runs.list("s")) == 2
     again = await machine.app.schedules.create("s", "* * * * *", "hello")
-    assert again.incarnation == 2
+    assert again.generation == 2
     await machine.advance(minutes=1)
     assert len(await machine.app.runs.list("s")) == 3
 
@@ -439,13 +443,13 @@ async def test_no_more_are_started_at_once_than_are_left(machine: TimeMachine):
     machine.app.action("hello")(hello)
     policies = Policies(overlap=Overlap.ALLOW_ALL)
     await machine.app.schedules.create(
-        "s", "* * * * *", "hello", policies=policies, limited_actions=2, paused=True
+        "s", "* * * * *", "hello", policies=policies, remaining_actions=2, paused=True
     )
     await machine.advance(minutes=5)
     await machine.app.schedules.resume("s")
     await machine.advance(minutes=5)
     assert hello.nominal == [at(1), at(2)]
-    assert (await machine.app.schedules.get("s")).state.remaining == 0
+    assert (await machine.app.schedules.get("s")).state.remaining_actions == 0
 
 
 @pytest.mark.parametrize("nested", [False, True])

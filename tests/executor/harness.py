@@ -10,13 +10,23 @@ from typing import Any
 import msgspec
 
 from horae.executor.function import ActionFunction, FunctionExecutor, hash_of
-from horae.model import AUTOMATIC, Action, Ended, HttpRequest, Last, Overlap, Run, Status, Timeouts
+from horae.model import (
+    AUTOMATIC,
+    Action,
+    AttemptResult,
+    HttpRequest,
+    LastOutcome,
+    Overlap,
+    Run,
+    Status,
+    Timeouts,
+)
 from tests.conftest import wait_until
 
 NOW = 1_772_366_400_000
 
 RUN = Run(
-    id="5f0c", schedule_id="nightly", incarnation=1, nominal=NOW // 1000, origin=AUTOMATIC, overlap=Overlap.SKIP,
+    id="5f0c", schedule_id="nightly", generation=1, nominal=NOW // 1000, origin=AUTOMATIC, overlap=Overlap.SKIP,
     status=Status.RUNNING, fire_at=NOW + 250, start_at=NOW, action="act", action_id="nightly-2026", attempt=2, epoch=7,
     started_at=NOW, input={"a": [1, "ü"]},
 )  # fmt: skip
@@ -37,18 +47,20 @@ class Attempts:
     async def _keep_token(self, run: Run, token_hash: str) -> None:
         self.tokens.append(token_hash)
 
-    def begin(self, request: HttpRequest | None = None, last: Last | None = None, **more: Any) -> Run:
+    def begin(self, request: HttpRequest | None = None, last: LastOutcome | None = None, **more: Any) -> Run:
         run = msgspec.structs.replace(RUN, **more)
         self.executor.launch(run, Timeouts(), last, Action(name="act", http=request))
         return run
 
-    async def end(self) -> Ended:
+    async def end(self) -> AttemptResult:
         await wait_until(self.executor.ended)
         (ended,) = self.executor.ended()
         self.executor.forget(1)
         return ended
 
-    async def make(self, request: HttpRequest | None = None, last: Last | None = None, **more: Any) -> Ended:
+    async def make(
+        self, request: HttpRequest | None = None, last: LastOutcome | None = None, **more: Any
+    ) -> AttemptResult:
         self.begin(request, last, **more)
         return await self.end()
 

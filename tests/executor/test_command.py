@@ -16,7 +16,7 @@ import pytest
 from horae import Config
 from horae.errors import ConfigError
 from horae.executor.command import Command, CommandAction, commands_of
-from horae.model import Ended
+from horae.model import AttemptResult
 from tests.conftest import wait_until
 from tests.executor.harness import RUN, Attempts
 
@@ -29,11 +29,11 @@ def python(code: str, *arguments: str, limit: int = 1000, **more: Any) -> Comman
     return CommandAction("test", Command(argv=argv, **more), limit)
 
 
-async def make(action: CommandAction, **more: Any) -> Ended:
+async def make(action: CommandAction, **more: Any) -> AttemptResult:
     return await Attempts(action).make(**more)
 
 
-def result(ended: Ended) -> Any:
+def result(ended: AttemptResult) -> Any:
     assert ended.ending == "returned", ended.failure
     return json.loads(ended.result or "null")
 

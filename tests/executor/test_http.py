@@ -33,7 +33,7 @@ from horae.executor.connection import PORTION, look_up, new_pool, read_body
 from horae.executor.destination import Destinations
 from horae.executor.http import HttpAction
 from horae.executor.sealing import Sealer
-from horae.model import Ended, HttpRequest, Last
+from horae.model import AttemptResult, HttpRequest, LastOutcome
 from tests.executor.harness import NOW, RUN, Asked, Attempts, Server, say, serving
 
 pytestmark = pytest.mark.contract("SCHD-17")
@@ -68,12 +68,12 @@ async def acting(config: Config = LOOPBACK, names: Names | None = None) -> Async
 
 async def ask(
     request: HttpRequest, config: Config = LOOPBACK, names: Names | None = None, **more: Any
-) -> Ended:
+) -> AttemptResult:
     async with acting(config, names) as attempts:
         return await attempts.make(SEALER.seal(request), **more)
 
 
-def result(ended: Ended) -> Any:
+def result(ended: AttemptResult) -> Any:
     assert ended.ending == "returned", ended.failure
     return json.loads(ended.result or "null")
 
@@ -83,7 +83,7 @@ def result(ended: Ended) -> Any:
 
 async def test_a_request_says_which_slot_it_is_for():
     async with serving() as server:
-        last = Last("nightly", '{"rows": 3}', "it rained")
+        last = LastOutcome("nightly", '{"rows": 3}', "it rained")
         ended = await ask(HttpRequest(url=f"{server.url}/hook?a=b"), last=last)
     assert result(ended) == {"status": 200, "body": {"ok": True}}
     (asked,) = server.asked

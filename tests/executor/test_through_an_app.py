@@ -77,7 +77,7 @@ async def test_what_is_secret_of_a_request_is_nowhere_in_the_database(database: 
         request = HttpRequest(
             url=server.url, headers={"Authorization": f"Bearer {WORDS[0]}"}, secret=WORDS[1]
         )
-        policies = Policies(retry=RetryPolicy(attempts=2, first_delay=1))
+        policies = Policies(retry=RetryPolicy(attempts=2, initial_delay=1))
         await app.schedules.create("s", {}, "http", http=request, policies=policies)
         run = await ended(app, await app.schedules.trigger("s"))
         (attempt,) = await app.runs.attempts(run.id)

@@ -33,7 +33,7 @@ SPECS = [
 
 def backfill_of(spec: Spec, first: int, last: int, number: int = 1) -> Backfill:
     return Backfill(
-        id=f"s:{number}", schedule_id="s", incarnation=1, first=first, last=last, overlap=Overlap.BUFFER_ALL,
+        id=f"s:{number}", schedule_id="s", generation=1, first=first, last=last, overlap=Overlap.BUFFER_ALL,
         cursor=first - 1, total=spec.count(first - 1, last), created_at=NOW,
     )  # fmt: skip
 
@@ -82,7 +82,7 @@ def test_a_range_is_covered_exactly_once_for_any_room(
 ):
     """Both ends included, ascending; a pass without room leaves it where it was."""
     backfill = backfill_of(spec, T + begin, T + begin + length)
-    limits = Limits(max_pending=20, backfills_per_pass=per_pass)
+    limits = Limits(max_buffer_size=20, backfills_per_pass=per_pass)
     made: list[int] = []
     while backfill.status is BackfillStatus.OPEN:
         (step,) = advance([backfill], spec, NOW, limits, waiting=waiting[0], reserve=0)
@@ -99,7 +99,7 @@ def test_a_range_is_covered_exactly_once_for_any_room(
 def test_automatic_starts_go_first():
     spec = SPECS[0]
     backfill = backfill_of(spec, T, T + 3600)
-    limits = Limits(max_pending=20, backfills_per_pass=100)
+    limits = Limits(max_buffer_size=20, backfills_per_pass=100)
     rooms = [
         len(advance([backfill], spec, NOW, limits, waiting=waiting, reserve=reserve)[0].nominals)
         for waiting, reserve in [(0, 0), (3, 0), (0, 4), (3, 4), (10, 0), (0, 10), (1000, 1000)]
@@ -111,7 +111,7 @@ def test_automatic_starts_go_first():
 def test_several_at_once_share_the_room_and_the_first_get_what_is_left_over():
     spec = SPECS[0]
     backfills = [backfill_of(spec, T, T + 3600, number) for number in (1, 2, 3)]
-    steps = advance(backfills, spec, NOW, Limits(max_pending=20), waiting=0, reserve=0)
+    steps = advance(backfills, spec, NOW, Limits(max_buffer_size=20), waiting=0, reserve=0)
     assert [len(step.nominals) for step in steps] == [4, 3, 3]
     assert [step.backfill.id for step in steps] == ["s:1", "s:2", "s:3"]
 
@@ -123,5 +123,5 @@ def test_several_at_once_share_the_room_and_the_first_get_what_is_left_over():
 def test_with_nothing_in_the_way_something_is_made_up(most: int, backfills: int):
     spec = SPECS[0]
     open_ones = [backfill_of(spec, T, T + 3600, number) for number in range(backfills)]
-    steps = advance(open_ones, spec, NOW, Limits(max_pending=most), waiting=0, reserve=0)
+    steps = advance(open_ones, spec, NOW, Limits(max_buffer_size=most), waiting=0, reserve=0)
     assert any(step.nominals for step in steps)

@@ -18,16 +18,16 @@ def test_the_defaults_make_sense():
     ("policies", "field"),
     [
         (Policies(max_concurrent=0), "max_concurrent"),
-        (Policies(max_pending=0), "max_pending"),
+        (Policies(max_buffer_size=0), "max_buffer_size"),
         (Policies(backfill_limit=-1), "backfill_limit"),
         (Policies(backfill_limit=2**63), "backfill_limit"),
         (Policies(start_attempts=0), "start_attempts"),
         (Policies(retry=RetryPolicy(attempts=0)), "retry.attempts"),
         (Policies(retry=RetryPolicy(factor=0.5)), "retry.factor"),
         (Policies(retry=RetryPolicy(factor=float("nan"))), "retry.factor"),
-        (Policies(retry=RetryPolicy(first_delay=-1)), "retry.first_delay"),
-        (Policies(retry=RetryPolicy(first_delay=LONGEST + 1)), "retry.first_delay"),
-        (Policies(retry=RetryPolicy(longest_delay=LONGEST + 1)), "retry.longest_delay"),
+        (Policies(retry=RetryPolicy(initial_delay=-1)), "retry.initial_delay"),
+        (Policies(retry=RetryPolicy(initial_delay=LONGEST + 1)), "retry.initial_delay"),
+        (Policies(retry=RetryPolicy(max_delay=LONGEST + 1)), "retry.max_delay"),
         (Policies(catch_up=CatchUpPolicy(window=-1)), "catch_up.window"),
         (Policies(catch_up=CatchUpPolicy(grace=-1)), "catch_up.grace"),
         (Policies(catch_up=CatchUpPolicy(spread=-1)), "catch_up.spread"),
@@ -37,8 +37,8 @@ def test_the_defaults_make_sense():
         (Policies(timeouts=Timeouts(cancel=-1)), "timeouts.cancel"),
         (Policies(retention=Retention(age=0)), "retention.age"),
         (Policies(retention=Retention(count=-1)), "retention.count"),
-        (Policies(keep_finished=0), "keep_finished"),
-        (Policies(keep_finished=CENTURY + 1), "keep_finished"),
+        (Policies(finished_ttl=0), "finished_ttl"),
+        (Policies(finished_ttl=CENTURY + 1), "finished_ttl"),
         (Policies(catch_up=CatchUpPolicy(spread=CENTURY + 1)), "catch_up.spread"),
         (Policies(timeouts=Timeouts(start=CENTURY + 1)), "timeouts.start"),
         (Policies(timeouts=Timeouts(run=CENTURY + 1)), "timeouts.run"),
@@ -58,10 +58,10 @@ def test_what_cannot_be_is_refused_by_name(policies: Policies, field: str):
     "policies",
     [
         Policies(backfill_limit=0),
-        Policies(retry=RetryPolicy(attempts=None, first_delay=0, factor=1)),
+        Policies(retry=RetryPolicy(attempts=None, initial_delay=0, factor=1)),
         Policies(catch_up=CatchUpPolicy(window=0, grace=0, spread=0)),
         Policies(timeouts=Timeouts(start=1, run=1, heartbeat=1, cancel=0)),
-        Policies(retention=Retention(age=1, count=0), keep_finished=None),
+        Policies(retention=Retention(age=1, count=0), finished_ttl=None),
     ],
 )
 def test_the_least_that_can_be_is_taken(policies: Policies):
@@ -74,14 +74,14 @@ def test_the_most_that_can_be_is_taken():
     catch_up = CatchUpPolicy(
         window=2**63 - 1, grace=2**63 - 1, spread=CENTURY
     )  # the first two are only compared
-    check_policies(Policies(catch_up=catch_up, timeouts=timeouts, retention=retention, keep_finished=CENTURY))
+    check_policies(Policies(catch_up=catch_up, timeouts=timeouts, retention=retention, finished_ttl=CENTURY))
 
 
 @pytest.mark.parametrize(
     ("policies", "said"),
     [
-        (Policies(keep_finished=CENTURY + 1), "it is in milliseconds, a hundred years at most"),
-        (Policies(retry=RetryPolicy(first_delay=LONGEST + 1)), "it is in milliseconds, a year at most"),
+        (Policies(finished_ttl=CENTURY + 1), "it is in milliseconds, a hundred years at most"),
+        (Policies(retry=RetryPolicy(initial_delay=LONGEST + 1)), "it is in milliseconds, a year at most"),
         (Policies(retention=Retention(count=CENTURY + 1)), None),
     ],
 )

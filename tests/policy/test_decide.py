@@ -20,6 +20,7 @@ from horae.model import (
     BackfillStatus,
     CatchUp,
     CatchUpPolicy,
+    Counts,
     Limits,
     OnResume,
     Overlap,
@@ -30,11 +31,10 @@ from horae.model import (
     Schedule,
     State,
     Status,
-    Tally,
     Timeouts,
     WhenFull,
 )
-from horae.policy.decide import DEFAULT_LIMITS, _is_plain, _Look, _usual, decide
+from horae.policy.decide import DEFAULT_LIMITS, _DecisionBuilder, _is_plain, _usual, decide
 from horae.policy.defaults import TEMPORAL
 from horae.policy.due import Slot
 from horae.policy.ledger import Decision, action_id, new_run, run_id
@@ -48,7 +48,7 @@ VECTORS: dict[str, Any] = json.loads(
 T = 1_772_366_400  # a Sunday noon
 MINUTELY = Spec.cron("* * * * *")
 PLAIN, USUAL = State(), Policies()
-LIMITS = Limits(catch_up_per_pass=7, max_pending=5, backfills_per_pass=3)
+LIMITS = Limits(catch_up_per_pass=7, max_buffer_size=5, backfills_per_pass=3)
 _replace = msgspec.structs.replace
 
 
@@ -56,7 +56,7 @@ def schedule_of(
     spec: Spec = MINUTELY, policies: Policies = USUAL, state: State = PLAIN, cursor: int = T
 ) -> Schedule:
     return Schedule(
-        id="s", incarnation=1, spec=spec.text, action=Action(name="work"), policies=policies, state=state, token=1,
+        id="s", generation=1, spec=spec.text, action=Action(name="work"), policies=policies, state=state, version=1,
         cursor=cursor, created_at=cursor * 1000, updated_at=cursor * 1000,
     )  # fmt: skip
 
@@ -73,7 +73,7 @@ def run_of(schedule: Schedule, minute: int, status: Status = Status.PENDING, **m
 
 def backfill_of(first: int, last: int, number: int = 1, overlap: Overlap = Overlap.BUFFER_ALL) -> Backfill:
     return Backfill(
-        id=f"s:{number}", schedule_id="s", incarnation=1, first=first, last=last, overlap=overlap, cursor=first - 1,
+        id=f"s:{number}", schedule_id="s", generation=1, first=first, last=last, overlap=overlap, cursor=first - 1,
         total=MINUTELY.count(first - 1, last), created_at=T * 1000,
     )  # fmt: skip
 
@@ -104,18 +104,18 @@ POLICIES = st.builds(
     backfill_limit=st.sampled_from([None, 0, 1, 5]),
     on_resume=st.sampled_from(OnResume),
     retry=st.builds(RetryPolicy, preempted=st.booleans()),
-    max_pending=st.sampled_from([None, 1, 4]),
+    max_buffer_size=st.sampled_from([None, 1, 4]),
     when_full=st.sampled_from(WhenFull),
     expire_waiting=st.booleans(),
     timeouts=st.builds(Timeouts, start=st.sampled_from([None, None, 90_000])),
-    keep_finished=st.sampled_from([None, 60_000]),
+    finished_ttl=st.sampled_from([None, 60_000]),
 )
 STATES = st.builds(
     State,
     paused=st.booleans(),
     paused_until=st.sampled_from([None, (T + 300) * 1000, (T + 7200) * 1000]),
     skip_next=st.sampled_from([0, 0, 2]),
-    remaining=st.sampled_from([None, None, 0, 1, 3]),
+    remaining_actions=st.sampled_from([None, None, 0, 1, 3]),
     held=st.sampled_from([False, False, True]),
 )
 AHEAD = st.integers(0, 90 * 60 * 1000)
@@ -161,14 +161,16 @@ def test_the_fast_way_says_what_the_general_way_says(
     assert _is_plain(state)
     for limits in (DEFAULT_LIMITS, LIMITS):
         fast = _usual(schedule, spec, now, limits)
-        assert fast is None or fast == _Look(schedule, spec, [], now, limits).decide([])
+        assert fast is None or fast == _DecisionBuilder(schedule, spec, [], now, limits).decide([])
 
 
 @given(STATES, SPECS, AHEAD)
 def test_what_is_decided_the_fast_way_is_decided_the_general_way(state: State, spec: Spec, ahead: int):
     """Whatever the state: those that bear on what is due go the general way."""
     schedule, now = schedule_of(spec, state=state), T * 1000 + ahead
-    assert decide(schedule, spec, [], now) == _Look(schedule, spec, [], now, DEFAULT_LIMITS).decide([])
+    assert decide(schedule, spec, [], now) == _DecisionBuilder(
+        schedule, spec, [], now, DEFAULT_LIMITS
+    ).decide([])
 
 
 @given(SPECS, POLICIES, st.integers(0, 9999))
@@ -187,8 +189,8 @@ def outcomes(decision: Decision) -> Counter[str]:
     for run in decision.new:
         if run.origin == AUTOMATIC:
             found[run.status] += 1
-    for passed in decision.passed:
-        found[passed.status] += passed.count
+    for unstarted in decision.unstarted:
+        found[unstarted.status] += unstarted.count
     return found
 
 
@@ -203,9 +205,9 @@ def test_every_slot_found_has_one_outcome(
     assert decision.cursor >= schedule.cursor
     assert outcomes(decision).total() == spec.count(schedule.cursor, decision.cursor)
     nominals = [run.nominal for run in decision.new if run.origin == AUTOMATIC]
-    for passed in decision.passed:
-        assert schedule.cursor < passed.first <= passed.last <= decision.cursor
-        nominals += spec.instants(passed.first - 1, passed.last, 10_000)
+    for unstarted in decision.unstarted:
+        assert schedule.cursor < unstarted.first <= unstarted.last <= decision.cursor
+        nominals += spec.instants(unstarted.first - 1, unstarted.last, 10_000)
     assert Counter(nominals) == Counter(spec.instants(schedule.cursor, decision.cursor, 10_000))
     written = [run.id for run in (*decision.new, *decision.changed)]
     assert len(written) == len(set(written))
@@ -238,13 +240,19 @@ def test_a_decision_keeps_to_the_limits(
         run for run in decision.changed if (was[run.id], run.status) == (Status.STARTING, Status.PENDING)
     ]
     assert decision.state.paused or not taken_back
-    if schedule.state.remaining is not None:
-        assert len(automatic) <= schedule.state.remaining
-        assert decision.state.remaining == schedule.state.remaining - len(automatic) + len(taken_back)
+    if schedule.state.remaining_actions is not None:
+        assert len(automatic) <= schedule.state.remaining_actions
+        assert decision.state.remaining_actions == schedule.state.remaining_actions - len(automatic) + len(
+            taken_back
+        )
     if decision.state.paused:
         assert automatic == []
     waiting = [run for run in decision.new if run.status is Status.PENDING and run.origin == AUTOMATIC]
-    assert len(waiting) <= LIMITS.max_pending if policies.max_pending is None else policies.max_pending
+    assert (
+        len(waiting) <= LIMITS.max_buffer_size
+        if policies.max_buffer_size is None
+        else policies.max_buffer_size
+    )
 
 
 @pytest.mark.contract("SCHD-10")
@@ -287,7 +295,7 @@ def test_deciding_comes_to_rest(situation: tuple[Schedule, Spec, list[Run], list
 @pytest.mark.contract("SCHD-15")
 def test_starts_beyond_the_limit_wait_like_the_others():
     schedule = schedule_of(
-        policies=Policies(overlap=Overlap.BUFFER_ALL), state=State(remaining=1), cursor=T + 180
+        policies=Policies(overlap=Overlap.BUFFER_ALL), state=State(remaining_actions=1), cursor=T + 180
     )
     runs = [run_of(schedule, 1, Status.RUNNING), run_of(schedule, 2), run_of(schedule, 3)]
     now = (T + 190) * 1000
@@ -297,14 +305,14 @@ def test_starts_beyond_the_limit_wait_like_the_others():
 
 @pytest.mark.contract("SCHD-12", "SCHD-13")
 @pytest.mark.parametrize(
-    ("on_resume", "status", "reason", "tally"),
+    ("on_resume", "status", "reason", "counts"),
     [
-        (OnResume.CATCH_UP, Status.MISSED, Reason.LATE, Tally(unstarted={Reason.LATE: 1})),
-        (OnResume.SKIP, Status.SKIPPED, Reason.PAUSED, Tally(unstarted={Reason.PAUSED: 1})),
+        (OnResume.CATCH_UP, Status.MISSED, Reason.LATE, Counts(unstarted={Reason.LATE: 1})),
+        (OnResume.SKIP, Status.SKIPPED, Reason.PAUSED, Counts(unstarted={Reason.PAUSED: 1})),
     ],
 )
 def test_a_start_that_is_too_late_and_paused_ends_once(
-    on_resume: OnResume, status: Status, reason: Reason, tally: Tally
+    on_resume: OnResume, status: Status, reason: Reason, counts: Counts
 ):
     """It is too late when its turn comes, and no turn comes in a pause."""
     policies = Policies(catch_up=CatchUpPolicy(window=0), on_resume=on_resume)
@@ -316,7 +324,7 @@ def test_a_start_that_is_too_late_and_paused_ends_once(
     resumed = decide(_replace(schedule, state=State()), MINUTELY, runs, now)
     ended = [*paused.changed, *resumed.changed]
     assert [(run.status, run.reason) for run in ended] == [(status, reason)]
-    assert tally in (paused.tally, resumed.tally)
+    assert counts in (paused.counts, resumed.counts)
 
 
 @pytest.mark.contract("SCHD-12")
@@ -326,7 +334,7 @@ def test_a_start_that_has_expired_keeps_the_place_of_buffer_one_until_it_would_b
     running, waiting = run_of(schedule, 1, Status.RUNNING), run_of(schedule, 2)
     while_running = decide(schedule, MINUTELY, [running, waiting], (T + 180) * 1000)
     assert while_running.changed == while_running.new == ()
-    assert [(each.first, each.reason) for each in while_running.passed] == [(T + 180, Reason.OVERLAP)]
+    assert [(each.first, each.reason) for each in while_running.unstarted] == [(T + 180, Reason.OVERLAP)]
     released = decide(_replace(schedule, cursor=T + 180), MINUTELY, [waiting], (T + 190) * 1000)
     assert [(run.status, run.reason) for run in released.changed] == [(Status.MISSED, Reason.LATE)]
 
@@ -334,35 +342,35 @@ def test_a_start_that_has_expired_keeps_the_place_of_buffer_one_until_it_would_b
 @pytest.mark.contract("SCHD-12")
 def test_what_has_expired_leaves_its_turn_to_the_next():
     policies = Policies(overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(window=0))
-    schedule = schedule_of(policies=policies, state=State(remaining=1), cursor=T + 180)
+    schedule = schedule_of(policies=policies, state=State(remaining_actions=1), cursor=T + 180)
     runs = [run_of(schedule, minute) for minute in (1, 2, 3)]
     now = (T + 190) * 1000
     schedule, runs = apply(schedule, runs, decide(schedule, MINUTELY, runs, now))
     schedule, runs = apply(schedule, runs, decide(schedule, MINUTELY, runs, now))
     schedule, runs = apply(schedule, runs, decide(schedule, MINUTELY, runs, now))
     assert [(run.nominal, run.status) for run in runs] == [(T + 180, Status.STARTING)]
-    assert schedule.state.remaining == 0  # those that were missed are free
+    assert schedule.state.remaining_actions == 0  # those that were missed are free
 
 
 @pytest.mark.contract("SCHD-13", "SCHD-15", "CRON-10")
-@pytest.mark.parametrize("remaining", [None, 0, 2])
-def test_a_start_that_was_released_and_not_claimed_waits_again_in_a_pause(remaining: int | None):
+@pytest.mark.parametrize("remaining_actions", [None, 0, 2])
+def test_a_start_that_was_released_and_not_claimed_waits_again_in_a_pause(remaining_actions: int | None):
     """It counts as a start again when it is released again, and overlaps nothing meanwhile."""
-    schedule = schedule_of(state=State(paused=True, remaining=remaining), cursor=T + 60)
+    schedule = schedule_of(state=State(paused=True, remaining_actions=remaining_actions), cursor=T + 60)
     released, trigger = run_of(schedule, 1, Status.STARTING), run_of(schedule, 2, origin="trigger:1")
     paused = decide(schedule, MINUTELY, [released, trigger], (T + 125) * 1000)
     assert {run.id: run.status for run in paused.changed} == {
         released.id: Status.PENDING, trigger.id: Status.STARTING,
     }  # fmt: skip
-    assert paused.state.remaining == (None if remaining is None else remaining + 1)
-    assert paused.tally.started == 0  # one more, one less
+    assert paused.state.remaining_actions == (None if remaining_actions is None else remaining_actions + 1)
+    assert paused.counts.started == 0  # one more, one less
     schedule, runs = apply(schedule, [released], paused)
     resumed = decide(
         _replace(schedule, state=_replace(schedule.state, paused=False), cursor=T + 120),
         MINUTELY, [run for run in runs if run.origin == AUTOMATIC], (T + 130) * 1000,
     )  # fmt: skip
     assert [(run.id, run.status) for run in resumed.changed] == [(released.id, Status.STARTING)]
-    assert resumed.state.remaining == remaining
+    assert resumed.state.remaining_actions == remaining_actions
 
 
 @pytest.mark.contract("SCHD-13")
@@ -384,7 +392,7 @@ def test_a_pause_that_skips_and_ends_before_a_look_skips_what_waited():
 def test_a_start_that_was_released_before_the_limit_was_reached_goes_ahead():
     """It has been counted; what still waits has not, and is gone."""
     schedule = schedule_of(
-        policies=Policies(overlap=Overlap.BUFFER_ALL), state=State(remaining=0), cursor=T + 120
+        policies=Policies(overlap=Overlap.BUFFER_ALL), state=State(remaining_actions=0), cursor=T + 120
     )
     released, waiting = run_of(schedule, 1, Status.STARTING), run_of(schedule, 2)
     decision = decide(schedule, MINUTELY, [released, waiting], (T + 130) * 1000)
@@ -421,7 +429,7 @@ def test_how_often_one_looks_changes_nothing(spec: Spec, overlap: Overlap, looks
         while now <= end:
             decision = decide(schedule, spec, runs, now)
             said += [(run.nominal, str(run.status), now) for run in (*decision.new, *decision.changed)]
-            said += [(each.first, str(each.reason), now) for each in decision.passed]
+            said += [(each.first, str(each.reason), now) for each in decision.unstarted]
             schedule, runs = apply(schedule, runs, decision)
             following = [at for at in extra if at > now]
             if decision.next_at is not None:
@@ -446,17 +454,19 @@ def test_vectors_of_a_full_buffer(vector: dict[str, Any]):
         schedule = _replace(schedule, cursor=T + 3600)
         backfills = [backfill_of(T + 60, T + 60 * number)]
         running = [run_of(schedule, 0, Status.RUNNING)]
-        limits = Limits(max_pending=2 * room)  # a backfill has half of it
+        limits = Limits(max_buffer_size=2 * room)  # a backfill has half of it
         decision = decide(schedule, MINUTELY, running, (T + 3600) * 1000, backfills=backfills, limits=limits)
         assert [each.made for each in decision.backfills] == [vector["buffered"]]
         assert decision.backfills[0].status is BackfillStatus.OPEN
     else:
         running = [run_of(schedule, 0, Status.RUNNING)]
         now = (T + 60 * number) * 1000
-        decision = decide(schedule, MINUTELY, running, now, limits=Limits(max_pending=room))
+        decision = decide(schedule, MINUTELY, running, now, limits=Limits(max_buffer_size=room))
     assert sum(run.status is Status.PENDING for run in decision.new) == vector["buffered"]
-    assert decision.tally.dropped == vector["dropped"]
-    assert {each.reason for each in decision.passed} == ({Reason.BUFFER_FULL} if vector["dropped"] else set())
+    assert decision.counts.dropped == vector["dropped"]
+    assert {each.reason for each in decision.unstarted} == (
+        {Reason.BUFFER_FULL} if vector["dropped"] else set()
+    )
 
 
 @pytest.mark.contract("SCHD-13")
@@ -518,24 +528,24 @@ def test_action_ids_are_known_ahead(action: Action, expected: str):
 def test_what_stayed_due_while_the_buffer_was_full_is_not_late():
     """Judged late or on time when it fell due; the cursor waited."""
     policies = Policies(
-        overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(mode=CatchUp.NONE), max_pending=2,
+        overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(mode=CatchUp.NONE), max_buffer_size=2,
         when_full=WhenFull.WAIT, expire_waiting=False,
     )  # fmt: skip
     schedule = schedule_of(policies=policies, state=State(held=True))
     decision = decide(schedule, MINUTELY, [run_of(schedule, 0, Status.RUNNING)], (T + 600) * 1000)
     assert [run.nominal for run in decision.new] == [T + 60, T + 120]
-    assert (decision.passed, decision.cursor, decision.state.held) == ((), T + 179, True)
+    assert (decision.unstarted, decision.cursor, decision.state.held) == ((), T + 179, True)
 
 
 @pytest.mark.contract("CRON-07", "GRNT-11")
 def test_what_stayed_due_needs_no_consent():
     policies = Policies(
         overlap=Overlap.BUFFER_ALL,
-        max_pending=2,
+        max_buffer_size=2,
         when_full=WhenFull.WAIT,
         expire_waiting=False,
         backfill_limit=0,
     )
     schedule = schedule_of(policies=policies, state=State(held=True))
     decision = decide(schedule, MINUTELY, [run_of(schedule, 0, Status.RUNNING)], (T + 600) * 1000)
-    assert decision.passed == ()
+    assert decision.unstarted == ()

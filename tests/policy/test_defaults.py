@@ -43,7 +43,7 @@ def test_the_table_of_defaults(
 ):
     check_policies(face)
     assert (face.overlap, face.catch_up.mode, face.catch_up.window) == (overlap, mode, window)
-    assert (face.on_resume, face.start_attempts, face.keep_finished) == (on_resume, start_attempts, kept)
+    assert (face.on_resume, face.start_attempts, face.finished_ttl) == (on_resume, start_attempts, kept)
     assert face.catch_up.grace >= 10_000
 
 
@@ -53,7 +53,7 @@ def test_what_sets_the_faces_apart():
     assert (ALL.when_full, ALL.expire_waiting) == (WhenFull.WAIT, False)
     assert (GRANTS.backfill_limit, GRANTS.catch_up.grace) == (0, 10_000)
     retry = declarative(5000).retry
-    assert (retry.attempts, retry.first_delay, retry.factor, retry.preempted) == (None, 5000, 1, True)
+    assert (retry.attempts, retry.initial_delay, retry.factor, retry.preempted) == (None, 5000, 1, True)
     assert SCHEDULES.on_resume is OnResume.CATCH_UP
 
 

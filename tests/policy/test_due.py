@@ -19,7 +19,7 @@ HOUR = 3600
 
 
 def found(due: Due) -> int:
-    return len(due.slots) + sum(passed.count for passed in due.passed)
+    return len(due.slots) + sum(unstarted.count for unstarted in due.unstarted)
 
 
 SPECS = st.sampled_from(
@@ -102,7 +102,7 @@ def test_how_often_one_looks_changes_nothing_while_all_is_on_time(
 def test_an_hour_of_downtime(mode: str, window: int | None, started: int, missed: int):
     policy = CatchUpPolicy(mode=CatchUp(mode), window=window)
     due = find_due(MINUTELY, "a", T, (T + HOUR) * 1000, policy)
-    assert (len(due.slots), sum(passed.count for passed in due.passed)) == (started, missed)
+    assert (len(due.slots), sum(unstarted.count for unstarted in due.unstarted)) == (started, missed)
     assert due.cursor == T + HOUR
     assert due.next_fire == (T + HOUR + 60) * 1000
 
@@ -114,7 +114,7 @@ def test_all_that_is_late_within_the_grace_is_on_time(mode: str, window: int | N
     policy = CatchUpPolicy(mode=CatchUp(mode), window=window)
     due = find_due(Spec.cron("* * * * * *"), "a", T, (T + 20) * 1000, policy)
     assert [slot.nominal for slot in due.slots] == list(range(T + 10, T + 21))
-    assert [(each.first, each.last, each.reason) for each in due.passed] == [(T + 1, T + 9, Reason.LATE)]
+    assert [(each.first, each.last, each.reason) for each in due.unstarted] == [(T + 1, T + 9, Reason.LATE)]
 
 
 @pytest.mark.contract("GRNT-11")
@@ -129,9 +129,9 @@ def test_of_late_slots_the_latest_are_made_up_as_far_as_there_is_consent(
     late = [slot.nominal for slot in free.slots if now - slot.fire_at > policy.grace]
     refused = late[: max(len(late) - consent, 0)]
     assert [slot.nominal for slot in bound.slots] == [slot.nominal for slot in free.slots][len(refused) :]
-    assert bound.passed[: len(free.passed)] == free.passed
+    assert bound.unstarted[: len(free.unstarted)] == free.unstarted
     assert [
-        (each.first, each.last, each.count, each.reason) for each in bound.passed[len(free.passed) :]
+        (each.first, each.last, each.count, each.reason) for each in bound.unstarted[len(free.unstarted) :]
     ] == [(refused[0], refused[-1], len(refused), Reason.NO_CONSENT) for _ in refused[:1]]
 
 
@@ -154,16 +154,16 @@ def test_much_consent_is_not_looked_for_slot_by_slot(
     monkeypatch.setattr(Spec, "previous_instant", counted)
     due = find_due(MINUTELY, "a", T, (T + days * 24 * HOUR) * 1000, CatchUpPolicy(), consent=consent)
     late = days * 1440 - 1
-    assert sum(each.count for each in due.passed) == max(late - consent, 0)
+    assert sum(each.count for each in due.unstarted) == max(late - consent, 0)
     assert len(due.slots) == 100
 
 
 @pytest.mark.contract("SCHD-12")
 def test_a_year_of_downtime_is_one_range():
     due = find_due(MINUTELY, "a", T, (T + 366 * 24 * HOUR) * 1000, CatchUpPolicy(mode=CatchUp.LATEST))
-    assert [passed.count for passed in due.passed] == [366 * 1440 - 1]
-    assert due.passed[0].reason is Reason.SUPERSEDED
-    assert (due.passed[0].first, due.passed[0].last) == (T + 60, T + 366 * 24 * HOUR - 60)
+    assert [unstarted.count for unstarted in due.unstarted] == [366 * 1440 - 1]
+    assert due.unstarted[0].reason is Reason.SUPERSEDED
+    assert (due.unstarted[0].first, due.unstarted[0].last) == (T + 60, T + 366 * 24 * HOUR - 60)
 
 
 @pytest.mark.contract("SCHD-12", "CRON-08")
@@ -196,16 +196,16 @@ def test_lateness_is_measured_from_the_fire_time():
     policy = CatchUpPolicy(window=0)
     assert find_due(spec, "a", T, fire - 1, policy) == Due((), (), T, fire)
     assert len(find_due(spec, "a", T, fire + 10_000, policy).slots) == 1
-    assert len(find_due(spec, "a", T, fire + 10_001, policy).passed) == 1
+    assert len(find_due(spec, "a", T, fire + 10_001, policy).unstarted) == 1
 
 
 @pytest.mark.contract("SCHD-13", "SCHD-15")
 def test_passing_over_takes_everything_up_to_now():
     due = pass_over(MINUTELY, "a", T, (T + HOUR) * 1000, Reason.PAUSED)
     assert due.slots == ()
-    assert due.passed[0].count == 60
+    assert due.unstarted[0].count == 60
     assert due.next_fire == (T + HOUR + 60) * 1000
-    assert pass_over(MINUTELY, "a", T, T * 1000 + 59_999, Reason.PAUSED).passed == ()
+    assert pass_over(MINUTELY, "a", T, T * 1000 + 59_999, Reason.PAUSED).unstarted == ()
 
 
 def test_a_clock_that_went_back_finds_nothing():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from horae.model import Action, CatchUpPolicy, Overlap, Policies, Reason, Run, Schedule, State, Status
 from horae.policy.decide import decide
-from horae.policy.due import Passed, fire_instant
+from horae.policy.due import Unstarted, fire_instant
 from horae.policy.edit import MAX_CARRIED, Edited, change_jitter, change_spec
 from horae.policy.undecided import undecided
 from horae.policy.upcoming import fire_times
@@ -38,7 +38,7 @@ EDITS = st.lists(st.tuples(st.integers(0, 2 * HOUR * 1000), st.sampled_from(rang
 
 def schedule_of(spec: Spec, policies: Policies, cursor: int = T) -> Schedule:
     return Schedule(
-        id="s", incarnation=1, spec=spec.text, action=Action(name="work"), policies=policies, state=State(), token=1,
+        id="s", generation=1, spec=spec.text, action=Action(name="work"), policies=policies, state=State(), version=1,
         cursor=cursor, created_at=cursor * 1000, updated_at=cursor * 1000,
     )  # fmt: skip
 
@@ -55,7 +55,7 @@ def edited(schedule: Schedule, spec: Spec, now: int) -> tuple[Schedule, Edited]:
 
 class Told(NamedTuple):
     started: list[Run]
-    passed: list[tuple[int, int, int, str]]
+    unstarted: list[tuple[int, int, int, str]]
 
 
 def tell(first: Spec, edits: list[tuple[int, int]], policies: Policies, looks: list[int] | None) -> Told:
@@ -67,12 +67,16 @@ def tell(first: Spec, edits: list[tuple[int, int]], policies: Policies, looks: l
     while now <= end:
         while events and events[0][0] <= now:
             schedule, change = edited(schedule, events.pop(0)[1], now)
-            told.passed.extend((each.first, each.last, each.count, each.reason) for each in change.passed)
+            told.unstarted.extend(
+                (each.first, each.last, each.count, each.reason) for each in change.unstarted
+            )
             next_at = now if looks is None else next_at
         if next_at <= now or any(at == now for at in extra):
             decision = decide(schedule, Spec.parse(schedule.spec), [], now)
             told.started.extend(run for run in decision.new if run.status is Status.STARTING)
-            told.passed.extend((each.first, each.last, each.count, each.reason) for each in decision.passed)
+            told.unstarted.extend(
+                (each.first, each.last, each.count, each.reason) for each in decision.unstarted
+            )
             schedule = _replace(schedule, state=decision.state, cursor=decision.cursor)
             if looks is None or now == end:
                 next_at = end if decision.next_at is None else decision.next_at
@@ -107,9 +111,9 @@ def test_random_edits_lose_no_slot_that_both_specs_have(
     centred = [spec for spec in (first, *SPECS) if spec.elements.jitter and spec.elements.jitter.centred]
     early = {n for spec in centred for n in spec.instants(T, T + 3 * HOUR, 1000)}  # may fire before an edit
     assert started <= kept | others | early
-    ends = {nominal for low, high, _, _ in told.passed for nominal in (low, high)}
+    ends = {nominal for low, high, _, _ in told.unstarted for nominal in (low, high)}
     assert not started & ends
-    assert {reason for *_, reason in told.passed} <= {Reason.EDITED}
+    assert {reason for *_, reason in told.unstarted} <= {Reason.EDITED}
 
 
 @pytest.mark.contract("SCHD-07", "SCHD-12")
@@ -119,7 +123,7 @@ def test_an_edit_makes_no_slot_late(first: Spec, edits: list[tuple[int, int]]):
     policies = Policies(overlap=Overlap.ALLOW_ALL, catch_up=CatchUpPolicy(window=0, grace=0))
     told = tell(first, edits, policies, None)
     moments = {T * 1000 + at for at, _ in edits}
-    late = [each for each in told.passed if each[3] != Reason.EDITED]
+    late = [each for each in told.unstarted if each[3] != Reason.EDITED]
     if (
         first.elements.jitter is None or not first.elements.jitter.centred
     ):  # those may fire before they were created
@@ -155,7 +159,7 @@ def test_what_only_the_new_spec_named_before_the_edit_never_comes():
     schedule = schedule_of(old, Policies(overlap=Overlap.ALLOW_ALL), T - 1)
     now = (T + 2 * HOUR + 60) * 1000
     changed, found = edited(schedule, new, now)
-    assert (found.passed, [each.nominal for each in found.carried]) == ((), [T, T + HOUR, T + 2 * HOUR])
+    assert (found.unstarted, [each.nominal for each in found.carried]) == ((), [T, T + HOUR, T + 2 * HOUR])
     decision = decide(changed, new, [], now)
     assert [run.nominal for run in decision.new] == [T, T + HOUR, T + 2 * HOUR]
     assert (decision.cursor, decision.next_at) == (now // 1000, (T + 2 * HOUR + 600) * 1000)
@@ -166,4 +170,4 @@ def test_an_edit_leaves_so_many_due_and_no_more():
     schedule = schedule_of(old, Policies(), T)
     _, found = edited(schedule, new, (T + 60 * 5000) * 1000)
     assert len(found.carried) == MAX_CARRIED
-    assert found.passed == (Passed(T + 60, T + 60 * 4000, 4000, Reason.EDITED),)
+    assert found.unstarted == (Unstarted(T + 60, T + 60 * 4000, 4000, Reason.EDITED),)

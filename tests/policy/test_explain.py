@@ -10,16 +10,16 @@ import pytest
 from horae.model import (
     Action,
     Overlap,
-    PassedOver,
     Policies,
     Reason,
     Run,
     Schedule,
     State,
     Status,
+    UnstartedRange,
     Version,
 )
-from horae.policy.ahead import Forecast
+from horae.policy.ahead import ForecastBuilder
 from horae.policy.explain import (
     Explanation,
     Facts,
@@ -42,24 +42,24 @@ _replace = msgspec.structs.replace
 
 def schedule(**more: Any) -> Schedule:
     made = Schedule(
-        id="s", incarnation=2, spec=SPEC.text, action=Action(name="a"), policies=Policies(), state=State(), token=9,
+        id="s", generation=2, spec=SPEC.text, action=Action(name="a"), policies=Policies(), state=State(), version=9,
         cursor=NOON - 1, created_at=(NOON - 5000) * 1000, updated_at=(NOON - 100) * 1000,
     )  # fmt: skip
     return _replace(made, **more)
 
 
 def version(
-    token: int = 4, since: int = -300, until: int = -100, incarnation: int = 2, created: int = -5000
+    version: int = 4, since: int = -300, until: int = -100, generation: int = 2, created: int = -5000
 ) -> Version:
     return Version(
-        schedule_id="s", incarnation=incarnation, token=token, spec=SPEC.text, policies=Policies(),
+        schedule_id="s", generation=generation, version=version, spec=SPEC.text, policies=Policies(),
         since=(NOON + since) * 1000, until=(NOON + until) * 1000, created_at=(NOON + created) * 1000,
     )  # fmt: skip
 
 
 def run(status: Status, **more: Any) -> Run:
     made = Run(
-        id="r", schedule_id="s", incarnation=2, nominal=NOON, origin="automatic", overlap=Overlap.SKIP, status=status,
+        id="r", schedule_id="s", generation=2, nominal=NOON, origin="automatic", overlap=Overlap.SKIP, status=status,
         fire_at=NOON * 1000, start_at=NOON * 1000, started_at=NOON * 1000 + 250, ended_at=NOON * 1000 + 900,
     )  # fmt: skip
     return _replace(made, **more)
@@ -67,7 +67,7 @@ def run(status: Status, **more: Any) -> Run:
 
 def told(*runs: Run, **more: Any) -> Explanation:
     facts = Facts(
-        schedule_id="s", schedule=schedule(), in_force=InForce(spec=SPEC.text, token=9, incarnation=2, current=True),
+        schedule_id="s", schedule=schedule(), in_force=InForce(spec=SPEC.text, version=9, generation=2, current=True),
         spec=SPEC, standing=why_instant(SPEC, NOON), runs=runs,
     )  # fmt: skip
     return explain(_replace(facts, **more), NOON * 1000 + 5000)
@@ -88,11 +88,11 @@ def test_every_status_of_a_run_has_a_verdict_and_a_sentence(status: Status):
 @pytest.mark.contract("SCHD-28")
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_is_told(reason: Reason):
-    passed = PassedOver(
-        schedule_id="s", incarnation=2, first=NOON, last=NOON, count=1, status=Status.SKIPPED, reason=reason,
+    unstarted = UnstartedRange(
+        schedule_id="s", generation=2, first=NOON, last=NOON, count=1, status=Status.SKIPPED, reason=reason,
         decided_at=7,
     )  # fmt: skip
-    found = told(passed=passed)
+    found = told(unstarted=unstarted)
     assert (found.verdict, found.reason, found.decided_at) == (Verdict.SKIPPED, reason, 7)
     assert found.sentence.startswith("2026-03-01T12:00:00Z was skipped: ")
     assert told(run(Status.FAILED, reason=reason)).sentence.startswith(
@@ -134,7 +134,7 @@ def test_the_slot_itself_goes_before_backfills_and_triggers():
 
 def place(nominal: int, now: Schedule | None, found: Version | None, before: Version | None) -> str:
     answer = in_force(NOON + nominal, now, found, before, kept_since=(NOON - 1000) * 1000)
-    return str(answer.verdict or answer.token)
+    return str(answer.verdict or answer.version)
 
 
 @pytest.mark.contract("SCHD-28")
@@ -154,13 +154,13 @@ def place(nominal: int, now: Schedule | None, found: Version | None, before: Ver
         (-300, None, version(1, created=-300), None, "before_creation"),
         (-299, None, version(1, created=-300), None, "1"),
         (-5000, None, version(), None, "before_creation"),  # edited, and then deleted
-        (-5000, None, version(), version(2, -6000, -5500, incarnation=1), "before_creation"),
+        (-5000, None, version(), version(2, -6000, -5500, generation=1), "before_creation"),
         (-900, None, version(created=-800), None, "before_creation"),
         (-2000, None, version(), None, "unknown"),
         (0, None, None, version(), "deleted"),
-        (-2000, schedule(), version(7, -1500, -1200, incarnation=1), None, "unknown"),
-        (-1400, schedule(), version(7, -1500, -1200, incarnation=1), None, "7"),
-        (-1600, schedule(), version(7, -1500, -1200, incarnation=1), version(2, -2000, -1900, incarnation=1), "7"),
+        (-2000, schedule(), version(7, -1500, -1200, generation=1), None, "unknown"),
+        (-1400, schedule(), version(7, -1500, -1200, generation=1), None, "7"),
+        (-1600, schedule(), version(7, -1500, -1200, generation=1), version(2, -2000, -1900, generation=1), "7"),
     ],
 )  # fmt: skip
 def test_which_spec_was_in_force(
@@ -172,25 +172,25 @@ def test_which_spec_was_in_force(
 def test_a_decided_slot_without_a_record_is_too_old():
     assert told(schedule=schedule(cursor=NOON)).verdict is Verdict.UNKNOWN
     assert told(schedule=None).verdict is Verdict.UNKNOWN
-    earlier = InForce(spec=SPEC.text, token=3, incarnation=2)
+    earlier = InForce(spec=SPEC.text, version=3, generation=2)
     assert told(schedule=schedule(cursor=NOON), in_force=earlier).verdict is Verdict.UNKNOWN
 
 
 @pytest.mark.contract("SCHD-28")
 def test_a_slot_that_is_not_decided_is_explained_by_the_schedule_as_it_stands_now():
     """Also if its policies have changed since its nominal time."""
-    assert told(in_force=InForce(spec=SPEC.text, token=3, incarnation=2)).verdict is Verdict.UNDECIDED
+    assert told(in_force=InForce(spec=SPEC.text, version=3, generation=2)).verdict is Verdict.UNDECIDED
 
 
 def test_a_range_has_the_slots_that_its_own_spec_names():
-    passed = PassedOver(
-        schedule_id="s", incarnation=1, first=NOON, last=NOON + 172_800, count=3, status=Status.MISSED,
+    unstarted = UnstartedRange(
+        schedule_id="s", generation=1, first=NOON, last=NOON + 172_800, count=3, status=Status.MISSED,
         reason=Reason.LATE, decided_at=7,
     )  # fmt: skip
-    assert [holds(passed, NOON + each, SPEC) for each in (0, 1, 86_400, 172_799, 172_800)] == [
+    assert [holds(unstarted, NOON + each, SPEC) for each in (0, 1, 86_400, 172_799, 172_800)] == [
         True, False, True, False, True,
     ]  # fmt: skip
-    assert holds(passed, NOON + 172_800, Spec.cron("0 1 * * *"))
+    assert holds(unstarted, NOON + 172_800, Spec.cron("0 1 * * *"))
 
 
 def test_the_ids_of_a_nominal_time_begin_alike():
@@ -201,18 +201,18 @@ def test_the_ids_of_a_nominal_time_begin_alike():
 
 @pytest.mark.contract("SCHD-29")
 def test_a_forecast_is_bounded_and_says_so():
-    forecast = Forecast(NOON * 1000, 60, most=50)
+    forecast = ForecastBuilder(NOON * 1000, 60, most=50)
     every_minute = schedule(spec=Spec.cron("* * * * *").text)
     forecast.add([every_minute])
     assert forecast.is_full
     forecast.add([schedule()])
     load = forecast.result()
     assert (load.truncated, load.schedules, load.total) == (True, 1, 50)
-    many = Forecast(NOON * 1000, 60, most=100)
+    many = ForecastBuilder(NOON * 1000, 60, most=100)
     many.add([every_minute] * 100_000)  # one spec, one count
     assert (many.result().total, many.result().truncated) == (59 * 100_000, False)
-    spoiled = Forecast(NOON * 1000, 60)
+    spoiled = ForecastBuilder(NOON * 1000, 60)
     spoiled.add([schedule(spec="unreadable"), schedule(spec=Spec.cron("30 * * * *").text)])
     assert spoiled.result().total == 1
-    empty = Forecast(NOON * 1000, 60, jitter=5).result()
+    empty = ForecastBuilder(NOON * 1000, 60, jitter=5).result()
     assert (empty.peak, empty.peak_with_jitter, empty.total, empty.minutes) == (None, None, 0, ())

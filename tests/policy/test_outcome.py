@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from horae.model import (
     AUTOMATIC,
-    Ended,
-    Ending,
+    AttemptEnd,
+    AttemptResult,
     Limits,
     Overlap,
     Policies,
@@ -27,20 +27,20 @@ from horae.policy.outcome import judge_end, overdue, report_by
 
 NOW = 1_772_366_400_000
 LIMITS = Limits()
-TWICE = Policies(retry=RetryPolicy(attempts=2, first_delay=5000), start_attempts=2)
+TWICE = Policies(retry=RetryPolicy(attempts=2, initial_delay=5000), start_attempts=2)
 ONCE = Policies(at_most_once=True, start_attempts=1)
 
 RUN = Run(
-    id="r", schedule_id="s", incarnation=1, nominal=NOW // 1000, origin=AUTOMATIC, overlap=Overlap.SKIP,
+    id="r", schedule_id="s", generation=1, nominal=NOW // 1000, origin=AUTOMATIC, overlap=Overlap.SKIP,
     status=Status.RUNNING, fire_at=NOW, start_at=NOW, attempt=1, epoch=7, started_at=NOW,
 )  # fmt: skip
 
 
-def ended(ending: str, run: dict[str, Any] | None = None, **more: Any) -> Ended:
-    return Ended(run=msgspec.structs.replace(RUN, **(run or {})), ending=Ending(ending), **more)
+def ended(ending: str, run: dict[str, Any] | None = None, **more: Any) -> AttemptResult:
+    return AttemptResult(run=msgspec.structs.replace(RUN, **(run or {})), ending=AttemptEnd(ending), **more)
 
 
-ENDINGS: list[tuple[Ended, Policies | None, str, str, int | None]] = [
+ENDINGS: list[tuple[AttemptResult, Policies | None, str, str, int | None]] = [
     (ended("returned", result="1"), TWICE, "succeeded", "", None),
     (ended("returned", result="1"), None, "succeeded", "", None),
     (ended("raised"), TWICE, "pending", "failed", 5000),
@@ -75,13 +75,13 @@ ENDINGS: list[tuple[Ended, Policies | None, str, str, int | None]] = [
 
 
 def test_every_ending_is_in_the_table():
-    assert {each.ending for each, *_ in ENDINGS} == set(Ending)
+    assert {each.ending for each, *_ in ENDINGS} == set(AttemptEnd)
 
 
 @pytest.mark.contract("SCHD-16", "SCHD-17")
 @pytest.mark.parametrize(("end", "policies", "status", "reason", "delay"), ENDINGS)
 def test_what_an_ending_means(
-    end: Ended, policies: Policies | None, status: str, reason: str, delay: int | None
+    end: AttemptResult, policies: Policies | None, status: str, reason: str, delay: int | None
 ):
     outcome = judge_end(end, policies, NOW, LIMITS)
     assert (outcome.status, outcome.reason) == (status, reason)
@@ -99,7 +99,7 @@ ANY_POLICIES = st.one_of(
 )
 ANY_END = st.builds(
     ended,
-    st.sampled_from([str(each) for each in Ending]),
+    st.sampled_from([str(each) for each in AttemptEnd]),
     st.fixed_dictionaries(
         {
             "failures": st.integers(0, 4),
@@ -117,11 +117,13 @@ ANY_END = st.builds(
 
 @pytest.mark.contract("SCHD-16", "GRNT-07", "GRNT-15")
 @given(ANY_END, ANY_POLICIES)
-def test_an_outcome_follows_from_running_and_belongs_to_its_claim(end: Ended, policies: Policies | None):
+def test_an_outcome_follows_from_running_and_belongs_to_its_claim(
+    end: AttemptResult, policies: Policies | None
+):
     outcome = judge_end(end, policies, NOW, LIMITS)
     assert (outcome.status is Status.RUNNING) is (outcome.report_by is not None)
     if outcome.status is Status.RUNNING:  # somebody else goes on with it
-        assert end.ending is Ending.ACCEPTED
+        assert end.ending is AttemptEnd.ACCEPTED
         return
     assert outcome.status in TRANSITIONS[Status.RUNNING]
     assert (outcome.run_id, outcome.epoch, outcome.attempt) == (end.run.id, end.run.epoch, end.run.attempt)
@@ -135,7 +137,9 @@ def test_an_outcome_follows_from_running_and_belongs_to_its_claim(end: Ended, po
         outcome.refusals - end.run.refusals,
         outcome.crashes - end.run.crashes,
     )
-    assert sum(counted) == (end.ending in {Ending.RAISED, Ending.TIMED_OUT, Ending.REFUSED, Ending.CRASHED})
+    assert sum(counted) == (
+        end.ending in {AttemptEnd.RAISED, AttemptEnd.TIMED_OUT, AttemptEnd.REFUSED, AttemptEnd.CRASHED}
+    )
 
 
 @pytest.mark.contract("SCHD-17")
@@ -200,7 +204,7 @@ def test_what_silence_means(timeouts: Timeouts, stop: str, by: int, status: str,
 
 
 @pytest.mark.contract("GRNT-14")
-@pytest.mark.parametrize("ending", [each for each in Ending if each is not Ending.ACCEPTED])
-def test_nothing_waits_for_a_schedule_that_is_gone(ending: Ending):
+@pytest.mark.parametrize("ending", [each for each in AttemptEnd if each is not AttemptEnd.ACCEPTED])
+def test_nothing_waits_for_a_schedule_that_is_gone(ending: AttemptEnd):
     for reason in (None, Reason.SHUTDOWN, Reason.CRASHED):
         assert judge_end(ended(ending, reason=reason), None, NOW, LIMITS).status in ENDED

@@ -38,16 +38,16 @@ def test_resuming_catches_up_with_everything_or_leaves_everything_behind(
     resumed = resume(schedule, MINUTELY, (T + seconds) * 1000, "go on")
     skips = paused and on_resume is OnResume.SKIP
     assert resumed.state == State(note="go on", skip_waiting=skips)
-    left = sum(each.count for each in resumed.passed)
+    left = sum(each.count for each in resumed.unstarted)
     if on_resume is OnResume.SKIP and paused:
         assert left == MINUTELY.count(T, max(T + seconds, T))
         assert resumed.cursor == (T + left * 60)
-        assert {each.reason for each in resumed.passed} <= {Reason.PAUSED}
+        assert {each.reason for each in resumed.unstarted} <= {Reason.PAUSED}
     else:
         assert (left, resumed.cursor) == (0, schedule.cursor)
 
 
 @pytest.mark.contract("SCHD-13")
 def test_resuming_keeps_the_rest_of_the_state():
-    state = State(paused=True, paused_until=NOON, skip_next=2, remaining=3)
-    assert resume(schedule_of(state=state), MINUTELY, NOON).state == State(skip_next=2, remaining=3)
+    state = State(paused=True, paused_until=NOON, skip_next=2, remaining_actions=3)
+    assert resume(schedule_of(state=state), MINUTELY, NOON).state == State(skip_next=2, remaining_actions=3)

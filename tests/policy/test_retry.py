@@ -41,7 +41,7 @@ def test_a_delay_is_the_first_times_the_factor(first: int, times: int):
 
 @pytest.mark.contract("SCHD-16")
 def test_a_run_that_is_retried_for_ever_waits_no_longer_than_the_longest():
-    policy = RetryPolicy(attempts=None, first_delay=1, factor=1.5, longest_delay=60_000)
+    policy = RetryPolicy(attempts=None, initial_delay=1, factor=1.5, max_delay=60_000)
     assert retry_at(policy, 1_000_000_000, ("ValueError",), NOW) == NOW + 60_000
 
 
@@ -78,5 +78,5 @@ def test_there_are_as_many_attempts_as_the_policy_says(attempts: int, failures: 
 def test_only_some_errors_are_worth_another_attempt(
     named: tuple[str, ...], raised: tuple[str, ...], again: bool
 ):
-    policy = RetryPolicy(attempts=3, errors=named)
+    policy = RetryPolicy(attempts=3, retry_on=named)
     assert (retry_at(policy, 1, raised, NOW) is not None) is again

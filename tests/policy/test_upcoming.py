@@ -46,7 +46,7 @@ SPECS = st.sampled_from(
 
 def schedule_of(state: State, policies: Policies = ALLOW, spec: Spec = MINUTELY, cursor: int = T) -> Schedule:
     return Schedule(
-        id="s", incarnation=1, spec=spec.text, action=Action(name="work"), policies=policies, state=state, token=1,
+        id="s", generation=1, spec=spec.text, action=Action(name="work"), policies=policies, state=state, version=1,
         cursor=cursor, created_at=cursor * 1000, updated_at=cursor * 1000,
     )  # fmt: skip
 
@@ -60,16 +60,16 @@ def minutes(nominals: list[int]) -> list[int]:
     ("state", "waiting", "expected"),
     [
         (State(), 0, [1, 2, 3, 4, 5]),
-        (State(remaining=0), 0, []),
-        (State(remaining=2), 0, [1, 2]),
-        (State(remaining=9), 0, [1, 2, 3, 4, 5]),
-        (State(remaining=4), 1, [1, 2, 3]),  # what waits goes before
-        (State(remaining=1), 3, []),
+        (State(remaining_actions=0), 0, []),
+        (State(remaining_actions=2), 0, [1, 2]),
+        (State(remaining_actions=9), 0, [1, 2, 3, 4, 5]),
+        (State(remaining_actions=4), 1, [1, 2, 3]),  # what waits goes before
+        (State(remaining_actions=1), 3, []),
         (State(skip_next=2), 0, [3, 4, 5, 6, 7]),
-        (State(skip_next=2, remaining=3), 0, [3, 4, 5]),
+        (State(skip_next=2, remaining_actions=3), 0, [3, 4, 5]),
         (State(skip_next=1_000_000), 0, [1_000_001 + n for n in range(5)]),
         (State(paused=True), 0, [1, 2, 3, 4, 5]),
-        (State(paused=True, remaining=2), 0, [1, 2]),
+        (State(paused=True, remaining_actions=2), 0, [1, 2]),
         (State(paused=True, paused_until=(T + 600) * 1000), 0, [11, 12, 13, 14, 15]),
     ],
 )
@@ -94,7 +94,7 @@ def test_what_fell_due_in_a_pause_uses_up_the_limit_first(
     policies = Policies(
         overlap=overlap, on_resume=OnResume(on_resume), catch_up=CatchUpPolicy(window=150_000)
     )
-    schedule = schedule_of(State(paused=True, remaining=5), policies)
+    schedule = schedule_of(State(paused=True, remaining_actions=5), policies)
     assert minutes(upcoming(schedule, MINUTELY, (T + 630) * 1000, 10)) == expected
 
 
@@ -108,7 +108,7 @@ def test_a_slot_between_its_nominal_and_its_fire_time_is_ahead():
 @pytest.mark.contract("CRON-01")
 @pytest.mark.parametrize(
     ("state", "expected"),
-    [(State(), 1), (State(skip_next=2), 3), (State(paused=True), None), (State(remaining=0), None)],
+    [(State(), 1), (State(skip_next=2), 3), (State(paused=True), None), (State(remaining_actions=0), None)],
 )
 def test_the_next_slot(state: State, expected: int | None):
     found = next_slot(schedule_of(state), MINUTELY)
@@ -125,17 +125,21 @@ def test_the_next_slot(state: State, expected: int | None):
     st.integers(0, 3600_000),
 )
 def test_what_is_shown_is_what_then_starts(
-    spec: Spec, remaining: int | None, skip: int, on_resume: OnResume, paused: bool, ahead: int
+    spec: Spec, remaining_actions: int | None, skip: int, on_resume: OnResume, paused: bool, ahead: int
 ):
     """Resumed now, if it is paused, and looked at whenever it says so."""
     policies = Policies(overlap=Overlap.ALLOW_ALL, on_resume=on_resume)
-    schedule = schedule_of(State(paused=paused, remaining=remaining, skip_next=skip), policies, spec)
+    schedule = schedule_of(
+        State(paused=paused, remaining_actions=remaining_actions, skip_next=skip), policies, spec
+    )
     now = T * 1000 + ahead
     shown = upcoming(schedule, spec, now, 10)
     if paused:
         resumed = resume(schedule, spec, now)
         schedule = _replace(schedule, state=resumed.state, cursor=resumed.cursor)
-    assert started(schedule, spec, now, len(shown) + 1)[: len(shown) + (remaining is not None)] == shown
+    assert (
+        started(schedule, spec, now, len(shown) + 1)[: len(shown) + (remaining_actions is not None)] == shown
+    )
 
 
 def started(schedule: Schedule, spec: Spec, now: int, number: int) -> list[int]:
@@ -153,12 +157,12 @@ def started(schedule: Schedule, spec: Spec, now: int, number: int) -> list[int]:
         ]
         schedule = _replace(schedule, state=decision.state, cursor=decision.cursor)
         at = decision.next_at if decision.next_at is None or decision.next_at > moment else moment + 1
-        if schedule.state.remaining == 0 and runs:  # its end has it looked at, and it is finished
+        if schedule.state.remaining_actions == 0 and runs:  # its end has it looked at, and it is finished
             break
     return found
 
 
 def test_a_start_that_waits_is_not_among_the_slots_ahead():
-    schedule = schedule_of(State(remaining=2), cursor=T + 60)
+    schedule = schedule_of(State(remaining_actions=2), cursor=T + 60)
     waiting = new_run(schedule, Slot(T + 60, 0, 0), AUTOMATIC, Overlap.ALLOW_ALL)
     assert waiting.nominal not in upcoming(schedule, MINUTELY, (T + 61) * 1000, 5, 1)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from horae.spec import Spec, load_zone
 from horae.spec.canonical import render_instant
-from horae.spec.spec import MOST_AT_ONCE
+from horae.spec.spec import MAX_AT_ONCE
 from tests.spec.oracle import instant
 from tests.spec.strategies import transitions
 
@@ -83,7 +83,7 @@ def ranges(draw: st.DrawFn) -> tuple[Spec, int, int]:
 def walked(spec: Spec, after: int, until: int) -> int:
     """How many there are, one by one."""
     total = 0
-    while found := spec.instants(after, until, MOST_AT_ONCE):
+    while found := spec.instants(after, until, MAX_AT_ONCE):
         total += len(found)
         after = found[-1]
     return total

@@ -21,18 +21,18 @@ from horae.model import (
     Attempt,
     Backfill,
     BackfillStatus,
-    Last,
+    Counts,
+    LastOutcome,
     Node,
     Outcome,
     Overlap,
-    PassedOver,
     Policies,
     Reason,
     Run,
     Schedule,
     State,
     Status,
-    Tally,
+    UnstartedRange,
     Version,
 )
 from horae.store.port import Advance, Filter, Past, Store
@@ -57,15 +57,15 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 def schedule(name: str, cursor: int = 100, **more: Any) -> Schedule:
     return Schedule(
-        id=name, incarnation=1, spec='{"crons":["* * * * *"]}', action=Action(name="a", input={"x": [1, None]}),
-        policies=Policies(overlap=Overlap.BUFFER_ALL), token=1, cursor=cursor, created_at=1, updated_at=2,
+        id=name, generation=1, spec='{"crons":["* * * * *"]}', action=Action(name="a", input={"x": [1, None]}),
+        policies=Policies(overlap=Overlap.BUFFER_ALL), version=1, cursor=cursor, created_at=1, updated_at=2,
         **{"state": State(note="ü"), **more},
     )  # fmt: skip
 
 
 def run(number: int, status: Status = Status.RUNNING, schedule_id: str = "s", **more: Any) -> Run:
     made = Run(
-        id=f"run-{schedule_id}-{number}", schedule_id=schedule_id, incarnation=1, nominal=number, origin="automatic",
+        id=f"run-{schedule_id}-{number}", schedule_id=schedule_id, generation=1, nominal=number, origin="automatic",
         overlap=Overlap.SKIP, status=status, fire_at=number * 1000, start_at=number * 1000, action="a",
         action_id=f"{schedule_id}-{number}", attempt=int(status is Status.RUNNING),
         epoch=7 if status is Status.RUNNING else 0, input={"a": 1},
@@ -90,7 +90,7 @@ async def test_what_is_written_is_read_again(store: Store):
         assert await transaction.runs_by_id(["run-s-1", "none"]) == found[:1]
         assert await transaction.claimed([7, 8], 10) == found[:1]
         assert await transaction.claimed([8], 10) == []
-        changed = _replace(owned, token=2, cursor=150, state=State(paused=True), tags=())
+        changed = _replace(owned, version=2, cursor=150, state=State(paused=True), tags=())
         await transaction.update_schedules([(changed, None)])
         assert await transaction.schedules(["s"]) == [changed]
 
@@ -104,8 +104,8 @@ async def test_due_schedules_come_in_the_order_of_their_time(store: Store):
         assert [s.id for s in await transaction.due(base + 300, 10)] == ["b", "d", "a"]
         assert [s.id for s in await transaction.due(base + 300, 2)] == ["b", "d"]
         assert await transaction.due(base + 99, 10) == []
-        assert await transaction.never_looked_at("", 9) == ["c"]
-        await transaction.look_now(["c", "e"], base + 50)
+        assert await transaction.without_next_time("", 9) == ["c"]
+        await transaction.mark_due(["c", "e"], base + 50)
         assert [s.id for s in await transaction.due(base + 60, 10)] == ["c", "e"]
 
 
@@ -188,52 +188,52 @@ async def test_only_what_nobody_works_on_is_changed(store: Store):
         assert [r.status for r in await transaction.runs("s", 9)] == ["skipped", "skipped", "running"]
 
 
-def passed(first: int, last: int, before: int | None, reason: Reason = Reason.OVERLAP) -> PassedOver:
-    return PassedOver(
-        schedule_id="s", incarnation=1, first=first, last=last, count=last - first + 1,
+def unstarted(first: int, last: int, before: int | None, reason: Reason = Reason.OVERLAP) -> UnstartedRange:
+    return UnstartedRange(
+        schedule_id="s", generation=1, first=first, last=last, count=last - first + 1,
         status=Status.SKIPPED, reason=reason, decided_at=last, before=before,
     )  # fmt: skip
 
 
 async def test_consecutive_slots_that_did_not_run_are_one_range(store: Store):
     async with store.transaction() as transaction:
-        await transaction.insert_passed([passed(1, 1, 0)])
-        await transaction.insert_passed([passed(2, 5, 1), passed(8, 9, 7)])
-        await transaction.insert_passed([passed(10, 10, 9), passed(11, 11, 10, Reason.PAUSED)])
-        await transaction.insert_passed([passed(12, 20, 11, Reason.PAUSED)])
-        found = [(p.first, p.last, p.count) for p in await transaction.passed_over("s", 9)]
+        await transaction.insert_unstarted([unstarted(1, 1, 0)])
+        await transaction.insert_unstarted([unstarted(2, 5, 1), unstarted(8, 9, 7)])
+        await transaction.insert_unstarted([unstarted(10, 10, 9), unstarted(11, 11, 10, Reason.PAUSED)])
+        await transaction.insert_unstarted([unstarted(12, 20, 11, Reason.PAUSED)])
+        found = [(p.first, p.last, p.count) for p in await transaction.unstarted_ranges("s", 9)]
     assert found == [(11, 20, 10), (8, 10, 3), (1, 5, 5)]
 
 
 async def test_cursors_states_and_counts_advance(store: Store):
     async with store.transaction() as transaction:
         await transaction.insert_schedules([(schedule("s"), 1), (schedule("t"), 1)])
-        counted = Tally(started=1, unstarted={Reason.OVERLAP: 2, Reason.LATE: 3, Reason.PAUSED: 4})
+        counted = Counts(started=1, unstarted={Reason.OVERLAP: 2, Reason.LATE: 3, Reason.PAUSED: 4})
         await transaction.advance(
-            [Advance("s", 160, 200, tally=counted), Advance("t", 170, None, State(paused=True))]
+            [Advance("s", 160, 200, counts=counted), Advance("t", 170, None, State(paused=True))]
         )
-        await transaction.advance([Advance("s", 160, 200, tally=counted)])
+        await transaction.advance([Advance("s", 160, 200, counts=counted)])
         first, second = await transaction.schedules(["s", "t"])
         assert (first.cursor, first.state) == (160, schedule("s").state)
         assert (second.cursor, second.state) == (170, State(paused=True))
         assert await transaction.wake_at() == 200
-        assert await transaction.tallies(["s", "t"]) == {
-            "s": Tally(started=2, unstarted={Reason.OVERLAP: 4, Reason.LATE: 6, Reason.PAUSED: 8}),
-            "t": Tally(),
+        assert await transaction.counts_of(["s", "t"]) == {
+            "s": Counts(started=2, unstarted={Reason.OVERLAP: 4, Reason.LATE: 6, Reason.PAUSED: 8}),
+            "t": Counts(),
         }
         await transaction.delete_schedules(["s"])
         await transaction.insert_schedules([(schedule("s"), 1)])
-        assert await transaction.tallies(["s"]) == {"s": Tally()}
+        assert await transaction.counts_of(["s"]) == {"s": Counts()}
 
 
 async def test_numbers_are_never_given_twice(store: Store):
     async with store.transaction() as transaction:
         assert [await transaction.next_number() for _ in range(3)] == [1, 2, 3]
-        assert await transaction.next_incarnations(["a", "b"]) == {"a": 1, "b": 1}
-        assert await transaction.next_incarnations(["a"]) == {"a": 2}
+        assert await transaction.next_generations(["a", "b"]) == {"a": 1, "b": 1}
+        assert await transaction.next_generations(["a"]) == {"a": 2}
         await transaction.insert_schedules([(schedule("a"), 1)])
         await transaction.delete_schedules(["a"])
-        assert await transaction.next_incarnations(["a"]) == {"a": 3}
+        assert await transaction.next_generations(["a"]) == {"a": 3}
         assert await transaction.wake_at() is None
         assert await transaction.known_ids("", 9) == ["a", "b"]
 
@@ -244,7 +244,7 @@ async def test_what_waits_behind_a_run_that_ended_is_due(store: Store):
         await transaction.insert_schedules([(schedule(name), base + 9000) for name in "st"])
         await transaction.insert_schedules([(schedule("u"), None)])
         await transaction.insert_runs([run(1), run(2, Status.PENDING), run(1, schedule_id="t")])
-        await transaction.look_behind(["s", "t", "u"], base)
+        await transaction.wake_waiting(["s", "t", "u"], base)
         assert sorted(s.id for s in await transaction.due(base, 9)) == ["s", "u"]
 
 
@@ -295,31 +295,40 @@ async def test_attempts_and_what_is_left_to_the_next_run(store: Store):
         await transaction.insert_schedules([(schedule("s"), None), (schedule("t"), None)])
         s, t = (_replace(run(1), schedule_id=each) for each in "st")
         await transaction.keep_lasts([(s, ended(1)), (t, ended(1, result="1"))])
-        assert await transaction.lasts(["s", "t"]) == {"t": Last("t", "1", None)}
+        assert await transaction.lasts(["s", "t"]) == {"t": LastOutcome("t", "1", None)}
         await transaction.keep_lasts(
             [(s, ended(1, result="2")), (s, ended(1, result="3")), (t, ended(1, Status.FAILED, failure="no"))]
         )  # fmt: skip
-        assert await transaction.lasts(["s", "t"]) == {"s": Last("s", "3", None), "t": Last("t", "1", "no")}
-        earlier = [_replace(each, incarnation=each.incarnation + 1) for each in (s, t)]
+        assert await transaction.lasts(["s", "t"]) == {
+            "s": LastOutcome("s", "3", None),
+            "t": LastOutcome("t", "1", "no"),
+        }
+        earlier = [_replace(each, generation=each.generation + 1) for each in (s, t)]
         await transaction.keep_lasts(
             [(earlier[0], ended(1, result="4")), (earlier[1], ended(1, Status.FAILED, failure="not mine"))]
         )
-        assert await transaction.lasts(["s", "t"]) == {"s": Last("s", "3", None), "t": Last("t", "1", "no")}
+        assert await transaction.lasts(["s", "t"]) == {
+            "s": LastOutcome("s", "3", None),
+            "t": LastOutcome("t", "1", "no"),
+        }
         await transaction.keep_lasts([(earlier[0], ended(1)), (s, ended(1)), (earlier[1], ended(1))])
-        assert await transaction.lasts(["s", "t"]) == {"s": Last("s", None, None), "t": Last("t", "1", "no")}
+        assert await transaction.lasts(["s", "t"]) == {
+            "s": LastOutcome("s", None, None),
+            "t": LastOutcome("t", "1", "no"),
+        }
         await transaction.keep_lasts([(t, ended(1))])
-        assert await transaction.lasts(["t"]) == {"t": Last("t", None, None)}
+        assert await transaction.lasts(["t"]) == {"t": LastOutcome("t", None, None)}
 
 
 async def test_backfills_and_versions(store: Store):
     backfill = Backfill(
-        id="b1", schedule_id="s", incarnation=1, first=10, last=90, overlap=Overlap.BUFFER_ALL, cursor=9, total=5,
+        id="b1", schedule_id="s", generation=1, first=10, last=90, overlap=Overlap.BUFFER_ALL, cursor=9, total=5,
         created_at=1, author="ada", note="again", input={"x": 1},
     )  # fmt: skip
     version = Version(
         schedule_id="s",
-        incarnation=1,
-        token=1,
+        generation=1,
+        version=1,
         spec="{}",
         policies=Policies(),
         since=1,
@@ -346,8 +355,8 @@ async def test_what_was_at_a_moment_is_found(store: Store):
     again = run(1, id="019ca6f5-b000-8fff-aaaa-0", origin="backfill:1")
     version = Version(
         schedule_id="s",
-        incarnation=1,
-        token=3,
+        generation=1,
+        version=3,
         spec="{}",
         policies=Policies(),
         since=1000,
@@ -369,13 +378,13 @@ async def test_what_was_at_a_moment_is_found(store: Store):
             for number, at in ((3, 8), (2, 7), (1, None))
         )
         assert await transaction.runs_at("s", "019ca6f5-b000-") == [again, _replace(first, started_at=7)]
-        await transaction.insert_passed([passed(10, 20, None), passed(30, 30, None)])
+        await transaction.insert_unstarted([unstarted(10, 20, None), unstarted(30, 30, None)])
         for nominal, expected in ((9, None), (10, 10), (15, 10), (20, 10), (21, None), (30, 30)):
-            found = await transaction.passed_at("s", nominal)
+            found = await transaction.unstarted_at("s", nominal)
             assert (None if found is None else found.first) == expected
-        assert await transaction.passed_at("t", 15) is None
-        following = _replace(version, token=7, since=6000, until=9000)
-        later = _replace(version, incarnation=2, token=1, since=9500, until=9900)
+        assert await transaction.unstarted_at("t", 15) is None
+        following = _replace(version, version=7, since=6000, until=9000)
+        later = _replace(version, generation=2, version=1, since=9500, until=9900)
         await transaction.insert_versions([later, following, version])
         for moment, at, before in (
             (0, version, None), (5000, version, None), (5001, following, version), (9000, following, version),
@@ -395,21 +404,23 @@ async def test_what_is_past_its_retention_is_removed_and_nothing_open(store: Sto
             [Attempt(run_id="run-s-2", attempt=1, epoch=7, reason="", failure=None, started_at=1, ended_at=2)]
         )
         for number in (10, 20, 30):
-            await transaction.insert_passed([_replace(passed(number, number, None), decided_at=number * 100)])
+            await transaction.insert_unstarted(
+                [_replace(unstarted(number, number, None), decided_at=number * 100)]
+            )
         assert await transaction.prune([Past("s", 0, 100), Past("none", 9999, 0)]) == 0
         assert await transaction.prune([Past("s", 300, 100)]) == 1  # run 2, by age
         assert [r.nominal for r in await transaction.runs("s", 9)] == [6, 5, 4, 3, 1]
         assert await transaction.attempts("run-s-2") == []
         assert await transaction.prune([Past("s", 0, 2)]) == 3  # runs 3 and 4, and a range, by number
         assert [r.nominal for r in await transaction.runs("s", 9)] == [6, 5, 1]
-        assert [p.first for p in await transaction.passed_over("s", 9)] == [30, 20]
+        assert [p.first for p in await transaction.unstarted_ranges("s", 9)] == [30, 20]
 
 
 async def test_a_ledger_is_pruned_a_few_rows_at_a_time_the_oldest_first(store: Store):
     """Whatever has piled up, one transaction removes no more than it was told to."""
     backfills = [
         Backfill(
-            id=f"b{number}", schedule_id="s", incarnation=1, first=1, last=2, overlap=Overlap.SKIP, cursor=2, total=0,
+            id=f"b{number}", schedule_id="s", generation=1, first=1, last=2, overlap=Overlap.SKIP, cursor=2, total=0,
             created_at=1,
         )
         for number in range(3)
@@ -417,8 +428,8 @@ async def test_a_ledger_is_pruned_a_few_rows_at_a_time_the_oldest_first(store: S
     versions = [
         Version(
             schedule_id="s",
-            incarnation=1,
-            token=number,
+            generation=1,
+            version=number,
             spec="{}",
             policies=Policies(),
             since=1,
@@ -431,7 +442,7 @@ async def test_a_ledger_is_pruned_a_few_rows_at_a_time_the_oldest_first(store: S
         await transaction.insert_runs(run(number) for number in range(3))
         for number in range(3):
             await transaction.finish([_replace(ended(number), ended_at=5)])
-            await transaction.insert_passed([passed(10 * number + 10, 10 * number + 11, None)])
+            await transaction.insert_unstarted([unstarted(10 * number + 10, 10 * number + 11, None)])
         await transaction.insert_backfills(backfills)
         await transaction.update_backfills(
             _replace(each, status=BackfillStatus.DONE, ended_at=5) for each in backfills
@@ -441,7 +452,7 @@ async def test_a_ledger_is_pruned_a_few_rows_at_a_time_the_oldest_first(store: S
         assert await transaction.prune([past]) == 8  # two of each
         assert [each.nominal for each in await transaction.runs("s", 9)] == [2]
         assert [each.id for each in await transaction.backfills("s", 9)] == ["b2"]
-        assert [each.token for each in await transaction.versions("s", 9)] == [2]
+        assert [each.version for each in await transaction.versions("s", 9)] == [2]
         assert [await transaction.prune([past]) for _ in range(2)] == [4, 0]
 
 
@@ -450,18 +461,18 @@ def node(epoch: int, name: str = "one") -> Node:
 
 
 async def test_a_node_says_what_it_can_run_and_is_buried_when_nothing_of_its_is_left(store: Store):
-    await store.announce(node(7))
+    await store.register_node(node(7))
     assert await store.renew(7)
     assert await store.nodes() == [node(7)]
-    await store.announce(_replace(node(7), actions=("c",)))
+    await store.register_node(_replace(node(7), actions=("c",)))
     assert [n.actions for n in await store.nodes()] == [("c",)]
     async with store.transaction() as transaction:
         await transaction.insert_runs([run(1)])
-    await store.bury([7])
+    await store.deregister([7])
     assert len(await store.nodes()) == 1
     async with store.transaction() as transaction:
         await transaction.finish([ended(1)])
-    await store.bury([7])
+    await store.deregister([7])
     assert await store.nodes() == []
 
 
@@ -470,7 +481,7 @@ async def test_the_life_of_a_node_is_known_by_a_lock(tmp_path: Path):
     one, other = SqliteStore(path), SqliteStore(path)
     await one.open(lambda: None)
     await other.open(lambda: None)
-    await one.announce(node(4))
+    await one.register_node(node(4))
     assert [n.alive for n in await other.nodes()] == [True]
     await one.close()
     assert [n.alive for n in await other.nodes()] == [False]
@@ -481,7 +492,7 @@ async def test_the_life_of_a_node_is_known_by_its_lease(postgres: str):
     one, other = PostgresStore(postgres), PostgresStore(postgres)
     await one.open(lambda: None)
     await other.open(lambda: None)
-    await one.announce(node(4))
+    await one.register_node(node(4))
     assert await one.renew(4)
     assert [n.alive for n in await other.nodes()] == [True]
     one.lease = -1.0
@@ -615,7 +626,7 @@ def test_both_dialects_have_the_same_queries():
 
 
 def test_parameters_are_numbered_in_the_order_of_their_first_use():
-    text, names = prepared("look_now")
+    text, names = prepared("mark_due")
     assert names == ("now", "ids")
     assert "$1::bigint" in text
     assert ":" not in text.replace("::", "").replace("something happened to: ", "")
@@ -642,13 +653,13 @@ async def test_of_several_ends_of_one_schedule_the_order_counts(store: Store):
     good, nothing = ended(1, result="1"), ended(1)
     bad = ended(1, Status.FAILED, failure="no")
     left = {
-        "gb": ([good, bad], Last("gb", "1", "no")),
-        "bg": ([bad, good], Last("bg", "1", None)),
+        "gb": ([good, bad], LastOutcome("gb", "1", "no")),
+        "bg": ([bad, good], LastOutcome("bg", "1", None)),
         "gn": ([good, nothing], None),
-        "ng": ([nothing, good], Last("ng", "1", None)),
+        "ng": ([nothing, good], LastOutcome("ng", "1", None)),
         "bn": ([bad, nothing], None),
         "gbn": ([good, bad, nothing], None),
-        "gnb": ([good, nothing, bad], Last("gnb", None, "no")),
+        "gnb": ([good, nothing, bad], LastOutcome("gnb", None, "no")),
     }
     async with store.transaction() as transaction:
         await transaction.insert_schedules([(schedule(name), None) for name in left])
@@ -661,9 +672,9 @@ async def test_of_several_ends_of_one_schedule_the_order_counts(store: Store):
 
 async def test_a_name_belongs_to_who_came_first_whatever_the_numbers(store: Store):
     first, second = (_replace(node(epoch), name="one") for epoch in (8, 7))
-    assert await store.announce(first)
-    assert not await store.announce(second)
+    assert await store.register_node(first)
+    assert not await store.register_node(second)
     assert [each.epoch for each in await store.nodes()] == [8]
-    assert await store.announce(_replace(first, actions=("c",)))
-    await store.bury([8])
-    assert await store.announce(second)
+    assert await store.register_node(_replace(first, actions=("c",)))
+    await store.deregister([8])
+    assert await store.register_node(second)

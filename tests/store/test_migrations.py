@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 
 from horae.errors import DatabaseVersionError, StoreUnavailableError
-from horae.model import Reason, Status, Tally
+from horae.model import Counts, Reason, Status
 from horae.store.port import Store
 from horae.store.postgres import PostgresStore
 from horae.store.queries import migrations
@@ -20,18 +20,18 @@ from horae.store.sqlite import SqliteStore
 
 ROWS = (
     """
-    INSERT INTO schedule (id, incarnation, spec, action, policies, state, token, created_at, updated_at, owner, tags)
+    INSERT INTO schedule (id, generation, spec, action, policies, state, version, created_at, updated_at, owner, tags)
     VALUES ('s', 1, '{"crons":["* * * * *"]}', '{"name":"a"}', '{}', '{}', 1, 5, 5, 'ada', '["t"]')
     """,
     "INSERT INTO due (schedule_id, cursor, next_at, started) VALUES ('s', 60, 120000, 1)",
-    "INSERT INTO incarnation (schedule_id, latest) VALUES ('s', 1)",
+    "INSERT INTO generation (schedule_id, latest) VALUES ('s', 1)",
     """
-    INSERT INTO run (id, schedule_id, incarnation, nominal, origin, overlap, status, fire_at, start_at, action,
+    INSERT INTO run (id, schedule_id, generation, nominal, origin, overlap, status, fire_at, start_at, action,
         action_id, reason, attempt, epoch, author, note)
     VALUES ('r', 's', 1, 60, 'automatic', 'skip', 'running', 60000, 60000, 'a', 's-1', '', 1, 1, '', '')
     """,
     """
-    INSERT INTO passed (schedule_id, incarnation, first, last, count, status, reason, decided_at)
+    INSERT INTO unstarted_range (schedule_id, generation, first, last, count, status, reason, decided_at)
     VALUES ('s', 1, 0, 0, 1, 'skipped', 'overlap', 3)
     """,
 )
@@ -156,7 +156,7 @@ async def fresh(database: Database, tmp_path: Path, request: pytest.FixtureReque
 
 STEPS = len(migrations("sqlite"))
 COUNTED = next(
-    number for number, step in enumerate(migrations("sqlite"), 1) if "CREATE TABLE unstarted" in step
+    number for number, step in enumerate(migrations("sqlite"), 1) if "CREATE TABLE unstarted (" in step
 )
 """The step from which on slots that did not start are counted by reason, and not found in the ledger."""
 
@@ -175,8 +175,8 @@ async def test_a_database_of_any_age_is_brought_up_to_date_with_its_rows(
     async with store.transaction() as transaction:
         found = await transaction.schedules(["s"])
         runs = await transaction.runs("s", 9)
-        passed = await transaction.passed_over("s", 9)
-        tallies = await transaction.tallies(["s"])
+        unstarted = await transaction.unstarted_ranges("s", 9)
+        counts_of = await transaction.counts_of(["s"])
         assert await transaction.open_backfills(["s"]) == []  # what is new is there
     await store.close()
     assert await database.fetch("SELECT version FROM horae") == [(STEPS,)]
@@ -186,10 +186,10 @@ async def test_a_database_of_any_age_is_brought_up_to_date_with_its_rows(
         assert [(run.id, run.status, run.attempt, run.failures) for run in runs] == [
             ("r", Status.RUNNING, 1, 0)
         ]
-        assert [(each.first, each.reason) for each in passed] == [(0, "overlap")]
-        assert tallies["s"] == Tally(started=1, unstarted={Reason.OVERLAP: 1} if version < COUNTED else {})
+        assert [(each.first, each.reason) for each in unstarted] == [(0, "overlap")]
+        assert counts_of["s"] == Counts(started=1, unstarted={Reason.OVERLAP: 1} if version < COUNTED else {})
     else:
-        assert (found, runs, passed) == ([], [], [])
+        assert (found, runs, unstarted) == ([], [], [])
 
 
 @pytest.mark.parametrize("version", [0, 1])

@@ -32,26 +32,26 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "overdue_reports": {"now": DUE, "limit": 500},
     "reported": {"id": "r7"},
     "open_runs": {"ids": IDS},
-    "look_behind": {"ids": IDS, "now": DUE},
-    "look_now": {"ids": IDS, "now": DUE},
+    "wake_waiting": {"ids": IDS, "now": DUE},
+    "mark_due": {"ids": IDS, "now": DUE},
     "lock": {"ids": IDS},
     "schedules": {"ids": IDS},
     "lasts": {"ids": IDS},
     "claimed": {"epochs": [7, 8], "limit": 500},
     "waiting_for_node": {"before": 5, "limit": 500},
     "delete_node": {"epoch": 7},
-    "never_looked_at": {"after": "", "limit": 500},
+    "without_next_time": {"after": "", "limit": 500},
     "open_backfills": {"ids": IDS},
     "runs": {"id": "s0000001", "limit": 20, "before": "r1"},
-    "passed_over": {"id": "s0000001", "limit": 20, "before": 9},
-    "versions": {"id": "s0000001", "limit": 20, "incarnation": 1, "token": 9},
-    "version_sizes": {"id": "s0000001", "limit": 20, "incarnation": 1, "token": 9},
+    "unstarted_ranges": {"id": "s0000001", "limit": 20, "before": 9},
+    "versions": {"id": "s0000001", "limit": 20, "generation": 1, "version": 9},
+    "version_sizes": {"id": "s0000001", "limit": 20, "generation": 1, "version": 9},
     "backfills": {"id": "s0000001", "limit": 20, "before": "b1"},
     "backfill_sizes": {"id": "s0000001", "limit": 20, "before": "b1"},
     "count_open_backfills": {"id": "s0000001", "limit": 100},
-    "tallies": {"ids": IDS},
+    "counts_of": {"ids": IDS},
     "runs_at": {"id": "s0000001", "from_id": "019ca6f5-b000-", "to_id": "019ca6f5-b000-g"},
-    "passed_at": {"id": "s0000001", "nominal": 5},
+    "unstarted_at": {"id": "s0000001", "nominal": 5},
     "version_at": {"id": "s0000001", "at": 5},
     "version_before": {"id": "s0000001", "at": 5},
     "read_schedules": {"ids": IDS},
@@ -63,7 +63,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 
 # One schedule in each row, a few of them due, a thousand with nothing ahead; many runs that ended, some that are open.
 SCHEDULES = """
-    INSERT INTO schedule (id, incarnation, spec, action, policies, state, token, created_at, updated_at, owner, tags)
+    INSERT INTO schedule (id, generation, spec, action, policies, state, version, created_at, updated_at, owner, tags)
     SELECT {id}, 1, '{{"crons":["0 0 * * *"]}}', '{{"name":"a"}}', '{{}}', '{{}}', 1, 1, 1, '', '[]' FROM {numbers}
 """
 PLACES = """
@@ -71,7 +71,7 @@ PLACES = """
     SELECT {id}, 1, CASE WHEN n % 1000 = 999 THEN NULL ELSE n END FROM {numbers}
 """
 RUNS = """
-    INSERT INTO run (id, schedule_id, incarnation, nominal, origin, overlap, status, fire_at, start_at, action, action_id,
+    INSERT INTO run (id, schedule_id, generation, nominal, origin, overlap, status, fire_at, start_at, action, action_id,
         reason, attempt, epoch, stop, author, note)
     SELECT 'r' || n, {id}, 1, n, 'automatic', 'skip',
         CASE WHEN n % 400 <> 0 THEN 'succeeded' WHEN n % 1200 = 0 THEN 'starting' WHEN n % 800 = 0 THEN 'pending'

@@ -14,35 +14,47 @@ from typing import Self, TypeVar
 import msgspec
 
 from horae.app.backfills import Backfills
-from horae.app.by_hand import BackfillRequest, Trigger
 from horae.app.calendars import Calendars
-from horae.app.desk import Desk
-from horae.app.draft import NewSchedule
-from horae.app.editing import Edit
+from horae.app.create import NewSchedule
 from horae.app.evaluation import Evaluator
+from horae.app.manual import BackfillRequest, Trigger
 from horae.app.runs import Runs
 from horae.app.schedules import Description, Schedules, next_time
+from horae.app.scope import OwnerScope
+from horae.app.update import Edit
 from horae.app.why import Why
 from horae.clock import Clock, SystemClock
 from horae.config import Config
 from horae.engine.engine import Engine
-from horae.engine.housekeeper import Report
+from horae.engine.maintenance import MaintenanceReport
+from horae.engine.observer import Observer
 from horae.engine.reports import keep_token
-from horae.engine.watcher import Watcher
 from horae.errors import ClockOffError, DatabaseUrlError, NodeNameTakenError, StoreUnavailableError
 from horae.executor.command import commands_of
 from horae.executor.function import ActionFunction, FunctionExecutor
 from horae.model import Node
-from horae.store.guests import Guests
+from horae.store.limited import LimitedStore
 from horae.store.port import Filter, Store, Transaction
 
 __all__ = [
-    "App", "BackfillRequest", "Backfills", "Calendars", "Description", "Edit", "Filter", "NewSchedule", "Operations",
-    "Readiness", "Runs", "Schedules", "Trigger", "next_time",
+    "App",
+    "BackfillRequest",
+    "Backfills",
+    "Calendars",
+    "Description",
+    "Edit",
+    "Filter",
+    "NewSchedule",
+    "Readiness",
+    "Runs",
+    "Schedules",
+    "ScopedOperations",
+    "Trigger",
+    "next_time",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=ActionFunction)
-MOST_OFF = 1000
+MAX_OFF = 1000
 """Milliseconds that the clock may be off the database's, after what was known of it is allowed for."""
 _AWAY = "the database does not answer, or cannot be written: the log says why"
 _GONE = "the database file was deleted or replaced: restart this process"
@@ -64,17 +76,17 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it decides what is due; one with older time-zone data than another node does not."""
 
 
-class Operations:
+class ScopedOperations:
     """What can be asked and changed: of everybody's things, or of one owner's."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.owner = desk.owner
-        self.schedules = Schedules(desk)
-        self.runs = Runs(desk)
-        self.backfills = Backfills(desk)
-        self.calendars = Calendars(desk)
-        self.why = Why(desk.store, desk.now, desk.owner, evaluator=desk.evaluator)
-        self.evaluate = desk.evaluate
+    def __init__(self, scope: OwnerScope) -> None:
+        self.owner = scope.owner
+        self.schedules = Schedules(scope)
+        self.runs = Runs(scope)
+        self.backfills = Backfills(scope)
+        self.calendars = Calendars(scope)
+        self.why = Why(scope.store, scope.now, scope.owner, evaluator=scope.evaluator)
+        self.evaluate = scope.evaluate
         """What a function without side effects answers about specs, beside the event loop if it takes long."""
 
 
@@ -113,21 +125,21 @@ class App:
         )
         self.engine = Engine(self._store, self.executor, self.clock, self.config)
         self._closing: list[Callable[[], Awaitable[None]]] = []
-        self._guests = Guests(self._store)
-        self.executor.keep_token = partial(keep_token, self._guests)
+        self._limited_store = LimitedStore(self._store)
+        self.executor.keep_token = partial(keep_token, self._limited_store)
         self._evaluator = Evaluator(self.clock)
-        self._desk = Desk(
-            self._guests, self.now, self.wake, executor=self.executor, config=self.config, evaluator=self._evaluator
+        self._scope = OwnerScope(
+            self._limited_store, self.now, self.wake, executor=self.executor, config=self.config, evaluator=self._evaluator
         )  # fmt: skip
-        self.everybody = Operations(self._desk)
+        self.all_owners = ScopedOperations(self._scope)
         """What can be asked and changed, whoever owns it; the same as the five that follow."""
-        self.schedules, self.runs = self.everybody.schedules, self.everybody.runs
-        self.backfills, self.calendars = self.everybody.backfills, self.everybody.calendars
-        self.why, self.evaluate = self.everybody.why, self.everybody.evaluate
+        self.schedules, self.runs = self.all_owners.schedules, self.all_owners.runs
+        self.backfills, self.calendars = self.all_owners.backfills, self.all_owners.calendars
+        self.why, self.evaluate = self.all_owners.why, self.all_owners.evaluate
 
-    def owned_by(self, owner: str) -> Operations:
+    def owned_by(self, owner: str) -> ScopedOperations:
         """What can be done on behalf of somebody to whom only his own things are there."""
-        return Operations(self._desk.for_owner(owner))
+        return ScopedOperations(self._scope.for_owner(owner))
 
     def now(self) -> int:
         """The present, in milliseconds, by the clock that all nodes share."""
@@ -156,7 +168,7 @@ class App:
         """Let schedules make HTTP requests: the action ``http``. ``address`` is how work that reports back reaches us."""
         from horae.executor.http import HttpAction  # noqa: PLC0415 - its client loads when it is asked for
 
-        action = HttpAction(self.config, self._desk.sealer, lambda: address, self.now)
+        action = HttpAction(self.config, self._scope.sealer, lambda: address, self.now)
         self._closing.append(action.aclose)
         self.executor.register("http", action)
 
@@ -167,15 +179,15 @@ class App:
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction of the app's database, for faces that keep something of their own in it."""
-        return self._guests.transaction()
+        return self._limited_store.transaction()
 
     def reading(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that only reads, and holds up nobody."""
-        return self._guests.reading()
+        return self._limited_store.reading()
 
-    def watch(self, watcher: Watcher) -> None:
+    def watch(self, observer: Observer) -> None:
         """Tell somebody what happens, from now on."""
-        self.engine.watch(watcher)
+        self.engine.watch(observer)
 
     async def readiness(self) -> Readiness:
         """Whether this app can do its work now. What a database or its driver says is for the log only."""
@@ -191,7 +203,7 @@ class App:
             status = "this node has no lease, and starts nothing"
         elif self.engine.superseded:
             status = "the database has a newer schema than this program, which decides nothing: update it"
-        elif off is not None and abs(off) > MOST_OFF:
+        elif off is not None and abs(off) > MAX_OFF:
             status = f"the clock is {off} ms off the database's"
         elif self._failing:
             status = "the last step failed, and is tried again: the log says why"
@@ -210,7 +222,7 @@ class App:
 
     async def nodes(self) -> list[Node]:
         """The processes that drive this database, and what each can run."""
-        return await self._guests.nodes()
+        return await self._limited_store.nodes()
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -346,7 +358,7 @@ class App:
             await self._renew()
         await self._set_clock()
         report = await self.engine.maintain(self.now())
-        if report != Report():
+        if report != MaintenanceReport():
             _log.info("housekeeping: %s", report)
             self.wake()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from horae.app.by_hand import (
+from horae.app.manual import (
     BackfillPreview,
     BackfillRequest,
     preview_of,
@@ -16,8 +16,8 @@ from horae.app.by_hand import (
     slots_of,
     start_backfill,
 )
-from horae.app.desk import Desk
 from horae.app.page import MOST, Page, fitting
+from horae.app.scope import OwnerScope
 from horae.errors import BackfillNotFoundError, ScheduleNotFoundError
 from horae.model import Backfill, BackfillStatus, Overlap, Reason, Status
 from horae.spec import Spec
@@ -29,16 +29,16 @@ _replace = msgspec.structs.replace
 class Backfills:
     """Ask for ranges to be made up, watch them, cancel them."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, scope: OwnerScope) -> None:
+        self._scope = scope
 
     async def preview(self, schedule_id: str, first: datetime, last: datetime) -> BackfillPreview:
         """What a backfill of a range, both ends included, would do; nothing happens."""
         begin, end = seconds_of(first, last)
-        async with self._desk.store.reading() as transaction:
-            schedule = await self._desk.read(transaction, schedule_id)
-        spec, most = Spec.parse(schedule.spec), self._desk.config.backfill_slots
-        return await self._desk.evaluate(lambda: preview_of(spec, begin, end, most))
+        async with self._scope.store.reading() as transaction:
+            schedule = await self._scope.read(transaction, schedule_id)
+        spec, most = Spec.parse(schedule.spec), self._scope.config.backfill_slots
+        return await self._scope.evaluate(lambda: preview_of(spec, begin, end, most))
 
     async def start(
         self,
@@ -58,52 +58,52 @@ class Backfills:
         request = BackfillRequest(
             first=first, last=last, overlap=overlap, input=input, author=author, note=note
         )
-        answers, most = self._desk.answers(), self._desk.config.backfill_slots
+        answers, most = self._scope.answers(), self._scope.config.backfill_slots
 
         async def begin() -> Backfill:
-            async with self._desk.store.transaction() as transaction:
-                schedule = await self._desk.locked(transaction, schedule_id)
+            async with self._scope.store.transaction() as transaction:
+                schedule = await self._scope.locked(transaction, schedule_id)
                 (slots,) = slots_of([(schedule, request)], answers, most)
                 return await start_backfill(
                     transaction, schedule, request, slots,
-                    most_open=self._desk.config.open_backfills, now=self._desk.now(),
+                    most_open=self._scope.config.open_backfills, now=self._scope.now(),
                 )  # fmt: skip
 
         backfill = await answers.carry_out(begin)
-        self._desk.wake()
+        self._scope.wake()
         return backfill
 
     async def get(self, backfill_id: str) -> Backfill:
         """A backfill as it stands: ``made`` of ``total`` slots have become runs."""
-        async with self._desk.store.reading() as transaction:
+        async with self._scope.store.reading() as transaction:
             return await self._one(transaction, backfill_id)
 
     async def _one(self, transaction: Transaction, backfill_id: str) -> Backfill:
         found = await transaction.backfill(backfill_id)
         with contextlib.suppress(ScheduleNotFoundError):
-            if found and (own := await self._desk.own(transaction, found.schedule_id, [found])):
+            if found and (own := await self._scope.own(transaction, found.schedule_id, [found])):
                 return own[0]
         raise BackfillNotFoundError(backfill_id)
 
     async def list(self, schedule_id: str, limit: int = 20) -> list[Backfill]:
         """The latest backfills of a schedule, newest first."""
-        async with self._desk.store.reading() as transaction:
+        async with self._scope.store.reading() as transaction:
             found = await transaction.backfills(schedule_id, min(limit, MOST))
-            return await self._desk.own(transaction, schedule_id, found)
+            return await self._scope.own(transaction, schedule_id, found)
 
     async def page(self, schedule_id: str, limit: int = 20, *, before: str | None = None) -> Page[Backfill]:
         """The same, a page of those before one, by its id; it ends early if they are large."""
         limit = min(limit, MOST)
-        async with self._desk.store.reading() as transaction:
+        async with self._scope.store.reading() as transaction:
             number, more = fitting(await transaction.backfill_sizes(schedule_id, limit, before), limit)
             found = await transaction.backfills(schedule_id, number, before)
-            return await self._desk.own_page(transaction, schedule_id, found, more=more)
+            return await self._scope.own_page(transaction, schedule_id, found, more=more)
 
     async def cancel(self, backfill_id: str) -> Backfill:
         """Make no more of its slots up; those that wait never start, those that run go on."""
         backfill = await self.get(backfill_id)
-        now = self._desk.now()
-        async with self._desk.store.transaction() as transaction:
+        now = self._scope.now()
+        async with self._scope.store.transaction() as transaction:
             await transaction.lock([backfill.schedule_id])
             backfill = await transaction.backfill(backfill_id) or backfill
             if backfill.status is BackfillStatus.OPEN:
@@ -118,6 +118,6 @@ class Backfills:
                 _replace(run, status=Status.DROPPED, reason=Reason.BACKFILL_CANCELLED, ended_at=now)
                 for run in waiting
             )
-            await transaction.look_behind([backfill.schedule_id], now)
-        self._desk.wake()
+            await transaction.wake_waiting([backfill.schedule_id], now)
+        self._scope.wake()
         return backfill

@@ -9,26 +9,26 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 
-from horae.app.desk import Desk
-from horae.app.editing import next_token, pass_slots, standing
 from horae.app.evaluation import Answers
 from horae.app.page import fitting
+from horae.app.scope import OwnerScope
+from horae.app.update import next_version, pass_slots, standing
 from horae.errors import SpecError
-from horae.model import PassedOver, Schedule
+from horae.model import Schedule, UnstartedRange
 from horae.store.port import Filter
 
 BATCH = 200
 """How many schedules one transaction changes at most: what others wait for."""
 
-Change = Callable[[Schedule, int], tuple[Schedule, tuple[PassedOver, ...]]]
+Change = Callable[[Schedule, int], tuple[Schedule, tuple[UnstartedRange, ...]]]
 
 
-async def batches(desk: Desk, only: Filter) -> AsyncIterator[list[str]]:
+async def batches(scope: OwnerScope, only: Filter) -> AsyncIterator[list[str]]:
     """The ids of the schedules that a filter lets through, in batches that are neither long nor large."""
     after = ""
     while True:
-        async with desk.store.reading() as transaction:
-            sizes = await transaction.schedule_sizes(desk.only(only), after, BATCH)
+        async with scope.store.reading() as transaction:
+            sizes = await transaction.schedule_sizes(scope.only(only), after, BATCH)
         number, more = fitting([size for _, size in sizes], BATCH)
         if number:
             yield [schedule_id for schedule_id, _ in sizes[:number]]
@@ -38,32 +38,36 @@ async def batches(desk: Desk, only: Filter) -> AsyncIterator[list[str]]:
         await asyncio.sleep(0)  # let others have their turn
 
 
-async def change_all(desk: Desk, only: Filter, change: Change) -> int:
+async def change_all(scope: OwnerScope, only: Filter, change: Change) -> int:
     """Change all schedules that a filter lets through; how many there were. One that is already so is not written again."""
     number = 0
-    async for ids in batches(desk, only):
-        answers, now = desk.answers(), desk.now()
-        number += await answers.carry_out(partial(_change_batch, desk, ids, change, answers, now))
-        desk.wake()
+    async for ids in batches(scope, only):
+        answers, now = scope.answers(), scope.now()
+        number += await answers.carry_out(partial(_change_batch, scope, ids, change, answers, now))
+        scope.wake()
     return number
 
 
-async def _change_batch(desk: Desk, ids: Sequence[str], change: Change, answers: Answers, now: int) -> int:
-    async with desk.store.transaction() as transaction:
+async def _change_batch(
+    scope: OwnerScope, ids: Sequence[str], change: Change, answers: Answers, now: int
+) -> int:
+    async with scope.store.transaction() as transaction:
         # An id may belong to another owner by now.
-        locked = [each for each in await transaction.schedules(ids) if desk.owner in {None, each.owner}]
+        locked = [each for each in await transaction.schedules(ids) if scope.owner in {None, each.owner}]
         changes = answers.ask_all([(standing(each), partial(_changed, change, each, now)) for each in locked])
         possible = [(old, found) for old, found in zip(locked, changes, strict=True) if found is not None]
-        changed = [(new, passed) for old, (new, passed) in possible if passed or new != old]
-        await transaction.update_schedules((next_token(new, now), now) for new, _ in changed)
-        for new, passed in changed:
-            await pass_slots(transaction, new, passed, now)
+        changed = [(new, unstarted) for old, (new, unstarted) in possible if unstarted or new != old]
+        await transaction.update_schedules((next_version(new, now), now) for new, _ in changed)
+        for new, unstarted in changed:
+            await pass_slots(transaction, new, unstarted, now)
         if changed:
             await transaction.notify()
     return len(possible)
 
 
-def _changed(change: Change, schedule: Schedule, now: int) -> tuple[Schedule, tuple[PassedOver, ...]] | None:
+def _changed(
+    change: Change, schedule: Schedule, now: int
+) -> tuple[Schedule, tuple[UnstartedRange, ...]] | None:
     """What a schedule becomes; nothing if its spec cannot be evaluated, which is no reason to leave the others as they are."""
     try:
         return change(schedule, now)

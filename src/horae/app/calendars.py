@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 
 from horae.app.bulk import BATCH
-from horae.app.desk import Desk
-from horae.app.draft import check_id
-from horae.app.editing import rewrite_specs
+from horae.app.create import check_id
 from horae.app.evaluation import Answers
 from horae.app.page import MOST, Page, fitting
+from horae.app.scope import OwnerScope
+from horae.app.update import rewrite_specs
 from horae.errors import CalendarInUseError, CalendarNotFoundError, HoraeError, LimitExceededError
 from horae.model import Schedule, StoredCalendar
 from horae.spec import SharedCalendar, Spec
@@ -27,12 +27,12 @@ from horae.store.port import Transaction
 class Calendars:
     """Shared calendars by name: an owner's own, and those of everybody."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, scope: OwnerScope) -> None:
+        self._scope = scope
 
     @property
     def _owner(self) -> str:
-        return self._desk.owner or ""
+        return self._scope.owner or ""
 
     async def put(
         self, name: str, calendar: SharedCalendar | Mapping[str, Any]
@@ -40,12 +40,12 @@ class Calendars:
         """Create or change a calendar; with it comes how many schedules that changed."""
         check_id(name)
         document = {"exclude": [{"calendar": name}]}
-        read = await self._desk.evaluate(  # checks every element
+        read = await self._scope.evaluate(  # checks every element
             lambda: Spec.parse(document, calendars={name: calendar}).document.shared[name]
         )
-        now = self._desk.now()
+        now = self._scope.now()
         stored = StoredCalendar(owner=self._owner, name=name, document=read, updated_at=now)
-        async with self._desk.store.transaction() as transaction:
+        async with self._scope.store.transaction() as transaction:
             await self._check_room(transaction, name)
             await transaction.put_calendar(stored)
         return stored, await self._rewrite_all(name, now)
@@ -54,18 +54,18 @@ class Calendars:
         """Give the schedules that exclude this calendar what it contains, batch by batch; how many changed."""
         changed, after = 0, ""
         while True:
-            async with self._desk.store.reading() as transaction:
+            async with self._scope.store.reading() as transaction:
                 ids = await transaction.excluding(_needle(name), self._owner, after, BATCH)
             if ids:
-                answers = self._desk.answers()
+                answers = self._scope.answers()
                 changed += await answers.carry_out(partial(self._rewrite, name, ids, answers, now))
-                self._desk.wake()
+                self._scope.wake()
             if len(ids) < BATCH:
                 return changed
             after = ids[-1]
 
     async def _rewrite(self, name: str, ids: Sequence[str], answers: Answers, now: int) -> int:
-        async with self._desk.store.transaction() as transaction:
+        async with self._scope.store.transaction() as transaction:
             # What it contains is read once they are locked: so no batch undoes a later change of the calendar.
             excluding = [each async for each in self._excluding(transaction, name, ids)]
             changed = await rewrite_specs(transaction, excluding, name, now, answers)
@@ -77,14 +77,14 @@ class Calendars:
         there = await transaction.calendars_named([name], self._owner)
         if there and there[-1].owner == self._owner:
             return
-        most = self._desk.config.calendars_per_user
+        most = self._scope.config.calendars_per_user
         if await transaction.count_calendars(self._owner, most) >= most:
             who = f'the user "{self._owner}" has' if self._owner else "everybody has"
             raise LimitExceededError("calendars_per_user", most, f"{who} too many calendars")
 
     async def get(self, name: str) -> StoredCalendar:
         """A calendar: one's own, or else everybody's."""
-        async with self._desk.store.reading() as transaction:
+        async with self._scope.store.reading() as transaction:
             found = await transaction.calendars_named([name], self._owner)
         if not found:
             raise CalendarNotFoundError(name)
@@ -93,21 +93,21 @@ class Calendars:
     async def page(self, *, after: tuple[str, str] = ("", ""), limit: int = 100) -> Page[StoredCalendar]:
         """The same as a list, which ends early if the calendars are large."""
         limit = min(limit, MOST)
-        async with self._desk.store.reading() as transaction:
-            sizes = await transaction.calendar_sizes(self._desk.owner, after, limit)
+        async with self._scope.store.reading() as transaction:
+            sizes = await transaction.calendar_sizes(self._scope.owner, after, limit)
             number, more = fitting(sizes, limit)
-            items = await transaction.calendars(self._desk.owner, after, number)
+            items = await transaction.calendars(self._scope.owner, after, number)
         return Page(items, more)
 
     async def list(self, *, after: tuple[str, str] = ("", ""), limit: int = 100) -> list[StoredCalendar]:
         """A page of calendars in the order of their names: one's own, and everybody's."""
-        async with self._desk.store.reading() as transaction:
-            return await transaction.calendars(self._desk.owner, after, min(limit, MOST))
+        async with self._scope.store.reading() as transaction:
+            return await transaction.calendars(self._scope.owner, after, min(limit, MOST))
 
     async def delete(self, name: str) -> None:
         """Remove a calendar that no schedule excludes."""
         after = ""
-        async with self._desk.store.transaction() as transaction:
+        async with self._scope.store.transaction() as transaction:
             if not await transaction.delete_calendar(self._owner, name):
                 raise CalendarNotFoundError(name)
             while ids := await transaction.excluding(_needle(name), self._owner, after, BATCH):

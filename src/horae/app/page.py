@@ -9,7 +9,7 @@ import msgspec
 
 MOST = 1000
 """How many items a page has at most."""
-MOST_BYTES = 4 * 1024 * 1024
+MAX_BYTES = 4 * 1024 * 1024
 """How large a page becomes: with the item that makes it larger, it ends."""
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ def fitting(sizes: Sequence[int], limit: int) -> tuple[int, bool]:
     If there is one, the page has one, however large it is: so the next page goes on.
     """
     number = size = 0
-    while number < len(sizes) and size < MOST_BYTES:
+    while number < len(sizes) and size < MAX_BYTES:
         size += sizes[number]
         number += 1
     return number, number > 0 and (number < len(sizes) or number == limit)

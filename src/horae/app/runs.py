@@ -4,44 +4,44 @@ from __future__ import annotations
 
 import msgspec
 
-from horae.app.desk import Desk
 from horae.app.page import MOST, Page, fitting
+from horae.app.scope import OwnerScope
 from horae.engine.reports import Report, check_report, stop_reported, take_report
-from horae.model import Attempt, PassedOver, Reason, Run, Status
+from horae.model import Attempt, Reason, Run, Status, UnstartedRange
 from horae.store.port import NEWEST
 
 
 class Runs:
     """The ledger: what became of slots."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._store, self._now, self._wake = desk.store, desk.now, desk.wake
+    def __init__(self, scope: OwnerScope) -> None:
+        self._scope = scope
+        self._store, self._now, self._wake = scope.store, scope.now, scope.wake
 
-    async def passed_over(self, schedule_id: str, limit: int = 20) -> list[PassedOver]:
+    async def unstarted_ranges(self, schedule_id: str, limit: int = 20) -> list[UnstartedRange]:
         """The latest ranges of slots that did not run, newest first."""
         async with self._store.reading() as transaction:
-            found = await transaction.passed_over(schedule_id, min(limit, MOST))
-            return await self._desk.own(transaction, schedule_id, found)
+            found = await transaction.unstarted_ranges(schedule_id, min(limit, MOST))
+            return await self._scope.own(transaction, schedule_id, found)
 
-    async def passed_page(
+    async def unstarted_page(
         self, schedule_id: str, limit: int = 20, *, before: int | None = None
-    ) -> Page[PassedOver]:
+    ) -> Page[UnstartedRange]:
         """The same, a page of those before one, by its number."""
         limit = min(limit, MOST)
         async with self._store.reading() as transaction:
-            found = await transaction.passed_over(schedule_id, limit, before or NEWEST[0])
-            return await self._desk.own_page(transaction, schedule_id, found, more=len(found) == limit)
+            found = await transaction.unstarted_ranges(schedule_id, limit, before or NEWEST[0])
+            return await self._scope.own_page(transaction, schedule_id, found, more=len(found) == limit)
 
     async def get(self, run_id: str) -> Run:
         """One run."""
         async with self._store.reading() as transaction:
-            return await self._desk.run(transaction, run_id)
+            return await self._scope.run(transaction, run_id)
 
     async def attempts(self, run_id: str) -> list[Attempt]:
         """The attempts of a run that were followed by another, in order."""
         async with self._store.reading() as transaction:
-            await self._desk.run(transaction, run_id)
+            await self._scope.run(transaction, run_id)
             return await transaction.attempts(run_id)
 
     async def page(self, schedule_id: str, limit: int = 20, *, before: str | None = None) -> Page[Run]:
@@ -51,13 +51,13 @@ class Runs:
             sizes = await transaction.run_sizes(schedule_id, limit, before)
             number, more = fitting(sizes, limit)
             found = await transaction.runs(schedule_id, number, before)
-            return await self._desk.own_page(transaction, schedule_id, found, more=more)
+            return await self._scope.own_page(transaction, schedule_id, found, more=more)
 
     async def list(self, schedule_id: str, limit: int = 20, *, before: str | None = None) -> list[Run]:
         """The latest runs of a schedule, newest first; those before one, by its id."""
         async with self._store.reading() as transaction:
             found = await transaction.runs(schedule_id, min(limit, MOST), before)
-            return await self._desk.own(transaction, schedule_id, found)
+            return await self._scope.own(transaction, schedule_id, found)
 
     async def cancel(self, run_id: str) -> Run:
         """Ask a run to stop: it gets the time its schedule grants, and is then made to. One that waits never starts."""
@@ -92,7 +92,7 @@ class Runs:
             if run.status in {Status.PENDING, Status.STARTING}:
                 run = msgspec.structs.replace(run, status=status, reason=reason, ended_at=now)
                 await transaction.update_runs([run])
-                await transaction.look_behind([run.schedule_id], now)
+                await transaction.wake_waiting([run.schedule_id], now)
             elif run.status is Status.RUNNING:
                 run = msgspec.structs.replace(run, stop=how, reason=reason)
                 await transaction.ask_to_stop([run])

@@ -11,16 +11,7 @@ from typing import Any
 import msgspec
 
 from horae.app.bulk import Change, change_all
-from horae.app.by_hand import (
-    BackfillRequest,
-    Trigger,
-    check_text,
-    slots_of,
-    start_backfill,
-    start_trigger,
-)
-from horae.app.desk import Desk
-from horae.app.draft import (
+from horae.app.create import (
     NewSchedule,
     SpecLike,
     calendar_names,
@@ -29,7 +20,18 @@ from horae.app.draft import (
     read_spec,
     shared_calendars,
 )
-from horae.app.editing import (
+from horae.app.evaluation import Answers
+from horae.app.manual import (
+    BackfillRequest,
+    Trigger,
+    check_text,
+    slots_of,
+    start_backfill,
+    start_trigger,
+)
+from horae.app.page import MOST, Page, fitting
+from horae.app.scope import OwnerScope
+from horae.app.update import (
     Edit,
     apply_edit,
     leave_undecided,
@@ -39,8 +41,6 @@ from horae.app.editing import (
     resumed_schedule,
     standing,
 )
-from horae.app.evaluation import Answers
-from horae.app.page import MOST, Page, fitting
 from horae.errors import (
     ConflictTokenMismatchError,
     HoraeError,
@@ -55,13 +55,13 @@ from horae.errors import (
 from horae.model import (
     Backfill,
     BackfillStatus,
-    Last,
+    Counts,
+    LastOutcome,
     Overlap,
     Reason,
     Run,
     Schedule,
     Status,
-    Tally,
     Version,
 )
 from horae.policy.due import fire_instant
@@ -72,7 +72,7 @@ from horae.spec import SharedCalendar, Spec
 from horae.store.port import NEWEST, Filter, Transaction
 
 RECENT = 10
-MOST_WAITING = 100_000
+MAX_WAITING = 100_000
 _replace = msgspec.structs.replace
 
 
@@ -80,7 +80,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     """A schedule, with what became of it and what is ahead."""
 
     schedule: Schedule
-    tally: Tally
+    counts: Counts
     pending: int
     running: int
     recent_runs: tuple[Run, ...]
@@ -116,8 +116,8 @@ class Creation(msgspec.Struct, frozen=True, kw_only=True):
 class Schedules:
     """The schedules of an app."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, scope: OwnerScope) -> None:
+        self._scope = scope
 
     async def create(self, schedule_id: str, spec: SpecLike, action: str, **more: Any) -> Schedule:  # noqa: ANN401 - as NewSchedule names them
         """Create a schedule; it fires from now on. ``more`` are the other fields of :class:`NewSchedule`."""
@@ -138,7 +138,7 @@ class Schedules:
         if len(set(ids)) < len(ids):
             raise ScheduleExistsError(next(each for each in ids if ids.count(each) > 1))
         await self._check_actions({each.action for each in wanted})
-        answers, now = self._desk.answers(), self._desk.now()
+        answers, now = self._scope.answers(), self._scope.now()
         await answers.learn(
             [
                 self._draft(each, number, {}, now)
@@ -147,13 +147,13 @@ class Schedules:
             ]
         )
         created = await answers.carry_out(lambda: self._create(wanted, answers, now))
-        self._desk.wake()
+        self._scope.wake()
         return created
 
     async def _create(self, wanted: Sequence[NewSchedule], answers: Answers, now: int) -> Creation:
         ids = [each.id for each in wanted]
-        async with self._desk.store.transaction() as transaction:
-            incarnations = await transaction.next_incarnations(ids)
+        async with self._scope.store.transaction() as transaction:
+            generations = await transaction.next_generations(ids)
             there = {each.id: each for each in await transaction.schedules(ids)}
             if there:
                 self._check_repeated(wanted, there)
@@ -165,7 +165,7 @@ class Schedules:
                 ]
             )
             created = [
-                (_replace(schedule, incarnation=incarnations[schedule.id]), next_at)
+                (_replace(schedule, generation=generations[schedule.id]), next_at)
                 for schedule, next_at in drafts
             ]
             await self._check_room(transaction, wanted)
@@ -181,7 +181,7 @@ class Schedules:
 
     def _slots(self, wanted: Sequence[tuple[Schedule, BackfillRequest]], answers: Answers) -> list[int]:
         """How many slots backfills have; all of them are asked for together."""
-        return slots_of(wanted, answers, self._desk.config.backfill_slots)
+        return slots_of(wanted, answers, self._scope.config.backfill_slots)
 
     async def _drafted(
         self, transaction: Transaction, new: NewSchedule, number: int, *, now: int
@@ -193,7 +193,7 @@ class Schedules:
     def _draft(
         self, new: NewSchedule, number: int, calendars: Mapping[str, SharedCalendar], now: int
     ) -> tuple[Hashable, Callable[[], tuple[Schedule, int | None]]]:
-        work = partial(draft, new, now, self._desk.config, self._desk.sealer, calendars)
+        work = partial(draft, new, now, self._scope.config, self._scope.sealer, calendars)
         return ("draft", number, *sorted(calendars.items())), work
 
     async def _start_by_hand(
@@ -209,9 +209,9 @@ class Schedules:
         slots = self._slots([(schedule, each) for each in backfills], answers)
         run = None
         if trigger is not None:
-            most_waiting = self._desk.config.max_buffer_size
+            most_waiting = self._scope.config.max_buffer_size
             run = await start_trigger(transaction, schedule, trigger, most_waiting, now)
-        most_open = self._desk.config.open_backfills
+        most_open = self._scope.config.open_backfills
         made = [
             await start_backfill(transaction, schedule, each, number, most_open=most_open, now=now)
             for each, number in zip(backfills, slots, strict=True)
@@ -219,19 +219,19 @@ class Schedules:
         return run, made
 
     def _owned(self, new: NewSchedule) -> NewSchedule:
-        return new if self._desk.owner is None else _replace(new, owner=self._desk.owner)
+        return new if self._scope.owner is None else _replace(new, owner=self._scope.owner)
 
     def _check_repeated(self, wanted: Sequence[NewSchedule], there: Mapping[str, Schedule]) -> None:
         """A taken id is a conflict, unless all of this very request was carried out before."""
         for each in wanted:
             found = there.get(each.id)
             same = found is not None and each.request_id and found.request_id == each.request_id
-            if not same or self._desk.owner not in {None, there[each.id].owner}:
+            if not same or self._scope.owner not in {None, there[each.id].owner}:
                 raise ScheduleExistsError(each.id if found is not None else next(iter(there)))
 
     async def _check_room(self, transaction: Transaction, wanted: Sequence[NewSchedule]) -> None:
         """One user has so many schedules at most; a program's own are not counted."""
-        most = self._desk.config.schedules_per_user
+        most = self._scope.config.schedules_per_user
         for owner in {each.owner for each in wanted if each.owner}:
             more = sum(each.owner == owner for each in wanted)
             if await transaction.count_schedules(Filter(owner=owner)) + more > most:
@@ -241,56 +241,56 @@ class Schedules:
 
     async def _check_actions(self, actions: set[str]) -> None:
         """An action exists if this program registered it, or a living node announced it."""
-        unknown = {each for each in actions if not self._desk.executor.knows(each)}
+        unknown = {each for each in actions if not self._scope.executor.knows(each)}
         if unknown:
             announced = {
-                action for node in await self._desk.store.nodes() if node.alive for action in node.actions
+                action for node in await self._scope.store.nodes() if node.alive for action in node.actions
             }
             if missing := sorted(unknown - announced):
-                raise UnknownActionError(missing[0], sorted({*announced, *self._desk.executor.actions}))
+                raise UnknownActionError(missing[0], sorted({*announced, *self._scope.executor.actions}))
 
     async def get(self, schedule_id: str) -> Schedule:
         """A schedule as it stands."""
-        async with self._desk.store.reading() as transaction:
-            return await self._desk.read(transaction, schedule_id)
+        async with self._scope.store.reading() as transaction:
+            return await self._scope.read(transaction, schedule_id)
 
     async def exists(self, schedule_id: str) -> bool:
         """Whether there is such a schedule."""
-        async with self._desk.store.reading() as transaction:
+        async with self._scope.store.reading() as transaction:
             return bool(await transaction.read_schedules([schedule_id]))
 
     async def meaning(self, spec: SpecLike, limit: int = 10) -> tuple[Spec, list[datetime]]:
         """A spec with the shared calendars that it names, and the next times that it names; nothing is stored."""
         self._check_preview(limit)
-        async with self._desk.store.reading() as transaction:
-            calendars = await shared_calendars(transaction, [spec], self._desk.owner or "")
-        read = await self._desk.evaluate(lambda: read_spec(spec, calendars))
-        check_jitter(read, self._desk.config)
-        now = self._desk.now()
-        nominals = await self._desk.evaluate(lambda: _nominals(read, now // 1000, None, limit))
+        async with self._scope.store.reading() as transaction:
+            calendars = await shared_calendars(transaction, [spec], self._scope.owner or "")
+        read = await self._scope.evaluate(lambda: read_spec(spec, calendars))
+        check_jitter(read, self._scope.config)
+        now = self._scope.now()
+        nominals = await self._scope.evaluate(lambda: _nominals(read, now // 1000, None, limit))
         return read, [datetime.fromtimestamp(each, UTC) for each in nominals]
 
     def _check_preview(self, limit: int) -> None:
-        most = self._desk.config.preview_limit
+        most = self._scope.config.preview_limit
         if not 1 <= limit <= most:
             raise LimitExceededError("preview_limit", most, f"{limit} times were asked for")
 
     async def describe(self, schedule_id: str) -> Description:
         """A schedule, with what became of it and what is ahead."""
-        now = self._desk.now()
-        async with self._desk.store.reading() as transaction:
-            schedule = await self._desk.read(transaction, schedule_id)
-            tally = (await transaction.tallies([schedule_id]))[schedule_id]
-            open_counts = await transaction.open_counts([schedule_id])
+        now = self._scope.now()
+        async with self._scope.store.reading() as transaction:
+            schedule = await self._scope.read(transaction, schedule_id)
+            counts = (await transaction.counts_of([schedule_id]))[schedule_id]
+            found = await transaction.open_counts([schedule_id])
             recent = await transaction.runs(schedule_id, RECENT)
             waiting = await waiting_starts(transaction, schedule)
-            last = (await transaction.lasts([schedule_id])).get(schedule_id, Last(schedule_id))
-        counts = {status: number for (_, status), number in open_counts.items()}
-        ahead = await self._desk.evaluate(lambda: _times_ahead(schedule, now, waiting))
+            last = (await transaction.lasts([schedule_id])).get(schedule_id, LastOutcome(schedule_id))
+        open_runs = {status: number for (_, status), number in found.items()}
+        ahead = await self._scope.evaluate(lambda: _times_ahead(schedule, now, waiting))
         return Description(
-            schedule=schedule, tally=tally, pending=counts.get(Status.PENDING, 0),
-            running=counts.get(Status.STARTING, 0) + counts.get(Status.RUNNING, 0),
-            recent_runs=tuple(run for run in recent if run.incarnation == schedule.incarnation),
+            schedule=schedule, counts=counts, pending=open_runs.get(Status.PENDING, 0),
+            running=open_runs.get(Status.STARTING, 0) + open_runs.get(Status.RUNNING, 0),
+            recent_runs=tuple(run for run in recent if run.generation == schedule.generation),
             next_times=ahead,
             last_result=None if last.result is None else msgspec.json.decode(last.result), last_failure=last.failure,
         )  # fmt: skip
@@ -304,60 +304,60 @@ class Schedules:
                 raise NaiveTimeError(moment)
         self._check_preview(limit)
         schedule = await self.get(schedule_id)
-        after = self._desk.now() // 1000 if start is None else int(start.timestamp() // 1)
+        after = self._scope.now() // 1000 if start is None else int(start.timestamp() // 1)
         until = None if end is None else int(end.timestamp() // 1)
-        return await self._desk.evaluate(lambda: _times(schedule, after, until, limit))
+        return await self._scope.evaluate(lambda: _times(schedule, after, until, limit))
 
-    async def tally(self, schedule_id: str) -> Tally:
+    async def counts(self, schedule_id: str) -> Counts:
         """How often what became of a schedule's starts, since it was created."""
-        async with self._desk.store.reading() as transaction:
-            await self._desk.read(transaction, schedule_id)
-            found = await transaction.tallies([schedule_id])
+        async with self._scope.store.reading() as transaction:
+            await self._scope.read(transaction, schedule_id)
+            found = await transaction.counts_of([schedule_id])
         if schedule_id not in found:
             raise ScheduleNotFoundError(schedule_id)
         return found[schedule_id]
 
     async def versions(self, schedule_id: str, limit: int = 20) -> list[Version]:
         """What a schedule was before its edits, newest first; also of one that was deleted."""
-        async with self._desk.store.reading() as transaction:
+        async with self._scope.store.reading() as transaction:
             found = await transaction.versions(schedule_id, min(limit, MOST))
-            return await self._desk.own(transaction, schedule_id, found)
+            return await self._scope.own(transaction, schedule_id, found)
 
     async def version_page(
         self, schedule_id: str, limit: int = 20, *, before: tuple[int, int] | None = None
     ) -> Page[Version]:
-        """The same, a page of those before one, by its incarnation and token; it ends early if they are large."""
+        """The same, a page of those before one, by its generation and token; it ends early if they are large."""
         limit, before = min(limit, MOST), before or NEWEST
-        async with self._desk.store.reading() as transaction:
+        async with self._scope.store.reading() as transaction:
             number, more = fitting(await transaction.version_sizes(schedule_id, limit, before), limit)
             found = await transaction.versions(schedule_id, number, before)
-            return await self._desk.own_page(transaction, schedule_id, found, more=more)
+            return await self._scope.own_page(transaction, schedule_id, found, more=more)
 
     async def page(self, only: Filter | None = None, *, after: str = "", limit: int = 100) -> Page[Schedule]:
         """A page of schedules in the order of their ids, which ends early if they are large."""
         limit = min(limit, MOST)
-        async with self._desk.store.reading() as transaction:
-            sizes = await transaction.schedule_sizes(self._desk.only(only), after, limit)
+        async with self._scope.store.reading() as transaction:
+            sizes = await transaction.schedule_sizes(self._scope.only(only), after, limit)
             number, more = fitting([size for _, size in sizes], limit)
             items = await transaction.read_schedules([each for each, _ in sizes[:number]])
         return Page(items, more)
 
     async def list(self, only: Filter | None = None, *, after: str = "", limit: int = 100) -> list[Schedule]:
         """A page of schedules in the order of their ids."""
-        async with self._desk.store.reading() as transaction:
-            return await transaction.find_schedules(self._desk.only(only), after, min(limit, MOST))
+        async with self._scope.store.reading() as transaction:
+            return await transaction.find_schedules(self._scope.only(only), after, min(limit, MOST))
 
     async def count(self, only: Filter | None = None) -> int:
         """How many schedules there are that a filter lets through."""
-        async with self._desk.store.reading() as transaction:
-            return await transaction.count_schedules(self._desk.only(only))
+        async with self._scope.store.reading() as transaction:
+            return await transaction.count_schedules(self._scope.only(only))
 
     async def update(
         self,
         schedule_id: str,
         spec: SpecLike | None = None,
         *,
-        token: int | None = None,
+        version: int | None = None,
         **changes: Any,  # noqa: ANN401 - as Edit names them
     ) -> Schedule:
         """Change what is given, from now on; what waits is kept. With a ``token``, only if nobody changed it since."""
@@ -369,13 +369,13 @@ class Schedules:
             edit = Edit(**{name: value for name, value in changes.items() if not _unsaid(name, value)})
         except TypeError as error:
             raise InvalidInputError("update", f"cannot be read: {error}") from None
-        return await self.edit(schedule_id, lambda _: edit, token=token)
+        return await self.edit(schedule_id, lambda _: edit, version=version)
 
     async def edit(
-        self, schedule_id: str, edit_of: Callable[[Schedule], Edit], *, token: int | None = None
+        self, schedule_id: str, edit_of: Callable[[Schedule], Edit], *, version: int | None = None
     ) -> Schedule:
         """Change a schedule by what an edit makes of it as it stands, within one transaction."""
-        now, answers = self._desk.now(), self._desk.answers()
+        now, answers = self._scope.now(), self._scope.answers()
         # Whether an action exists is asked before the lock is held; the edit is made once more under it.
         seen = await self.get(schedule_id)
         planned = edit_of(seen)
@@ -384,14 +384,14 @@ class Schedules:
         named = [] if planned.spec is msgspec.UNSET else [planned.spec]
 
         async def change() -> Schedule:
-            async with self._desk.store.transaction() as transaction:
+            async with self._scope.store.transaction() as transaction:
                 # Calendars before schedules, as a change of a calendar has it: else the two would wait for each other.
                 calendars = await shared_calendars(transaction, named, seen.owner, keep=True)
-                old = await self._desk.locked(transaction, schedule_id)
-                if token is not None and token != old.token:
-                    raise ConflictTokenMismatchError(schedule_id, token, old.token)
+                old = await self._scope.locked(transaction, schedule_id)
+                if version is not None and version != old.version:
+                    raise ConflictTokenMismatchError(schedule_id, version, old.version)
                 edit = edit_of(old)
-                key = ("spec", old.incarnation, old.token, *sorted(calendars.items()))
+                key = ("spec", old.generation, old.version, *sorted(calendars.items()))
                 spec = answers.ask(
                     key,
                     lambda: (
@@ -400,10 +400,10 @@ class Schedules:
                         else read_spec(edit.spec, calendars)
                     ),
                 )
-                return await apply_edit(self._desk, transaction, old, edit, spec, now=now, answers=answers)
+                return await apply_edit(self._scope, transaction, old, edit, spec, now=now, answers=answers)
 
         changed = await answers.carry_out(change)
-        self._desk.wake()
+        self._scope.wake()
         return changed
 
     async def patch(
@@ -414,20 +414,22 @@ class Schedules:
         backfills: Iterable[BackfillRequest] = (),
         pause: str | None = None,
         resume: str | None = None,
-        token: int | None = None,
+        version: int | None = None,
     ) -> Patched:
         """Trigger, backfill, and pause or resume with a note: all of it, or nothing."""
         if pause is not None and resume is not None:
             raise InvalidInputError("pause", "cannot go together with resume")
         requests = tuple(backfills)
-        answers, now = self._desk.answers(), self._desk.now()
+        answers, now = self._scope.answers(), self._scope.now()
         edit = None
         if pause is not None or resume is not None:
             edit = Edit(paused=pause is not None, note=pause if pause is not None else resume or "")
         patched = await answers.carry_out(
-            lambda: self._patch(schedule_id, edit, trigger, requests, token=token, now=now, answers=answers)
+            lambda: self._patch(
+                schedule_id, edit, trigger, requests, version=version, now=now, answers=answers
+            )
         )
-        self._desk.wake()
+        self._scope.wake()
         return patched
 
     async def _patch(
@@ -437,19 +439,19 @@ class Schedules:
         trigger: Trigger | None,
         backfills: Sequence[BackfillRequest],
         *,
-        token: int | None,
+        version: int | None,
         now: int,
         answers: Answers,
     ) -> Patched:
-        async with self._desk.store.transaction() as transaction:
-            schedule = await self._desk.locked(transaction, schedule_id)
-            if token is not None and token != schedule.token:
-                raise ConflictTokenMismatchError(schedule_id, token, schedule.token)
+        async with self._scope.store.transaction() as transaction:
+            schedule = await self._scope.locked(transaction, schedule_id)
+            if version is not None and version != schedule.version:
+                raise ConflictTokenMismatchError(schedule_id, version, schedule.version)
             self._slots([(schedule, each) for each in backfills], answers)
             if edit is not None:
                 spec = Spec.parse(schedule.spec)
                 schedule = await apply_edit(
-                    self._desk, transaction, schedule, edit, spec, now=now, answers=answers
+                    self._scope, transaction, schedule, edit, spec, now=now, answers=answers
                 )
             run, made = await self._start_by_hand(
                 transaction, schedule, trigger, backfills, answers=answers, now=now
@@ -480,12 +482,12 @@ class Schedules:
     async def pause_all(self, only: Filter, note: str = "") -> int:
         """Pause all schedules that a filter lets through, batch by batch; how many there were."""
         check_text("note", note)
-        return await change_all(self._desk, only, lambda s, _: (paused_schedule(s, note, None), ()))
+        return await change_all(self._scope, only, lambda s, _: (paused_schedule(s, note, None), ()))
 
     async def resume_all(self, only: Filter, note: str = "") -> int:
         """Resume all schedules that a filter lets through, batch by batch; how many there were."""
         check_text("note", note)
-        return await change_all(self._desk, only, lambda s, now: resumed_schedule(s, note, now))
+        return await change_all(self._scope, only, lambda s, now: resumed_schedule(s, note, now))
 
     async def trigger(
         self,
@@ -498,23 +500,23 @@ class Schedules:
     ) -> str:
         """Start a run now, whatever the spec says; the answer is the run's id."""
         trigger = Trigger(overlap=overlap, input=input, author=author, note=note)
-        async with self._desk.store.transaction() as transaction:
-            schedule = await self._desk.locked(transaction, schedule_id)
-            most_waiting = self._desk.config.max_buffer_size
-            run = await start_trigger(transaction, schedule, trigger, most_waiting, self._desk.now())
-        self._desk.wake()
+        async with self._scope.store.transaction() as transaction:
+            schedule = await self._scope.locked(transaction, schedule_id)
+            most_waiting = self._scope.config.max_buffer_size
+            run = await start_trigger(transaction, schedule, trigger, most_waiting, self._scope.now())
+        self._scope.wake()
         return run.id
 
-    async def delete(self, schedule_id: str, *, token: int | None = None) -> None:
+    async def delete(self, schedule_id: str, *, version: int | None = None) -> None:
         """Remove a schedule; its runs stay in the ledger, those that have not begun never do."""
-        answers, now = self._desk.answers(), self._desk.now()
-        await answers.carry_out(lambda: self._delete(schedule_id, token, answers, now))
+        answers, now = self._scope.answers(), self._scope.now()
+        await answers.carry_out(lambda: self._delete(schedule_id, version, answers, now))
 
-    async def _delete(self, schedule_id: str, token: int | None, answers: Answers, now: int) -> None:
-        async with self._desk.store.transaction() as transaction:
-            schedule = await self._desk.locked(transaction, schedule_id)
-            if token is not None and token != schedule.token:
-                raise ConflictTokenMismatchError(schedule_id, token, schedule.token)
+    async def _delete(self, schedule_id: str, version: int | None, answers: Answers, now: int) -> None:
+        async with self._scope.store.transaction() as transaction:
+            schedule = await self._scope.locked(transaction, schedule_id)
+            if version is not None and version != schedule.version:
+                raise ConflictTokenMismatchError(schedule_id, version, schedule.version)
             await transaction.update_runs(removal(await transaction.open_runs([schedule_id]), now))
             await transaction.update_backfills(
                 _ended(each, now) for each in await transaction.open_backfills([schedule_id])
@@ -525,18 +527,18 @@ class Schedules:
             await transaction.delete_schedules([schedule_id])
 
     async def _change(self, schedule_id: str, change: Change) -> Schedule:
-        answers, now = self._desk.answers(), self._desk.now()
+        answers, now = self._scope.answers(), self._scope.now()
 
         async def act() -> Schedule:
-            async with self._desk.store.transaction() as transaction:
-                old = await self._desk.locked(transaction, schedule_id)
-                schedule, passed = answers.ask(standing(old), lambda: change(old, now))
+            async with self._scope.store.transaction() as transaction:
+                old = await self._scope.locked(transaction, schedule_id)
+                schedule, unstarted = answers.ask(standing(old), lambda: change(old, now))
                 changed = await put_schedule(transaction, schedule, now)
-                await pass_slots(transaction, changed, passed, now)
+                await pass_slots(transaction, changed, unstarted, now)
                 return changed
 
         changed = await answers.carry_out(act)
-        self._desk.wake()
+        self._scope.wake()
         return changed
 
 
@@ -549,8 +551,8 @@ def next_time(schedule: Schedule) -> datetime | None:
 
 async def waiting_starts(transaction: Transaction, schedule: Schedule) -> int:
     """How many automatic starts wait that will use up the limit of a schedule, counted as far as the limit goes."""
-    left = schedule.state.remaining
-    return await transaction.count_waiting(schedule.id, min(left, MOST_WAITING)) if left else 0
+    left = schedule.state.remaining_actions
+    return await transaction.count_waiting(schedule.id, min(left, MAX_WAITING)) if left else 0
 
 
 def _times_ahead(schedule: Schedule, now: int, waiting: int) -> tuple[datetime, ...]:
@@ -594,7 +596,7 @@ def removal(runs: Iterable[Run], now: int) -> list[Run]:
 def _unsaid(name: str, value: object) -> bool:
     """Whether a change was not asked for: unset, or nothing where nothing cannot be meant."""
     return value is msgspec.UNSET or (
-        value is None and name not in {"input", "http", "action_id", "limited_actions"}
+        value is None and name not in {"input", "http", "action_id", "remaining_actions"}
     )
 
 

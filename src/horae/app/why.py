@@ -8,27 +8,27 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from horae.app.draft import SpecLike, read_spec, shared_calendars
+from horae.app.create import SpecLike, read_spec, shared_calendars
 from horae.app.evaluation import Answers, Evaluator
 from horae.app.schedules import waiting_starts
 from horae.config import Config
 from horae.errors import InvalidInputError, ScheduleNotFoundError
-from horae.model import PassedOver, Schedule
-from horae.policy.ahead import Forecast, Load, Preview, compare
+from horae.model import Schedule, UnstartedRange
+from horae.policy.ahead import Forecast, ForecastBuilder, Preview, compare
 from horae.policy.explain import Explanation, Facts, InForce, explain, holds, in_force, run_ids_at
 from horae.spec import Spec
 from horae.spec.civil import DAY, END, START
 from horae.spec.duration import parse_duration
-from horae.spec.elements import LONGEST_JITTER, label_of, resolve
+from horae.spec.elements import MAX_JITTER, label_of, resolve
 from horae.spec.timeline import timeline
 from horae.spec.why import Code, Standing, why_instant, why_label
-from horae.store.guests import Asked
+from horae.store.limited import StoreAccess
 from horae.store.port import Filter, Transaction
 
-MOST_DAYS = 3660
-MOST_LISTED = 10_000
-MOST_MINUTES = 24 * 60
-MOST_SCHEDULES = 100_000
+MAX_DAYS = 3660
+MAX_LISTED = 10_000
+MAX_MINUTES = 24 * 60
+MAX_SCHEDULES = 100_000
 _PAGE = 500
 _RETENTION = Config().retention_age_ms
 
@@ -57,7 +57,7 @@ class Why:
 
     def __init__(
         self,
-        store: Asked,
+        store: StoreAccess,
         now: Callable[[], int],
         owner: str | None = None,
         *,
@@ -98,15 +98,17 @@ class Why:
             place = next((each for each in places if each.standing.code is Code.NAMED), places[0])
             nominal = place.standing.instant
             runs = await transaction.runs_at(schedule_id, run_ids_at(nominal))
-            passed = await self._passed(transaction, schedule_id, schedule, shown, nominal, answers=answers)
+            unstarted = await self._passed(
+                transaction, schedule_id, schedule, shown, nominal, answers=answers
+            )
             waiting = 0 if schedule is None else await waiting_starts(transaction, schedule)
         if (
             self._owner is not None and schedule is not None
         ):  # an earlier one of that id may have been another's
-            runs = [run for run in runs if run.incarnation == schedule.incarnation]
+            runs = [run for run in runs if run.generation == schedule.generation]
         return Facts(
             schedule_id=schedule_id, schedule=schedule, in_force=place.in_force, spec=place.spec,
-            standing=place.standing, runs=tuple(runs), passed=passed, waiting=waiting,
+            standing=place.standing, runs=tuple(runs), unstarted=unstarted, waiting=waiting,
         )  # fmt: skip
 
     async def _schedule(self, transaction: Transaction, schedule_id: str) -> Schedule | None:
@@ -139,9 +141,9 @@ class Why:
         found = await transaction.version_at(schedule_id, second * 1000)
         before = await transaction.version_before(schedule_id, second * 1000)
         if self._owner is not None and schedule is not None:
-            if found is not None and found.incarnation != schedule.incarnation:
+            if found is not None and found.generation != schedule.generation:
                 found = None
-            if before is not None and before.incarnation != schedule.incarnation:
+            if before is not None and before.generation != schedule.generation:
                 before = None
         age = None if schedule is None else schedule.policies.retention.age
         kept_since = self._now() - (self._retention if age is None else age)
@@ -159,23 +161,23 @@ class Why:
         nominal: int,
         *,
         answers: Answers,
-    ) -> PassedOver | None:
+    ) -> UnstartedRange | None:
         """The range that a slot was passed over in, by the spec that was in force when that began."""
-        passed = await transaction.passed_at(schedule_id, nominal)
-        if passed is None:
+        unstarted = await transaction.unstarted_at(schedule_id, nominal)
+        if unstarted is None:
             return None
-        if self._owner is not None and schedule is not None and passed.incarnation != schedule.incarnation:
+        if self._owner is not None and schedule is not None and unstarted.generation != schedule.generation:
             return None
-        place = await self._place(transaction, schedule_id, schedule, shown, passed.first, answers=answers)
-        key = ("held", place.spec, passed.first, passed.last, nominal)
-        return passed if answers.ask(key, lambda: holds(passed, nominal, place.spec)) else None
+        place = await self._place(transaction, schedule_id, schedule, shown, unstarted.first, answers=answers)
+        key = ("held", place.spec, unstarted.first, unstarted.last, nominal)
+        return unstarted if answers.ask(key, lambda: holds(unstarted, nominal, place.spec)) else None
 
     async def preview(
         self, schedule_id: str, spec: SpecLike, *, days: int = 30, limit: int = 1000
     ) -> Preview:
         """Which fire times another spec would add to a schedule from now on, and which it would remove."""
-        _check("days", days, MOST_DAYS)
-        _check("limit", limit, MOST_LISTED)
+        _check("days", days, MAX_DAYS)
+        _check("limit", limit, MAX_LISTED)
         async with self._store.reading() as transaction:
             schedule = await self._schedule(transaction, schedule_id)
             if schedule is None:
@@ -187,21 +189,21 @@ class Why:
             lambda: compare(old, read_spec(spec, calendars), schedule_id, now, days=days, limit=limit),
         )
 
-    async def load(
-        self, *, minutes: int = 60, jitter: str | None = None, limit: int = MOST_SCHEDULES
-    ) -> Load:
+    async def forecast(
+        self, *, minutes: int = 60, jitter: str | None = None, limit: int = MAX_SCHEDULES
+    ) -> Forecast:
         """How many starts each minute ahead brings, over all schedules that are not paused.
 
         With ``jitter``, also how many it would if every schedule had that much. At most ``limit`` schedules and
         :data:`~horae.policy.ahead.MOST_STARTS` fire times are looked at; ``truncated`` says whether there were more.
         """
-        _check("minutes", minutes, MOST_MINUTES)
-        _check("limit", limit, MOST_SCHEDULES)
+        _check("minutes", minutes, MAX_MINUTES)
+        _check("limit", limit, MAX_SCHEDULES)
         span = None if jitter is None else parse_duration(jitter, "jitter")
-        if span is not None and not 1 <= span <= LONGEST_JITTER:
+        if span is not None and not 1 <= span <= MAX_JITTER:
             raise InvalidInputError("jitter", f"must be from 1s to 24h, and is {jitter}")
         only = Filter(paused=False, owner=self._owner)
-        forecast, after, left = Forecast(self._now(), minutes, span), "", limit
+        forecast, after, left = ForecastBuilder(self._now(), minutes, span), "", limit
         while not forecast.is_full:
             async with self._store.reading() as transaction:
                 page = await transaction.find_schedules(only, after, min(left, _PAGE) + 1)

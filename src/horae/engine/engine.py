@@ -17,22 +17,22 @@ from typing import Any, TypeVar
 
 from horae.clock import Clock
 from horae.config import Config
-from horae.engine.generator import Generator, Looked
-from horae.engine.housekeeper import Housekeeper, Report
-from horae.engine.invoker import Invoker, Start
-from horae.engine.watcher import Watcher, Watchers
+from horae.engine.generator import BatchResult, Generator
+from horae.engine.invoker import Invoker, Launch
+from horae.engine.maintenance import Maintenance, MaintenanceReport
+from horae.engine.observer import Observer, Observers
 from horae.errors import NodeNameTakenError, StoreUnavailableError
 from horae.executor.function import FunctionExecutor
-from horae.model import Ended, Node, Reason, Timeouts
+from horae.model import AttemptResult, Node, Reason, Timeouts
 from horae.spec import TZDATA_VERSION
 from horae.store.port import Store
 
 T = TypeVar("T")
 
-LANDED = 10.0
+COMMIT_GRACE_S = 10.0
 """Seconds after which a commit whose answer was lost has come through, or never will."""
 
-CROWDED = 20
+CONTENTION_WAIT_MS = 20
 """Milliseconds to wait when what is due is in the hands of another node."""
 
 STOPPING = 0.2
@@ -58,7 +58,7 @@ class Engine:
         self._tzdata = tzdata
         self._epoch = 0
         self._name = ""
-        self._announced: tuple[str, ...] = ()
+        self._registered_actions: tuple[str, ...] = ()
         self._lease_until = 0.0  # by the monotonic clock; what is left of the lease then is for stopping
         self._let_go = True  # what ran under an earlier lease was stopped
         # Commits were lost sight of: up to this moment they may claim runs that are never launched.
@@ -66,11 +66,11 @@ class Engine:
         self._generating = True
         self._superseded = False  # a newer program has changed the schema
         self._herd = False  # more was due than the last step could look at
-        self._watchers: Watchers | None = None
+        self._observers: Observers | None = None
         limits = config.limits
         self._invoker = Invoker(executor, limits)
         self._generator = Generator(executor, self._invoker, limits, store.batch)
-        self._housekeeper = Housekeeper(store, self._invoker, config, tzdata)
+        self._maintenance = Maintenance(store, self._invoker, config, tzdata)
 
     @property
     def epoch(self) -> int:
@@ -87,13 +87,13 @@ class Engine:
         """Whether the schema is newer than this program, which then decides and claims nothing."""
         return self._superseded
 
-    def watch(self, watcher: Watcher) -> None:
+    def watch(self, observer: Observer) -> None:
         """Tell somebody what happens, from now on."""
-        if self._watchers is None:
-            self._watchers = Watchers(self._clock.monotonic)
-            self._store.watch = self._watchers.transaction
-            self._executor.on_launch = self._watchers.launched
-        self._watchers.add(watcher)
+        if self._observers is None:
+            self._observers = Observers(self._clock.monotonic)
+            self._store.watch = self._observers.transaction
+            self._executor.on_launch = self._observers.launched
+        self._observers.add(observer)
 
     async def join(self, now: int) -> None:
         """Become a node, and take over what dead nodes left."""
@@ -108,7 +108,7 @@ class Engine:
                 self._epoch = await transaction.next_number()
             name = self._config.node_name or f"{socket.gethostname()}:{os.getpid()}:{self._epoch}"
             begun = self._clock.monotonic()
-            if await self._announce(name, now):
+            if await self._register_node(name, now):
                 self._extend(begun)
                 return
             # A name is free when no living node has it; one that was killed lives on for the rest of its lease.
@@ -116,11 +116,17 @@ class Engine:
                 raise NodeNameTakenError(name)
             await asyncio.sleep(0.2)
 
-    async def _announce(self, name: str, now: int) -> bool:
+    async def _register_node(self, name: str, now: int) -> bool:
         """Say what this node can run; said again when that changes. ``False`` if another living node has the name."""
-        self._name, self._announced = name, self._executor.actions
-        return await self._store.announce(
-            Node(epoch=self._epoch, name=name, actions=self._announced, tzdata=self._tzdata, started_at=now)
+        self._name, self._registered_actions = name, self._executor.actions
+        return await self._store.register_node(
+            Node(
+                epoch=self._epoch,
+                name=name,
+                actions=self._registered_actions,
+                tzdata=self._tzdata,
+                started_at=now,
+            )
         )
 
     def _extend(self, begun: float) -> None:
@@ -153,10 +159,10 @@ class Engine:
             return
         self._let_go = True
         self._executor.stop_all(Reason.CRASHED)
-        if self._watchers is not None:
-            self._watchers.tell(lambda each: each.lost_lease())
+        if self._observers is not None:
+            self._observers.tell(lambda each: each.lost_lease())
 
-    async def keep_house(self, now: int) -> Report:
+    async def renew_and_maintain(self, now: int) -> MaintenanceReport:
         """Renew the lease, or rejoin if it expired; then run maintenance."""
         await self.renew(now)
         return await self.maintain(now)
@@ -170,17 +176,17 @@ class Engine:
             return
         self._extend(begun)
         self._superseded = await self._store.has_newer_schema()
-        if self._executor.actions != self._announced:
-            await self._announce(self._name, now)
+        if self._executor.actions != self._registered_actions:
+            await self._register_node(self._name, now)
 
-    async def maintain(self, now: int) -> Report:
+    async def maintain(self, now: int) -> MaintenanceReport:
         """A round of housekeeping."""
         if self._superseded:
-            return Report()
-        report = await self._housekeeper.step(now)
+            return MaintenanceReport()
+        report = await self._maintenance.step(now)
         self._generating = not report.outdated
-        if self._watchers is not None:
-            self._watchers.tell(lambda each: each.kept_house(report))
+        if self._observers is not None:
+            self._observers.tell(lambda each: each.maintained(report))
         return report
 
     async def step(self, now: int) -> int | None:
@@ -191,28 +197,28 @@ class Engine:
         ended = self._executor.ended()
         herd, self._herd = self._herd, False
         if self._superseded:
-            moments = [await self._look(now, ended, room=0)]
-        elif herd and self._store.side_by_side > 1:
-            moments = await self._side_by_side(now, ended)
+            moments = [await self._look(now, ended, free_capacity=0)]
+        elif herd and self._store.parallel_batches > 1:
+            moments = await self._parallel_batches(now, ended)
         else:
-            moments = [await self._look(now, ended, room=self._executor.room)]
+            moments = [await self._look(now, ended, free_capacity=self._executor.free_capacity)]
         if (deadline := self._executor.next_deadline()) is not None:
             moments.append(now + deadline)
         return min((at for at in moments if at is not None), default=None)
 
-    async def _side_by_side(self, now: int, ended: Sequence[Ended]) -> list[int | None]:
+    async def _parallel_batches(self, now: int, ended: Sequence[AttemptResult]) -> list[int | None]:
         """Record what ended and, at the same time, look at other schedules, a batch here and a batch there."""
-        looks = self._store.side_by_side
-        aside = _schedules_of(ended)
+        looks = self._store.parallel_batches
+        excluded = _schedules_of(ended)
         parts = [
-            self._look(now, aside=aside, room=(self._executor.room + place) // looks)
+            self._look(now, excluded=excluded, free_capacity=(self._executor.free_capacity + place) // looks)
             for place in range(looks)
         ]
         if ended:
             parts.append(self._record(ended, now))
         return await _all(parts)
 
-    async def _record(self, ended: Sequence[Ended], now: int) -> int | None:
+    async def _record(self, ended: Sequence[AttemptResult], now: int) -> int | None:
         """Record what ended, while something else is decided. Returns when to look at what waited behind it."""
         async with self._store.transaction() as transaction:
             await self._invoker.record(transaction, ended, now)
@@ -221,21 +227,26 @@ class Engine:
         return wake
 
     async def _look(
-        self, now: int, ended: Sequence[Ended] = (), aside: AbstractSet[str] = frozenset(), *, room: int
+        self,
+        now: int,
+        ended: Sequence[AttemptResult] = (),
+        excluded: AbstractSet[str] = frozenset(),
+        *,
+        free_capacity: int,
     ) -> int | None:
         """Record what ended, decide what is due, and launch what was claimed. Returns when to look again."""
         epoch = self._epoch
-        begun = 0.0 if self._watchers is None else self._clock.monotonic()
+        begun = 0.0 if self._observers is None else self._clock.monotonic()
         try:
             async with self._store.transaction() as transaction:
                 await self._invoker.record(transaction, ended, now)
                 looked = await self._generator.look(
-                    transaction, now, epoch, room, generating=self.generating, aside=aside
+                    transaction, now, epoch, free_capacity, generating=self.generating, excluded=excluded
                 )
                 stopping = await transaction.stopping(epoch)
                 wake = now if looked.more else await transaction.wake_at()
         except StoreUnavailableError:
-            self._doubtful_until = self._clock.monotonic() + LANDED
+            self._doubtful_until = self._clock.monotonic() + COMMIT_GRACE_S
             raise
         self._executor.forget(len(ended))
         self._herd = self._herd or looked.more
@@ -244,19 +255,19 @@ class Engine:
         self._invoker.launch(looked.starts, allowed=allowed)
         for run in stopping:
             self._executor.stop(run)
-        if self._watchers is not None:
-            self._tell_step(self._watchers, looked, begun, launched=allowed)
+        if self._observers is not None:
+            self._tell_step(self._observers, looked, begun, launched=allowed)
         if wake is not None and wake <= now and not looked.decided:
-            return now + CROWDED if self.generating else None
+            return now + CONTENTION_WAIT_MS if self.generating else None
         return wake
 
-    def _tell_step(self, watchers: Watchers, looked: Looked, begun: float, *, launched: bool) -> None:
+    def _tell_step(self, observers: Observers, looked: BatchResult, begun: float, *, launched: bool) -> None:
         seconds = self._clock.monotonic() - begun
         if looked.schedules:
             decisions = [(schedule, looked.decisions[schedule.id]) for schedule in looked.schedules]
-            watchers.tell(lambda each: each.decided(decisions))
-        _tell_claims(watchers, looked.starts, launched=launched)
-        watchers.tell(lambda each: each.stepped(seconds))
+            observers.tell(lambda each: each.decided(decisions))
+        _tell_claims(observers, looked.starts, launched=launched)
+        observers.tell(lambda each: each.stepped(seconds))
 
     async def _recover(self) -> None:
         """Launch what a commit claimed whose answer was lost: nobody else will, as long as this node lives."""
@@ -269,17 +280,17 @@ class Engine:
             schedules = {each.id: each for each in found}
             lasts = await transaction.lasts(schedules)
         starts = [
-            Start(run, schedule.policies.timeouts, lasts.get(run.schedule_id), schedule.action)
+            Launch(run, schedule.policies.timeouts, lasts.get(run.schedule_id), schedule.action)
             if (schedule := schedules.get(run.schedule_id))
-            else Start(run, Timeouts())
+            else Launch(run, Timeouts())
             for run in forgotten
         ]
         allowed = self.holds_lease and epoch == self._epoch
         self._invoker.launch(starts, allowed=allowed)
         if over:
             self._doubtful_until = 0.0
-        if self._watchers is not None:
-            _tell_claims(self._watchers, starts, launched=allowed)
+        if self._observers is not None:
+            _tell_claims(self._observers, starts, launched=allowed)
 
     async def drain(self, now: Callable[[], int]) -> None:
         """Wait for what is running, and record how it ended; nothing new is started.
@@ -300,7 +311,7 @@ class Engine:
             self._executor.give_up_all()
         with contextlib.suppress(StoreUnavailableError):  # others take over what could not be recorded
             await self._record_ends(now())
-            await self._store.bury([self._epoch])
+            await self._store.deregister([self._epoch])
 
     async def _record_ends(self, now: int) -> None:
         """Record what has ended, decide nothing, and go on living."""
@@ -314,7 +325,7 @@ class Engine:
         self._executor.forget(len(ended))
 
 
-def _schedules_of(ended: Iterable[Ended]) -> frozenset[str]:
+def _schedules_of(ended: Iterable[AttemptResult]) -> frozenset[str]:
     """Nothing is decided about these before it is recorded how their runs ended."""
     return frozenset(each.run.schedule_id for each in ended)
 
@@ -328,7 +339,7 @@ async def _all(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     return [result for result in results if not isinstance(result, BaseException)]
 
 
-def _tell_claims(watchers: Watchers, starts: Sequence[Start], *, launched: bool) -> None:
+def _tell_claims(observers: Observers, starts: Sequence[Launch], *, launched: bool) -> None:
     if starts:
         runs = [start.run for start in starts]
-        watchers.tell(lambda each: each.claimed(runs, launched=launched))
+        observers.tell(lambda each: each.claimed(runs, launched=launched))

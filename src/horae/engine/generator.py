@@ -9,7 +9,7 @@ from itertools import accumulate
 
 import msgspec
 
-from horae.engine.invoker import Invoker, Start
+from horae.engine.invoker import Invoker, Launch
 from horae.errors import SpecTooCostlyError, StoreUnavailableError
 from horae.executor.function import FunctionExecutor
 from horae.model import UNREADABLE, Backfill, Limits, Run, Schedule, Status
@@ -28,14 +28,14 @@ BATCH_RUNS = 2000
 CROWD = 20
 """From so many open runs on it is remembered how many a schedule has."""
 
-MOST_CROWDED = 10_000
+MAX_CROWDED = 10_000
 """How many schedules that is remembered of."""
 
 
-class Looked(msgspec.Struct, frozen=True):
+class BatchResult(msgspec.Struct, frozen=True):
     """What a look at the schedules brought: what to start after the commit, and whether there is more to do."""
 
-    starts: tuple[Start, ...] = ()
+    starts: tuple[Launch, ...] = ()
     decided: int = 0
     more: bool = False
     schedules: Sequence[Schedule] = ()
@@ -59,26 +59,26 @@ class Generator:
         transaction: Transaction,
         now: int,
         epoch: int,
-        room: int,
+        free_capacity: int,
         *,
         generating: bool,
-        aside: AbstractSet[str] = frozenset(),
-    ) -> Looked:
+        excluded: AbstractSet[str] = frozenset(),
+    ) -> BatchResult:
         """Decide for what is due, and claim what this node can run, as far as there is room; also what others released.
 
         What is put ``aside`` has to wait for another look.
         """
         if not generating:
-            return await self._take_only(transaction, now, epoch, room, aside)
+            return await self._take_only(transaction, now, epoch, free_capacity, excluded)
         due = await transaction.due(now, self._batch)
         schedules = {each.id: each for each in due}
-        if room:
-            for each in await transaction.unclaimed(self._executor.actions, min(room, self._batch)):
+        if free_capacity:
+            for each in await transaction.unclaimed(self._executor.actions, min(free_capacity, self._batch)):
                 schedules.setdefault(each.id, each)
-        for schedule_id in schedules.keys() & aside:
+        for schedule_id in schedules.keys() & excluded:
             del schedules[schedule_id]
         if not schedules:
-            return Looked()
+            return BatchResult()
         found = self._within_bounds(list(schedules.values()))
         runs = await self._open_runs(transaction, found)
         backfills: dict[str, list[Backfill]] = defaultdict(list)
@@ -86,11 +86,11 @@ class Generator:
             backfills[backfill.schedule_id].append(backfill)
         decisions = self._decide(found, runs, backfills, now)
         decided = found[: len(decisions)]
-        claims = _Claims(self._executor, self._invoker, epoch, now, room)
+        claims = _Claims(self._executor, self._invoker, epoch, now, free_capacity)
         await self._write(transaction, decided, runs, decisions, claims)
         starts = await _prepare(transaction, claims, schedules)
         more = len(due) == self._batch or len(decided) < len(schedules)
-        return Looked(starts, len(decided), more, decided, decisions)
+        return BatchResult(starts, len(decided), more, decided, decisions)
 
     def _within_bounds(self, schedules: list[Schedule]) -> list[Schedule]:
         """Those that are decided in one transaction: the ones with few open runs first, and as many others as it may read.
@@ -107,7 +107,7 @@ class Generator:
 
     def _remember(self, schedule_id: str, runs: int) -> None:
         if runs >= CROWD:
-            if len(self._crowded) == MOST_CROWDED:
+            if len(self._crowded) == MAX_CROWDED:
                 self._crowded.clear()
             self._crowded[schedule_id] = runs
         else:
@@ -133,28 +133,28 @@ class Generator:
         return decisions
 
     async def _take_only(
-        self, transaction: Transaction, now: int, epoch: int, room: int, aside: AbstractSet[str]
-    ) -> Looked:
+        self, transaction: Transaction, now: int, epoch: int, free_capacity: int, excluded: AbstractSet[str]
+    ) -> BatchResult:
         """Claim what others released, and decide nothing: this node's time-zone data is not what theirs is."""
-        most = min(room, self._batch)
+        most = min(free_capacity, self._batch)
         found = await transaction.unclaimed(self._executor.actions, most) if most else []
-        schedules = {each.id: each for each in found if not each.state.paused and each.id not in aside}
+        schedules = {each.id: each for each in found if not each.state.paused and each.id not in excluded}
         if not schedules:
-            return Looked()
+            return BatchResult()
         runs = await self._open_runs(transaction, list(schedules.values()))
-        claims = _Claims(self._executor, self._invoker, epoch, now, room)
+        claims = _Claims(self._executor, self._invoker, epoch, now, free_capacity)
         released = (run for each in runs.values() for run in each if run.status is Status.STARTING)
         await transaction.update_runs(claims.take_all(released))
-        return Looked(await _prepare(transaction, claims, schedules), len(schedules))
+        return BatchResult(await _prepare(transaction, claims, schedules), len(schedules))
 
     async def _open_runs(
         self, transaction: Transaction, schedules: Sequence[Schedule]
     ) -> dict[str, list[Run]]:
         """What is open of each schedule; what an earlier one of the same id left is its own affair."""
-        incarnations = {schedule.id: schedule.incarnation for schedule in schedules}
+        generations = {schedule.id: schedule.generation for schedule in schedules}
         runs: dict[str, list[Run]] = defaultdict(list)
-        for run in await transaction.open_runs(incarnations):
-            if run.incarnation == incarnations[run.schedule_id]:
+        for run in await transaction.open_runs(generations):
+            if run.generation == generations[run.schedule_id]:
                 runs[run.schedule_id].append(run)
         return runs
 
@@ -180,7 +180,7 @@ class Generator:
         await transaction.insert_runs(new)
         await transaction.update_runs(changed)
         await transaction.ask_to_stop(run for decision in made for run in decision.stop)
-        await transaction.insert_passed(passed for decision in made for passed in decision.passed)
+        await transaction.insert_unstarted(unstarted for decision in made for unstarted in decision.unstarted)
         await transaction.update_backfills(each for decision in made for each in decision.backfills)
         await transaction.advance(_advances(schedules, decisions, claims))
         if gone := [schedule for schedule in schedules if decisions[schedule.id].remove]:
@@ -193,10 +193,12 @@ class Generator:
 class _Claims:
     """Takes released runs for this node, as long as it can run them and has room."""
 
-    def __init__(self, executor: FunctionExecutor, invoker: Invoker, epoch: int, now: int, room: int) -> None:
+    def __init__(
+        self, executor: FunctionExecutor, invoker: Invoker, epoch: int, now: int, free_capacity: int
+    ) -> None:
         self._executor, self._invoker = executor, invoker
         self.epoch, self.now = epoch, now
-        self._room = room
+        self._free_capacity = free_capacity
         self.taken: list[Run] = []
         self.left = 0
 
@@ -204,10 +206,10 @@ class _Claims:
         """The run, claimed if it was released and this node can run it."""
         if run.status is not Status.STARTING:
             return run
-        if self._room <= 0 or not self._executor.can_run(run):
+        if self._free_capacity <= 0 or not self._executor.can_run(run):
             self.left += 1
             return run
-        self._room -= 1
+        self._free_capacity -= 1
         claimed = self._invoker.claim(run, self.epoch, self.now)
         self.taken.append(claimed)
         return claimed
@@ -228,12 +230,12 @@ def _advances(
             state = msgspec.structs.replace(state, attention="")
         changed = state if state != schedule.state else None
         attempted_at = claims.now if schedule.id in claimed else None
-        yield Advance(schedule.id, decision.cursor, decision.next_at, changed, decision.tally, attempted_at)
+        yield Advance(schedule.id, decision.cursor, decision.next_at, changed, decision.counts, attempted_at)
 
 
 async def _prepare(
     transaction: Transaction, claims: _Claims, schedules: dict[str, Schedule]
-) -> tuple[Start, ...]:
+) -> tuple[Launch, ...]:
     """What the attempts of claimed runs need. A node that others have buried claims nothing."""
     if not claims.taken:
         return ()
@@ -243,7 +245,7 @@ async def _prepare(
         )
     lasts = await transaction.lasts({run.schedule_id for run in claims.taken})
     return tuple(
-        Start(run, schedule.policies.timeouts, lasts.get(run.schedule_id), schedule.action)
+        Launch(run, schedule.policies.timeouts, lasts.get(run.schedule_id), schedule.action)
         for run in claims.taken
         for schedule in (schedules[run.schedule_id],)
     )

@@ -10,9 +10,9 @@ from horae.executor.function import FunctionExecutor
 from horae.model import (
     Action,
     Attempt,
-    Ended,
-    Ending,
-    Last,
+    AttemptEnd,
+    AttemptResult,
+    LastOutcome,
     Limits,
     Outcome,
     Policies,
@@ -24,17 +24,17 @@ from horae.model import (
 from horae.policy.outcome import judge_end
 from horae.store.port import Advance, Transaction
 
-Recorded = list[tuple[Ended, Outcome]]
+Recorded = list[tuple[AttemptResult, Outcome]]
 """How attempts ended, and what became of their runs."""
 _replace = msgspec.structs.replace
 
 
-class Start(msgspec.Struct, frozen=True, gc=False):
+class Launch(msgspec.Struct, frozen=True, gc=False):
     """A claimed run, with what its attempt needs."""
 
     run: Run
     timeouts: Timeouts
-    last: Last | None = None
+    last: LastOutcome | None = None
     action: Action | None = None
     """What the schedule says of its action; ``None`` if the schedule is gone."""
 
@@ -50,7 +50,7 @@ class Invoker:
         """A released run, taken by this node: the next attempt is its own."""
         return _replace(run, status=Status.RUNNING, attempt=run.attempt + 1, epoch=epoch, started_at=now)
 
-    def launch(self, starts: Iterable[Start], *, allowed: bool) -> None:
+    def launch(self, starts: Iterable[Launch], *, allowed: bool) -> None:
         """After the commit: start what was claimed. A node that may have lost its claims starts nothing."""
         for start in starts:
             if allowed:
@@ -58,18 +58,20 @@ class Invoker:
             else:
                 self._executor.refuse(start.run)
 
-    async def record(self, transaction: Transaction, ended: Sequence[Ended], now: int) -> Recorded:
+    async def record(self, transaction: Transaction, ended: Sequence[AttemptResult], now: int) -> Recorded:
         """Write how attempts ended, within this program's limits; those whose claims were not stale."""
         return await record(transaction, ended, now, self._limits)
 
 
-async def record(transaction: Transaction, ended: Sequence[Ended], now: int, limits: Limits) -> Recorded:
+async def record(
+    transaction: Transaction, ended: Sequence[AttemptResult], now: int, limits: Limits
+) -> Recorded:
     """Write how attempts ended; what waited behind them is then due, in the same transaction."""
     if not ended:
         return []
     ids = {each.run.schedule_id for each in ended}
     await transaction.lock(ids)
-    troubled = [each for each in ended if each.ending is not Ending.RETURNED]
+    troubled = [each for each in ended if each.ending is not AttemptEnd.RETURNED]
     schedules = await _schedules(transaction, troubled)
     if troubled:
         ended = await _as_stored(transaction, ended)
@@ -86,7 +88,7 @@ async def record(transaction: Transaction, ended: Sequence[Ended], now: int, lim
         if outcome.status in {Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT}
     )
     await transaction.advance(_paused_by_failure(judged, schedules, now))
-    await transaction.look_behind(ids, now)
+    await transaction.wake_waiting(ids, now)
     if troubled:  # what goes on in other hands has not ended
         judged = [(each, outcome) for each, outcome in judged if outcome.status is not Status.RUNNING]
     if transaction.recorded is not None:
@@ -94,24 +96,24 @@ async def record(transaction: Transaction, ended: Sequence[Ended], now: int, lim
     return judged
 
 
-async def _schedules(transaction: Transaction, ended: list[Ended]) -> dict[str, Schedule]:
+async def _schedules(transaction: Transaction, ended: list[AttemptResult]) -> dict[str, Schedule]:
     if not ended:
         return {}
     found = await transaction.schedules({each.run.schedule_id for each in ended})
     return {schedule.id: schedule for schedule in found}
 
 
-async def _as_stored(transaction: Transaction, ended: Sequence[Ended]) -> list[Ended]:
+async def _as_stored(transaction: Transaction, ended: Sequence[AttemptResult]) -> list[AttemptResult]:
     """Attempts that are ours to end, with what was asked of their runs meanwhile; the others are somebody else's.
 
     What returned has ended well whatever was asked: nothing about it needs to be read.
     """
-    troubled = [each.run.id for each in ended if each.ending is not Ending.RETURNED]
+    troubled = [each.run.id for each in ended if each.ending is not AttemptEnd.RETURNED]
     found = await transaction.runs_by_id(troubled)
     held = {(run.id, run.epoch, run.attempt): run for run in found if run.status is Status.RUNNING}
     ours = []
     for each in ended:
-        if each.ending is Ending.RETURNED:
+        if each.ending is AttemptEnd.RETURNED:
             ours.append(each)
             continue
         stored = held.get((each.run.id, each.run.epoch, each.run.attempt))
@@ -135,10 +137,10 @@ async def _written(transaction: Transaction, judged: Recorded) -> Recorded:
 
 def _policies(run: Run, schedules: dict[str, Schedule]) -> Policies | None:
     schedule = schedules.get(run.schedule_id)
-    return schedule.policies if schedule is not None and schedule.incarnation == run.incarnation else None
+    return schedule.policies if schedule is not None and schedule.generation == run.generation else None
 
 
-def _attempt(ended: Ended, outcome: Outcome) -> Attempt:
+def _attempt(ended: AttemptResult, outcome: Outcome) -> Attempt:
     run = ended.run
     return Attempt(
         run_id=run.id, attempt=run.attempt, epoch=run.epoch, reason=outcome.reason, failure=ended.failure,
@@ -147,7 +149,7 @@ def _attempt(ended: Ended, outcome: Outcome) -> Attempt:
 
 
 def _paused_by_failure(
-    judged: list[tuple[Ended, Outcome]], schedules: dict[str, Schedule], now: int
+    judged: list[tuple[AttemptResult, Outcome]], schedules: dict[str, Schedule], now: int
 ) -> list[Advance]:
     """Schedules that pause when a run failed for good, with a note that names it."""
     paused = {}
@@ -155,7 +157,7 @@ def _paused_by_failure(
         schedule = schedules.get(each.run.schedule_id)
         if outcome.status not in {Status.FAILED, Status.TIMED_OUT} or schedule is None:
             continue
-        if schedule.policies.pause_on_failure and schedule.incarnation == each.run.incarnation:
+        if schedule.policies.pause_on_failure and schedule.generation == each.run.generation:
             why = outcome.failure or outcome.reason
             note = f"paused because the run {each.run.id} {outcome.status.replace('_', ' ')}: {why}"
             state = _replace(schedule.state, paused=True, paused_until=None, note=note)

@@ -13,11 +13,11 @@ import msgspec
 
 from horae.engine.invoker import Recorded, record
 from horae.errors import InvalidInputError, ReportRefusedError
-from horae.executor.function import LONGEST_RESULT, hash_of, kept_failure, kept_result
-from horae.model import Ended, Ending, Limits, Run, Status, Timeouts
+from horae.executor.function import MAX_RESULT_LENGTH, hash_of, kept_failure, kept_result
+from horae.model import AttemptEnd, AttemptResult, Limits, Run, Status, Timeouts
 from horae.policy.outcome import overdue, report_by
-from horae.store.guests import Asked
-from horae.store.port import Reported, Transaction
+from horae.store.limited import StoreAccess
+from horae.store.port import ReportableRun, Transaction
 
 PAGE = 500
 STARTED, HEARTBEAT, SUCCEEDED, FAILED = "started", "heartbeat", "succeeded", "failed"
@@ -39,14 +39,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return f"Report({self.what} of {self.run_id})"
 
 
-async def keep_token(store: Asked, run: Run, token_hash: str) -> None:
+async def keep_token(store: StoreAccess, run: Run, token_hash: str) -> None:
     """Let whoever has a token report on an attempt, from now on and whatever becomes of this process."""
     async with store.transaction() as transaction:
         if not await transaction.keep_token(run, token_hash):
             raise ReportRefusedError(run.id, "this attempt is not the run's present one any more")
 
 
-async def check_report(store: Asked, report: Report) -> Reported:
+async def check_report(store: StoreAccess, report: Report) -> ReportableRun:
     """The run that a report is on, if it brings the token of the run's present attempt; it is looked at no further.
 
     This only reads: a caller without a token holds up nothing that is written.
@@ -55,7 +55,7 @@ async def check_report(store: Asked, report: Report) -> Reported:
         return await _known(transaction, report)
 
 
-async def take_report(store: Asked, report: Report, now: int) -> Run:
+async def take_report(store: StoreAccess, report: Report, now: int) -> Run:
     """Do what a report asks for; returns the run as it is then."""
     found = await check_report(store, report)
     result = _checked_result(report)
@@ -83,18 +83,18 @@ def _checked_result(report: Report) -> str | None:
     try:
         return kept_result(report.result)
     except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
-        reason = f"must be JSON of at most {LONGEST_RESULT} bytes, and nothing was recorded: {error}"
+        reason = f"must be JSON of at most {MAX_RESULT_LENGTH} bytes, and nothing was recorded: {error}"
         raise InvalidInputError("result", reason) from None
 
 
-def _ended(run: Run, report: Report, result: str | None) -> Ended:
+def _ended(run: Run, report: Report, result: str | None) -> AttemptResult:
     if report.what == SUCCEEDED:
-        return Ended(run=run, ending=Ending.RETURNED, result=result)
+        return AttemptResult(run=run, ending=AttemptEnd.RETURNED, result=result)
     failure = kept_failure(report.failure or "it was reported as failed")
-    return Ended(run=run, ending=Ending.RAISED, failure=failure)
+    return AttemptResult(run=run, ending=AttemptEnd.RAISED, failure=failure)
 
 
-async def _known(transaction: Transaction, report: Report) -> Reported:
+async def _known(transaction: Transaction, report: Report) -> ReportableRun:
     """The run that a report is on. Who does not have its token does not learn whether there is one."""
     is_an_id = report.run_id.isprintable()  # else some databases do not take it
     found = await transaction.reported(report.run_id) if is_an_id else None
@@ -112,7 +112,7 @@ def _said_again(run: Run, report: Report) -> Run:
     raise ReportRefusedError(run.id, f"this attempt is over, and the run is {run.status.replace('_', ' ')}")
 
 
-async def end_overdue(store: Asked, now: int) -> Recorded:
+async def end_overdue(store: StoreAccess, now: int) -> Recorded:
     """End the runs of which something should have been heard, and say which."""
     ended: Recorded = []
     while True:
@@ -132,7 +132,7 @@ async def end_overdue(store: Asked, now: int) -> Recorded:
             return ended
 
 
-async def _end(transaction: Transaction, late: Sequence[Reported], now: int) -> Recorded:
+async def _end(transaction: Transaction, late: Sequence[ReportableRun], now: int) -> Recorded:
     timeouts = await _timeouts(transaction, [each.run for each in late])
     ends = [overdue(each.run, each.report_by or now, timeouts[each.run.id]) for each in late]
     await transaction.notify()
@@ -145,7 +145,7 @@ async def stop_reported(transaction: Transaction, runs: Sequence[Run], now: int)
     timeouts = await _timeouts(transaction, runs)
     asked = [run for run in runs if run.stop == "cancel"]
     await transaction.expect_reports((run, now + timeouts[run.id].cancel) for run in asked)
-    made = [Ended(run=run, ending=Ending.STOPPED) for run in runs if run.stop == "terminate"]
+    made = [AttemptResult(run=run, ending=AttemptEnd.STOPPED) for run in runs if run.stop == "terminate"]
     if made:
         await transaction.notify()
     return await record(transaction, made, now, _LIMITS)
@@ -154,5 +154,5 @@ async def stop_reported(transaction: Transaction, runs: Sequence[Run], now: int)
 async def _timeouts(transaction: Transaction, runs: Sequence[Run]) -> dict[str, Timeouts]:
     """The timeouts of some runs, by their ids; a schedule that was deleted has none, also if its id has another one now."""
     found = await transaction.schedules({run.schedule_id for run in runs}) if runs else []
-    known = {(each.id, each.incarnation): each.policies.timeouts for each in found}
-    return {run.id: known.get((run.schedule_id, run.incarnation), Timeouts()) for run in runs}
+    known = {(each.id, each.generation): each.policies.timeouts for each in found}
+    return {run.id: known.get((run.schedule_id, run.generation), Timeouts()) for run in runs}

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from horae.errors import CommandFailedError, ConfigError, NotStartedError
-from horae.executor.function import LONGEST_RESULT, Context
+from horae.executor.function import MAX_RESULT_LENGTH, Context
 from horae.executor.output import text_of
 
 TIME_TO_STOP = 5000
@@ -111,7 +111,7 @@ class CommandAction:
         return self._result(child, life.result())
 
     def _result(self, child: _Child, code: int) -> dict[str, Any]:
-        most = LONGEST_RESULT // 2 - 1000
+        most = MAX_RESULT_LENGTH // 2 - 1000
         stderr = text_of(bytes(child.stderr.kept), most)
         if code:
             ending = f"ended with {code}" if code > 0 else f"was ended by {_signal_name(-code)}"

@@ -27,16 +27,16 @@ from horae.executor.destination import Destinations
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses behind a name."""
 
-MOST_LOOK_UPS = 8
+MAX_LOOK_UPS = 8
 """How many names are looked up at once."""
 
 PORTION = 4096
 """How many bytes are taken in one turn of the event loop: at most a few hundred chunks or interim answers."""
 
-LONGEST_HEAD = 64 * 1024
+MAX_HEAD_LENGTH = 64 * 1024
 """How many bytes the interim answers (1xx) and the headers of an answer have together."""
 
-MOST_PIECES = 10_000
+MAX_PIECES = 10_000
 """How many chunks and reads an answer takes; more only if a longer body may be kept."""
 
 SMALLEST_PIECE = 64
@@ -66,7 +66,7 @@ def _addresses(host: str, port: int) -> Sequence[Any]:
 @cache
 def _resolvers() -> ThreadPoolExecutor:
     """Threads of their own: names that are long in being found keep nothing else waiting."""
-    return ThreadPoolExecutor(MOST_LOOK_UPS, thread_name_prefix="horae-look-up")
+    return ThreadPoolExecutor(MAX_LOOK_UPS, thread_name_prefix="horae-look-up")
 
 
 def new_pool(destinations: Destinations, resolve: Resolve) -> httpcore.AsyncConnectionPool:
@@ -120,13 +120,13 @@ class _Metered(httpcore.AsyncNetworkStream):
     def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
         self._stream = stream
         self._pieces = 0
-        self._most_pieces = MOST_PIECES
-        self._left = LONGEST_HEAD
-        self._beyond = f"its interim answers and headers have more than {LONGEST_HEAD} bytes"
+        self._most_pieces = MAX_PIECES
+        self._left = MAX_HEAD_LENGTH
+        self._beyond = f"its interim answers and headers have more than {MAX_HEAD_LENGTH} bytes"
 
     def begin_body(self, longest: int) -> None:
         """The head has been read: from here on the bounds are those of a body of so many bytes."""
-        self._most_pieces = max(MOST_PIECES, longest // SMALLEST_PIECE)
+        self._most_pieces = max(MAX_PIECES, longest // SMALLEST_PIECE)
         self._left = longest + self._most_pieces * FRAMING
         self._beyond = f"its body has more than {self._left} bytes, framing included"
 

@@ -11,7 +11,7 @@ import msgspec
 from horae.errors import ConfigError, DestinationRefusedError, InvalidInputError
 from horae.executor.networks import Address, is_public, reached
 
-LONGEST_URL = 2000
+MAX_URL_LENGTH = 2000
 
 _URL = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?(?P<path>[/?][^#]*)?(?:#.*)?",
@@ -40,8 +40,8 @@ class Target(msgspec.Struct, frozen=True):
 def target_of(url: str) -> Target:
     """Take an address apart; one that has anything unusual about it is refused."""
     field = "action.http.url"
-    if len(url) > LONGEST_URL:
-        raise InvalidInputError(field, f"has more than {LONGEST_URL} characters")
+    if len(url) > MAX_URL_LENGTH:
+        raise InvalidInputError(field, f"has more than {MAX_URL_LENGTH} characters")
     if not _VISIBLE.fullmatch(url):
         raise InvalidInputError(
             field, "has a blank, a backslash, or a character outside ASCII", hint="percent-encode it"

@@ -20,13 +20,23 @@ import msgspec
 
 from horae.errors import NotStartedError
 from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json
-from horae.model import AUTOMATIC, Action, Ended, Ending, HttpRequest, Last, Reason, Run, Timeouts
+from horae.model import (
+    AUTOMATIC,
+    Action,
+    AttemptEnd,
+    AttemptResult,
+    HttpRequest,
+    LastOutcome,
+    Reason,
+    Run,
+    Timeouts,
+)
 from horae.spec import slot_key
 
 THREAD = "horae:"
 """How the names of threads begin in which plain functions run."""
-LONGEST_RESULT = 1024 * 1024
-LONGEST_FAILURE = 10_000
+MAX_RESULT_LENGTH = 1024 * 1024
+MAX_FAILURE_LENGTH = 10_000
 _NO_TIMEOUTS = Timeouts()
 _encode = msgspec.json.Encoder().encode
 
@@ -48,7 +58,7 @@ class Context:
     __slots__ = ("_action", "_held", "_keep_token", "_last", "_run")
 
     def __init__(
-        self, run: Run, last: Last | None, held: _Held, action: Action | None, keep_token: KeepToken
+        self, run: Run, last: LastOutcome | None, held: _Held, action: Action | None, keep_token: KeepToken
     ) -> None:
         self._run = run
         self._last = last
@@ -210,7 +220,7 @@ class FunctionExecutor:
         self._actions: dict[str, tuple[ActionFunction, bool]] = {}
         self._accepts: dict[str, Callable[[Run], bool]] = {}
         self._held: dict[Key, _Held] = {}
-        self._ended: deque[Ended] = deque()
+        self._ended: deque[AttemptResult] = deque()
         self._given_up: set[asyncio.Task[None]] = set()
         self._threads_given_up: set[str] = set()
         self._deadlines: list[tuple[int, int, str, Key]] = []
@@ -238,7 +248,7 @@ class FunctionExecutor:
         return tuple(sorted(self._actions))
 
     @property
-    def room(self) -> int:
+    def free_capacity(self) -> int:
         """How many more attempts may begin."""
         return max(self._concurrency - len(self._held), 0)
 
@@ -267,7 +277,7 @@ class FunctionExecutor:
         self,
         run: Run,
         timeouts: Timeouts = _NO_TIMEOUTS,
-        last: Last | None = None,
+        last: LastOutcome | None = None,
         action: Action | None = None,
     ) -> None:
         """Begin an attempt whose claim is durable."""
@@ -377,7 +387,7 @@ class FunctionExecutor:
         names |= {name.removeprefix(THREAD) for name in self._threads_given_up & _alive()}
         return sorted(names)
 
-    def ended(self) -> list[Ended]:
+    def ended(self) -> list[AttemptResult]:
         """What has ended and is not recorded yet."""
         return list(self._ended)
 
@@ -388,7 +398,7 @@ class FunctionExecutor:
 
     def refuse(self, run: Run) -> None:
         """An attempt that must not begin any more."""
-        self._ended.append(Ended(run=run, ending=Ending.UNLAUNCHED))
+        self._ended.append(AttemptResult(run=run, ending=AttemptEnd.UNLAUNCHED))
 
 
 def _alive() -> set[str]:
@@ -449,17 +459,19 @@ async def call_action(function: ActionFunction, context: Context, *, threaded: b
     return result
 
 
-def _returned(held: _Held, value: object) -> Ended:
+def _returned(held: _Held, value: object) -> AttemptResult:
     if held.timed_out:
         return _stopped(held, "it ended after its time was up")
     if held.reason is Reason.CRASHED:
         return _stopped(held, "it ended after its node had lost its lease")
     if value is None:
-        return Ended(run=held.run, ending=Ending.RETURNED, launched_at=held.launched_at)
+        return AttemptResult(run=held.run, ending=AttemptEnd.RETURNED, launched_at=held.launched_at)
     if isinstance(value, Accepted):
-        return Ended(run=held.run, ending=Ending.ACCEPTED, launched_at=held.launched_at)
+        return AttemptResult(run=held.run, ending=AttemptEnd.ACCEPTED, launched_at=held.launched_at)
     result = kept_result(value)
-    return Ended(run=held.run, ending=Ending.RETURNED, result=result, launched_at=held.launched_at)
+    return AttemptResult(
+        run=held.run, ending=AttemptEnd.RETURNED, result=result, launched_at=held.launched_at
+    )
 
 
 def kept_result(value: object) -> str:
@@ -468,8 +480,10 @@ def kept_result(value: object) -> str:
         result = _encode(value)
     except RecursionError:
         raise ValueError(f"the result has values more than {MAX_DEPTH} deep within each other") from None
-    if len(result) > LONGEST_RESULT:
-        raise ValueError(f"the result has {len(result)} bytes of JSON, and {LONGEST_RESULT} are kept at most")
+    if len(result) > MAX_RESULT_LENGTH:
+        raise ValueError(
+            f"the result has {len(result)} bytes of JSON, and {MAX_RESULT_LENGTH} are kept at most"
+        )
     try:
         check_json(result)
     except JsonTooLargeError as error:
@@ -477,24 +491,24 @@ def kept_result(value: object) -> str:
     return result.decode()
 
 
-def _raised(held: _Held, error: BaseException) -> Ended:
+def _raised(held: _Held, error: BaseException) -> AttemptResult:
     failure = _words(error)
     if held.timed_out or held.stop:
         return _stopped(held, "" if isinstance(error, asyncio.CancelledError) else failure)
     names = tuple(kind.__name__ for kind in type(error).__mro__)
     if isinstance(error, NotStartedError):
-        return Ended(
-            run=held.run, ending=Ending.REFUSED, failure=failure, errors=names, permanent=error.permanent,
+        return AttemptResult(
+            run=held.run, ending=AttemptEnd.REFUSED, failure=failure, errors=names, permanent=error.permanent,
             launched_at=held.launched_at,
         )  # fmt: skip
-    return Ended(
-        run=held.run, ending=Ending.RAISED, failure=failure, errors=names, launched_at=held.launched_at
+    return AttemptResult(
+        run=held.run, ending=AttemptEnd.RAISED, failure=failure, errors=names, launched_at=held.launched_at
     )
 
 
-def _stopped(held: _Held, failure: str) -> Ended:
-    ending = Ending.TIMED_OUT if held.timed_out else Ending.STOPPED
-    return Ended(
+def _stopped(held: _Held, failure: str) -> AttemptResult:
+    ending = AttemptEnd.TIMED_OUT if held.timed_out else AttemptEnd.STOPPED
+    return AttemptResult(
         run=held.run, ending=ending, failure=failure or None, reason=held.reason, launched_at=held.launched_at
     )
 
@@ -509,4 +523,4 @@ def _words(error: BaseException) -> str:
 def kept_failure(text: str) -> str:
     """A failure as a text that every database takes: not too long, no half characters, no NUL."""
     text = text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")
-    return text if len(text) <= LONGEST_FAILURE else f"{text[:LONGEST_FAILURE]}…"
+    return text if len(text) <= MAX_FAILURE_LENGTH else f"{text[:MAX_FAILURE_LENGTH]}…"

@@ -22,7 +22,7 @@ from horae.errors import (
     NotStartedError,
 )
 from horae.executor.destination import Destinations, Target, target_of
-from horae.executor.function import LONGEST_RESULT, Accepted, Context, kept_result
+from horae.executor.function import MAX_RESULT_LENGTH, Accepted, Context, kept_result
 from horae.executor.output import secrets_in, text_of, without
 from horae.executor.sealing import Sealer
 from horae.model import HttpRequest
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 WITHOUT_BODY = {"GET", "HEAD", "DELETE"}
-LONGEST_TIMEOUT = 60 * 60 * 1000
-MOST_HEADERS = 50
-LONGEST_HEADERS = 16 * 1024
+MAX_TIMEOUT = 60 * 60 * 1000
+MAX_HEADERS = 50
+MAX_HEADERS_LENGTH = 16 * 1024
 SHOWN_OF_ANSWER = 500
 
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -74,8 +74,8 @@ def check_request(request: HttpRequest, settings: Settings) -> None:
         ) from None
     if request.method not in METHODS:
         raise InvalidInputError("action.http.method", f"must be one of {', '.join(METHODS)}")
-    if not 1 <= request.timeout <= LONGEST_TIMEOUT:
-        raise InvalidInputError("action.http.timeout", f"must be from 1 to {LONGEST_TIMEOUT} milliseconds")
+    if not 1 <= request.timeout <= MAX_TIMEOUT:
+        raise InvalidInputError("action.http.timeout", f"must be from 1 to {MAX_TIMEOUT} milliseconds")
     if not all(100 <= status <= 599 for status in request.success):
         raise InvalidInputError("action.http.success", "must be statuses from 100 to 599")
     _check_headers(request.headers)
@@ -83,8 +83,8 @@ def check_request(request: HttpRequest, settings: Settings) -> None:
 
 def _check_headers(headers: dict[str, str]) -> None:
     """Names and values that are legal, and not what a request is put together with. Values are never shown."""
-    if len(headers) > MOST_HEADERS or sum(map(len, (*headers, *headers.values()))) > LONGEST_HEADERS:
-        reason = f"must be at most {MOST_HEADERS}, and {LONGEST_HEADERS} characters"
+    if len(headers) > MAX_HEADERS or sum(map(len, (*headers, *headers.values()))) > MAX_HEADERS_LENGTH:
+        reason = f"must be at most {MAX_HEADERS}, and {MAX_HEADERS_LENGTH} characters"
         raise InvalidInputError("action.http.headers", reason)
     seen = set()
     for name, value in headers.items():
@@ -134,7 +134,7 @@ class HttpAction:
         message = self._message(context, request, token)
         answer = await self._ask(message, request.timeout, secrets)
         if not (answer.status in request.success if request.success else 200 <= answer.status <= 299):
-            raise HttpStatusError(answer.status, text_of(answer.body, LONGEST_RESULT)[:SHOWN_OF_ANSWER])
+            raise HttpStatusError(answer.status, text_of(answer.body, MAX_RESULT_LENGTH)[:SHOWN_OF_ANSWER])
         return Accepted() if request.reports else _result(answer)
 
     async def aclose(self) -> None:
@@ -290,7 +290,7 @@ def _header(fact: str) -> str:
 
 def _result(answer: _Answer) -> dict[str, Any]:
     """What is kept of an answer: JSON if it is JSON, else text."""
-    most = LONGEST_RESULT // 2
+    most = MAX_RESULT_LENGTH // 2
     if answer.truncated:
         return {"status": answer.status, "body": text_of(answer.body, most), "truncated": True}
     try:

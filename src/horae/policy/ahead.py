@@ -16,10 +16,10 @@ from horae.policy.due import fire_instant
 from horae.spec import Spec
 from horae.spec.elements import Jitter
 
-MOST_SLOTS = 100_000
+MAX_SLOTS = 100_000
 """How many slots of a spec are looked at when it is compared with another."""
 
-MOST_STARTS = 250_000
+MAX_STARTS = 250_000
 """How many fire times are computed for one load."""
 
 _SPECS_KEPT = 1024
@@ -53,9 +53,9 @@ def compare(old: Spec, new: Spec, schedule_id: str, now: int, *, days: int, limi
     """The slots of two specs in the days ahead. A slot is its nominal time; jitter only moves it."""
     after = now // 1000
     until = wanted = after + days * 86400
-    found = [spec.instants(after, until, MOST_SLOTS) for spec in (old, new)]
+    found = [spec.instants(after, until, MAX_SLOTS) for spec in (old, new)]
     for nominals in found:  # beyond the last that was looked at nothing can be compared
-        if len(nominals) == MOST_SLOTS:
+        if len(nominals) == MAX_SLOTS:
             until = min(until, nominals[-1])
     before, then = ({each for each in nominals if each <= until} for nominals in found)
     added, removed = sorted(then - before), sorted(before - then)
@@ -90,7 +90,7 @@ class Minute(msgspec.Struct, frozen=True, gc=False):
     with_jitter: int | None = None
 
 
-class Load(msgspec.Struct, frozen=True, kw_only=True):
+class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     """The starts ahead, minute by minute."""
 
     start: int
@@ -106,13 +106,13 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     """Whether there were more schedules or starts than are looked at: then it is less than what will come."""
 
 
-class Forecast:
+class ForecastBuilder:
     """Counts the starts ahead of schedules that are given page by page.
 
     Schedules with one spec and no jitter share one count. Others need a hash for each fire time, and so a limit.
     """
 
-    def __init__(self, now: int, minutes: int, jitter: int | None = None, most: int = MOST_STARTS) -> None:
+    def __init__(self, now: int, minutes: int, jitter: int | None = None, most: int = MAX_STARTS) -> None:
         self._now = now
         self._start = now - now % _MINUTE
         self._end = self._start + minutes * _MINUTE
@@ -138,11 +138,11 @@ class Forecast:
                 self._cut = True
                 break
             self._schedules += 1
-            if state.paused or state.remaining == 0:
+            if state.paused or state.remaining_actions == 0:
                 continue
             with contextlib.suppress(HoraeError):  # a spec that cannot be read has no slots
                 spec = Spec.parse(schedule.spec)
-                plain = not state.skip_next and state.remaining is None
+                plain = not state.skip_next and state.remaining_actions is None
                 if plain and spec.elements.jitter is None:
                     alike[schedule.spec] += 1
                 else:
@@ -164,7 +164,7 @@ class Forecast:
         carried = {each.nominal for each in state.carried}
         slots = [each for each in slots if each > state.spec_since or each in carried]
         undecided = [each for each in slots if each > schedule.cursor]
-        last = None if state.remaining is None else state.skip_next + state.remaining
+        last = None if state.remaining_actions is None else state.skip_next + state.remaining_actions
         for nominal in undecided[state.skip_next : last]:
             fire_at = fire_instant(spec, nominal, schedule.id)
             if self._now < fire_at < self._end:
@@ -184,14 +184,14 @@ class Forecast:
                 self._kept[key] = found
         return found
 
-    def result(self, *, truncated: bool = False) -> Load:
+    def result(self, *, truncated: bool = False) -> Forecast:
         """What was counted; ``truncated`` if there were schedules that were not given."""
         spread = None if self._jitter is None else self._spread
         minutes = tuple(
             Minute(minute, self._starts[minute], None if spread is None else spread[minute])
             for minute in sorted({*self._starts, *self._spread})
         )
-        return Load(
+        return Forecast(
             start=self._start // 1000, minutes=minutes, total=self._starts.total(), schedules=self._schedules,
             peak=max(minutes, key=lambda each: each.starts, default=None),
             peak_with_jitter=max(minutes, key=lambda each: each.with_jitter or 0, default=None) if spread else None,

@@ -35,7 +35,7 @@ def advance(
     backfills: Sequence[Backfill], spec: Spec, now: int, limits: Limits, *, waiting: int, reserve: int
 ) -> list[Step]:
     """One step of each backfill, in the order in which they were asked for; the first get what cannot be shared."""
-    room = capacity(waiting, 0, limits.max_pending, reserve, 1)
+    room = capacity(waiting, 0, limits.max_buffer_size, reserve, 1)
     if not waiting and not reserve:
         room = max(room, 1)  # however small the buffer, nothing stands in the way
     share, more = divmod(room, len(backfills))

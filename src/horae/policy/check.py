@@ -29,13 +29,13 @@ def check_policies(policies: Policies) -> None:
         raise InvalidInputError("retry.factor", f"must be at least 1, and is {retry.factor}")
     for name, value, least, most in (
         ("max_concurrent", policies.max_concurrent, 1, _LARGEST),
-        ("max_pending", policies.max_pending, 1, _LARGEST),
+        ("max_buffer_size", policies.max_buffer_size, 1, _LARGEST),
         ("backfill_limit", policies.backfill_limit, 0, _LARGEST),
         ("start_attempts", policies.start_attempts, 1, _LARGEST),
-        ("keep_finished", policies.keep_finished, 1, CENTURY),
+        ("finished_ttl", policies.finished_ttl, 1, CENTURY),
         ("retry.attempts", retry.attempts, 1, _LARGEST),
-        ("retry.first_delay", retry.first_delay, 0, LONGEST),
-        ("retry.longest_delay", retry.longest_delay, 0, LONGEST),
+        ("retry.initial_delay", retry.initial_delay, 0, LONGEST),
+        ("retry.max_delay", retry.max_delay, 0, LONGEST),
         ("catch_up.window", catch_up.window, 0, _LARGEST),
         ("catch_up.grace", catch_up.grace, 0, _LARGEST),
         ("catch_up.spread", catch_up.spread, 0, CENTURY),

@@ -15,6 +15,7 @@ from horae.model import (
     Backfill,
     BackfillStatus,
     CatchUpPolicy,
+    Counts,
     Limits,
     OnResume,
     Overlap,
@@ -24,12 +25,11 @@ from horae.model import (
     Schedule,
     State,
     Status,
-    Tally,
     WhenFull,
 )
 from horae.policy import backfill as backfiller
 from horae.policy import pause
-from horae.policy.due import Due, Passed, Slot, find_due, pass_over, window_of
+from horae.policy.due import Due, Slot, Unstarted, find_due, pass_over, window_of
 from horae.policy.ledger import Decision, Ledger, new_run
 from horae.policy.overlap import Start, Verdict, judge_overlap
 from horae.policy.undecided import undecided
@@ -37,7 +37,7 @@ from horae.spec import Spec
 
 DEFAULT_LIMITS = Limits()
 _NOT_LATE = CatchUpPolicy()
-_ONE_STARTED = Tally(started=1)
+_ONE_STARTED = Counts(started=1)
 _replace = msgspec.structs.replace
 
 
@@ -55,7 +55,7 @@ def decide(
         usual = _usual(schedule, spec, now, limits)
         if usual is not None:
             return usual
-    return _Look(schedule, spec, runs, now, limits).decide(backfills)
+    return _DecisionBuilder(schedule, spec, runs, now, limits).decide(backfills)
 
 
 def _usual(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Decision | None:
@@ -64,14 +64,14 @@ def _usual(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Decision
     It says nothing that the general way would not say; a test holds the two together.
     """
     due = due_at(schedule, spec, now, limits)
-    if len(due.slots) != 1 or due.passed or schedule.policies.timeouts.start is not None:
+    if len(due.slots) != 1 or due.unstarted or schedule.policies.timeouts.start is not None:
         return None
     slot = due.slots[0]
     if slot.start_at > now or (due.next_fire is not None and due.next_fire <= now):
         return None
     run = _replace(new_run(schedule, slot, AUTOMATIC, schedule.policies.overlap), status=Status.STARTING)
     return Decision(
-        new=(run,), state=schedule.state, cursor=due.cursor, next_at=due.next_fire, tally=_ONE_STARTED
+        new=(run,), state=schedule.state, cursor=due.cursor, next_at=due.next_fire, counts=_ONE_STARTED
     )
 
 
@@ -79,20 +79,20 @@ def _is_plain(state: State) -> bool:
     """Whether nothing about a schedule's state bears on what is due."""
     if state.paused or state.held or state.skip_next or state.skip_waiting or state.carried:
         return False
-    return state.remaining is None and state.completed_at is None
+    return state.remaining_actions is None and state.completed_at is None
 
 
-class _Look:
+class _DecisionBuilder:
     """One look at a schedule, the general way. What is found on the way is kept here; it ends with a decision."""
 
     def __init__(self, schedule: Schedule, spec: Spec, runs: Sequence[Run], now: int, limits: Limits) -> None:
         self.runs, self.now, self.limits, self.base = runs, now, limits, spec
         spec = undecided(schedule, spec)
         self.ledger = Ledger(schedule, spec, now)
-        self.passed: tuple[Passed, ...] = ()
+        self.unstarted: tuple[Unstarted, ...] = ()
         if pause.is_over(schedule.state, now):
             resumed = pause.resume(schedule, spec, schedule.state.paused_until or now)
-            self.passed = resumed.passed
+            self.unstarted = resumed.unstarted
             schedule = _replace(schedule, state=resumed.state, cursor=resumed.cursor)
         self.schedule = schedule
         self.state = schedule.state
@@ -124,7 +124,7 @@ class _Look:
             state=state,
             cursor=cursor,
             next_at=next_at,
-            passed=(*self.passed, *self.due.passed),
+            unstarted=(*self.unstarted, *self.due.unstarted),
             stop=asked,
             backfills=tuple(step.backfill for step in self.steps if step.moved),
             remove=remove,
@@ -166,7 +166,7 @@ class _Look:
     def take(self) -> None:
         """At most so many automatic starts wait: the others are dropped, or stay due until there is room."""
         policies, slots = self.schedule.policies, self.due.slots
-        most = self.limits.max_pending if policies.max_pending is None else policies.max_pending
+        most = self.limits.max_buffer_size if policies.max_buffer_size is None else policies.max_buffer_size
         room = max(most - self.pending, 0)
         taken, over = slots[:room], slots[room:]
         held = bool(over) and policies.when_full is WhenFull.WAIT
@@ -211,7 +211,7 @@ class _Look:
             for run in [*self.runs, *self.ledger.added]
             if _is_waiting(run) and run.start_at <= self.now and not self.ledger.has_ended(run)
         ]
-        left = self.state.remaining
+        left = self.state.remaining_actions
         startable = []
         for run in self.queue:
             if self.is_held(run):
@@ -249,7 +249,7 @@ class _Look:
             released = {run.id for run in waiting if run.status is Status.STARTING}
             self.runs = [self.ledger.take_back(run) if run.id in released else run for run in self.runs]
             self.taken_back = len(released)
-        elif state.remaining == 0:
+        elif state.remaining_actions == 0:
             # What was released has been counted, and goes ahead.
             gone = [run for run in waiting if run.status is Status.PENDING and run.start_at <= self.now]
             self.ledger.end(gone, Status.SKIPPED, Reason.LIMIT_REACHED)
@@ -304,14 +304,16 @@ class _Look:
 
     def count(self, judged: list[Run]) -> None:
         """The automatic starts that were released count towards the limit; further attempts of a run do not."""
-        if self.state.remaining is None:
+        if self.state.remaining_actions is None:
             return
         started = sum(run.origin == AUTOMATIC and run.attempt == 0 for run in self.ledger.released)
-        self.state = _replace(self.state, remaining=self.state.remaining - started + self.taken_back)
+        self.state = _replace(
+            self.state, remaining_actions=self.state.remaining_actions - started + self.taken_back
+        )
         if self.withheld:
             # Their turn has come if others that were judged will not start, or none is left for them.
             skipped = any(run.origin == AUTOMATIC and self.ledger.has_ended(run) for run in judged)
-            self.again = self.again or skipped or self.state.remaining == 0
+            self.again = self.again or skipped or self.state.remaining_actions == 0
 
     def finish(self) -> tuple[State, int | None, bool]:
         """When to look again. A schedule with nothing left to do is kept for a while after the last thing that happened."""
@@ -320,7 +322,7 @@ class _Look:
             state = state if state.completed_at is None else _replace(state, completed_at=None)
             return state, self.now if self.again else self.next_look(), False
         completed_at = self.now if state.completed_at is None else state.completed_at
-        keep = self.schedule.policies.keep_finished
+        keep = self.schedule.policies.finished_ttl
         until = None if keep is None else completed_at + keep
         # At the limit slots go by, and are recorded as they do.
         moments = [at for at in (until, self.due.next_fire) if at is not None]
@@ -330,7 +332,7 @@ class _Look:
     @property
     def is_finished(self) -> bool:
         """Nothing left to fire, nothing waiting or running. What is paused, or never meant to fire, is not."""
-        if self.state.paused or (self.due.next_fire is not None and self.state.remaining != 0):
+        if self.state.paused or (self.due.next_fire is not None and self.state.remaining_actions != 0):
             return False
         if self.base.is_empty or any(step.backfill.status is BackfillStatus.OPEN for step in self.steps):
             return False
@@ -340,7 +342,7 @@ class _Look:
         """The earliest of the moments ahead at which something changes by itself."""
         state, timeout = self.state, self.schedule.policies.timeouts.start
         # At the limit the end of what is open comes first: then the schedule is finished.
-        waits = state.held or state.remaining == 0
+        waits = state.held or state.remaining_actions == 0
         moments = [None if waits else self.due.next_fire, state.paused_until if state.paused else None]
         for run in [*self.runs, *self.ledger.added]:
             if run.status is Status.PENDING:
@@ -355,7 +357,7 @@ def due_at(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Due:
     state, policies = schedule.state, schedule.policies
     if state.paused:
         return Due((), (), schedule.cursor, None)
-    if state.remaining == 0:
+    if state.remaining_actions == 0:
         return pass_over(spec, schedule.id, schedule.cursor, now, Reason.LIMIT_REACHED)
     catch_up = _NOT_LATE if state.held else policies.catch_up
     return find_due(

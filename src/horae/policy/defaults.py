@@ -31,7 +31,7 @@ GRANTS = Policies(
     on_resume=OnResume.SKIP,
     backfill_limit=0,
     start_attempts=3,
-    keep_finished=None,
+    finished_ttl=None,
 )
 """Schedules that act for somebody who is not there: nothing is made up without consent."""
 
@@ -47,9 +47,9 @@ def declarative(retry_delay: int) -> Policies:
         overlap=Overlap.BUFFER_ONE,
         coalesce=True,
         catch_up=CatchUpPolicy(mode=CatchUp.LATEST),
-        retry=RetryPolicy(attempts=None, first_delay=delay, factor=1, longest_delay=delay, preempted=True),
+        retry=RetryPolicy(attempts=None, initial_delay=delay, factor=1, max_delay=delay, preempted=True),
         start_attempts=1,
-        keep_finished=None,
+        finished_ttl=None,
     )
 
 
@@ -66,7 +66,7 @@ def registrar(overlap: Overlap, catch_up: CatchUp, grace: int, lookahead: int) -
         when_full=WhenFull.WAIT,
         expire_waiting=False,
         timeouts=Timeouts(run=HOUR),
-        keep_finished=None,
+        finished_ttl=None,
     )
 
 

@@ -29,7 +29,7 @@ class Slot(msgspec.Struct, frozen=True, gc=False):
     start_at: int
 
 
-class Passed(msgspec.Struct, frozen=True, gc=False):
+class Unstarted(msgspec.Struct, frozen=True, gc=False):
     """Consecutive nominal times that will not run, for one reason, as a range with both ends."""
 
     first: int
@@ -42,7 +42,7 @@ class Due(msgspec.Struct, frozen=True, gc=False):
     """What a look at the clock found: the cursor after it, and when to look again."""
 
     slots: tuple[Slot, ...]
-    passed: tuple[Passed, ...]
+    unstarted: tuple[Unstarted, ...]
     cursor: int
     next_fire: int | None
 
@@ -76,17 +76,17 @@ def find_due(
         # The usual case, and the one that must be fast: one slot, on time.
         slot = Slot(first, fires, fires)
         return Due((slot,), (), first, None if following is None else fire(following))
-    passed, complete = _passed_over(spec, fire, cursor, now, policy=policy, consent=consent)
-    start = passed[-1].last if passed else cursor
+    unstarted, complete = _passed_over(spec, fire, cursor, now, policy=policy, consent=consent)
+    start = unstarted[-1].last if unstarted else cursor
     if not complete:
-        return Due((), tuple(passed), start, now)
+        return Due((), tuple(unstarted), start, now)
     last = _last_before(spec, fire, now + 1) or first
     nominals = spec.instants(start, last, limit)
     if nominals:
         start = nominals[-1]
     slots = _spread([Slot(n, at, at) for n in nominals for at in [fire(n)]], now, policy)
     following = spec.next_instant(start)
-    return Due(tuple(slots), tuple(passed), start, None if following is None else fire(following))
+    return Due(tuple(slots), tuple(unstarted), start, None if following is None else fire(following))
 
 
 def window_of(policy: CatchUpPolicy) -> int | None:
@@ -103,21 +103,21 @@ def _passed_over(
     *,
     policy: CatchUpPolicy,
     consent: int | None,
-) -> tuple[list[Passed], bool]:
+) -> tuple[list[Unstarted], bool]:
     """What is too late, then what a later slot stands for, then what was not agreed to: ranges one after the other.
 
     Also whether that is all; else the rest must wait for another decision.
     """
-    passed: list[Passed] = []
+    unstarted: list[Unstarted] = []
 
     def start() -> int:
-        return passed[-1].last if passed else cursor
+        return unstarted[-1].last if unstarted else cursor
 
     def pass_until(last: int | None, reason: Reason) -> bool:
         """Pass over the slots up to one. Whether it came to that."""
         if last is None or last <= start() or not (found := ranges(spec, start(), last, reason)):
             return True
-        passed.extend(found)
+        unstarted.extend(found)
         return found[-1].last == last
 
     def late() -> Iterator[tuple[int | None, Reason]]:
@@ -132,7 +132,7 @@ def _passed_over(
                 late = all_but(spec, start(), late, consent)
             yield late, Reason.NO_CONSENT
 
-    return passed, all(pass_until(last, reason) for last, reason in late())
+    return unstarted, all(pass_until(last, reason) for last, reason in late())
 
 
 def pass_over(spec: Spec, schedule_id: str, cursor: int, now: int, reason: Reason) -> Due:
@@ -142,12 +142,12 @@ def pass_over(spec: Spec, schedule_id: str, cursor: int, now: int, reason: Reaso
         return fire_instant(spec, nominal, schedule_id)
 
     last = _last_before(spec, fire, now + 1)
-    passed: list[Passed] = []
+    unstarted: list[Unstarted] = []
     if last is not None and last > cursor:
-        passed = ranges(spec, cursor, last, reason)
-        cursor = passed[-1].last if passed else cursor
+        unstarted = ranges(spec, cursor, last, reason)
+        cursor = unstarted[-1].last if unstarted else cursor
     following = spec.next_instant(cursor)
-    return Due((), tuple(passed), cursor, None if following is None else fire(following))
+    return Due((), tuple(unstarted), cursor, None if following is None else fire(following))
 
 
 def last_fired(spec: Spec, schedule_id: str, now: int) -> int | None:
@@ -155,13 +155,13 @@ def last_fired(spec: Spec, schedule_id: str, now: int) -> int | None:
     return _last_before(spec, lambda nominal: fire_instant(spec, nominal, schedule_id), now + 1)
 
 
-def leave_behind(spec: Spec, after: int, until: int, reason: Reason) -> list[Passed]:
+def leave_behind(spec: Spec, after: int, until: int, reason: Reason) -> list[Unstarted]:
     """The slots whose nominal time has come and that were not decided, when they never will be."""
     carried, after = _carried(spec, after, until, reason)
     last, first = spec.previous_instant(until), spec.next_instant(after)
     if last is None or first is None or last < first:
         return carried
-    return [*carried, Passed(first, last, spec.count(after, last), reason)]
+    return [*carried, Unstarted(first, last, spec.count(after, last), reason)]
 
 
 def fire_instant(spec: Spec, nominal: int, schedule_id: str) -> int:
@@ -182,20 +182,20 @@ def _last_before(spec: Spec, fire: Callable[[int], int], instant: int) -> int | 
     return nominal
 
 
-def ranges(spec: Spec, after: int, last: int, reason: Reason) -> list[Passed]:
+def ranges(spec: Spec, after: int, last: int, reason: Reason) -> list[Unstarted]:
     """The slots up to one, passed over; or the first of them, as far as the budget of a decision goes."""
     carried, after = _carried(spec, after, last, reason)
     found = _range(spec, after, last, reason)
     return carried if found is None else [*carried, found]
 
 
-def _carried(spec: Spec, after: int, last: int, reason: Reason) -> tuple[list[Passed], int]:
+def _carried(spec: Spec, after: int, last: int, reason: Reason) -> tuple[list[Unstarted], int]:
     """What an edit left due, and where the others begin. It is no range: there may be slots between, of either spec."""
     found = spec.carried(after, last) if isinstance(spec, UndecidedSpec) else []
-    return [Passed(each, each, 1, reason) for each in found], found[-1] if found else after
+    return [Unstarted(each, each, 1, reason) for each in found], found[-1] if found else after
 
 
-def _range(spec: Spec, after: int, last: int, reason: Reason) -> Passed | None:
+def _range(spec: Spec, after: int, last: int, reason: Reason) -> Unstarted | None:
     """The nominal times up to one, counted; or the first of them, as far as the budget of a decision goes."""
     first = spec.next_instant(after)
     if first is None or first > last:
@@ -203,7 +203,7 @@ def _range(spec: Spec, after: int, last: int, reason: Reason) -> Passed | None:
     count, reached = spec.count_within_budget(first - 1, last)
     if reached < last:
         last = spec.previous_instant(reached) or first
-    return Passed(first, last, count, reason)
+    return Unstarted(first, last, count, reason)
 
 
 def all_but(spec: Spec, after: int, last: int, number: int) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from horae.model import Carried, Reason, Schedule
-from horae.policy.due import Passed, all_but, fire_instant, leave_behind, window_of
+from horae.policy.due import Unstarted, all_but, fire_instant, leave_behind, window_of
 from horae.policy.undecided import UndecidedSpec, undecided
 from horae.spec import Spec
 
@@ -19,7 +19,7 @@ class Edited(msgspec.Struct, frozen=True):
     cursor: int
     since: int
     carried: tuple[Carried, ...]
-    passed: tuple[Passed, ...] = ()
+    unstarted: tuple[Unstarted, ...] = ()
 
 
 def change_spec(schedule: Schedule, old: Spec, new: Spec, now: int, *, recompute: bool = False) -> Edited:
@@ -35,13 +35,13 @@ def change_spec(schedule: Schedule, old: Spec, new: Spec, now: int, *, recompute
         if new.next_instant(nominal - 1) == nominal
         and (window is None or now - fire_instant(before, nominal, schedule.id) <= window)
     ]
-    passed: list[Passed] = []
+    unstarted: list[Unstarted] = []
     after = schedule.cursor
     for nominal in [*kept, since + 1]:
-        passed += leave_behind(before, after, nominal - 1, Reason.EDITED)
+        unstarted += leave_behind(before, after, nominal - 1, Reason.EDITED)
         after = nominal
     carried = _carried(schedule, kept, before, new, now)
-    return Edited(kept[0] - 1 if kept else since, since, carried, tuple(passed))
+    return Edited(kept[0] - 1 if kept else since, since, carried, tuple(unstarted))
 
 
 def change_jitter(schedule: Schedule, old: Spec, new: Spec, now: int) -> Edited:

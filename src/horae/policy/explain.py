@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
-from horae.model import AUTOMATIC, OnResume, PassedOver, Reason, Run, Schedule, Status, Version
+from horae.model import AUTOMATIC, OnResume, Reason, Run, Schedule, Status, UnstartedRange, Version
 from horae.policy.due import fire_instant
 from horae.policy.ledger import run_id
 from horae.policy.reason import SENTENCES
@@ -149,8 +149,8 @@ class InForce(msgspec.Struct, frozen=True, kw_only=True):
     """The spec that is in force at a moment; or why there is none, or none that is known."""
 
     spec: str | None = None
-    token: int | None = None
-    incarnation: int | None = None
+    version: int | None = None
+    generation: int | None = None
     current: bool = False
     """Whether it is that of the schedule as it stands."""
     verdict: Verdict | None = None
@@ -179,15 +179,15 @@ def in_force(
         return InForce(verdict=Verdict.BEFORE_CREATION, since=schedule.created_at)
     if nominal <= schedule.state.spec_since:
         return InForce(verdict=Verdict.UNKNOWN)
-    return InForce(spec=schedule.spec, token=schedule.token, incarnation=schedule.incarnation, current=True)
+    return InForce(spec=schedule.spec, version=schedule.version, generation=schedule.generation, current=True)
 
 
 def _earlier(nominal: int, version: Version, before: Version | None, kept_since: int) -> InForce:
     """Whether an earlier version was in force already: its ``since`` is that of its last change, a pause perhaps."""
-    found = InForce(spec=version.spec, token=version.token, incarnation=version.incarnation)
+    found = InForce(spec=version.spec, version=version.version, generation=version.generation)
     if nominal <= version.created_at // 1000:
         return InForce(verdict=Verdict.BEFORE_CREATION, since=version.created_at)
-    follows = before is not None and before.incarnation == version.incarnation
+    follows = before is not None and before.generation == version.generation
     if follows or nominal > version.since // 1000 or nominal * 1000 >= kept_since:
         return found
     return InForce(verdict=Verdict.UNKNOWN)
@@ -205,7 +205,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     standing: Standing
     runs: tuple[Run, ...] = ()
     """Each with the start of its first attempt."""
-    passed: PassedOver | None = None
+    unstarted: UnstartedRange | None = None
     waiting: int = 0
     """How many automatic starts wait, if the schedule has a limit."""
 
@@ -221,7 +221,7 @@ def explain(facts: Facts, now: int) -> Explanation:
     blank = Explanation(
         verdict=Verdict.UNKNOWN, sentence="", schedule_id=facts.schedule_id,
         nominal=standing.instant if standing.exists else None, local=_label(standing.label),
-        timezone=facts.spec.elements.timezone, version=place.token,
+        timezone=facts.spec.elements.timezone, version=place.version,
         runs=tuple(_happened(run) for run in facts.runs) if standing.exists else (),
     )  # fmt: skip
     if place.verdict is None:
@@ -231,8 +231,8 @@ def explain(facts: Facts, now: int) -> Explanation:
     automatic = [run for run in facts.runs if run.origin == AUTOMATIC] if standing.exists else []
     if automatic:
         found = _of_run(blank, automatic[-1], facts.schedule)
-    elif facts.passed is not None and standing.exists:
-        found = _of_range(blank, facts, facts.passed)
+    elif facts.unstarted is not None and standing.exists:
+        found = _of_range(blank, facts, facts.unstarted)
     elif facts.schedule is not None and standing.exists and is_undecided(facts.schedule, standing.instant):
         found = _of_slot_ahead(blank, facts, facts.schedule, now)
     elif place.verdict is not None:
@@ -273,21 +273,21 @@ def _waiting(run: Run, late: int | None, schedule: Schedule | None) -> str:
     return "is due and waits for its turn"
 
 
-def _of_range(blank: Explanation, facts: Facts, passed: PassedOver) -> Explanation:
+def _of_range(blank: Explanation, facts: Facts, unstarted: UnstartedRange) -> Explanation:
     """What the range that the slot was passed over in says."""
     found = _replace(
-        blank, status=passed.status, reason=passed.reason, decided_at=passed.decided_at,
-        range=Range(first=passed.first, last=passed.last, count=passed.count),
+        blank, status=unstarted.status, reason=unstarted.reason, decided_at=unstarted.decided_at,
+        range=Range(first=unstarted.first, last=unstarted.last, count=unstarted.count),
         fire_at=None
         if facts.in_force.verdict is not None
         else fire_instant(facts.spec, facts.standing.instant, facts.schedule_id),
     )  # fmt: skip
-    verdict = _OF_STATUS[passed.status]
-    others = f", one of {passed.count} from {_utc(passed.first)} to {_utc(passed.last)}"
+    verdict = _OF_STATUS[unstarted.status]
+    others = f", one of {unstarted.count} from {_utc(unstarted.first)} to {_utc(unstarted.last)}"
     return _said(
         found,
         verdict,
-        f"{_ENDINGS[verdict]}{others if passed.count > 1 else ''}{_because(passed.reason)}",
+        f"{_ENDINGS[verdict]}{others if unstarted.count > 1 else ''}{_because(unstarted.reason)}",
     )
 
 
@@ -348,7 +348,7 @@ def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: in
     found = _replace(blank, fire_at=fire_at, late_ms=now - fire_at if fire_at <= now else None)
     if state.paused and (state.paused_until is None or state.paused_until > fire_at):
         return _said(found, Verdict.PAUSED, _pause(schedule))
-    if state.remaining == 0:
+    if state.remaining_actions == 0:
         fires = "will not fire" if fire_at > now else "does not fire"
         return _said(found, Verdict.LIMIT_REACHED, f"{fires}: the schedule has no starts left")
     if fire_at <= now:
@@ -361,11 +361,17 @@ def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: in
         return _said(found, Verdict.SKIP_NEXT, f"will be skipped: somebody asked to skip {asked}")
     if ahead.left is not None and place > most:
         starts = (
-            "the start that is left goes" if state.remaining == 1 else f"the {state.remaining} starts left go"
+            "the start that is left goes"
+            if state.remaining_actions == 1
+            else f"the {state.remaining_actions} starts left go"
         )
         return _said(found, Verdict.LIMIT_REACHED, f"will not fire: {starts} to earlier slots")
     moved = "" if fire_at == nominal * 1000 else f" at {_utc_ms(fire_at)}, its time with jitter"
-    left = "" if state.remaining is None else f", if one of the {state.remaining} starts left is left then"
+    left = (
+        ""
+        if state.remaining_actions is None
+        else f", if one of the {state.remaining_actions} starts left is left then"
+    )
     return _said(found, Verdict.WILL_FIRE, f"will fire{moved}{left}")
 
 
@@ -431,6 +437,6 @@ def _utc_ms(milliseconds: int) -> str:
     return f"{_label(milliseconds // 1000)}.{milliseconds % 1000:03}Z"
 
 
-def holds(passed: PassedOver, nominal: int, spec_then: Spec) -> bool:
+def holds(unstarted: UnstartedRange, nominal: int, spec_then: Spec) -> bool:
     """Whether a slot is one of a range's: an end of it, or named in between by the spec that the range was decided by."""
-    return nominal in {passed.first, passed.last} or spec_then.previous_instant(nominal) == nominal
+    return nominal in {unstarted.first, unstarted.last} or spec_then.previous_instant(nominal) == nominal

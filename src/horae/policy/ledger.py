@@ -14,17 +14,17 @@ from horae.model import (
     MISSED,
     Action,
     Backfill,
+    Counts,
     Overlap,
-    PassedOver,
     Reason,
     Run,
     Schedule,
     State,
     Status,
-    Tally,
+    UnstartedRange,
     Version,
 )
-from horae.policy.due import Passed, Slot
+from horae.policy.due import Slot, Unstarted
 from horae.policy.overlap import Verdict
 from horae.spec import Spec
 
@@ -39,7 +39,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Runs that did not exist, waiting or released."""
     changed: tuple[Run, ...] = ()
     """Waiting runs that are released, or will never run."""
-    passed: tuple[PassedOver, ...] = ()
+    unstarted: tuple[UnstartedRange, ...] = ()
     stop: tuple[Run, ...] = ()
     """Running runs that are asked to stop."""
     backfills: tuple[Backfill, ...] = ()
@@ -48,18 +48,18 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     cursor: int
     next_at: int | None
     """When this schedule must be looked at again, if nothing happens to it before."""
-    tally: Tally = Tally()
+    counts: Counts = Counts()
     """What this decision adds to the schedule's counts."""
     remove: bool = False
     """The schedule has nothing left to do and was kept long enough."""
 
 
-def run_id(schedule_id: str, incarnation: int, nominal: int, origin: str) -> str:
+def run_id(schedule_id: str, generation: int, nominal: int, origin: str) -> str:
     """The identity of a slot's run: a UUID that is computed, so that nobody can make two.
 
     It begins with the nominal time, like a UUID of version 7, so that the index of a large ledger grows at its end.
     """
-    name = f"{schedule_id}:{incarnation}:{nominal}:{origin}".encode("utf-8", "surrogatepass")
+    name = f"{schedule_id}:{generation}:{nominal}:{origin}".encode("utf-8", "surrogatepass")
     time = f"{nominal * 1000 & 0xFFFF_FFFF_FFFF:012x}"
     rest = sha256(name).hexdigest()
     return f"{time[:8]}-{time[8:]}-8{rest[:3]}-a{rest[3:6]}-{rest[6:18]}"
@@ -80,8 +80,8 @@ def new_run(schedule: Schedule, slot: Slot, origin: str, overlap: Overlap) -> Ru
     """The run of a slot that has none yet; it waits until it is judged."""
     action = schedule.action
     return Run(
-        id=run_id(schedule.id, schedule.incarnation, slot.nominal, origin), schedule_id=schedule.id,
-        incarnation=schedule.incarnation, nominal=slot.nominal, origin=origin, overlap=overlap,
+        id=run_id(schedule.id, schedule.generation, slot.nominal, origin), schedule_id=schedule.id,
+        generation=schedule.generation, nominal=slot.nominal, origin=origin, overlap=overlap,
         status=Status.PENDING, fire_at=slot.fire_at, start_at=slot.start_at, action=action.name,
         action_id=action_id(action, schedule.id, slot.nominal), input=action.input,
     )  # fmt: skip
@@ -91,7 +91,7 @@ def version_of(schedule: Schedule, now: int) -> Version:
     """What a schedule has been until now; and for all that it decided, should the clock have been set back since."""
     until = max(now, schedule.cursor * 1000)
     return Version(
-        schedule_id=schedule.id, incarnation=schedule.incarnation, token=schedule.token, spec=schedule.spec,
+        schedule_id=schedule.id, generation=schedule.generation, version=schedule.version, spec=schedule.spec,
         policies=schedule.policies, since=max(schedule.created_at, schedule.state.spec_since * 1000), until=until,
         created_at=schedule.created_at,
     )  # fmt: skip
@@ -177,24 +177,24 @@ class Ledger:
         state: State,
         cursor: int,
         next_at: int | None,
-        passed: Sequence[Passed],
+        unstarted: Sequence[Unstarted],
         stop: tuple[Run, ...],
         backfills: tuple[Backfill, ...],
         remove: bool,
     ) -> Decision:
         """All of it, as one value."""
-        ranges = [passed_over(self._schedule, self._spec, each, self._now) for each in passed]
+        ranges = [unstarted_ranges(self._schedule, self._spec, each, self._now) for each in unstarted]
         for each in ranges:
             self._count(each.reason, each.count)
         return Decision(
-            new=tuple(self._new.values()), changed=tuple(self._changed), passed=(*ranges, *self._ranges()), stop=stop,
+            new=tuple(self._new.values()), changed=tuple(self._changed), unstarted=(*ranges, *self._ranges()), stop=stop,
             backfills=backfills, state=state, cursor=cursor, next_at=next_at, remove=remove,
-            tally=Tally(started=self._started, unstarted=self._counts),
+            counts=Counts(started=self._started, unstarted=self._counts),
         )  # fmt: skip
 
-    def _ranges(self) -> list[PassedOver]:
+    def _ranges(self) -> list[UnstartedRange]:
         """The slots that never start, consecutive ones of one reason as one range."""
-        ranges: list[PassedOver] = []
+        ranges: list[UnstartedRange] = []
         for nominal, status, reason in sorted(self._unstarted):
             last = ranges[-1] if ranges else None
             before = _before(self._schedule, self._spec, nominal)
@@ -202,26 +202,26 @@ class Ledger:
                 ranges[-1] = _replace(last, last=nominal, count=last.count + 1)
             else:
                 ranges.append(
-                    PassedOver(
-                        schedule_id=self._schedule.id, incarnation=self._schedule.incarnation, first=nominal,
+                    UnstartedRange(
+                        schedule_id=self._schedule.id, generation=self._schedule.generation, first=nominal,
                         last=nominal, count=1, status=status, reason=reason, decided_at=self._now, before=before,
                     )
                 )  # fmt: skip
         return ranges
 
 
-def passed_over(schedule: Schedule, spec: Spec, passed: Passed, now: int) -> PassedOver:
+def unstarted_ranges(schedule: Schedule, spec: Spec, unstarted: Unstarted, now: int) -> UnstartedRange:
     """The row of a range that was passed over."""
-    return PassedOver(
+    return UnstartedRange(
         schedule_id=schedule.id,
-        incarnation=schedule.incarnation,
-        first=passed.first,
-        last=passed.last,
-        count=passed.count,
-        status=Status.MISSED if passed.reason in MISSED else Status.SKIPPED,
-        reason=passed.reason,
+        generation=schedule.generation,
+        first=unstarted.first,
+        last=unstarted.last,
+        count=unstarted.count,
+        status=Status.MISSED if unstarted.reason in MISSED else Status.SKIPPED,
+        reason=unstarted.reason,
         decided_at=now,
-        before=_before(schedule, spec, passed.first),
+        before=_before(schedule, spec, unstarted.first),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from horae.model import Ended, Ending, Limits, Outcome, Policies, Reason, Run, Status, Timeouts
+from horae.model import AttemptEnd, AttemptResult, Limits, Outcome, Policies, Reason, Run, Status, Timeouts
 from horae.policy.retry import retry_at, start_again_at
 
 GONE = Policies(at_most_once=True, start_attempts=1)
@@ -16,14 +16,14 @@ REPORTED_WITHIN = 60 * 60 * 1000
 """How long work that somebody else does may take, if its schedule does not say."""
 
 
-_NEVER_BEGAN = {Ending.REFUSED, Ending.UNLAUNCHED}
+_NEVER_BEGAN = {AttemptEnd.REFUSED, AttemptEnd.UNLAUNCHED}
 
 
-def judge_end(ended: Ended, policies: Policies | None, now: int, limits: Limits) -> Outcome:
+def judge_end(ended: AttemptResult, policies: Policies | None, now: int, limits: Limits) -> Outcome:
     """The outcome of an attempt under the policies of its schedule; ``None`` if that is gone."""
     if _is_over(ended):
         return _asked_to_stop(ended, now)
-    if policies is None and ended.ending is Ending.UNLAUNCHED:
+    if policies is None and ended.ending is AttemptEnd.UNLAUNCHED:
         return _outcome(ended, Status.DROPPED, now, Reason.DELETED)
     return _JUDGES[ended.ending](ended, policies or GONE, now, limits)
 
@@ -40,39 +40,41 @@ def _run_until(run: Run, timeouts: Timeouts) -> int:
     return (run.started_at or 0) + (REPORTED_WITHIN if timeouts.run is None else timeouts.run)
 
 
-def overdue(run: Run, expected_by: int, timeouts: Timeouts) -> Ended:
+def overdue(run: Run, expected_by: int, timeouts: Timeouts) -> AttemptResult:
     """How work ended of which nothing was heard until it had to be."""
     if run.stop:
-        return Ended(run=run, ending=Ending.STOPPED, failure="nobody reported that it has stopped")
+        return AttemptResult(
+            run=run, ending=AttemptEnd.STOPPED, failure="nobody reported that it has stopped"
+        )
     silent = timeouts.heartbeat is not None and expected_by < _run_until(run, timeouts)
-    return Ended(
+    return AttemptResult(
         run=run,
-        ending=Ending.TIMED_OUT,
+        ending=AttemptEnd.TIMED_OUT,
         reason=Reason.HEARTBEAT_TIMEOUT if silent else Reason.RUN_TIMEOUT,
         failure="no heartbeat was reported in time" if silent else "its end was not reported in time",
     )
 
 
-def _is_over(ended: Ended) -> bool:
+def _is_over(ended: AttemptResult) -> bool:
     """Whether a run ends because it was asked to stop. Work that others do gets to know it, unless it is made to stop."""
-    if ended.ending is Ending.ACCEPTED:
+    if ended.ending is AttemptEnd.ACCEPTED:
         return ended.run.stop == "terminate"
-    return bool(ended.run.stop) and ended.ending is not Ending.RETURNED
+    return bool(ended.run.stop) and ended.ending is not AttemptEnd.RETURNED
 
 
-def _asked_to_stop(ended: Ended, now: int) -> Outcome:
+def _asked_to_stop(ended: AttemptResult, now: int) -> Outcome:
     """However its attempt ended, a run that was asked to stop is over."""
-    if ended.ending is Ending.TIMED_OUT:
+    if ended.ending is AttemptEnd.TIMED_OUT:
         return _outcome(ended, Status.TIMED_OUT, now, ended.reason or Reason.RUN_TIMEOUT, failed=True)
-    if ended.ending is Ending.CRASHED:
+    if ended.ending is AttemptEnd.CRASHED:
         return _outcome(ended, Status.TERMINATED, now, Reason.CRASHED)
     terminated = ended.run.stop == "terminate"
     reason = ended.run.reason or ended.reason or (Reason.TERMINATED if terminated else Reason.CANCELLED)
     status = Status.TERMINATED if terminated else Status.CANCELLED
-    return _outcome(ended, status, now, reason, failed=ended.ending is Ending.RAISED)
+    return _outcome(ended, status, now, reason, failed=ended.ending is AttemptEnd.RAISED)
 
 
-def _began(ended: Ended, now: int) -> int | None:
+def _began(ended: AttemptResult, now: int) -> int | None:
     """When an attempt began: when it was launched, or when it was claimed if nothing later is known."""
     if ended.ending in _NEVER_BEGAN:
         return None
@@ -81,29 +83,35 @@ def _began(ended: Ended, now: int) -> int | None:
 
 
 def _outcome(
-    ended: Ended, status: Status, now: int, reason: str, *, start_at: int | None = None, failed: bool = False
+    ended: AttemptResult,
+    status: Status,
+    now: int,
+    reason: str,
+    *,
+    start_at: int | None = None,
+    failed: bool = False,
 ) -> Outcome:
     run = ended.run
     return Outcome(
         run_id=run.id, epoch=run.epoch, attempt=run.attempt, status=status, ended_at=now,
         started_at=_began(ended, now), result=ended.result, failure=ended.failure, reason=reason, start_at=start_at, failures=run.failures + failed,
-        refusals=run.refusals + (ended.ending is Ending.REFUSED),
-        crashes=run.crashes + (ended.ending is Ending.CRASHED),
+        refusals=run.refusals + (ended.ending is AttemptEnd.REFUSED),
+        crashes=run.crashes + (ended.ending is AttemptEnd.CRASHED),
     )  # fmt: skip
 
 
-def _returned(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001 - all judges take the same
+def _returned(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001 - all judges take the same
     return _outcome(ended, Status.SUCCEEDED, now, "")
 
 
-def _raised(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
+def _raised(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
     again = retry_at(policies.retry, ended.run.failures + 1, ended.errors, now)
     if again is not None:
         return _outcome(ended, Status.PENDING, now, Reason.FAILED, start_at=again, failed=True)
     return _outcome(ended, Status.FAILED, now, Reason.FAILED, failed=True)
 
 
-def _timed_out(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
+def _timed_out(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
     reason = ended.reason or Reason.RUN_TIMEOUT
     again = retry_at(policies.retry, ended.run.failures + 1, ("TimeoutError",), now)
     if again is not None:
@@ -111,14 +119,14 @@ def _timed_out(ended: Ended, policies: Policies, now: int, limits: Limits) -> Ou
     return _outcome(ended, Status.TIMED_OUT, now, reason, failed=True)
 
 
-def _refused(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
+def _refused(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
     again = None if ended.permanent else start_again_at(policies.start_attempts, ended.run.refusals + 1, now)
     if again is not None:
         return _outcome(ended, Status.PENDING, now, Reason.NOT_STARTED, start_at=again)
     return _outcome(ended, Status.DROPPED, now, Reason.NOT_STARTED)
 
 
-def _stopped(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
+def _stopped(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
     """A run that its node could not go on with is attempted elsewhere."""
     reason = ended.reason or Reason.SHUTDOWN
     if policies.at_most_once:
@@ -126,17 +134,17 @@ def _stopped(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outc
     return _outcome(ended, Status.PENDING, now, reason, start_at=now)
 
 
-def _crashed(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:
-    if policies.at_most_once or ended.run.crashes + 1 >= limits.most_crashes:
+def _crashed(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:
+    if policies.at_most_once or ended.run.crashes + 1 >= limits.max_crashes:
         return _outcome(ended, Status.FAILED, now, Reason.CRASHED)
     return _outcome(ended, Status.PENDING, now, Reason.CRASHED, start_at=now)
 
 
-def _unlaunched(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
+def _unlaunched(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
     return _outcome(ended, Status.PENDING, now, "", start_at=now)
 
 
-def _accepted(ended: Ended, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
+def _accepted(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
     """The run goes on, and nobody holds it."""
     run = msgspec.structs.replace(ended.run, started_at=_began(ended, now))
     return Outcome(
@@ -146,13 +154,13 @@ def _accepted(ended: Ended, policies: Policies, now: int, limits: Limits) -> Out
     )  # fmt: skip
 
 
-_JUDGES: dict[Ending, Callable[[Ended, Policies, int, Limits], Outcome]] = {
-    Ending.RETURNED: _returned,
-    Ending.RAISED: _raised,
-    Ending.REFUSED: _refused,
-    Ending.STOPPED: _stopped,
-    Ending.TIMED_OUT: _timed_out,
-    Ending.CRASHED: _crashed,
-    Ending.ACCEPTED: _accepted,
-    Ending.UNLAUNCHED: _unlaunched,
+_JUDGES: dict[AttemptEnd, Callable[[AttemptResult, Policies, int, Limits], Outcome]] = {
+    AttemptEnd.RETURNED: _returned,
+    AttemptEnd.RAISED: _raised,
+    AttemptEnd.REFUSED: _refused,
+    AttemptEnd.STOPPED: _stopped,
+    AttemptEnd.TIMED_OUT: _timed_out,
+    AttemptEnd.CRASHED: _crashed,
+    AttemptEnd.ACCEPTED: _accepted,
+    AttemptEnd.UNLAUNCHED: _unlaunched,
 }

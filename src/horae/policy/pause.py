@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from horae.model import OnResume, Reason, Schedule, State
-from horae.policy.due import Passed, pass_over
+from horae.policy.due import Unstarted, pass_over
 from horae.spec import Spec
 
 
@@ -14,7 +14,7 @@ class Resumed(msgspec.Struct, frozen=True):
 
     state: State
     cursor: int
-    passed: tuple[Passed, ...] = ()
+    unstarted: tuple[Unstarted, ...] = ()
 
 
 def is_over(state: State, now: int) -> bool:
@@ -36,5 +36,5 @@ def resume(schedule: Schedule, spec: Spec, until: int, note: str = "") -> Resume
     due = pass_over(spec, schedule.id, schedule.cursor, until, Reason.PAUSED)
     if due.next_fire is not None and due.next_fire <= until:
         state = msgspec.structs.replace(schedule.state, paused_until=until, note=note, skip_waiting=True)
-        return Resumed(state, due.cursor, due.passed)
-    return Resumed(msgspec.structs.replace(state, skip_waiting=True), due.cursor, due.passed)
+        return Resumed(state, due.cursor, due.unstarted)
+    return Resumed(msgspec.structs.replace(state, skip_waiting=True), due.cursor, due.unstarted)

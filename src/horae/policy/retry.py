@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from horae.model import RetryPolicy
 
 FIRST_START_DELAY = 1000
-LONGEST_START_DELAY = 60_000
+MAX_START_DELAY = 60_000
 
 
 def retry_at(policy: RetryPolicy, failures: int, errors: Sequence[str], now: int) -> int | None:
@@ -17,16 +17,16 @@ def retry_at(policy: RetryPolicy, failures: int, errors: Sequence[str], now: int
     """
     if policy.attempts is not None and failures >= policy.attempts:
         return None
-    if policy.errors and not set(policy.errors) & set(errors):
+    if policy.retry_on and not set(policy.retry_on) & set(errors):
         return None
-    return now + backoff(policy.first_delay, policy.factor, policy.longest_delay, failures)
+    return now + backoff(policy.initial_delay, policy.factor, policy.max_delay, failures)
 
 
 def start_again_at(attempts: int, refusals: int, now: int) -> int | None:
     """When a run that could not begin is started again; ``None`` if it was tried often enough."""
     if refusals >= attempts:
         return None
-    return now + backoff(FIRST_START_DELAY, 2.0, LONGEST_START_DELAY, refusals)
+    return now + backoff(FIRST_START_DELAY, 2.0, MAX_START_DELAY, refusals)
 
 
 def backoff(first: int, factor: float, longest: int, times: int) -> int:

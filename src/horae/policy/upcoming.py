@@ -14,7 +14,7 @@ from horae.policy.undecided import undecided
 from horae.spec import Spec
 from horae.spec.civil import END
 
-_LIMITS = Limits(catch_up_per_pass=Limits().max_pending)
+_LIMITS = Limits(catch_up_per_pass=Limits().max_buffer_size)
 _CHUNK = 10_000
 _AT_ONCE = {Overlap.SKIP: 1, Overlap.CANCEL_OTHER: 1, Overlap.TERMINATE_OTHER: 1, Overlap.BUFFER_ONE: 2}
 """How many of several starts that are due together begin; of the others all do, in turn."""
@@ -37,12 +37,12 @@ def outlook(schedule: Schedule, spec: Spec, now: int, waiting: int = 0) -> Outlo
     moment = max(now, state.paused_until or now) if state.paused else now
     last = last_fired(spec, schedule.id, moment)
     cursor = schedule.cursor if last is None else max(schedule.cursor, last)
-    skip, left = state.skip_next, state.remaining
+    skip, left = state.skip_next, state.remaining_actions
     if not skips and (skip or left):
         resumed = msgspec.structs.replace(schedule, state=msgspec.structs.replace(state, paused=False))
         found = len(due_at(resumed, spec, moment, _LIMITS).slots)
-        passed = min(skip, found)
-        skip, found = skip - passed, found - passed
+        unstarted = min(skip, found)
+        skip, found = skip - unstarted, found - unstarted
         if policies.max_concurrent is None:
             found = min(found, _AT_ONCE.get(policies.overlap, found))
         left = None if left is None else max(left - found - waiting, 0)
@@ -60,7 +60,7 @@ def upcoming(schedule: Schedule, spec: Spec, now: int, limit: int, waiting: int 
 
 def next_slot(schedule: Schedule, spec: Spec) -> int | None:
     """The nominal time of the first slot that is not decided yet and not to be skipped; none while paused."""
-    if schedule.state.paused or schedule.state.remaining == 0:
+    if schedule.state.paused or schedule.state.remaining_actions == 0:
         return None
     spec = undecided(schedule, spec)
     start = _after(spec, schedule.cursor, schedule.state.skip_next)

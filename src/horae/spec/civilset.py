@@ -45,7 +45,7 @@ EVERY_TIME = (1 << DAY) - 1
 
 _AS_SECONDS = str.maketrans({"0": "0" * 60, "1": "0" * 59 + "1"})
 
-_MOST_TIMES = {1: 128, 60: 4096}
+_MAX_TIMES = {1: 128, 60: 4096}
 """How many different days of seconds, or of minutes, are kept; one of seconds has 11 kB."""
 
 _CHUNK = 3600
@@ -327,7 +327,7 @@ class CivilSet(CivilRule):
                 else:
                     excluded |= self._bits(self._excluded[number - len(self._included)])
             times &= ~excluded
-            if len(self._alike) >= _MOST_TIMES[self._unit]:
+            if len(self._alike) >= _MAX_TIMES[self._unit]:
                 # Days of very many kinds: what is kept must not grow with them. It is computed, and charged for, again.
                 for kept in (self._years, self._shapes, self._counting, self._alike):
                     kept.clear()

@@ -35,7 +35,7 @@ from horae.spec.fields import Field, Grammar, Parsed, parse_field
 
 Dialect = Literal["posix", "unix", "temporal"]
 DIALECTS: tuple[Dialect, ...] = ("posix", "unix", "temporal")
-LONGEST_EXPRESSION = 10_000
+MAX_EXPRESSION_LENGTH = 10_000
 NANOSECONDS = 1_000_000_000
 
 FIVE = (fields.MINUTE, fields.HOUR, fields.DAY_OF_MONTH, fields.MONTH, fields.WEEKDAY)
@@ -87,8 +87,8 @@ def parse_temporal(expression: str) -> TemporalCron:
     """The meaning of a cron expression of the dialect ``temporal``."""
     if not isinstance(expression, str):
         raise _refusal(expression, f"must be a string, not {type(expression).__name__}")
-    if len(expression) > LONGEST_EXPRESSION:
-        raise _refusal(expression, f"is longer than {LONGEST_EXPRESSION} characters")
+    if len(expression) > MAX_EXPRESSION_LENGTH:
+        raise _refusal(expression, f"is longer than {MAX_EXPRESSION_LENGTH} characters")
     body, _, comment = expression.partition("#")
     timezone = None
     words = body.split()
@@ -139,8 +139,8 @@ def ever_matches(calendar: Calendar) -> bool:
 
 
 def _words(text: str, separator: str | None) -> list[str]:
-    if len(text) > LONGEST_EXPRESSION:
-        raise _refusal(text, f"is longer than {LONGEST_EXPRESSION} characters")
+    if len(text) > MAX_EXPRESSION_LENGTH:
+        raise _refusal(text, f"is longer than {MAX_EXPRESSION_LENGTH} characters")
     return text.split(separator)
 
 

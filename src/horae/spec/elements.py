@@ -34,8 +34,8 @@ from horae.spec.zone import load_zone
 MOST = {"crons": 100, "calendars": 100, "intervals": 20, "rrules": 20, "exclude": 100, "times": 10_000}
 """How many elements of a kind a spec may have."""
 
-LONGEST_COMMENT = 200
-LONGEST_JITTER = 86400
+MAX_COMMENT_LENGTH = 200
+MAX_JITTER = 86400
 """Seconds; a day."""
 
 
@@ -187,8 +187,8 @@ def read_calendar(document: CalendarDocument, element: str) -> Calendar:
 
 
 def _check_comment(comment: str, element: str) -> None:
-    if len(comment) > LONGEST_COMMENT:
-        raise InvalidSpecError(element, f"has a comment of more than {LONGEST_COMMENT} characters")
+    if len(comment) > MAX_COMMENT_LENGTH:
+        raise InvalidSpecError(element, f"has a comment of more than {MAX_COMMENT_LENGTH} characters")
     if not comment.isprintable():
         raise InvalidSpecError(element, "has a comment with control characters", hint="use plain text")
 
@@ -341,7 +341,7 @@ def _read_jitter(jitter: str | int | JitterDocument | None) -> Jitter | None:
         return None
     document = jitter if isinstance(jitter, JitterDocument) else JitterDocument(jitter)
     span = parse_span(document.span, "jitter")
-    if span > LONGEST_JITTER * 1000:
+    if span > MAX_JITTER * 1000:
         raise InvalidSpecError("jitter", "is longer than 24h", text=document.span)
     return Jitter(span, document.centred) if span else None
 

@@ -18,7 +18,7 @@ from horae.spec.duration import render_duration, render_span
 from horae.spec.elements import Elements, Every
 from horae.spec.fields import WEEKDAY_NAMES, Field
 
-MOST_TIMES_LISTED = 6
+MAX_TIMES_LISTED = 6
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 
@@ -72,7 +72,7 @@ def _interval(every: Every, start_at: int | None) -> str:
 def _one_shots(elements: Elements) -> list[str]:
     texts = [render_instant(instant) for instant in elements.instants]
     texts += [render_instant(label)[:-1] for label in elements.labels]
-    if len(texts) > MOST_TIMES_LISTED:
+    if len(texts) > MAX_TIMES_LISTED:
         return [f"at {len(texts)} single times, the first of them {texts[0]}"]
     return [f"once at {_joined(texts)}"] if texts else []
 
@@ -92,7 +92,7 @@ def describe(calendar: Calendar) -> str:
 def _time_of_day(calendar: Calendar) -> str:
     seconds, minutes, hours = calendar.seconds, calendar.minutes, calendar.hours
     times = seconds.bit_count() * minutes.bit_count() * hours.bit_count()
-    if times <= MOST_TIMES_LISTED:
+    if times <= MAX_TIMES_LISTED:
         return f"at {_joined(_clock_times(calendar))}"
     if seconds == 1:
         return _unit_phrase(minutes, EVERY_MINUTE, fields.MINUTE) + _hours(hours, "of")
@@ -151,7 +151,7 @@ def _days(calendar: Calendar) -> str:
     phrases = [f"on {_joined(phrase)}" for phrase in (by_day, by_weekday) if phrase]
     if not phrases:
         busy = calendar.seconds.bit_count() * calendar.minutes.bit_count() * calendar.hours.bit_count()
-        return "every day" if busy <= MOST_TIMES_LISTED or calendar.hours != EVERY_HOUR else ""
+        return "every day" if busy <= MAX_TIMES_LISTED or calendar.hours != EVERY_HOUR else ""
     return (" or " if calendar.either else " if also ").join(phrases)
 
 

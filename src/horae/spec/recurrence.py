@@ -231,8 +231,8 @@ class Recurrence(DayRule, CivilRule):
             return self._days_by_rule.matching(year, month)
         first = day_number(date(year, month, 1))
         if self._frequency in {"YEARLY", "MONTHLY"}:
-            passed = (self._period(first) - self._period(self._start // DAY)) % self._interval
-            return 0 if passed else self._days_by_rule.matching(year, month)
+            unstarted = (self._period(first) - self._period(self._start // DAY)) % self._interval
+            return 0 if unstarted else self._days_by_rule.matching(year, month)
         return self._days_by_rule.matching(year, month) & self._counted_days(first)
 
     def _counted_days(self, first: int) -> int:

@@ -12,8 +12,8 @@ from dateutil.rrule import rrulestr
 from horae.errors import InvalidSpecError
 from horae.spec.civil import DAY, FIRST_YEAR, LAST_YEAR, day_number
 
-LONGEST_RULE = 1000
-MOST_COUNTED = 100_000
+MAX_RULE_LENGTH = 1000
+MAX_COUNTED = 100_000
 WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 SUB_DAILY = {"HOURLY": 3600, "MINUTELY": 60, "SECONDLY": 1}
 _PARTS = (
@@ -50,8 +50,8 @@ class RecurrenceText(NamedTuple):
 def read_rrule(text: str, element: str) -> RecurrenceText:
     """Take a rule's text apart, checked by the library as well."""
     wrong = _Wrong(text, element)
-    if len(text) > LONGEST_RULE or not text.isascii():
-        raise wrong(f"an RRULE is ASCII text of at most {LONGEST_RULE} characters")
+    if len(text) > MAX_RULE_LENGTH or not text.isascii():
+        raise wrong(f"an RRULE is ASCII text of at most {MAX_RULE_LENGTH} characters")
     start, timezone, rule = _read_lines(text, wrong)
     parts: dict[str, str] = {}
     for part in rule.split(";"):
@@ -127,8 +127,8 @@ def _check_shape(parts: dict[str, str], wrong: _Wrong) -> None:
             raise wrong(f'{key} has "{value}"', key)
     for key in ("INTERVAL", "COUNT"):
         digits = parts.get(key, "1").lstrip("0")
-        if not digits.isdecimal() or len(digits) > 6 or not 1 <= int(digits) <= MOST_COUNTED:
-            raise wrong(f"{key} is {parts[key][:20]}", key, hint=f"allowed are 1 to {MOST_COUNTED}")
+        if not digits.isdecimal() or len(digits) > 6 or not 1 <= int(digits) <= MAX_COUNTED:
+            raise wrong(f"{key} is {parts[key][:20]}", key, hint=f"allowed are 1 to {MAX_COUNTED}")
 
 
 def _check(parts: dict[str, str], wrong: _Wrong) -> None:

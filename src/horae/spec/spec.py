@@ -41,7 +41,7 @@ from horae.spec.sources import Closed, Source, Union, sources_of
 from horae.spec.timeline import Fold, Gap
 from horae.spec.zone import Zone, load_zone
 
-MOST_AT_ONCE = 100_000
+MAX_AT_ONCE = 100_000
 """How many times one question may be answered with."""
 
 _REMEMBERED = 4
@@ -57,7 +57,7 @@ _SHORT_STRETCH = 4 * DAY
 SPECS_KEPT = 16_384
 """How many distinct specs are kept compiled."""
 
-LONGEST_KEPT = 16_384
+MAX_KEPT = 16_384
 """Stored texts up to this many characters are recognized when they are met again."""
 
 Shared = tuple[tuple[str, SharedCalendar], ...]
@@ -112,7 +112,7 @@ class Spec:
         """
         if (
             isinstance(document, str | bytes)
-            and len(document) <= LONGEST_KEPT
+            and len(document) <= MAX_KEPT
             and not calendars
             and zones is None
         ):
@@ -261,7 +261,7 @@ class Spec:
         return self._listed(*self._within(after, until), limit)
 
     def _listed(self, after: int, until: int, limit: int) -> list[int]:
-        limit = min(limit, MOST_AT_ONCE)
+        limit = min(limit, MAX_AT_ONCE)
         if limit < 1 or until <= after:
             return []
         sources = self._sources or self._compile()

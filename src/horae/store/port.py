@@ -18,19 +18,19 @@ import msgspec
 from horae.model import (
     OPEN,
     Attempt,
+    AttemptResult,
     Backfill,
-    Ended,
-    Last,
+    Counts,
+    LastOutcome,
     Node,
     Outcome,
-    PassedOver,
     Reason,
     Run,
     Schedule,
     State,
     Status,
     StoredCalendar,
-    Tally,
+    UnstartedRange,
     Version,
 )
 from horae.store.rows import (
@@ -41,16 +41,16 @@ from horae.store.rows import (
     change_row,
     fields,
     optional_json,
-    passed_of,
     run_of,
     run_row,
     schedule_of,
     schedule_row,
     to_json,
+    unstarted_of,
     version_of,
 )
 
-NO_TALLY = Tally()
+NO_COUNTS = Counts()
 NEWEST = (2**62, 2**62)
 """What every version and every number of the ledger comes before."""
 _FILLER = "-" * 32 * 1024
@@ -65,7 +65,7 @@ class Advance(NamedTuple):
     next_at: int | None
     state: State | None = None
     """The new state; ``None`` if it did not change."""
-    tally: Tally = NO_TALLY
+    counts: Counts = NO_COUNTS
     attempted_at: int | None = None
     """When an attempt began, if one did."""
 
@@ -86,7 +86,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     search_value: str | None = None
 
 
-class Reported(NamedTuple):
+class ReportableRun(NamedTuple):
     """A run that somebody else may report on: the hash of the token for it, and when something must have been heard."""
 
     run: Run
@@ -107,9 +107,9 @@ class Past(msgspec.Struct, frozen=True):
 class Transaction(ABC):
     """One transaction: all of it is written, or nothing."""
 
-    recorded: list[tuple[Ended, Outcome]] | None = None
+    recorded: list[tuple[AttemptResult, Outcome]] | None = None
     """The ends of attempts that it writes, for whoever watches; ``None`` while nobody does."""
-    passed: list[Run | PassedOver] | None = None
+    unstarted: list[Run | UnstartedRange] | None = None
     """The slots that it passes over, and the runs that it ends while nobody works on them, likewise."""
 
     @abstractmethod
@@ -168,15 +168,15 @@ class Transaction(ABC):
         """A page of an owner's schedules as they are stored, unread, in the order of their ids."""
         return await self.rows("owned", owner=owner, after=after, limit=limit)
 
-    async def tallies(self, ids: Collection[str]) -> dict[str, Tally]:
+    async def counts_of(self, ids: Collection[str]) -> dict[str, Counts]:
         """How often what became of the starts of some schedules."""
         started: dict[str, int] = {}
         unstarted: dict[str, dict[Reason, int]] = defaultdict(dict)
-        for schedule_id, number, reason, count in await self.rows("tallies", ids=list(ids)):
+        for schedule_id, number, reason, count in await self.rows("counts_of", ids=list(ids)):
             started[schedule_id] = number
             if reason is not None:
                 unstarted[schedule_id][Reason(reason)] = count
-        return {each: Tally(started=number, unstarted=unstarted[each]) for each, number in started.items()}
+        return {each: Counts(started=number, unstarted=unstarted[each]) for each, number in started.items()}
 
     async def insert_schedules(self, schedules: Iterable[tuple[Schedule, int | None]]) -> None:
         """Write schedules that did not exist, each with the time to look at it."""
@@ -196,9 +196,9 @@ class Transaction(ABC):
         for name in ("delete_schedule", "delete_due", "delete_last", "delete_unstarted"):
             await self.write(name, rows)
 
-    async def next_incarnations(self, ids: Collection[str]) -> dict[str, int]:
+    async def next_generations(self, ids: Collection[str]) -> dict[str, int]:
         """The numbers for schedules that are created now; nobody else can create them until the end."""
-        return {row[0]: row[1] for row in await self.rows("next_incarnation", ids=list(ids))}
+        return {row[0]: row[1] for row in await self.rows("next_generation", ids=list(ids))}
 
     async def insert_versions(self, versions: Iterable[Version]) -> None:
         """Keep what schedules were before an edit."""
@@ -206,18 +206,20 @@ class Transaction(ABC):
         await self.write("insert_version", rows)
 
     async def versions(self, schedule_id: str, limit: int, before: tuple[int, int] = NEWEST) -> list[Version]:
-        """What a schedule was before its edits, newest first; those before one, by its incarnation and token."""
-        incarnation, token = before
-        found = await self.rows("versions", id=schedule_id, limit=limit, incarnation=incarnation, token=token)
+        """What a schedule was before its edits, newest first; those before one, by its generation and token."""
+        generation, version = before
+        found = await self.rows(
+            "versions", id=schedule_id, limit=limit, generation=generation, version=version
+        )
         return [version_of(row) for row in found]
 
     async def version_sizes(
         self, schedule_id: str, limit: int, before: tuple[int, int] = NEWEST
     ) -> list[int]:
         """The same, but only how many bytes each has."""
-        incarnation, token = before
+        generation, version = before
         found = await self.rows(
-            "version_sizes", id=schedule_id, limit=limit, incarnation=incarnation, token=token
+            "version_sizes", id=schedule_id, limit=limit, generation=generation, version=version
         )
         return [row[0] for row in found]
 
@@ -239,7 +241,7 @@ class Transaction(ABC):
             [
                 {
                     "schedule_id": s.schedule_id, "cursor": s.cursor, "next_at": s.next_at,
-                    "attempted_at": s.attempted_at, "started": s.tally.started,
+                    "attempted_at": s.attempted_at, "started": s.counts.started,
                 }
                 for s in prepared
             ],
@@ -251,7 +253,7 @@ class Transaction(ABC):
             [
                 {"schedule_id": s.schedule_id, "reason": reason, "count": number}
                 for s in prepared
-                for reason, number in s.tally.unstarted.items()
+                for reason, number in s.counts.unstarted.items()
             ],
         )
 
@@ -259,17 +261,17 @@ class Transaction(ABC):
         """Let nobody else decide for these schedules until the end."""
         await self.rows("lock", ids=sorted(schedule_ids))
 
-    async def look_now(self, schedule_ids: Collection[str], now: int) -> None:
+    async def mark_due(self, schedule_ids: Collection[str], now: int) -> None:
         """Something happened to these schedules: make them due."""
-        await self.rows("look_now", ids=list(schedule_ids), now=now)
+        await self.rows("mark_due", ids=list(schedule_ids), now=now)
 
-    async def look_behind(self, schedule_ids: Collection[str], now: int) -> None:
+    async def wake_waiting(self, schedule_ids: Collection[str], now: int) -> None:
         """Runs of these schedules ended: make those due where something waits, or that nobody would look at."""
-        await self.rows("look_behind", ids=list(schedule_ids), now=now)
+        await self.rows("wake_waiting", ids=list(schedule_ids), now=now)
 
-    async def never_looked_at(self, after: str, limit: int) -> list[str]:
+    async def without_next_time(self, after: str, limit: int) -> list[str]:
         """A page of the schedules that nobody will look at by themselves, in the order of their ids."""
-        return [row[0] for row in await self.rows("never_looked_at", after=after, limit=limit)]
+        return [row[0] for row in await self.rows("without_next_time", after=after, limit=limit)]
 
     async def count_due(self, now: int, limit: int) -> int:
         """How many schedules are due, counted up to a limit."""
@@ -359,8 +361,8 @@ class Transaction(ABC):
         self._note_ended(runs)
 
     def _note_ended(self, runs: Iterable[Run]) -> None:
-        if self.passed is not None:
-            self.passed += [run for run in runs if run.status not in OPEN]
+        if self.unstarted is not None:
+            self.unstarted += [run for run in runs if run.status not in OPEN]
 
     async def ask_to_stop(self, runs: Iterable[Run]) -> int:
         """Write the wish that runs stop, for their nodes to see; how many of them are running."""
@@ -394,12 +396,12 @@ class Transaction(ABC):
         row = {"id": run.id, "epoch": run.epoch, "attempt": run.attempt, "token_hash": token_hash}
         return bool(await self.write("keep_token", [row]))
 
-    async def reported(self, run_id: str) -> Reported | None:
+    async def reported(self, run_id: str) -> ReportableRun | None:
         """A run, with what a report on it must bring."""
         found = await self.rows("reported", id=run_id)
         return _reported_of(found[0]) if found else None
 
-    async def overdue_reports(self, now: int, limit: int) -> list[Reported]:
+    async def overdue_reports(self, now: int, limit: int) -> list[ReportableRun]:
         """Runs that others go on with and of which something should have been heard, the longest overdue first."""
         return [_reported_of(row) for row in await self.rows("overdue_reports", now=now, limit=limit)]
 
@@ -416,16 +418,16 @@ class Transaction(ABC):
         """The attempts of a run that were followed by another, in order."""
         return [attempt_of(row) for row in await self.rows("attempts", id=run_id)]
 
-    async def lasts(self, schedule_ids: Collection[str]) -> dict[str, Last]:
+    async def lasts(self, schedule_ids: Collection[str]) -> dict[str, LastOutcome]:
         """What the latest runs of some schedules left to the next; those that left nothing are not there."""
-        return {row[0]: Last(*row) for row in await self.rows("lasts", ids=list(schedule_ids))}
+        return {row[0]: LastOutcome(*row) for row in await self.rows("lasts", ids=list(schedule_ids))}
 
     async def keep_lasts(self, ended: Iterable[tuple[Run, Outcome]]) -> None:
         """Keep what runs left to the next ones of their schedules; one that was created anew inherits nothing."""
         successes: dict[tuple[str, int], str | None] = {}
         failures: dict[tuple[str, int], str] = {}
         for run, outcome in ended:
-            whose = (run.schedule_id, run.incarnation)
+            whose = (run.schedule_id, run.generation)
             if outcome.status is Status.SUCCEEDED:
                 successes[whose] = outcome.result if outcome.result != "null" else None
                 failures.pop(whose, None)
@@ -434,40 +436,38 @@ class Transaction(ABC):
         await self._keep_results(successes)
         await self.write(  # what failed after a success has the last word, and leaves its result
             "put_failure",
-            [{"schedule_id": s, "incarnation": i, "failure": text} for (s, i), text in failures.items()],
+            [{"schedule_id": s, "generation": i, "failure": text} for (s, i), text in failures.items()],
         )
 
     async def _keep_results(self, results: dict[tuple[str, int], str | None]) -> None:
         await self.write(
             "put_result",
-            [
-                {"schedule_id": s, "incarnation": i, "result": text}
-                for (s, i), text in results.items()
-                if text
-            ],
+            [{"schedule_id": s, "generation": i, "result": text} for (s, i), text in results.items() if text],
         )
         if nothing := [whose for whose, text in results.items() if text is None]:
-            ids, incarnations = zip(*nothing, strict=True)
-            await self.rows("clear_last", ids=list(ids), incarnations=list(incarnations))
+            ids, generations = zip(*nothing, strict=True)
+            await self.rows("clear_last", ids=list(ids), generations=list(generations))
 
-    async def insert_passed(self, ranges: Iterable[PassedOver]) -> None:
+    async def insert_unstarted(self, ranges: Iterable[UnstartedRange]) -> None:
         """Write ranges of slots that did not run; one that continues the last is joined to it."""
         ranges = list(ranges)
         rows = [fields(each) for each in ranges]
-        await self.write("continue_passed", rows)
-        await self.write("insert_passed", rows)
-        if self.passed is not None:
-            self.passed += ranges
+        await self.write("continue_unstarted", rows)
+        await self.write("insert_unstarted", rows)
+        if self.unstarted is not None:
+            self.unstarted += ranges
 
-    async def passed_over(self, schedule_id: str, limit: int, before: int = NEWEST[0]) -> list[PassedOver]:
+    async def unstarted_ranges(
+        self, schedule_id: str, limit: int, before: int = NEWEST[0]
+    ) -> list[UnstartedRange]:
         """The latest ranges of slots of a schedule that did not run, newest first; those before one, by its number."""
-        found = await self.rows("passed_over", id=schedule_id, limit=limit, before=before)
-        return [passed_of(row) for row in found]
+        found = await self.rows("unstarted_ranges", id=schedule_id, limit=limit, before=before)
+        return [unstarted_of(row) for row in found]
 
-    async def passed_at(self, schedule_id: str, nominal: int) -> PassedOver | None:
+    async def unstarted_at(self, schedule_id: str, nominal: int) -> UnstartedRange | None:
         """The latest range of a schedule that a nominal time lies in, whether or not it is one of its slots."""
-        found = await self.rows("passed_at", id=schedule_id, nominal=nominal)
-        return passed_of(found[0]) if found else None
+        found = await self.rows("unstarted_at", id=schedule_id, nominal=nominal)
+        return unstarted_of(found[0]) if found else None
 
     # Backfills
 
@@ -549,7 +549,7 @@ class Transaction(ABC):
     async def prune(self, past: Iterable[Past]) -> int:
         """Remove what is past the retention of some schedules, a few rows each; how many rows."""
         rows = [fields(each) for each in past]
-        names = ("prune_runs", "prune_passed", "prune_backfills", "prune_versions")
+        names = ("prune_runs", "prune_unstarted", "prune_backfills", "prune_versions")
         return sum([await self.write(name, rows) for name in names])
 
 
@@ -561,8 +561,8 @@ def _asked(only: Filter) -> dict[str, Any]:
     return asked
 
 
-def _reported_of(row: Row) -> Reported:
-    return Reported(run_of(row), row[25], row[26])
+def _reported_of(row: Row) -> ReportableRun:
+    return ReportableRun(run_of(row), row[25], row[26])
 
 
 def _backfill_row(backfill: Backfill) -> dict[str, Any]:
@@ -570,7 +570,9 @@ def _backfill_row(backfill: Backfill) -> dict[str, Any]:
 
 
 S = TypeVar("S", bound="Store")
-Watch = Callable[[], AbstractContextManager[tuple[list[tuple[Ended, Outcome]], list[Run | PassedOver]]]]
+Watch = Callable[
+    [], AbstractContextManager[tuple[list[tuple[AttemptResult, Outcome]], list[Run | UnstartedRange]]]
+]
 
 
 def watched(
@@ -583,7 +585,7 @@ def watched(
     async def around(store: S, watch: Watch) -> AsyncIterator[Transaction]:
         with watch() as gathered:
             async with plain(store) as transaction:
-                transaction.recorded, transaction.passed = gathered
+                transaction.recorded, transaction.unstarted = gathered
                 yield transaction
 
     @wraps(begin)
@@ -600,7 +602,7 @@ class Store(ABC):
     """What is put around every transaction, if somebody wants to know how long they take and what becomes durable."""
     lease: float | None = None
     """How many seconds a node lives without renewing; ``None`` if its life needs no renewing."""
-    side_by_side: int = 1
+    parallel_batches: int = 1
     """How many batches a node decides at the same time; with 1, transactions wait for each other."""
     batch: int = 1000
     """How many schedules are decided in one transaction."""
@@ -622,7 +624,7 @@ class Store(ABC):
         return self.transaction()
 
     @abstractmethod
-    async def announce(self, node: Node) -> bool:
+    async def register_node(self, node: Node) -> bool:
         """Begin to live as a node, or go on; ``False``, and nothing done, if another living node has the name."""
 
     @abstractmethod
@@ -634,7 +636,7 @@ class Store(ABC):
         """All nodes, and whether they live; the dead until they are buried."""
 
     @abstractmethod
-    async def bury(self, epochs: Collection[int]) -> None:
+    async def deregister(self, epochs: Collection[int]) -> None:
         """Forget nodes that are dead, or end, once nothing of theirs is left."""
 
     @property

@@ -16,7 +16,6 @@ from horae.model import (
     BackfillStatus,
     Node,
     Overlap,
-    PassedOver,
     Policies,
     Reason,
     Run,
@@ -24,6 +23,7 @@ from horae.model import (
     State,
     Status,
     StoredCalendar,
+    UnstartedRange,
     Version,
 )
 from horae.spec import SharedCalendar
@@ -55,15 +55,15 @@ def schedule_of(row: Row) -> Schedule:
         return _schedule(row)
     except msgspec.MsgspecError as error:
         return Schedule(
-            id=row[0], incarnation=row[1], spec=f"unreadable: {error}", action=Action(name=""), policies=Policies(),
-            state=State(), token=row[6], cursor=row[7], created_at=row[8], updated_at=row[9], owner=row[10],
+            id=row[0], generation=row[1], spec=f"unreadable: {error}", action=Action(name=""), policies=Policies(),
+            state=State(), version=row[6], cursor=row[7], created_at=row[8], updated_at=row[9], owner=row[10],
         )  # fmt: skip
 
 
 def _schedule(row: Row) -> Schedule:
     return Schedule(
-        id=row[0], incarnation=row[1], spec=row[2], action=_action(row[3]), policies=_policies(row[4]),
-        state=_state(row[5]), token=row[6], cursor=row[7], created_at=row[8], updated_at=row[9], owner=row[10],
+        id=row[0], generation=row[1], spec=row[2], action=_action(row[3]), policies=_policies(row[4]),
+        state=_state(row[5]), version=row[6], cursor=row[7], created_at=row[8], updated_at=row[9], owner=row[10],
         tags=_tags(row[11]), memo=_optional(row[12]) or {}, search_attributes=_optional(row[13]) or {},
         request_id=row[14] or "",
     )  # fmt: skip
@@ -92,9 +92,9 @@ def _tags(text: str) -> tuple[str, ...]:
 
 def schedule_row(schedule: Schedule, next_at: int | None) -> dict[str, Any]:
     return {
-        "id": schedule.id, "schedule_id": schedule.id, "incarnation": schedule.incarnation, "spec": schedule.spec,
+        "id": schedule.id, "schedule_id": schedule.id, "generation": schedule.generation, "spec": schedule.spec,
         "action": to_json(schedule.action), "policies": to_json(schedule.policies), "state": to_json(schedule.state),
-        "token": schedule.token, "created_at": schedule.created_at, "updated_at": schedule.updated_at,
+        "version": schedule.version, "created_at": schedule.created_at, "updated_at": schedule.updated_at,
         "owner": schedule.owner, "tags": to_json(schedule.tags), "cursor": schedule.cursor, "next_at": next_at,
         "memo": optional_json(schedule.memo or None), "request_id": schedule.request_id or None,
         "search_attributes": optional_json(schedule.search_attributes or None),
@@ -107,7 +107,7 @@ def run_of(row: Row) -> Run:
         return _run(row)
     except (KeyError, msgspec.MsgspecError) as error:
         return Run(
-            id=row[0], schedule_id=row[1], incarnation=row[2], nominal=0, origin="", overlap=Overlap.SKIP,
+            id=row[0], schedule_id=row[1], generation=row[2], nominal=0, origin="", overlap=Overlap.SKIP,
             status=_statuses.get(row[6], Status.PENDING), fire_at=0, start_at=0, reason=UNREADABLE,
             failure=f"{type(error).__name__}: {error}",
         )  # fmt: skip
@@ -115,7 +115,7 @@ def run_of(row: Row) -> Run:
 
 def _run(row: Row) -> Run:
     return Run(
-        id=row[0], schedule_id=row[1], incarnation=row[2], nominal=row[3], origin=row[4], overlap=_overlaps[row[5]],
+        id=row[0], schedule_id=row[1], generation=row[2], nominal=row[3], origin=row[4], overlap=_overlaps[row[5]],
         status=_statuses[row[6]], fire_at=row[7], start_at=row[8], action=row[9], action_id=row[10], reason=row[11],
         attempt=row[12], epoch=row[13], failures=row[14], refusals=row[15], crashes=row[16], stop=row[17],
         started_at=row[18], ended_at=row[19], author=row[20], note=row[21], input=_optional(row[22]),
@@ -125,7 +125,7 @@ def _run(row: Row) -> Run:
 
 def run_row(run: Run) -> dict[str, Any]:
     return {
-        "id": run.id, "schedule_id": run.schedule_id, "incarnation": run.incarnation, "nominal": run.nominal,
+        "id": run.id, "schedule_id": run.schedule_id, "generation": run.generation, "nominal": run.nominal,
         "origin": run.origin, "overlap": run.overlap.value, "status": run.status.value, "fire_at": run.fire_at,
         "start_at": run.start_at, "action": run.action, "action_id": run.action_id, "reason": run.reason,
         "attempt": run.attempt, "epoch": run.epoch, "started_at": run.started_at, "ended_at": run.ended_at,
@@ -141,9 +141,9 @@ def change_row(run: Run) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def passed_of(row: Row) -> PassedOver:
-    return PassedOver(
-        schedule_id=row[0], incarnation=row[1], first=row[2], last=row[3], count=row[4],
+def unstarted_of(row: Row) -> UnstartedRange:
+    return UnstartedRange(
+        schedule_id=row[0], generation=row[1], first=row[2], last=row[3], count=row[4],
         status=Status(row[5]), reason=Reason(row[6]), decided_at=row[7], number=row[8],
     )  # fmt: skip
 
@@ -157,7 +157,7 @@ def attempt_of(row: Row) -> Attempt:
 
 def backfill_of(row: Row) -> Backfill:
     return Backfill(
-        id=row[0], schedule_id=row[1], incarnation=row[2], first=row[3], last=row[4], overlap=Overlap(row[5]),
+        id=row[0], schedule_id=row[1], generation=row[2], first=row[3], last=row[4], overlap=Overlap(row[5]),
         cursor=row[6], total=row[7], made=row[8], status=BackfillStatus(row[9]), created_at=row[10],
         ended_at=row[11], author=row[12], note=row[13], input=_optional(row[14]),
     )  # fmt: skip
@@ -165,7 +165,7 @@ def backfill_of(row: Row) -> Backfill:
 
 def version_of(row: Row) -> Version:
     return Version(
-        schedule_id=row[0], incarnation=row[1], token=row[2], spec=row[3], policies=_policies(row[4]), since=row[5],
+        schedule_id=row[0], generation=row[1], version=row[2], spec=row[3], policies=_policies(row[4]), since=row[5],
         until=row[6], created_at=row[7],
     )  # fmt: skip
 

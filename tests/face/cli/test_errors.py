@@ -121,7 +121,7 @@ def test_a_bad_expression_is_pointed_at(place: list[str]):
         (["calendars", "show", "none"], 'no calendar "none"', "horae calendars list"),
         (["calendars", "put", "x"], "FILE, or days", ""),
         (["calendars", "put", "x", "--date", "soon"], "soon", ""),
-        (["load", "--jitter", "soon"], "jitter", ""),
+        (["forecast", "--jitter", "soon"], "jitter", ""),
     ],
 )  # fmt: skip
 def test_bad_input_is_answered_with_what_would_be_right(
@@ -137,7 +137,7 @@ def test_bad_input_is_answered_with_what_would_be_right(
     [
         ["schedules", "list", "--state", "asleep"],
         ["schedules", "skip", "x", "-1"],
-        ["load", "--minutes", "0"],
+        ["forecast", "--minutes", "0"],
         ["schedulse"],
         ["nodes", "--none"],
     ],

@@ -37,7 +37,7 @@ def test_the_promised_commands_are_there():
         *(("schedules", name) for name in schedules.split()),
         *(("runs", name) for name in ("list", "show", "cancel", "terminate")),
         *(("calendars", name) for name in ("list", "put", "show", "delete")),
-        ("next",), ("serve",), ("explain",), ("load",), ("nodes",), ("import", "crontab"), ("migrate",), ("check",),
+        ("next",), ("serve",), ("explain",), ("forecast",), ("nodes",), ("import", "crontab"), ("migrate",), ("check",),
     }  # fmt: skip
     assert promised <= set(COMMANDS)
 

@@ -46,7 +46,7 @@ def test_a_schedule_is_created_described_listed_and_deleted(place: list[str], na
         "--overlap", "buffer_one", "--catch-up", "latest", "--jitter", "30s", "--note", "why not",
     )  # fmt: skip
     assert made["id"] == name
-    assert made["token"] == 1
+    assert made["version"] == 1
     assert made["timezone"] == "Europe/Berlin"
     assert made["action"]["input"] == {"rows": 10}
     assert made["policies"]["overlap"] == "buffer_one"
@@ -136,16 +136,16 @@ def test_an_update_changes_what_is_named_if_nobody_was_faster(place: list[str], 
         "allow_all",
     )
     changed = answered("schedules", "update", name, "--cron", "0 10 * * *", *place)
-    assert changed["token"] == 2
+    assert changed["version"] == 2
     assert changed["sentence"].startswith("At 10:00 every day, Europe/Berlin time")
     assert changed["spec"]["jitter"] == "10s"
     assert changed["policies"]["overlap"] == "allow_all"
     changed = answered("schedules", "update", name, "--tz", "Asia/Tokyo", *place)
     assert "10:00" in changed["sentence"]
     assert changed["timezone"] == "Asia/Tokyo"
-    changed = answered("schedules", "update", name, "--overlap", "skip", "--if-token", "3", *place)
-    assert (changed["token"], changed["policies"]["overlap"]) == (4, "skip")
-    problem = refused("schedules", "update", name, "--overlap", "skip", "--if-token", "3", *place)
+    changed = answered("schedules", "update", name, "--overlap", "skip", "--if-version", "3", *place)
+    assert (changed["version"], changed["policies"]["overlap"]) == (4, "skip")
+    problem = refused("schedules", "update", name, "--overlap", "skip", "--if-version", "3", *place)
     assert problem["details"]["code"] == "conflict_token_mismatch"
     assert refused("schedules", "update", name, *place)["message"] == "the change is missing"
 
@@ -250,14 +250,14 @@ def test_a_change_is_previewed_and_the_load_is_counted(place: list[str], name: s
     assert (found["adds"], found["removes"], found["kept"]) == (2, 0, 2)
     shown = horae("schedules", "preview", name, "--cron", "0 10 * * *", "--days", "1", *place).stdout
     assert "1 added, 1 removed, 0 kept" in shown
-    assert answered("schedules", "describe", name, *place)["token"] == 1
+    assert answered("schedules", "describe", name, *place)["version"] == 1
     new = answered("schedules", "preview", "--every", "90m", "-n", "3", *place)
     assert len(new["times"]) == 3
     assert "Every 1h30m" in horae("schedules", "preview", "--every", "90m", *place).stdout
     create(place, f"{name}-often", "--every", "1m", "--paused")
-    load = answered("load", "--minutes", "1440", "--jitter", "30m", *place)
-    assert load["total"] >= 1
-    assert "starts of" in horae("load", "--minutes", "1440", "--jitter", "30m", *place).stdout
+    forecast = answered("forecast", "--minutes", "1440", "--jitter", "30m", *place)
+    assert forecast["total"] >= 1
+    assert "starts of" in horae("forecast", "--minutes", "1440", "--jitter", "30m", *place).stdout
 
 
 def test_calendars(place: list[str], name: str, tmp_path: Path):

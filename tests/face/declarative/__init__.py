@@ -118,7 +118,16 @@ class Story:
         """All that the database holds of tasks."""
         return {
             table: self.sql(f"SELECT * FROM {table} ORDER BY 1")  # noqa: S608 - names of our own
-            for table in ("schedule", "due", "run", "passed", "attempt", "incarnation", "version", "last")
+            for table in (
+                "schedule",
+                "due",
+                "run",
+                "unstarted_range",
+                "attempt",
+                "generation",
+                "version",
+                "last",
+            )
         }
 
 

@@ -239,7 +239,7 @@ PLACES = [
     "DELETE ON schedule WHEN json_extract(OLD.action, '$.input.task') = 'gone'",
     "DELETE ON due",
     "INSERT ON due",
-    "INSERT ON incarnation",
+    "INSERT ON generation",
 ]
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horae import Context, Overlap, Spec
-from horae.face.registrar.shown import ledger
-from horae.model import AUTOMATIC, PassedOver, Reason, Run, Status
+from horae.face.registrar.views import ledger
+from horae.model import AUTOMATIC, Reason, Run, Status, UnstartedRange
 from horae.registrar import Registrar
 from horae.testing import TimeMachine
 from tests.face.registrar.test_request import GOOD
@@ -18,22 +18,22 @@ SECONDLY = Spec.cron("* * * * * *")
 MINUTELY = GOOD | {"schedule_id": "s", "cron_expr": "* * * * *", "timezone": "UTC"}
 
 
-def passed(first: int, last: int, step: int = 1, reason: Reason = Reason.LATE) -> PassedOver:
-    return PassedOver(
-        schedule_id="s", incarnation=1, first=first, last=last, count=(last - first) // step + 1,
+def unstarted(first: int, last: int, step: int = 1, reason: Reason = Reason.LATE) -> UnstartedRange:
+    return UnstartedRange(
+        schedule_id="s", generation=1, first=first, last=last, count=(last - first) // step + 1,
         status=Status.MISSED, reason=reason, decided_at=(last + 5) * 1000,
     )  # fmt: skip
 
 
 def run(nominal: int, *, origin: str = AUTOMATIC, fire_at: int | None = None) -> Run:
     return Run(
-        id=f"{nominal}:{origin}", schedule_id="s", incarnation=1, nominal=nominal, origin=origin, overlap=Overlap.SKIP,
+        id=f"{nominal}:{origin}", schedule_id="s", generation=1, nominal=nominal, origin=origin, overlap=Overlap.SKIP,
         status=Status.SUCCEEDED, fire_at=nominal * 1000 if fire_at is None else fire_at, start_at=nominal * 1000,
         ended_at=nominal * 1000 + 7,
     )  # fmt: skip
 
 
-def nominals(runs: list[Run], ranges: list[PassedOver], limit: int, *specs: Spec) -> list[int]:
+def nominals(runs: list[Run], ranges: list[UnstartedRange], limit: int, *specs: Spec) -> list[int]:
     rows = ledger(runs, ranges, specs or [SECONDLY], limit)
     return [int(row.run_at.timestamp()) for row in rows]
 
@@ -49,7 +49,7 @@ def test_a_range_of_a_million_costs_what_is_shown(monkeypatch: pytest.MonkeyPatc
         return previous(spec, instant)
 
     monkeypatch.setattr(Spec, "previous_instant", counted)
-    assert nominals([run(2_000_000_000)], [passed(10**9, 10**9 + 10**6)], 4) == [
+    assert nominals([run(2_000_000_000)], [unstarted(10**9, 10**9 + 10**6)], 4) == [
         2_000_000_000,
         10**9 + 10**6,
         10**9 + 10**6 - 1,
@@ -66,14 +66,14 @@ def test_a_range_of_a_million_costs_what_is_shown(monkeypatch: pytest.MonkeyPatc
 def test_runs_and_ranges_are_merged_in_order(kinds: list[str], limit: int):
     base = 1_767_600_000
     runs: list[Run] = []
-    ranges: list[PassedOver] = []
+    ranges: list[UnstartedRange] = []
     for n, kind in enumerate(kinds):
         if kind == "run":
             runs.insert(0, run(base + n))
         elif kind == "passed" and n and kinds[n - 1] == "passed":
-            ranges[0] = passed(ranges[0].first, base + n)
+            ranges[0] = unstarted(ranges[0].first, base + n)
         elif kind == "passed":
-            ranges.insert(0, passed(base + n, base + n))
+            ranges.insert(0, unstarted(base + n, base + n))
     expected = [base + n for n, kind in enumerate(kinds) if kind != "nothing"][::-1][:limit]
     assert nominals(runs[:limit], ranges[:limit], limit) == expected
 
@@ -81,7 +81,7 @@ def test_runs_and_ranges_are_merged_in_order(kinds: list[str], limit: int):
 @pytest.mark.contract("CRON-17")
 def test_what_was_started_by_hand_stands_where_it_was_started():
     backfilled = run(100, origin="backfill:1", fire_at=300_000)
-    rows = ledger([backfilled, run(200)], [passed(201, 202)], [SECONDLY], 10)
+    rows = ledger([backfilled, run(200)], [unstarted(201, 202)], [SECONDLY], 10)
     assert [int(row.run_at.timestamp()) for row in rows] == [100, 202, 201, 200]
     assert rows[0].idempotency_key == "100:backfill:1"
 
@@ -89,11 +89,11 @@ def test_what_was_started_by_hand_stands_where_it_was_started():
 @pytest.mark.contract("CRON-17")
 def test_a_range_is_of_the_spec_that_has_its_ticks():
     minutely, fives = Spec.cron("* * * * *"), Spec.cron("*/5 * * * *")
-    assert nominals([], [passed(600, 1200, 300)], 10, minutely, fives) == [1200, 900, 600]
-    assert nominals([], [passed(600, 840, 60)], 3, fives, minutely) == [840, 780, 720]
+    assert nominals([], [unstarted(600, 1200, 300)], 10, minutely, fives) == [1200, 900, 600]
+    assert nominals([], [unstarted(600, 840, 60)], 3, fives, minutely) == [840, 780, 720]
     # What it was is forgotten: its ends are known.
-    assert nominals([], [passed(600, 1200, 300)], 10, minutely) == [1200, 600]
-    assert nominals([], [passed(600, 600)], 10, Spec.cron("30 2 * * *")) == [600]
+    assert nominals([], [unstarted(600, 1200, 300)], 10, minutely) == [1200, 600]
+    assert nominals([], [unstarted(600, 600)], 10, Spec.cron("30 2 * * *")) == [600]
 
 
 @pytest.mark.contract("CRON-17")
@@ -104,7 +104,7 @@ async def test_a_long_outage_is_shown_tick_by_tick():
         await registrar.upsert_schedule(MINUTELY)
         machine.clock.move_to(START + timedelta(days=700, seconds=10))
         await machine.advance(seconds=1)
-        assert len(await machine.app.runs.passed_over("s")) == 1
+        assert len(await machine.app.runs.unstarted_ranges("s")) == 1
         rows = await registrar.runs("s", 1000)
         assert len(rows) == 1000
         assert [row.run_at for row in rows] == [START + timedelta(days=700, minutes=-n) for n in range(1000)]

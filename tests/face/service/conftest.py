@@ -20,7 +20,7 @@ from horae.config import Config
 from horae.face.service import Service, make_service
 
 ROOT = Path(__file__).resolve().parents[3]
-Start = Callable[..., "Server"]
+StartServer = Callable[..., "Server"]
 
 
 class Server:
@@ -94,7 +94,7 @@ def client_of(app: App, config: Config | None = None) -> httpx.AsyncClient:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
+def start(tmp_path: Path) -> Iterator[StartServer]:
     """Start services; what still lives when a test ends is killed."""
     started: list[Server] = []
 

@@ -26,7 +26,7 @@ import jwt
 import pytest
 
 from tests.conftest import wait_for
-from tests.face.service.conftest import Server, Start
+from tests.face.service.conftest import Server, StartServer
 
 SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
 NEVER = "0 0 29 2 *"
@@ -169,7 +169,7 @@ def test_of_another_tenants_things_nothing_is_there(alice: Tenant, bob: Tenant) 
         ("POST", "/schedules/private/backfills", LONG_AGO),
         ("POST", "/schedules/private/backfills", LONG_AGO | {"dry_run": True}),
         ("POST", "/schedules/private/preview", {"spec": NEVER}),
-        *[("GET", f"/schedules/private/{what}", None) for what in ("times", "runs", "passed", "versions", "backfills")],
+        *[("GET", f"/schedules/private/{what}", None) for what in ("times", "runs", "unstarted", "versions", "backfills")],
         ("GET", "/schedules/private/explain?time=2026-01-01T00:00:00Z", None),
         ("GET", f"/runs/{run}", None),
         *[("POST", f"/runs/{run}/{verb}", None) for verb in ("cancel", "terminate")],
@@ -335,7 +335,7 @@ def test_ids_at_the_edge(alice: Tenant, schedule_id: str) -> None:
 def test_without_a_token_nothing_is_told(guarded: Server) -> None:
     paths = [
         "/api/v1/schedules",
-        "/api/v1/load",
+        "/api/v1/forecast",
         "/api/v1/nodes",
         "/api/v1/actions",
         "/metrics",
@@ -377,7 +377,7 @@ def peak_of(server: Server) -> int:
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) // 1024
 
 
-def test_a_small_body_takes_no_large_memory(start: Start) -> None:
+def test_a_small_body_takes_no_large_memory(start: StartServer) -> None:
     server = start(**GUARDED)
     before = peak_of(server)
     # 80 kB become 400 MB, without a token; 1 MiB, which the limit lets through, would become 125 GB.
@@ -385,7 +385,7 @@ def test_a_small_body_takes_no_large_memory(start: Start) -> None:
     assert peak_of(server) < before + 50
 
 
-def test_reports_of_nobody_are_slowed_down_too(start: Start) -> None:
+def test_reports_of_nobody_are_slowed_down_too(start: StartServer) -> None:
     server = start(**GUARDED, HORAE_REQUESTS_PER_SECOND="5")
     junk = {"Authorization": "Bearer junk"}
     statuses = {server.ask("POST", "/runs/x/heartbeat", headers=junk).status_code for _ in range(50)}
@@ -393,7 +393,7 @@ def test_reports_of_nobody_are_slowed_down_too(start: Start) -> None:
 
 
 def test_a_stranger_who_names_another_run_each_time_is_slowed_down_and_nobody_else(
-    start: Start, receiver: Receiver
+    start: StartServer, receiver: Receiver
 ) -> None:
     server = start(**GUARDED, HORAE_REQUESTS_PER_SECOND="10")
     alice = Tenant(server, "alice")
@@ -416,7 +416,7 @@ def test_a_stranger_who_names_another_run_each_time_is_slowed_down_and_nobody_el
     assert alice.ask("GET", "/actions").status_code == 200
 
 
-def test_connections_that_say_nothing_keep_nobody_out(start: Start) -> None:
+def test_connections_that_say_nothing_keep_nobody_out(start: StartServer) -> None:
     server = start(**GUARDED)
     resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (100, 100))
     host, _, port = server.address.removeprefix("http://").partition(":")
@@ -457,7 +457,7 @@ def answers_meanwhile(server: Server, method: str, path: str, body: Any) -> bool
         asking.join()
 
 
-def test_counting_a_backfill_of_centuries_stops_nobody(start: Start) -> None:
+def test_counting_a_backfill_of_centuries_stops_nobody(start: StartServer) -> None:
     server = start(**GUARDED)
     mallory = Tenant(server, "mallory")
     spec = {"intervals": [{"every": "1s"}, {"every": "7s"}], "exclude": [{"hour": "3", "second": "0"}]}
@@ -466,7 +466,7 @@ def test_counting_a_backfill_of_centuries_stops_nobody(start: Start) -> None:
     assert answers_meanwhile(server, "POST", "/schedules/walk/backfills", body)
 
 
-def test_recurrences_that_count_positions_stop_nobody(start: Start) -> None:
+def test_recurrences_that_count_positions_stop_nobody(start: StartServer) -> None:
     server = start(**GUARDED)
     every = ";".join(
         f"{part}={','.join(map(str, range(top)))}"
@@ -683,7 +683,7 @@ def test_reports_after_cancel_terminate_and_deletion(
 def test_the_token_of_an_attempt_that_failed_is_no_token_of_the_next(
     alice: Tenant, receiver: Receiver, handed: Callable[..., tuple[str, str, dict[str, str]]]
 ) -> None:
-    run, url, old = handed("again", policies={"retry": {"attempts": 3, "first_delay": 1}})
+    run, url, old = handed("again", policies={"retry": {"attempts": 3, "initial_delay": 1}})
     assert httpx.post(f"{url}/failed", headers=old).status_code == 200
     wait_for(lambda: sum(body["run_id"] == run for _, _, body in receiver.got) == 2)
     assert httpx.post(f"{url}/succeeded", headers=old).status_code == 409
@@ -695,7 +695,7 @@ def test_a_failure_may_be_reported_twice_also_if_another_attempt_follows(
     handed: Callable[..., tuple[str, str, dict[str, str]]],
 ) -> None:
     _, url, token = handed(
-        "twice", policies={"retry": {"attempts": 3, "first_delay": 600_000, "longest_delay": 600_000}}
+        "twice", policies={"retry": {"attempts": 3, "initial_delay": 600_000, "max_delay": 600_000}}
     )
     assert httpx.post(f"{url}/failed", headers=token, json={"failure": "no"}).status_code == 200
     again = httpx.post(
@@ -704,7 +704,7 @@ def test_a_failure_may_be_reported_twice_also_if_another_attempt_follows(
     assert again.status_code == 200, again.text
 
 
-def test_work_of_others_outlives_the_service(start: Start, receiver: Receiver, tmp_path: Path) -> None:
+def test_work_of_others_outlives_the_service(start: StartServer, receiver: Receiver, tmp_path: Path) -> None:
     settings = GUARDED | {"HORAE_PUBLIC_URL": "http://wherever"}
     server = start(**settings)
     alice = Tenant(server, "alice")
@@ -741,14 +741,14 @@ def storm(server: Server, times: int, act: Act, clients: int = 8) -> None:
 
 
 @pytest.mark.contract("SCHD-22")
-def test_of_many_who_change_what_they_have_seen_one_does(start: Start, database: str) -> None:
+def test_of_many_who_change_what_they_have_seen_one_does(start: StartServer, database: str) -> None:
     server = start(database, **GUARDED)
     alice = Tenant(server, "alice")
     alice.create("seen")
     done: list[int] = []
 
     def act(client: httpx.Client, chance: random.Random) -> None:
-        token = client.get("/schedules/seen").json()["token"]
+        token = client.get("/schedules/seen").json()["version"]
         change = {"note": str(chance.random())}
         answer = client.patch("/schedules/seen", json=change, headers={"If-Match": f'"{token}"'})
         assert answer.status_code in {200, 412}, answer.text
@@ -757,11 +757,11 @@ def test_of_many_who_change_what_they_have_seen_one_does(start: Start, database:
 
     storm(server, 20, act)
     assert len(set(done)) == len(done)
-    assert alice.get("/schedules/seen")["token"] == len(done) + 1
+    assert alice.get("/schedules/seen")["version"] == len(done) + 1
 
 
 @pytest.mark.contract("SCHD-22")
-def test_many_changes_have_many_tokens(start: Start, database: str) -> None:
+def test_many_changes_have_many_tokens(start: StartServer, database: str) -> None:
     server = start(database, **GUARDED)
     alice = Tenant(server, "alice")
     alice.create("changing")
@@ -775,14 +775,14 @@ def test_many_changes_have_many_tokens(start: Start, database: str) -> None:
         else:
             answer = client.post(f"/schedules/changing/{verb}")
         assert answer.status_code == 200, answer.text
-        tokens.append(answer.json()["token"])
+        tokens.append(answer.json()["version"])
 
     storm(server, 20, act)
     assert sorted(tokens) == list(range(2, len(tokens) + 2))
-    assert alice.get("/schedules/changing")["token"] == len(tokens) + 1
+    assert alice.get("/schedules/changing")["version"] == len(tokens) + 1
 
 
-def test_a_storm_on_one_schedule(start: Start, database: str) -> None:
+def test_a_storm_on_one_schedule(start: StartServer, database: str) -> None:
     server = start(database, **GUARDED)
     answers: list[tuple[str, int]] = []
     tokens: dict[float, list[int]] = defaultdict(list)
@@ -815,8 +815,8 @@ def test_a_storm_on_one_schedule(start: Start, database: str) -> None:
             said = answer.json()
             if said.get("run_id"):
                 runs.append(said["run_id"])
-            if "token" in said:
-                tokens[said["memo"]["life"]].append(said["token"])
+            if "version" in said:
+                tokens[said["memo"]["life"]].append(said["version"])
 
     storm(server, 40, act)
     assert {status for _, status in answers} <= {200, 201, 202, 204, 404, 409}, {
@@ -852,7 +852,9 @@ def test_a_storm_on_one_schedule(start: Start, database: str) -> None:
     assert "Traceback" not in server.log
 
 
-def test_calendars_and_the_schedules_that_exclude_them_change_at_once(start: Start, postgres: str) -> None:
+def test_calendars_and_the_schedules_that_exclude_them_change_at_once(
+    start: StartServer, postgres: str
+) -> None:
     server = start(postgres, **GUARDED)
     alice = Tenant(server, "alice")
     alice.ask("PUT", "/calendars/days", {"dates": ["2030-01-01"]})
@@ -879,7 +881,7 @@ def test_calendars_and_the_schedules_that_exclude_them_change_at_once(start: Sta
     assert wrong == []
 
 
-def test_many_are_created_at_once_in_any_order(start: Start, postgres: str) -> None:
+def test_many_are_created_at_once_in_any_order(start: StartServer, postgres: str) -> None:
     server = start(postgres, **GUARDED)
     statuses: list[int] = []
 
@@ -922,7 +924,7 @@ class Heard:
         if verb == "trigger":
             self.runs.append(answer.json()["run_id"])
         elif verb != "delete":
-            self.seen = answer.json()["token"], answer.json()["state"]
+            self.seen = answer.json()["version"], answer.json()["state"]
 
     def go_on(self, server: Server) -> None:
         chance = random.Random(self.id)  # noqa: S311 - no secret
@@ -934,7 +936,7 @@ class Heard:
                     return
 
 
-def test_what_was_answered_is_true_after_a_kill(start: Start, database: str) -> None:
+def test_what_was_answered_is_true_after_a_kill(start: StartServer, database: str) -> None:
     server = start(database, **GUARDED)
     heard = [Heard(f"client{number}") for number in range(8)]
     killer = threading.Timer(1, server.process.kill)
@@ -950,7 +952,7 @@ def test_what_was_answered_is_true_after_a_kill(start: Start, database: str) -> 
         if each.sure:
             assert (answer.status_code == 200) == each.there
         if each.sure and each.there:
-            assert (answer.json()["token"], answer.json()["state"]) == each.seen
+            assert (answer.json()["version"], answer.json()["state"]) == each.seen
         for run in each.runs:
             assert admin.ask("GET", f"/runs/{run}").status_code == 200
     assert any(each.runs for each in heard)

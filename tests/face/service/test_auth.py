@@ -31,10 +31,10 @@ from jwt.algorithms import RSAAlgorithm
 from horae.config import Config
 from horae.errors import AuthenticationError, ConfigError, HoraeError, PermissionDeniedError
 from horae.face.service import keys as keys_module
-from horae.face.service.auth import LONGEST_TOKEN, Authenticator, check_start
+from horae.face.service.auth import MAX_TOKEN_LENGTH, Authenticator, check_start
 from horae.face.service.caller import Caller
 from horae.face.service.connections import Connections, Listener
-from horae.face.service.peer import PeerProtocol, tls_options
+from horae.face.service.http_protocol import HttpProtocol, tls_options
 from tests.face.service.certificates import Authority
 
 NOW = 1_800_000_000
@@ -147,8 +147,8 @@ async def test_scopes_come_in_three_ways(given: dict[str, Any]):
         (lambda: token("s" * 64, "HS512"), "signed with HS256"),
         (lambda: token(RSA_KEY, "RS256"), "signed with HS256"),
         (lambda: "not.a.token", "cannot be read"),
-        (lambda: "a" * (LONGEST_TOKEN + 1), "more than"),
-        (lambda: token(much="x" * LONGEST_TOKEN), "more than"),
+        (lambda: "a" * (MAX_TOKEN_LENGTH + 1), "more than"),
+        (lambda: token(much="x" * MAX_TOKEN_LENGTH), "more than"),
         (lambda: "tökén", "cannot be read"),
     ],
 )  # fmt: skip
@@ -330,8 +330,8 @@ class KeyServer:
 async def serving(app: Any, **options: Any) -> AsyncIterator[str]:
     """An application on a real socket of this machine; the address is without a scheme."""
     connections = Connections()
-    if options.get("http") is PeerProtocol:
-        options["http"] = partial(PeerProtocol, connections)
+    if options.get("http") is HttpProtocol:
+        options["http"] = partial(HttpProtocol, connections)
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off", **options))
     listener = Listener(connections)
     listener.bind(("127.0.0.1", 0))
@@ -560,7 +560,7 @@ def mutual(tmp_path: Path) -> tuple[Authority, Config]:
 async def test_the_common_name_of_a_verified_certificate(mutual: tuple[Authority, Config], tmp_path: Path):
     authority, config = mutual
     foreign = Authority(tmp_path, "foreign").issue("mallory", "ada")
-    async with serving(peer_app, http=PeerProtocol, **tls_options(config)) as place:
+    async with serving(peer_app, http=HttpProtocol, **tls_options(config)) as place:
         assert await ask(place, authority, authority.issue("ada", "ada")) == "ada"
         assert await ask(place, authority, authority.issue("bob", "bob of Ünder")) == "bob of Ünder"
         assert await ask(place, authority, authority.issue("two", "ada", "bob")) is None
@@ -576,7 +576,7 @@ async def test_with_tokens_too_a_connection_needs_no_certificate(
     config = Config(
         **{name: getattr(mutual[1], name) for name in Config.__struct_fields__} | {"jwt_secret": SECRET}
     )
-    async with serving(peer_app, http=PeerProtocol, **tls_options(config)) as place:
+    async with serving(peer_app, http=HttpProtocol, **tls_options(config)) as place:
         assert await ask(place, authority, None) is None
         assert await ask(place, authority, authority.issue("ada", "ada")) == "ada"
         with pytest.raises((httpx.HTTPError, ssl.SSLError)):
@@ -586,14 +586,14 @@ async def test_with_tokens_too_a_connection_needs_no_certificate(
 async def test_without_an_authority_a_certificate_names_nobody(mutual: tuple[Authority, Config]):
     authority, config = mutual
     alone = Config(tls_certificate=config.tls_certificate, tls_key=config.tls_key)
-    async with serving(peer_app, http=PeerProtocol, **tls_options(alone)) as place:
+    async with serving(peer_app, http=HttpProtocol, **tls_options(alone)) as place:
         assert await ask(place, authority, authority.issue("ada", "ada")) is None
 
 
 async def test_without_tls_there_is_no_peer():
     assert tls_options(Config()) == {}
     async with (
-        serving(peer_app, http=PeerProtocol) as place,
+        serving(peer_app, http=HttpProtocol) as place,
         httpx.AsyncClient(trust_env=False) as client,
     ):
         assert (await client.get(f"http://{place}/")).json() is None
@@ -667,7 +667,7 @@ async def test_the_certificates_of_the_page_let_ada_in(tmp_path: Path):
     context = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
     context.load_cert_chain(tmp_path / "ada.pem", tmp_path / "ada.key")
     async with (
-        serving(peer_app, http=PeerProtocol, **tls_options(config)) as place,
+        serving(peer_app, http=HttpProtocol, **tls_options(config)) as place,
         httpx.AsyncClient(verify=context, trust_env=False) as client,
     ):
         assert (await client.get(f"https://{place}/")).json() == "ada"

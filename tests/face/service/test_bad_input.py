@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.conftest import wait_for
-from tests.face.service.conftest import Server, Start
+from tests.face.service.conftest import Server, StartServer
 
 HUGE = 2**70
 DEEP = "[" * 10_000 + "]" * 10_000
@@ -57,14 +57,14 @@ POLICIES: list[tuple[dict[str, Any], int, str]] = [
     ({"max_concurrent": "1"}, 400, "invalid_request"),
     ({"coalesce": "true"}, 400, "invalid_request"),
     ({"max_concurrent": 1.5}, 400, "invalid_request"),
-    ({"max_pending": HUGE}, 422, "invalid_input"),
+    ({"max_buffer_size": HUGE}, 422, "invalid_input"),
     ({"backfill_limit": -1}, 422, "invalid_input"),
     ({"start_attempts": 0}, 422, "invalid_input"),
-    ({"keep_finished": -HUGE}, 422, "invalid_input"),
+    ({"finished_ttl": -HUGE}, 422, "invalid_input"),
     ({"retry": {"attempts": 0}}, 422, "invalid_input"),
     ({"retry": {"factor": 0.5}}, 422, "invalid_input"),
-    ({"retry": {"first_delay": 366 * 86_400_000 + 1}}, 422, "invalid_input"),
-    ({"retry": {"longest_delay": 2**60}}, 422, "invalid_input"),
+    ({"retry": {"initial_delay": 366 * 86_400_000 + 1}}, 422, "invalid_input"),
+    ({"retry": {"max_delay": 2**60}}, 422, "invalid_input"),
     ({"catch_up": {"window": -1}}, 422, "invalid_input"),
     ({"catch_up": {"mode": "some"}}, 400, "invalid_request"),
     ({"timeouts": {"run": 0}}, 422, "invalid_input"),
@@ -129,8 +129,8 @@ CREATIONS: list[tuple[str, Any, int, str]] = [
     ("note is too long", created(note="x" * 10_001), 422, "invalid_input"),
     ("note is a number", created(note=7), 400, "invalid_request"),
     ("paused is a text", created(paused="yes"), 400, "invalid_request"),
-    ("limited to less than none", created(limited_actions=-1), 422, "invalid_input"),
-    ("limited to a huge number", created(limited_actions=HUGE), 422, "invalid_input"),
+    ("limited to less than none", created(remaining_actions=-1), 422, "invalid_input"),
+    ("limited to a huge number", created(remaining_actions=HUGE), 422, "invalid_input"),
     ("request_id has NUL", created(request_id="\0"), 422, "invalid_input"),
     ("trigger is a number", created(trigger=7), 400, "invalid_request"),
     ("trigger with an unknown overlap", created(trigger={"overlap": "x"}), 422, "invalid_input"),
@@ -147,8 +147,8 @@ EDITS: list[tuple[str, str, Any, int, str]] = [
     ("PUT", "/schedules/there", edited(spec="61 * * * *"), 422, "invalid_cron_expression"),
     ("PUT", "/schedules/there", edited(action="nobody-knows"), 422, "unknown_action"),
     ("PUT", "/schedules/there", edited(id="there"), 400, "invalid_request"),
-    ("PUT", "/schedules/there", edited(token=99), 409, "conflict_token_mismatch"),
-    ("PUT", "/schedules/there", edited(token=HUGE), 422, "invalid_input"),
+    ("PUT", "/schedules/there", edited(version=99), 409, "conflict_token_mismatch"),
+    ("PUT", "/schedules/there", edited(version=HUGE), 422, "invalid_input"),
     ("PUT", "/schedules/there", edited(note="\0"), 422, "invalid_input"),
     ("PUT", "/schedules/none", edited(), 404, "schedule_not_found"),
     ("PATCH", "/schedules/there", {"policies": {"overlap": "sometimes"}}, 422, "invalid_input"),
@@ -157,10 +157,10 @@ EDITS: list[tuple[str, str, Any, int, str]] = [
     ("PATCH", "/schedules/there", {"policies": 7}, 400, "invalid_request"),
     ("PATCH", "/schedules/there", {"memo": {"a": "\0"}}, 422, "invalid_input"),
     ("PATCH", "/schedules/there", {"tags": None}, 400, "invalid_request"),
-    ("PATCH", "/schedules/there", {"limited_actions": -1}, 422, "invalid_input"),
+    ("PATCH", "/schedules/there", {"remaining_actions": -1}, 422, "invalid_input"),
     ("PATCH", "/schedules/there", {"note": "x" * 10_001}, 422, "invalid_input"),
     ("PATCH", "/schedules/there", {"spec": {"timezone": "Mars/Olympus", "crons": ["0 9 * * *"]}}, 422, "invalid_spec"),
-    ("PATCH", "/schedules/there", {"token": 99, "note": "x"}, 409, "conflict_token_mismatch"),
+    ("PATCH", "/schedules/there", {"version": 99, "note": "x"}, 409, "conflict_token_mismatch"),
     ("PATCH", "/schedules/none", {"note": "x"}, 404, "schedule_not_found"),
     ("DELETE", "/schedules/none", None, 404, "schedule_not_found"),
     ("POST", "/schedules/there/trigger", {"overlap": "x"}, 422, "invalid_input"),
@@ -180,7 +180,7 @@ EDITS: list[tuple[str, str, Any, int, str]] = [
     ("POST", "/schedules/there/patch", {"pause": "a", "resume": "b"}, 422, "invalid_input"),
     ("POST", "/schedules/there/patch", {"pause": "a\0"}, 422, "invalid_input"),
     ("POST", "/schedules/there/patch", {"resume": "x" * 10_001}, 422, "invalid_input"),
-    ("POST", "/schedules/there/patch", {"trigger": {}, "token": 99}, 409, "conflict_token_mismatch"),
+    ("POST", "/schedules/there/patch", {"trigger": {}, "version": 99}, 409, "conflict_token_mismatch"),
     ("POST", "/schedules/there/patch", {"trigger": {}, "backfills": [{"start": "x", "end": "y"}]}, 422, "invalid_input"),
     ("POST", "/schedules/there/backfills", {"start": "2026-01-01T00:00:00Z"}, 400, "invalid_request"),
     ("POST", "/schedules/there/backfills", {"start": 0, "end": 1}, 400, "invalid_request"),
@@ -252,7 +252,7 @@ QUESTIONS: list[tuple[str, int, str]] = [
     ("/schedules/there/runs?limit=0", 400, "invalid_request"),
     ("/schedules/there/runs?cursor=%00", 422, "invalid_input"),
     ("/schedules/none/runs", 404, "schedule_not_found"),
-    ("/schedules/none/passed", 404, "schedule_not_found"),
+    ("/schedules/none/unstarted", 404, "schedule_not_found"),
     ("/schedules/none/versions", 404, "schedule_not_found"),
     ("/schedules/none/backfills", 404, "schedule_not_found"),
     ("/schedules/none/times", 404, "schedule_not_found"),
@@ -262,11 +262,11 @@ QUESTIONS: list[tuple[str, int, str]] = [
     ("/schedules/there/explain?time=9999-12-31T23:59:59-14:00", 422, "invalid_input"),
     ("/schedules/there/explain?time=%00", 422, "invalid_input"),
     ("/schedules/none/explain?time=2026-01-01T00:00:00Z", 404, "schedule_not_found"),
-    ("/load?minutes=0", 422, "invalid_input"),
-    (f"/load?minutes={HUGE}", 422, "invalid_input"),
-    ("/load?minutes=x", 400, "invalid_request"),
-    ("/load?jitter=25h", 422, "invalid_input"),
-    ("/load?jitter=soon", 422, "invalid_spec"),
+    ("/forecast?minutes=0", 422, "invalid_input"),
+    (f"/forecast?minutes={HUGE}", 422, "invalid_input"),
+    ("/forecast?minutes=x", 400, "invalid_request"),
+    ("/forecast?jitter=25h", 422, "invalid_input"),
+    ("/forecast?jitter=soon", 422, "invalid_spec"),
     ("/runs/none", 404, "run_not_found"),
     ("/runs/%00", 422, "invalid_input"),
     ("/backfills/none", 404, "backfill_not_found"),
@@ -284,7 +284,7 @@ RAW: list[tuple[str, bytes, str, int, str]] = [
     ("two values", b"{} {}", "application/json", 400, "invalid_request"),
     ("NaN", b'{"spec": "* * * * *", "action": {"name": "ping", "input": NaN}}', "application/json", 400, "invalid_request"),
     ("infinity", b'{"spec": "* * * * *", "action": {"name": "ping", "input": 1e999}}', "application/json", 400, "invalid_request"),
-    ("a long integer", b'{"spec": "* * * * *", "limited_actions": 1' + b"0" * 5000 + b"}", "application/json", 400, "invalid_request"),
+    ("a long integer", b'{"spec": "* * * * *", "remaining_actions": 1' + b"0" * 5000 + b"}", "application/json", 400, "invalid_request"),
     ("no UTF-8", b'{"spec": "\xff"}', "application/json", 400, "invalid_request"),
     ("UTF-16", '{"spec": "* * * * *"}'.encode("utf-16"), "application/json", 400, "invalid_request"),
     ("half of a pair", b'{"spec": "* * * * *", "action": "ping", "note": "\\ud800"}', "application/json", 400, "invalid_request"),
@@ -381,13 +381,13 @@ def test_the_largest_and_smallest_that_can_be_are_kept(server: Server):
     """Values at the edge are taken by both databases, decided on, and read again as they were sent."""
     most, century = 2**53 - 1, 100 * 366 * 86_400_000
     policies = {
-        "overlap": "allow_all", "max_concurrent": most, "max_pending": most, "backfill_limit": most,
-        "start_attempts": most, "keep_finished": century, "retention": {"age": century, "count": century},
+        "overlap": "allow_all", "max_concurrent": most, "max_buffer_size": most, "backfill_limit": most,
+        "start_attempts": most, "finished_ttl": century, "retention": {"age": century, "count": century},
         "timeouts": {"start": century, "run": century, "heartbeat": century, "cancel": century},
         "catch_up": {"mode": "spread", "window": most, "grace": most, "spread": century}, "retry": {"attempts": most},
     }  # fmt: skip
     body = {
-        "id": "\U0001f4a9/edge ü", "spec": "* * * * * *", "policies": policies, "limited_actions": most,
+        "id": "\U0001f4a9/edge ü", "spec": "* * * * * *", "policies": policies, "remaining_actions": most,
         "action": {"name": "ping", "input": [most, -most, 1e308, 5e-324, "\U0001f4a9\u2028\x7f\x01"]},
         "memo": {"": [[]]}, "search_attributes": {"a": most, "b": 1e308, "c": "", "d": True}, "trigger": True,
     }  # fmt: skip
@@ -467,7 +467,7 @@ def test_jitter_and_previews_are_limited(server: Server):
 
 
 @pytest.mark.contract("CRON-19")
-def test_a_user_has_so_many_schedules_at_most(start: Start):
+def test_a_user_has_so_many_schedules_at_most(start: StartServer):
     server = start(HORAE_SCHEDULES_PER_USER="2", HORAE_JITTER_LIMIT_MS="1000")
     for _ in range(2):
         assert server.ask("POST", "/schedules", GOOD).status_code == 201
@@ -480,7 +480,7 @@ def test_a_user_has_so_many_schedules_at_most(start: Start):
 
 
 @pytest.mark.contract("CRON-19")
-def test_a_user_asks_so_often_at_most(start: Start):
+def test_a_user_asks_so_often_at_most(start: StartServer):
     server = start(HORAE_REQUESTS_PER_SECOND="2")
     answers = [server.ask("GET", "/actions") for _ in range(30)]
     refused = [answer for answer in answers if answer.status_code != 200]
@@ -508,7 +508,7 @@ def test_clients_that_go_away(server: Server):
         head + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
         head + b"Content-Length: -1\r\n\r\n",
         head + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n{}",
-        b"GET /api/v1/load HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",  # whole, but nobody waits for the answer
+        b"GET /api/v1/forecast HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",  # whole, but nobody waits for the answer
         b"GET /" + b"x" * 100_000 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",  # the beginning of TLS
     ]

@@ -18,11 +18,11 @@ from uvicorn.server import ServerState
 
 from horae.config import Config
 from horae.face.service import connections as module
-from horae.face.service import peer
+from horae.face.service import http_protocol
 from horae.face.service.connections import Connections, Listener, group_of, most_connections
-from horae.face.service.peer import PeerProtocol, in_pieces, tls_options
+from horae.face.service.http_protocol import HttpProtocol, in_pieces, tls_options
 from tests.face.service.certificates import Authority
-from tests.face.service.conftest import Server, Start
+from tests.face.service.conftest import Server, StartServer
 
 WAIT = 60
 LARGE = 16 * 1024 * 1024
@@ -154,7 +154,7 @@ async def serving(most: int = 10_000, **options: Any) -> AsyncIterator[tuple[int
     listener = Listener(connections)
     listener.bind(("127.0.0.1", 0))
     server = await asyncio.get_running_loop().create_server(
-        lambda: PeerProtocol(connections, config, state, {}), sock=listener, ssl=config.ssl
+        lambda: HttpProtocol(connections, config, state, {}), sock=listener, ssl=config.ssl
     )
     async with server:
         yield server.sockets[0].getsockname()[1], connections
@@ -202,7 +202,7 @@ def certificates(tmp_path: Path) -> tuple[dict[str, Any], ssl.SSLContext]:
 async def test_a_client_that_does_not_read_its_answer_is_left(
     monkeypatch: pytest.MonkeyPatch, certificates: Any, over_tls: bool
 ):
-    monkeypatch.setattr(peer, "WRITE_WINDOW", 0.2)
+    monkeypatch.setattr(http_protocol, "WRITE_WINDOW", 0.2)
     options, tls = certificates if over_tls else ({}, None)
     async with serving(**options) as (port, connections), client(port, tls) as (_, writer):
         writer.write(GET % b"/large")
@@ -225,9 +225,9 @@ async def test_one_that_reads_at_a_fair_pace_gets_all_of_it():
 
 
 async def test_an_answer_has_an_end_however_steadily_it_is_read(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(peer, "WRITE_WINDOW", 0.2)
-    monkeypatch.setattr(peer, "MIN_BYTES_PER_SECOND", 0)
-    monkeypatch.setattr(peer, "MAX_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(http_protocol, "WRITE_WINDOW", 0.2)
+    monkeypatch.setattr(http_protocol, "MIN_BYTES_PER_SECOND", 0)
+    monkeypatch.setattr(http_protocol, "MAX_ANSWER_SECONDS", 0.5)
     async with serving() as (port, connections), client(port) as (reader, writer):
         writer.write(GET % b"/large")
         await until(lambda: len(connections) == 1)
@@ -265,7 +265,7 @@ async def test_who_never_begins_with_tls_keeps_no_one_out(monkeypatch: pytest.Mo
         await until(lambda: len(connections) == 0)
 
 
-def test_a_process_short_of_files_answers_the_next_client(start: Start):
+def test_a_process_short_of_files_answers_the_next_client(start: StartServer):
     server = start()
     assert server.client.get("/openapi.json").status_code == 200
     resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (200, 200))

@@ -13,7 +13,7 @@ import pytest
 
 from horae import App, Config, Context, NotStartedError, OnResume, Overlap, Policies, RetryPolicy
 from horae.errors import StoreUnavailableError
-from horae.face.service.log import Log, LogWatcher
+from horae.face.service.log import Log, LogObserver
 from horae.model import Reason
 from horae.policy.reason import SENTENCES
 from horae.testing import TimeMachine
@@ -47,7 +47,7 @@ async def busy_hour(level: int, form: str = "json") -> io.StringIO:
     """A schedule that overlaps itself, one that fails and is tried again, and one that cannot begin."""
     stream = io.StringIO()
     async with TimeMachine(START) as tm:
-        tm.app.watch(LogWatcher(log_to(stream, form, level)))
+        tm.app.watch(LogObserver(log_to(stream, form, level)))
 
         @tm.app.action("slow")
         async def slow(context: Context) -> None:
@@ -130,23 +130,23 @@ async def test_lines_for_people_in_a_terminal():
 async def test_a_range_is_one_line():
     stream = io.StringIO()
     async with TimeMachine(START) as tm:
-        tm.app.watch(LogWatcher(log_to(stream)))
+        tm.app.watch(LogObserver(log_to(stream)))
         tm.app.executor.register("noop", noop)
-        await tm.app.schedules.create("s", "* * * * *", action="noop", limited_actions=1)
+        await tm.app.schedules.create("s", "* * * * *", action="noop", remaining_actions=1)
         await tm.advance(minutes=1)
         await tm.app.schedules.skip_next("s", 0)
-        await tm.app.schedules.update("s", limited_actions=0)
+        await tm.app.schedules.update("s", remaining_actions=0)
         await tm.advance(minutes=30)
-    passed = [each for each in lines(stream) if each["status"] != "starting"]
-    assert {(each["status"], each["reason"]) for each in passed} == {("skipped", "limit_reached")}
-    assert sum(each.get("count", 1) for each in passed) >= 29
+    unstarted = [each for each in lines(stream) if each["status"] != "starting"]
+    assert {(each["status"], each["reason"]) for each in unstarted} == {("skipped", "limit_reached")}
+    assert sum(each.get("count", 1) for each in unstarted) >= 29
 
 
 @pytest.mark.contract("CRON-17")
 async def test_what_somebody_passes_over_is_a_line_too():
     stream = io.StringIO()
     async with TimeMachine(START) as tm:
-        tm.app.watch(LogWatcher(log_to(stream)))
+        tm.app.watch(LogObserver(log_to(stream)))
         tm.app.executor.register("noop", noop)
         policies = Policies(on_resume=OnResume.SKIP)
         await tm.app.schedules.create("s", "0 * * * *", action="noop", policies=policies)
@@ -187,11 +187,11 @@ def test_a_schedule_that_cannot_be_read_needs_attention_and_says_so():
 
     stream = io.StringIO()
     schedule = Schedule(
-        id="s", incarnation=1, spec="", action=Action(name="a"), policies=Policies(), state=State(), token=1, cursor=0,
+        id="s", generation=1, spec="", action=Action(name="a"), policies=Policies(), state=State(), version=1, cursor=0,
         created_at=0, updated_at=0,
     )  # fmt: skip
     aside = Decision(state=State(attention="needs attention: it is spoiled"), cursor=0, next_at=None)
-    LogWatcher(log_to(stream)).decided([(schedule, aside)])
+    LogObserver(log_to(stream)).decided([(schedule, aside)])
     (line,) = lines(stream)
     assert (line["event"], line["level"], line["schedule"]) == ("attention", "warning", "s")
 
@@ -199,7 +199,7 @@ def test_a_schedule_that_cannot_be_read_needs_attention_and_says_so():
 async def test_a_store_that_is_away_is_told_once(postgres: str):
     stream = io.StringIO()
     async with App(postgres) as app:
-        app.watch(LogWatcher(log_to(stream)))
+        app.watch(LogObserver(log_to(stream)))
         await app._store.close()
         for _ in range(3):
             with pytest.raises(StoreUnavailableError):

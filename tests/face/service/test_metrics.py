@@ -54,7 +54,7 @@ async def test_emitted_skipped_and_drift(machine: TimeMachine):
     # At minutes 1 and 4 it starts, and takes until 3:30 and 6:30; the others are skipped.
     assert found["horae_runs_emitted_total"] == 2
     assert found["horae_runs_skipped_overlap_total"] == 4
-    assert found["horae_slots_passed_total overlap skipped"] == 4
+    assert found["horae_slots_unstarted_total overlap skipped"] == 4
     assert found["horae_fire_drift_seconds_count"] == 2
     assert found["horae_fire_drift_seconds_bucket 0.005"] == 2
     assert found["horae_runs_claimed_total"] == 2
@@ -145,12 +145,12 @@ async def test_what_somebody_passes_over_is_counted_once(machine: TimeMachine):
         tm.clock.move_to(START.replace(hour=11))
         await tm.app.schedules.delete("s")
         found = await read(metrics, tm.app)
-    passed = {
-        name.removeprefix("horae_slots_passed_total "): count
+    unstarted = {
+        name.removeprefix("horae_slots_unstarted_total "): count
         for name, count in found.items()
-        if name.startswith("horae_slots_passed_total ")
+        if name.startswith("horae_slots_unstarted_total ")
     }
-    assert passed == {
+    assert unstarted == {
         "overlap skipped": 2, "paused skipped": 3, "edited skipped": 2, "deleted skipped": 1, "deleted dropped": 1,
     }  # fmt: skip
     assert found["horae_runs_skipped_overlap_total"] == 2
@@ -175,8 +175,8 @@ async def test_what_is_due_and_waits_is_counted_when_somebody_asks(machine: Time
 async def test_counting_ends_at_its_limit(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(metrics_module, "MOST_DUE", 3)
-    monkeypatch.setattr(metrics_module, "MOST_OPEN", 4)
+    monkeypatch.setattr(metrics_module, "MAX_DUE", 3)
+    monkeypatch.setattr(metrics_module, "MAX_OPEN", 4)
     metrics = Metrics()
     address = (
         f"sqlite:///{tmp_path / 'horae.db'}" if kind == "sqlite" else request.getfixturevalue("postgres")

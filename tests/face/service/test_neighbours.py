@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from horae.clock import SystemClock
-from tests.face.service.conftest import Server, Start
+from tests.face.service.conftest import Server, StartServer
 
 CLOCK = SystemClock()
 GOOD = 1000
@@ -111,7 +111,7 @@ class Neighbour:
             ("GET", f"{there}/times?limit=1000", None),
             ("GET", f"{there}/explain?time=2027-01-01T00:00:00Z", None),
             ("POST", f"{there}/preview", {"spec": SPECS[number % len(SPECS)] | {"jitter": None}}),
-            ("GET", "/load?minutes=1440&jitter=1h", None),
+            ("GET", "/forecast?minutes=1440&jitter=1h", None),
             ("POST", f"{there}/backfills", YEAR | {"dry_run": True}),
             ("GET", "/schedules?limit=1000", None),
         ]
@@ -197,7 +197,7 @@ def watch(log: Path) -> list[float]:
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_a_hundred_hostile_schedules_do_not_delay_a_thousand_good_ones(
-    store: str, start: Start, request: pytest.FixtureRequest, tmp_path: Path
+    store: str, start: StartServer, request: pytest.FixtureRequest, tmp_path: Path
 ):
     database = None if store == "sqlite" else request.getfixturevalue("postgres")
     server, log = start(database), tmp_path / "begun"

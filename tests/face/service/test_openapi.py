@@ -17,7 +17,7 @@ import pytest
 from horae import App, errors
 from horae.face.service.examples import ANSWERS, REQUESTS
 from horae.face.service.problems import _CODES, STATUSES, code_of
-from tests.face.service.conftest import ROOT, Server, Start, client_of
+from tests.face.service.conftest import ROOT, Server, StartServer, client_of
 
 SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
 SETTINGS = Path(__file__).with_name("schemathesis.toml")
@@ -56,7 +56,7 @@ def run_schemathesis(folder: Path, server: Server, *arguments: str) -> None:
     assert server.client.get("/readyz").status_code == 200
 
 
-def test_the_service_does_what_its_document_says_also_with_what_it_made(start: Start, tmp_path: Path):
+def test_the_service_does_what_its_document_says_also_with_what_it_made(start: StartServer, tmp_path: Path):
     server = start(HORAE_JWT_SECRET=SECRET, HORAE_REQUESTS_PER_SECOND="1000000")
     run_schemathesis(tmp_path, server, "--phases", "examples,stateful")
     run_schemathesis(tmp_path, server, "--phases", "coverage,fuzzing")

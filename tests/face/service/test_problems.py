@@ -10,7 +10,7 @@ import httpx
 from horae.app import App
 from horae.config import Config
 from horae.errors import DatabaseVersionError, StoreUnavailableError
-from horae.face.service.log import Log, LogWatcher
+from horae.face.service.log import Log, LogObserver
 from horae.face.service.problems import on_horae_error
 from tests.face.service.conftest import client_of
 
@@ -34,7 +34,7 @@ async def test_neither_the_path_of_the_database_nor_the_words_of_its_driver_leav
         await app.engine.step(app.now())
         path.with_name(f"{path.name}-wal").write_bytes(b"")
         path.write_bytes(b"no database at all " * 10_000)
-        app.watch(LogWatcher(Log(Config(log_format="json"), log)))
+        app.watch(LogObserver(Log(Config(log_format="json"), log)))
         found = await answers(app)
         for each in found:
             assert "hidden-name" not in each.text

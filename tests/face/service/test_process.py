@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.face.service.conftest import ROOT, Server, Start
+from tests.face.service.conftest import ROOT, Server, StartServer
 from tests.face.service.test_schedules import create, ended_runs, wait_for
 
 
@@ -74,7 +74,7 @@ def test_what_cannot_be_listened_on_imported_or_opened_is_said(tmp_path: Path):
     assert "not a database" in refused("--port", "0", "--database", f"sqlite:///{tmp_path}/letter.txt")
 
 
-def test_asked_to_end_it_waits_for_what_runs_and_records_it(start: Start):
+def test_asked_to_end_it_waits_for_what_runs_and_records_it(start: StartServer):
     server = start()
     created = create(server, action="nap", trigger=True)
     wait_for(lambda: server.get(f"/schedules/{created['id']}")["info"]["running"])
@@ -89,7 +89,7 @@ def accounted(server: Server, schedule_id: str) -> list[str]:
     """Every second of a schedule that runs every second: once, whatever became of it."""
     runs = server.get(f"/schedules/{schedule_id}/runs", params={"limit": 1000})["items"]
     found = [run["nominal"] for run in runs if run["origin"] == "automatic"]
-    for each in server.get(f"/schedules/{schedule_id}/passed", params={"limit": 1000})["items"]:
+    for each in server.get(f"/schedules/{schedule_id}/unstarted", params={"limit": 1000})["items"]:
         moment, last = (datetime.fromisoformat(each[end]) for end in ("first", "last"))
         while moment <= last:
             found.append(moment.strftime("%Y-%m-%dT%H:%M:%SZ"))
@@ -104,7 +104,7 @@ def how_many(server: Server, schedule_id: str) -> int:
 @pytest.mark.contract("CRON-06")
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_killed_again_and_again_it_loses_and_repeats_nothing(
-    start: Start, kind: str, request: pytest.FixtureRequest, tmp_path: Path
+    start: StartServer, kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ):
     database = request.getfixturevalue("postgres") if kind == "postgres" else f"sqlite:///{tmp_path}/horae.db"
     settings = {"HORAE_LEASE_MS": "1000", "HORAE_HOUSEKEEPING_MS": "200"}
@@ -129,18 +129,20 @@ def test_killed_again_and_again_it_loses_and_repeats_nothing(
 
 
 @pytest.mark.contract("SCHD-21")
-def test_a_request_that_was_answered_survives_a_kill_right_after(start: Start, tmp_path: Path):
+def test_a_request_that_was_answered_survives_a_kill_right_after(start: StartServer, tmp_path: Path):
     database = f"sqlite:///{tmp_path}/horae.db"
     for number in range(3):
         server = start(database)
         created = create(server, id=f"kept-{number}", spec="0 9 * * *")
         server.end(signal.SIGKILL)
         server = start(database)
-        assert server.get(f"/schedules/{created['id']}")["token"] == 1
+        assert server.get(f"/schedules/{created['id']}")["version"] == 1
         server.end(signal.SIGKILL)
 
 
-def test_it_is_ready_when_it_can_work_and_says_what_is_wrong_when_not(start: Start, fragile_server: Any):
+def test_it_is_ready_when_it_can_work_and_says_what_is_wrong_when_not(
+    start: StartServer, fragile_server: Any
+):
     server = start(fragile_server.address, HORAE_LEASE_MS="2000", HORAE_HOUSEKEEPING_MS="300")
     assert server.client.get("/healthz").json() == {"status": "ok"}
     ready = server.client.get("/readyz")
@@ -160,7 +162,7 @@ def test_it_is_ready_when_it_can_work_and_says_what_is_wrong_when_not(start: Sta
     assert server.end() == 0
 
 
-def test_two_services_share_one_database(start: Start, postgres: str):
+def test_two_services_share_one_database(start: StartServer, postgres: str):
     one, two = start(postgres), start(postgres)
     created = create(one, spec="* * * * * *")
     assert two.get(f"/schedules/{created['id']}")["id"] == created["id"]
@@ -173,7 +175,7 @@ def test_two_services_share_one_database(start: Start, postgres: str):
         assert server.end() == 0
 
 
-def test_asked_twice_it_waits_for_nothing(start: Start, tmp_path: Path):
+def test_asked_twice_it_waits_for_nothing(start: StartServer, tmp_path: Path):
     server = start()
     created = create(server, action="slow", trigger=True)
     wait_for(lambda: server.get(f"/schedules/{created['id']}")["info"]["running"])
@@ -186,7 +188,7 @@ def test_asked_twice_it_waits_for_nothing(start: Start, tmp_path: Path):
 
 
 @pytest.mark.parametrize("action", ["swallow", "thread", "pool"])
-def test_it_exits_whatever_actions_do_and_says_what_it_left_behind(start: Start, action: str):
+def test_it_exits_whatever_actions_do_and_says_what_it_left_behind(start: StartServer, action: str):
     server = start(HORAE_DRAIN_MS="100", HORAE_TERMINATE_MS="100")
     created = create(server, action=action, trigger=True)
     wait_for(lambda: server.get(f"/schedules/{created['id']}")["info"]["running"])
@@ -196,7 +198,7 @@ def test_it_exits_whatever_actions_do_and_says_what_it_left_behind(start: Start,
     assert "Traceback" not in server.log
 
 
-def test_it_exits_although_an_action_blocks_its_event_loop(start: Start):
+def test_it_exits_although_an_action_blocks_its_event_loop(start: StartServer):
     server = start(HORAE_DRAIN_MS="100", HORAE_TERMINATE_MS="100")
     with contextlib.suppress(httpx.HTTPError):  # it may block before the answer is sent
         server.client.timeout = 2

@@ -24,7 +24,7 @@ def create(service: Server, **fields: Any) -> dict[str, Any]:
     answer = service.ask("POST", "/schedules", body)
     assert answer.status_code == 201, answer.text
     created: dict[str, Any] = answer.json()
-    assert answer.headers["ETag"] == f'"{created["token"]}"'
+    assert answer.headers["ETag"] == f'"{created["version"]}"'
     assert answer.headers["Location"] == f"/api/v1/schedules/{quote(created['id'], safe='')}"
     return created
 
@@ -68,9 +68,9 @@ def test_a_schedule_from_creation_to_deletion(service: Server):
     assert created["timezone"] == "Europe/Berlin"
     assert created["policies"]["overlap"] == "buffer_all"
     assert created["policies"]["retry"] == {
-        "attempts": 3, "first_delay": 1000, "factor": 2.0, "longest_delay": 60000, "errors": [], "preempted": False,
+        "attempts": 3, "initial_delay": 1000, "factor": 2.0, "max_delay": 60000, "retry_on": [], "preempted": False,
     }  # fmt: skip
-    assert (created["state"], created["token"], created["owner"]) == ("running", 1, "local")
+    assert (created["state"], created["version"], created["owner"]) == ("running", 1, "local")
     described = service.get(f"/schedules/{created['id']}")
     info = described.pop("info")
     assert described == created
@@ -79,7 +79,7 @@ def test_a_schedule_from_creation_to_deletion(service: Server):
     assert info["next_times"][0] == created["next_time"]
     assert service.ask("DELETE", f"/schedules/{created['id']}").status_code == 204
     assert_problem(service.ask("GET", f"/schedules/{created['id']}"), 404, "schedule_not_found")
-    for ledger in ("runs", "passed", "backfills"):  # it outlives the schedule
+    for ledger in ("runs", "unstarted", "backfills"):  # it outlives the schedule
         assert service.get(f"/schedules/{created['id']}/{ledger}")["items"] == []
     assert len(service.get(f"/schedules/{created['id']}/versions")["items"]) == 1
     assert_problem(service.ask("DELETE", f"/schedules/{created['id']}"), 404, "schedule_not_found")
@@ -140,22 +140,22 @@ def test_tokens_and_etags_keep_changes_from_overwriting_each_other(service: Serv
     path = f"/schedules/{created['id']}"
     body = {"spec": "0 10 * * *", "action": "ping"}
     changed = service.ask("PUT", path, body, headers={"If-Match": '"1"'})
-    assert (changed.status_code, changed.json()["token"], changed.headers["ETag"]) == (200, 2, '"2"')
+    assert (changed.status_code, changed.json()["version"], changed.headers["ETag"]) == (200, 2, '"2"')
     problem = assert_problem(
         service.ask("PUT", path, body, headers={"If-Match": '"1"'}), 412, "conflict_token_mismatch"
     )
     assert problem["details"] == {"scheduleId": created["id"], "given": 1, "current": 2}
-    assert_problem(service.ask("PUT", path, body | {"token": 1}), 409, "conflict_token_mismatch")
-    assert_problem(service.ask("PATCH", path, {"note": "x", "token": 1}), 409, "conflict_token_mismatch")
+    assert_problem(service.ask("PUT", path, body | {"version": 1}), 409, "conflict_token_mismatch")
+    assert_problem(service.ask("PATCH", path, {"note": "x", "version": 1}), 409, "conflict_token_mismatch")
     assert_problem(
-        service.ask("POST", f"{path}/patch", {"pause": "x", "token": 1}), 409, "conflict_token_mismatch"
+        service.ask("POST", f"{path}/patch", {"pause": "x", "version": 1}), 409, "conflict_token_mismatch"
     )
     assert_problem(service.ask("DELETE", path, headers={"If-Match": '"1"'}), 412, "conflict_token_mismatch")
-    assert service.get(path)["token"] == 2
-    assert service.ask("PUT", path, body).json()["token"] == 3  # without one it is unconditional
-    assert service.ask("PUT", path, body, headers={"If-Match": "*"}).json()["token"] == 4
+    assert service.get(path)["version"] == 2
+    assert service.ask("PUT", path, body).json()["version"] == 3  # without one it is unconditional
+    assert service.ask("PUT", path, body, headers={"If-Match": "*"}).json()["version"] == 4
     service.ask("POST", f"{path}/trigger", {})
-    assert service.get(path)["token"] == 4  # a trigger moves it not
+    assert service.get(path)["version"] == 4  # a trigger moves it not
     assert_problem(service.ask("PUT", path, body, headers={"If-Match": "four"}), 422, "invalid_input")
 
 
@@ -164,20 +164,20 @@ def test_of_many_changes_with_one_token_one_wins(service: Server):
     created = create(service)
 
     def attempt(hour: int) -> int:
-        body = {"spec": f"0 {hour} * * *", "token": 1}
+        body = {"spec": f"0 {hour} * * *", "version": 1}
         return service.ask("PATCH", f"/schedules/{created['id']}", body).status_code
 
     with ThreadPoolExecutor(8) as pool:
         statuses = sorted(pool.map(attempt, range(12)))
     assert statuses == [200] + [409] * 11
-    assert service.get(f"/schedules/{created['id']}")["token"] == 2
+    assert service.get(f"/schedules/{created['id']}")["version"] == 2
 
 
 @pytest.mark.contract("SCHD-23")
 def test_replacing_replaces_all_and_merging_only_what_is_named(service: Server):
     created = create(
         service, policies={"overlap": "allow_all", "max_concurrent": 3}, tags=["a"], memo={"m": 1},
-        search_attributes={"s": "x"}, limited_actions=5, note="old",
+        search_attributes={"s": "x"}, remaining_actions=5, note="old",
     )  # fmt: skip
     path = f"/schedules/{created['id']}"
     merged = service.ask(
@@ -203,7 +203,7 @@ def test_replacing_replaces_all_and_merging_only_what_is_named(service: Server):
     whole = service.ask("PATCH", path, {"action": "ping"}).json()  # an action that is given is given whole
     assert whole["action"]["id_format"] == "{id}-%Y-%m-%dT%H:%M:%SZ"
     versions = service.get(f"{path}/versions")["items"]
-    assert [each["token"] for each in versions] == [2, 1]
+    assert [each["version"] for each in versions] == [2, 1]
     assert versions[0]["spec"] == {"crons": ["0 9 * * *"]}
     problem = assert_problem(
         service.ask("PATCH", path, {"policies": {"overlap": "maybe"}}), 422, "invalid_input"
@@ -362,7 +362,7 @@ def test_a_thousand_are_created_at_once_or_none(service: Server):
     }
     answer = service.ask("POST", "/bulk/schedules", body)
     assert answer.status_code == 201
-    assert [each["token"] for each in answer.json()["items"]] == [1] * 1000
+    assert [each["version"] for each in answer.json()["items"]] == [1] * 1000
     assert_problem(service.ask("POST", "/bulk/schedules", body), 409, "schedule_exists")
     more = {"id": f"{prefix}-new", "spec": "0 99 * * *", "action": "ping"}
     good = {"id": f"{prefix}-good", "spec": "0 9 * * *", "action": "ping"}
@@ -394,7 +394,7 @@ def test_describing_tells_what_became_of_it(service: Server):
 @pytest.mark.contract("SCHD-16")
 def test_a_run_shows_its_attempts(service: Server):
     created = create(
-        service, action="fail", policies={"retry": {"attempts": 2, "first_delay": 10}}, trigger=True
+        service, action="fail", policies={"retry": {"attempts": 2, "initial_delay": 10}}, trigger=True
     )
     run = wait_for(lambda: ended_runs(service, created["id"]))[0]
     (attempt,) = service.get(f"/runs/{run['id']}")["attempts"]
@@ -439,7 +439,7 @@ def test_a_shared_calendar_changes_the_schedules_that_exclude_it(service: Server
     assert service.ask("PUT", f"/calendars/{name}", {"dates": ["2099-01-01"]}).json()["schedules"] == 1
     assert days() == ["2099-01-02", "2099-01-03"]
     assert service.ask("PUT", f"/calendars/{name}", {"dates": ["2099-01-01"]}).json()["schedules"] == 0
-    assert service.get(f"/schedules/{created['id']}")["token"] == 2
+    assert service.get(f"/schedules/{created['id']}")["version"] == 2
     assert_problem(service.ask("DELETE", f"/calendars/{name}"), 409, "calendar_in_use")
     service.ask("DELETE", f"/schedules/{created['id']}")
     assert service.ask("DELETE", f"/calendars/{name}").status_code == 204
@@ -472,10 +472,15 @@ def test_versions_and_backfills_come_in_pages(service: Server):
                 return found
             cursor = {"cursor": page["next"]}
 
-    assert walked("versions", "token") == [5, 4, 3, 2, 1]
+    assert walked("versions", "version") == [5, 4, 3, 2, 1]
     assert walked("backfills", "note") == ["4", "3", "2", "1", "0"]
-    assert walked("passed", "count") == []
-    for what, cursor in (("versions", "7"), ("versions", "1.x"), ("passed", "-1"), ("passed", "9" * 30)):
+    assert walked("unstarted", "count") == []
+    for what, cursor in (
+        ("versions", "7"),
+        ("versions", "1.x"),
+        ("unstarted", "-1"),
+        ("unstarted", "9" * 30),
+    ):
         answer = service.ask("GET", f"{path}/{what}", params={"cursor": cursor})
         assert_problem(answer, 422, "invalid_input")
 
@@ -515,17 +520,17 @@ def test_a_change_is_previewed_and_the_load_ahead_shown(service: Server):
     found = preview.json()
     assert (found["adds"], found["removes"], found["kept"]) == (10, 0, 10)
     assert len(found["added"]) == 10
-    assert service.get(f"/schedules/{created['id']}")["token"] == 1
+    assert service.get(f"/schedules/{created['id']}")["version"] == 1
     meaning = service.ask("POST", "/preview", {"spec": "0 9 * * 1-5", "limit": 3}).json()
     assert meaning["sentence"] == "At 09:00 on Monday to Friday, UTC time"
     assert len(meaning["times"]) == 3
     for _ in range(3):
         create(service, spec="* * * * *", tags=["load"])
-    load = service.get("/load", params={"minutes": 5, "jitter": "30s"})
+    load = service.get("/forecast", params={"minutes": 5, "jitter": "30s"})
     assert load["peak"]["starts"] >= 3
     assert load["total"] >= sum(each["starts"] for each in load["minutes"][:3])
     service.ask("POST", "/bulk/pause", {"filter": {"tag": "load"}})
-    assert_problem(service.ask("GET", "/load?minutes=0"), 422, "invalid_input")
+    assert_problem(service.ask("GET", "/forecast?minutes=0"), 422, "invalid_input")
 
 
 def test_the_service_knows_what_it_can_run(service: Server):

@@ -12,9 +12,9 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from horae.face.service import peer
+from horae.face.service import http_protocol
 from horae.face.service.connections import Connections, Listener
-from horae.face.service.peer import PeerProtocol
+from horae.face.service.http_protocol import HttpProtocol
 
 SHORT, WAIT, LONG = 0.5, 30, 600
 HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n"
@@ -36,7 +36,7 @@ async def port() -> AsyncIterator[int]:
     listener = Listener(connections)
     listener.bind(("127.0.0.1", 0))
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: PeerProtocol(connections, config, state, {}), sock=listener)
+    server = await loop.create_server(lambda: HttpProtocol(connections, config, state, {}), sock=listener)
     async with server:
         yield server.sockets[0].getsockname()[1]
 
@@ -61,7 +61,7 @@ async def send_slowly(writer: asyncio.StreamWriter) -> None:
 async def test_a_request_that_does_not_arrive_ends_its_connection(
     port: int, monkeypatch: pytest.MonkeyPatch, begin: bytes, slowly: bool, awaited: Any
 ):
-    monkeypatch.setattr(peer, "SECONDS", {h11.IDLE: LONG, h11.SEND_BODY: LONG, awaited: SHORT})
+    monkeypatch.setattr(http_protocol, "SECONDS", {h11.IDLE: LONG, h11.SEND_BODY: LONG, awaited: SHORT})
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(begin)
     sending = asyncio.create_task(send_slowly(writer) if slowly else asyncio.sleep(LONG))
@@ -75,7 +75,7 @@ async def test_a_request_that_does_not_arrive_ends_its_connection(
 async def test_an_answer_may_take_its_time_and_then_the_next_request_has_all_of_its_own(
     port: int, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(peer, "SECONDS", {h11.IDLE: SHORT, h11.SEND_BODY: SHORT})
+    monkeypatch.setattr(http_protocol, "SECONDS", {h11.IDLE: SHORT, h11.SEND_BODY: SHORT})
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     for _ in range(2):
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")

@@ -70,7 +70,7 @@ class World:
 
     def state(self) -> Any:
         """All that alice has."""
-        paths = ["", "/runs", "/passed", "/versions", "/backfills"]
+        paths = ["", "/runs", "/unstarted", "/versions", "/backfills"]
         return [self.alice.get(f"/schedules/{HERS}{path}") for path in paths] + [
             self.alice.get("/calendars"), self.alice.get("/bulk/count"), self.alice.get("/schedules"),
         ]  # fmt: skip
@@ -166,7 +166,7 @@ def test_lists_counts_and_the_load_have_only_one_s_own(world: World):
     assert world.bob.get("/bulk/count")["count"] == 1
     assert world.bob.get("/bulk/count", tag="t", prefix="")["count"] == 1
     assert world.bob.get("/calendars")["items"] == []
-    assert world.bob.get("/load", minutes=5)["schedules"] == 1
+    assert world.bob.get("/forecast", minutes=5)["schedules"] == 1
     for path, item in world.document["paths"].items():
         if "get" in item and "{" not in path:
             answer = world.bob.client.get(path)
@@ -288,7 +288,7 @@ def test_an_id_that_was_somebody_else_s_brings_nothing_of_his(world: World):
     wait_for(lambda: world.alice.get(f"/runs/{run}")["status"] == "succeeded")
     assert world.alice.ask("DELETE", "/schedules/passed-on").status_code == 204
     assert world.bob.ask("POST", "/schedules", body | {"action": "ping"}).status_code == 201
-    for path in ("", "/runs", "/passed", "/versions", "/backfills"):
+    for path in ("", "/runs", "/unstarted", "/versions", "/backfills"):
         answer = world.bob.ask("GET", f"/schedules/passed-on{path}")
         assert answer.status_code == 200
         assert "secret" not in answer.text, path

@@ -19,12 +19,12 @@ from horae import __version__
 from horae.errors import HoraeError, InvalidInputError
 from horae.face.cli.next import next_times
 from horae.face.cli.output import report
-from horae.face.cli.where import DatabaseOption, TokenOption, UrlOption, Where
+from horae.face.cli.target import DatabaseOption, Target, TokenOption, UrlOption
 from horae.spec import TZDATA_VERSION
 
 LOADED_WHEN_ASKED = {
-    "serve": "serve", "schedules": "schedules", "runs": "runs", "explain": "explain", "load": "load",
-    "calendars": "calendars", "nodes": "nodes", "import": "importing", "check": "check", "migrate": "migrate",
+    "serve": "serve", "schedules": "schedules", "runs": "runs", "explain": "explain", "forecast": "forecast",
+    "calendars": "calendars", "nodes": "nodes", "import": "import_crontab", "check": "check", "migrate": "migrate",
 }  # fmt: skip
 """The other commands, and the files they are in."""
 
@@ -93,7 +93,7 @@ def _root(
 
     Commands work on the database, or with --url on a server.
     """
-    context.obj = Where(url=url, token=token, database=database)
+    context.obj = Target(url=url, token=token, database=database)
 
 
 def main() -> None:

@@ -11,11 +11,11 @@ from rich.text import Text
 from horae.errors import InvalidInputError
 from horae.face.cli.client import path
 from horae.face.cli.command import Session, command, confirm
-from horae.face.cli.documents import CALENDAR_EXAMPLE
 from horae.face.cli.files import contents, decoded
 from horae.face.cli.options import Limit, Yes
 from horae.face.cli.output import add, facts, table, utc
-from horae.face.cli.pictures import Json
+from horae.face.cli.payload import CALENDAR_EXAMPLE
+from horae.face.cli.render import Json
 
 cli = typer.Typer(
     name="calendars", help="Calendars that many schedules exclude, such as holidays.", no_args_is_help=True,

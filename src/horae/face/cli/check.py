@@ -18,12 +18,12 @@ from horae.errors import ConfigError, HoraeError, MissingExtraError
 from horae.face.cli.client import needed, settings
 from horae.face.cli.command import run_to_end
 from horae.face.cli.output import add, console, print_json, table, word
-from horae.face.cli.where import DatabaseOption, JsonOption, Where
+from horae.face.cli.target import DatabaseOption, JsonOption, Target
 from horae.model import Node
 from horae.spec import TZDATA_VERSION
 from horae.store.health import Health, look_at
 
-MOST_OFF = 1000
+MAX_OFF = 1000
 """Milliseconds that a node's clock may be off the database's; with more it decides nothing."""
 WORTH_A_LOOK = 250
 SHORTEST_SECRET = 32
@@ -51,11 +51,11 @@ def check(context: typer.Context, database: DatabaseOption = None, as_json: Json
 
       horae check --database postgresql://db/horae --json
     """
-    where = (context.obj or Where()).but(Where(database=database))
+    where = (context.obj or Target()).but(Target(database=database))
     run_to_end(_check(where, as_json=as_json))
 
 
-async def _check(where: Where, *, as_json: bool) -> None:
+async def _check(where: Target, *, as_json: bool) -> None:
     findings = list(about_names(os.environ))
     try:
         config = settings(where)
@@ -179,7 +179,7 @@ def _about_version(health: Health) -> Finding:
 
 def _about_clock(off: int) -> Finding:
     found = f"{abs(off)} ms {'behind' if off > 0 else 'ahead of'} the database's"
-    if abs(off) > MOST_OFF:
+    if abs(off) > MAX_OFF:
         return Finding("clock", "fail", found, "keep it by NTP; a node takes the database's time meanwhile")
     if abs(off) > WORTH_A_LOOK:
         return Finding("clock", "warn", found, "keep it by NTP")

@@ -14,7 +14,7 @@ import msgspec
 
 from horae.config import Config
 from horae.errors import InvalidInputError, MissingExtraError, ServerError, StoreUnavailableError
-from horae.face.cli.where import Where
+from horae.face.cli.target import Target
 
 if TYPE_CHECKING:
     import httpx
@@ -149,7 +149,7 @@ def _no_horae(place: str, status: int) -> ServerError:
 
 
 @asynccontextmanager
-async def connected(where: Where, commands: str | None = None) -> AsyncIterator[Client]:
+async def connected(where: Target, commands: str | None = None) -> AsyncIterator[Client]:
     """A client of a server, or of the same application in this process on a database.
 
     ``commands`` is the file that names what can be run, if it is not the one of the settings.
@@ -187,7 +187,7 @@ def _token(text: str) -> str:
 
 
 @asynccontextmanager
-async def _in_process(where: Where, httpx: Any, commands: str | None) -> AsyncIterator[Client]:  # noqa: ANN401 - a module
+async def _in_process(where: Target, httpx: Any, commands: str | None) -> AsyncIterator[Client]:  # noqa: ANN401 - a module
     from horae.app import App  # noqa: PLC0415 - the engine loads when it is asked for
 
     needed("litestar")
@@ -229,7 +229,7 @@ async def _open(app: App) -> None:
         raise StoreUnavailableError(str(error)) from None
 
 
-def settings(where: Where) -> Config:
+def settings(where: Target) -> Config:
     """What the environment says, and the database that the command names."""
     config = Config.from_environment()
     return config if where.database is None else msgspec.structs.replace(config, database_url=where.database)

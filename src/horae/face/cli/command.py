@@ -14,7 +14,7 @@ from rich.console import RenderableType
 from horae.errors import InvalidInputError
 from horae.face.cli.client import Client, connected
 from horae.face.cli.output import console, print_json
-from horae.face.cli.where import DatabaseOption, JsonOption, TokenOption, UrlOption, Where
+from horae.face.cli.target import DatabaseOption, JsonOption, Target, TokenOption, UrlOption
 
 _INTERRUPTED = 130
 _SHARED = {
@@ -59,9 +59,9 @@ def command(group: typer.Typer, name: str | None = None) -> Callable[[Function],
         ]
 
         def run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - what typer read
-            nearer = Where(**{key: values.pop(key) for key in ("url", "token", "database")})
+            nearer = Target(**{key: values.pop(key) for key in ("url", "token", "database")})
             as_json = values.pop("as_json")
-            where = (context.obj or Where()).but(nearer)
+            where = (context.obj or Target()).but(nearer)
             run_to_end(_converse(function, where, values, as_json=as_json))
 
         parameters = [
@@ -82,7 +82,7 @@ def _asks_for_something(parameters: list[inspect.Parameter]) -> bool:
     return any(each.default is inspect.Parameter.empty for each in parameters)
 
 
-async def _converse(function: Function, where: Where, values: dict[str, Any], *, as_json: bool) -> None:
+async def _converse(function: Function, where: Target, values: dict[str, Any], *, as_json: bool) -> None:
     async with connected(where) as client:
         await function(Session(client, as_json=as_json), **values)
 

@@ -30,7 +30,7 @@ _PATH = "/usr/bin:/bin"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 CRON_POLICIES: dict[str, Any] = {
-    "overlap": "allow_all", "catch_up": {"mode": "none"}, "on_resume": "skip", "keep_finished": None,
+    "overlap": "allow_all", "catch_up": {"mode": "none"}, "on_resume": "skip", "finished_ttl": None,
 }  # fmt: skip
 """What cron does: it starts whatever still runs, and makes up nothing."""
 

@@ -12,7 +12,7 @@ from horae.face.cli.client import path
 from horae.face.cli.command import Session, command
 from horae.face.cli.options import ScheduleId
 from horae.face.cli.output import both, facts, printable, word
-from horae.face.cli.pictures import Json
+from horae.face.cli.render import Json
 
 cli = typer.Typer(rich_markup_mode="rich", add_completion=False)
 

@@ -10,7 +10,7 @@ from horae.errors import DatabaseVersionError
 from horae.face.cli.client import needed, settings
 from horae.face.cli.command import run_to_end
 from horae.face.cli.output import print_json
-from horae.face.cli.where import DatabaseOption, JsonOption, Where
+from horae.face.cli.target import DatabaseOption, JsonOption, Target
 from horae.store.health import look_at
 
 cli = typer.Typer(rich_markup_mode="rich", add_completion=False)
@@ -24,11 +24,11 @@ def migrate(context: typer.Context, database: DatabaseOption = None, as_json: Js
 
       horae migrate --database postgresql://owner@db/horae
     """
-    where = (context.obj or Where()).but(Where(database=database))
+    where = (context.obj or Target()).but(Target(database=database))
     run_to_end(_migrate(where, as_json=as_json))
 
 
-async def _migrate(where: Where, *, as_json: bool) -> None:
+async def _migrate(where: Target, *, as_json: bool) -> None:
     config = settings(where)
     if config.database_url.startswith(("postgresql://", "postgres://")):
         needed("asyncpg", "postgres")

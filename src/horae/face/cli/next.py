@@ -17,7 +17,7 @@ from horae.spec import ClockChange, Dialect, Fold, Gap, Spec
 from horae.spec.elements import label_of, parse_time, resolve
 from horae.spec.timeline import timeline
 
-MOST_SHOWN = 1000
+MAX_SHOWN = 1000
 
 
 def next_times(
@@ -45,7 +45,7 @@ def next_times(
         str | None,
         typer.Option("--from", metavar="ISO", help="Show times after this one.  \\[default: now]"),
     ] = None,
-    count: Annotated[int, typer.Option("-n", min=1, max=MOST_SHOWN, help="How many times to show.")] = 10,
+    count: Annotated[int, typer.Option("-n", min=1, max=MAX_SHOWN, help="How many times to show.")] = 10,
     gap: Annotated[
         Gap | None,
         typer.Option(

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from horae.face.cli.command import Session, command
 from horae.face.cli.output import add, table, utc
-from horae.face.cli.pictures import Json
+from horae.face.cli.render import Json
 
 cli = typer.Typer(rich_markup_mode="rich", add_completion=False)
 

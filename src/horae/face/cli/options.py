@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from horae.face.cli.completing import schedule_ids
+from horae.face.cli.completion import schedule_ids
 from horae.model import CatchUp, Overlap
 
 WHEN = "When"

@@ -17,7 +17,7 @@ from horae.errors import HoraeError, InvalidCronExpressionError, StoreUnavailabl
 from horae.face.table import offset_text
 from horae.spec import load_zone
 
-LONGEST_POINTED_AT = 200
+MAX_POINTED_AT_LENGTH = 200
 WIDTH = 160
 """How wide tables are where no terminal says it."""
 NARROW = 130
@@ -138,7 +138,7 @@ def report(error: HoraeError) -> None:
         return
     screen = console(stderr=True)
     screen.print(Text.assemble(("error: ", "bold red"), printable(error.for_operator)), soft_wrap=True)
-    if isinstance(error, InvalidCronExpressionError) and 0 < error.length <= LONGEST_POINTED_AT:
+    if isinstance(error, InvalidCronExpressionError) and 0 < error.length <= MAX_POINTED_AT_LENGTH:
         screen.print(Text(f"  {printable(str(error.details['expression']))}"), soft_wrap=True)
         screen.print("  " + " " * error.position + "^" * error.length, style="red", soft_wrap=True)
     for fault in _faults(error):

@@ -9,9 +9,9 @@ from rich.text import Text
 from horae.errors import ServerError
 from horae.face.cli.client import path
 from horae.face.cli.command import Session, command
-from horae.face.cli.looking import zone_of
 from horae.face.cli.options import Limit, RunId, ScheduleId
-from horae.face.cli.pictures import Json, passed_table, run_panel, run_table
+from horae.face.cli.render import Json, run_panel, run_table, unstarted_table
+from horae.face.cli.schedules_read import zone_of
 
 cli = typer.Typer(
     name="runs",
@@ -35,15 +35,15 @@ async def list_runs(session: Session, schedule_id: ScheduleId, limit: Limit = 20
     if session.as_json:
         session.show(runs, str)
         return
-    passed = [each async for each in session.client.items(f"{where}/passed", limit)]
+    unstarted = [each async for each in session.client.items(f"{where}/unstarted", limit)]
     zone = await zone_of(session, schedule_id)
-    session.show(runs, lambda: _ledger(runs, passed, zone))
+    session.show(runs, lambda: _ledger(runs, unstarted, zone))
 
 
-def _ledger(runs: list[Json], passed: list[Json], zone: str) -> RenderableType:
+def _ledger(runs: list[Json], unstarted: list[Json], zone: str) -> RenderableType:
     parts: list[RenderableType] = [run_table(runs, zone) if runs else Text("No runs.", style="dim")]
-    if passed:
-        parts += [Text(), passed_table(passed, zone)]
+    if unstarted:
+        parts += [Text(), unstarted_table(unstarted, zone)]
     return Group(*parts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from horae.face.cli import backfilling, changing, looking
+from horae.face.cli import backfills, schedules_read, schedules_write
 from horae.face.cli.command import Function, command
 
 cli = typer.Typer(
@@ -16,10 +16,10 @@ cli = typer.Typer(
 )
 
 COMMANDS: dict[str, Function] = {
-    "create": changing.create, "list": looking.list_schedules, "describe": looking.describe,
-    "update": changing.update, "pause": changing.pause, "resume": changing.resume, "skip": changing.skip,
-    "trigger": changing.trigger, "backfill": backfilling.backfill, "backfills": backfilling.backfills,
-    "times": looking.times, "preview": looking.preview, "delete": changing.delete,
+    "create": schedules_write.create, "list": schedules_read.list_schedules, "describe": schedules_read.describe,
+    "update": schedules_write.update, "pause": schedules_write.pause, "resume": schedules_write.resume, "skip": schedules_write.skip,
+    "trigger": schedules_write.trigger, "backfill": backfills.backfill, "backfills": backfills.backfills,
+    "times": schedules_read.times, "preview": schedules_read.preview, "delete": schedules_write.delete,
 }  # fmt: skip
 
 for _name, _function in COMMANDS.items():

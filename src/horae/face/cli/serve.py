@@ -10,7 +10,7 @@ import typer
 
 from horae.config import Config
 from horae.face.cli.client import needed
-from horae.face.cli.where import DatabaseOption, Where
+from horae.face.cli.target import DatabaseOption, Target
 
 cli = typer.Typer(rich_markup_mode="rich", add_completion=False)
 
@@ -50,7 +50,7 @@ def serve(
 
     All settings are in docs/reference/settings.md; horae check looks at them.
     """
-    where = (context.obj or Where()).but(Where(database=database))
+    where = (context.obj or Target()).but(Target(database=database))
     given: dict[str, Any] = {"host": host, "port": port, "database_url": where.database}
     named = {key: value for key, value in given.items() if value is not None}
     config = msgspec.structs.replace(Config.from_environment(), **named)

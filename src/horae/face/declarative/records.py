@@ -20,10 +20,10 @@ from horae.errors import (
     TaskTryDeserializeError,
 )
 from horae.face.declarative.registration import Task
-from horae.model import AUTOMATIC, UNREADABLE, Action, PassedOver, Reason, Run, Schedule, State, Status
+from horae.model import AUTOMATIC, UNREADABLE, Action, Reason, Run, Schedule, State, Status, UnstartedRange
 from horae.policy.defaults import declarative
 from horae.policy.due import Slot, fire_instant, leave_behind
-from horae.policy.ledger import new_run, passed_over
+from horae.policy.ledger import new_run, unstarted_ranges
 from horae.policy.undecided import undecided
 from horae.spec import PosixCron, Spec
 from horae.store.port import Transaction
@@ -73,7 +73,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     dropped: Sequence[Run] = ()
     """Starts that wait although what they were to serve is judged anew."""
     made_up: Sequence[Run] = ()
-    passed: Sequence[PassedOver] = ()
+    unstarted: Sequence[UnstartedRange] = ()
 
 
 async def read_records(transaction: Transaction, owner: str, tasks: Mapping[str, Task]) -> dict[str, Record]:
@@ -94,8 +94,8 @@ async def read_records(transaction: Transaction, owner: str, tasks: Mapping[str,
 def _record(row: Sequence[Any], task: Task | None, runs: tuple[Run, ...]) -> Record:
     if task is None:
         bare = Schedule(
-            id=row[0], incarnation=row[1], spec="", action=Action(name=""), policies=declarative(0), state=State(),
-            token=row[6], cursor=0, created_at=0, updated_at=0,
+            id=row[0], generation=row[1], spec="", action=Action(name=""), policies=declarative(0), state=State(),
+            version=row[6], cursor=0, created_at=0, updated_at=0,
         )  # fmt: skip
         return Record(schedule=bare, name=_name(row[3]), cron="", delay=0, last_attempt_at=None, runs=runs)
     name = task.name
@@ -119,8 +119,8 @@ def _record(row: Sequence[Any], task: Task | None, runs: tuple[Run, ...]) -> Rec
             raise TaskInvalidTypeError(name, field, value, "number")
     _check_runs(name, runs)
     schedule = Schedule(
-        id=row[0], incarnation=row[1], spec=row[2], action=Action(name=str(action.get("name")), input=stored),
-        policies=declarative(int(delay)), state=_state(name, row[5]), token=row[6], cursor=row[7], created_at=row[8],
+        id=row[0], generation=row[1], spec=row[2], action=Action(name=str(action.get("name")), input=stored),
+        policies=declarative(int(delay)), state=_state(name, row[5]), version=row[6], cursor=row[7], created_at=row[8],
         updated_at=row[9], owner=row[10],
     )  # fmt: skip
     _object(name, "policies", row[4])
@@ -211,15 +211,15 @@ class _Planning:
         self._removed: list[Record] = []
         self._dropped: list[Run] = []
         self._made_up: list[Run] = []
-        self._passed: list[PassedOver] = []
+        self._passed: list[UnstartedRange] = []
 
     def create(self, task: Task) -> None:
         """A task that was never registered runs at once if the present minute matches, and else at its next."""
         self._classes[task.id] = Class.NEW
         cursor = self._second // MINUTE * MINUTE - 1
         schedule = Schedule(
-            id=task.id, incarnation=0, spec=task.spec, action=self._action(task), policies=declarative(task.delay),
-            state=State(), token=1, cursor=cursor, created_at=self._now, updated_at=self._now, owner=self._owner,
+            id=task.id, generation=0, spec=task.spec, action=self._action(task), policies=declarative(task.delay),
+            state=State(), version=1, cursor=cursor, created_at=self._now, updated_at=self._now, owner=self._owner,
         )  # fmt: skip
         spec = Spec.parse(task.spec)
         following = spec.next_instant(cursor)
@@ -249,7 +249,7 @@ class _Planning:
         old = record.schedule
         changed = _replace(
             old, spec=task.spec, action=self._action(task), policies=declarative(task.delay),
-            state=State(spec_since=old.state.spec_since if old.spec == task.spec else self._second), cursor=cursor, token=old.token + 1, updated_at=self._now,
+            state=State(spec_since=old.state.spec_since if old.spec == task.spec else self._second), cursor=cursor, version=old.version + 1, updated_at=self._now,
         )  # fmt: skip
         self._changed.append((changed, self._now))
 
@@ -268,7 +268,7 @@ class _Planning:
         with contextlib.suppress(SpecError):  # a spec that cannot be read had no slots
             before = undecided(old, Spec.parse(old.spec))
             left = leave_behind(before, old.cursor, self._second, Reason.EDITED)
-            self._passed += [passed_over(old, before, each, self._now) for each in left]
+            self._passed += [unstarted_ranges(old, before, each, self._now) for each in left]
         since = (old.created_at if record.last_attempt_at is None else record.last_attempt_at) // 1000
         self._put(task, record, max(old.cursor, self._second, since))
         owed = spec.previous_instant(self._second)
@@ -278,7 +278,7 @@ class _Planning:
         slot = Slot(owed, owed * 1000, self._now)
         # An origin of its own: the old spec may have had a slot at that time, and a slot is unique.
         self._made_up.append(
-            new_run(schedule, slot, f"{AUTOMATIC}:{schedule.token}", schedule.policies.overlap)
+            new_run(schedule, slot, f"{AUTOMATIC}:{schedule.version}", schedule.policies.overlap)
         )
 
     def _serves(self, run: Run) -> bool:
@@ -299,7 +299,7 @@ class _Planning:
     def plan(self) -> Plan:
         return Plan(
             classes=self._classes, created=self._created, changed=self._changed, removed=self._removed,
-            dropped=self._dropped, made_up=self._made_up, passed=self._passed,
+            dropped=self._dropped, made_up=self._made_up, unstarted=self._passed,
         )  # fmt: skip
 
 
@@ -313,15 +313,15 @@ def _is_orphan(run: Run, dead: set[int]) -> bool:
 async def carry_out(transaction: Transaction, plan: Plan, now: int) -> None:
     """Write all of a plan."""
     created = sorted(plan.created, key=lambda each: each[0].id)  # in the order of the tables, which is faster
-    incarnations = await transaction.next_incarnations([schedule.id for schedule, _ in created])
+    generations = await transaction.next_generations([schedule.id for schedule, _ in created])
     await transaction.insert_schedules(
-        (_replace(schedule, incarnation=incarnations[schedule.id]), at) for schedule, at in created
+        (_replace(schedule, generation=generations[schedule.id]), at) for schedule, at in created
     )
     await transaction.update_schedules(plan.changed)
     await transaction.update_runs(plan.dropped)
     await transaction.insert_runs(plan.made_up)
-    await transaction.insert_passed(plan.passed)
-    await transaction.look_behind({run.schedule_id for run in plan.dropped}, now)
+    await transaction.insert_unstarted(plan.unstarted)
+    await transaction.wake_waiting({run.schedule_id for run in plan.dropped}, now)
     await transaction.update_runs(run for record in plan.removed for run in removal(record.runs, now))
     await transaction.delete_schedules([record.schedule.id for record in plan.removed])
     await transaction.notify()

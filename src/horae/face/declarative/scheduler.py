@@ -15,7 +15,7 @@ import tzlocal
 
 from horae.app import App
 from horae.clock import Clock, SystemClock
-from horae.config import UNHURRIED, Config
+from horae.config import VIRTUAL_CLOCK_CONFIG, Config
 from horae.errors import (
     ConfigError,
     HoraeError,
@@ -32,7 +32,7 @@ from horae.model import Reason, Run
 from horae.spec import load_zone
 
 Listener = Callable[[events.Event], object]
-PATIENT = Config(drain_ms=2**40, concurrency=2**31, most_crashes=2**31)
+PATIENT = Config(drain_ms=2**40, concurrency=2**31, max_crashes=2**31)
 """``stop`` waits for running callbacks, however long they take; no task waits for another; an orphan always restarts."""
 
 _log = logging.getLogger("horae.scheduler")
@@ -238,7 +238,7 @@ class _CallbackFailedError(Exception):
 async def _drive(app: App) -> None:
     """Take over what dead instances left, and keep time."""
     try:
-        await app.engine.keep_house(app.now())
+        await app.engine.renew_and_maintain(app.now())
     except Exception:  # housekeeping does it soon
         _log.exception("what dead instances left cannot be taken over now")
     await app.run()
@@ -253,8 +253,8 @@ async def _let_go(app: App) -> None:
 def _config(clock: Clock) -> Config:
     if isinstance(clock, SystemClock):
         return PATIENT
-    unlimited = {name: getattr(PATIENT, name) for name in ("drain_ms", "concurrency", "most_crashes")}
-    return msgspec.structs.replace(UNHURRIED, **unlimited)
+    unlimited = {name: getattr(PATIENT, name) for name in ("drain_ms", "concurrency", "max_crashes")}
+    return msgspec.structs.replace(VIRTUAL_CLOCK_CONFIG, **unlimited)
 
 
 def _host_zone() -> str:

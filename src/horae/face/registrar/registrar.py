@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from horae.app import App, NewSchedule
-from horae.app.editing import Edit
+from horae.app.update import Edit
 from horae.config import Config
 from horae.errors import (
     InvalidInputError,
@@ -14,9 +14,9 @@ from horae.errors import (
     ScheduleExistsError,
     ScheduleNotFoundError,
 )
-from horae.face.registrar.launching import WORKFLOW, RunLauncher, register
+from horae.face.registrar.launch import WORKFLOW, RunLauncher, register
 from horae.face.registrar.request import ScheduleInput, derived_id, policies_of, read_input, spec_of
-from horae.face.registrar.shown import (
+from horae.face.registrar.views import (
     CRON_TEXT,
     LedgerRow,
     Registered,
@@ -32,7 +32,7 @@ from horae.spec import Spec
 TAG = "registrar"
 """The tag of the schedules that the registrar made."""
 
-MOST_RUNS = 1000
+MAX_RUNS = 1000
 
 
 class Registrar:
@@ -98,17 +98,17 @@ class Registrar:
 
     async def runs(self, schedule_id: str, limit: int = 20) -> list[LedgerRow]:
         """What became of the latest ticks, newest first; for who sees all, also of a schedule that was deleted."""
-        if not 1 <= limit <= MOST_RUNS:
-            raise InvalidInputError("limit", f"must be from 1 to {MOST_RUNS}, and is {limit}")
+        if not 1 <= limit <= MAX_RUNS:
+            raise InvalidInputError("limit", f"must be from 1 to {MAX_RUNS}, and is {limit}")
         schedule = await self._find(schedule_id)
         if schedule is None and self._owner is not None:
             raise ScheduleNotFoundError(schedule_id)
         runs = await self._runs.list(schedule_id, limit)
-        passed = await self._runs.passed_over(schedule_id, limit)
-        if schedule is None and not runs and not passed:
+        unstarted = await self._runs.unstarted_ranges(schedule_id, limit)
+        if schedule is None and not runs and not unstarted:
             raise ScheduleNotFoundError(schedule_id)
-        versions = await self._schedules.versions(schedule_id, MOST_RUNS) if passed else []
-        return await self._evaluate(lambda: ledger(runs, passed, specs_of(schedule, versions), limit))
+        versions = await self._schedules.versions(schedule_id, MAX_RUNS) if unstarted else []
+        return await self._evaluate(lambda: ledger(runs, unstarted, specs_of(schedule, versions), limit))
 
 
 def _new(read: ScheduleInput, trigger_id: str | None, config: Config) -> NewSchedule:

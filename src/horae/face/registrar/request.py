@@ -18,7 +18,7 @@ from horae.spec import Spec, installed_zones
 
 LONGEST = {"schedule_id": 500, "workflow_id": 500, "user_id": 200}
 """How many characters a name has at most."""
-LARGEST_VERSION = 2**53 - 1
+MAX_VERSION = 2**53 - 1
 RESERVED = frozenset({"pause", "upsert"})
 """Ids that are words of the HTTP interface."""
 
@@ -83,8 +83,8 @@ def read_input(given: ScheduleInput | Mapping[str, Any]) -> ScheduleInput:
         _check_name(name, getattr(read, name))
     if read.schedule_id in RESERVED:
         raise InvalidInputError("schedule_id", f"is reserved: {read.schedule_id!r}", hint="choose another id")
-    if not 0 <= read.version <= LARGEST_VERSION:
-        raise InvalidInputError("version", f"must be from 0 to {LARGEST_VERSION}, and is {read.version}")
+    if not 0 <= read.version <= MAX_VERSION:
+        raise InvalidInputError("version", f"must be from 0 to {MAX_VERSION}, and is {read.version}")
     if read.cron_expr.lstrip().startswith("@"):
         raise InvalidInputError(
             "cron_expr",

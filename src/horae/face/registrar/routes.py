@@ -15,10 +15,10 @@ from horae.app import App
 from horae.errors import InvalidInputError
 from horae.face.registrar.registrar import Registrar
 from horae.face.registrar.request import PauseInput, ScheduleInput, convert, read_input
-from horae.face.registrar.shown import LedgerRow, Registered, Upserted
+from horae.face.registrar.views import LedgerRow, Registered, Upserted
 
 
-class Caller(Protocol):
+class RegistrarCaller(Protocol):
     """Who sent a request, as far as it matters here."""
 
     def owner_for(self, named: str | None) -> str | None:
@@ -45,7 +45,7 @@ def _body(kind: type[msgspec.Struct]) -> BodyKwarg:
 ScheduleBody = Annotated[dict[str, Any], _body(ScheduleInput)]
 PauseBody = Annotated[dict[str, Any], _body(PauseInput)]
 TheApp = NamedDependency[SkipValidation[App]]
-TheCaller = NamedDependency[SkipValidation[Caller]]
+TheCaller = NamedDependency[SkipValidation[RegistrarCaller]]
 
 
 @post("/upsert", status_code=200, summary="Register a schedule, or change it")
@@ -97,7 +97,7 @@ def registrar_router() -> Router:
     return Router("/schedules", route_handlers=[upsert, pause, remove, show, runs], tags=["registrar"])
 
 
-def _registrar(app: App, caller: Caller, user_id: str | None) -> Registrar:
+def _registrar(app: App, caller: RegistrarCaller, user_id: str | None) -> Registrar:
     return Registrar(app, owner=caller.owner_for(user_id))
 
 

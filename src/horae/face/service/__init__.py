@@ -20,7 +20,6 @@ from horae.face.service.caller import Caller
 from horae.face.service.metrics import Metrics
 from horae.face.service.openapi import Document, document_of
 from horae.face.service.others import others_router
-from horae.face.service.pace import Pace
 from horae.face.service.problems import (
     PreconditionFailedError,
     on_defect,
@@ -28,6 +27,7 @@ from horae.face.service.problems import (
     on_horae_error,
     on_http_error,
 )
+from horae.face.service.rate_limit import RateLimit
 from horae.face.service.runs import count_failed, runs_router
 from horae.face.service.schedules import asked_filter, schedules_router
 from horae.face.service.system import healthz, metrics_page, openapi, readyz
@@ -62,7 +62,7 @@ class Service(Litestar):
 def make_service(app: App, config: Config, metrics: Metrics | None = None) -> Service:
     """The service of an app that is open; it starts and ends nothing."""
     authenticator = Authenticator(config, app.now)
-    pace = Pace(config.requests_per_second, app.clock.monotonic)
+    pace = RateLimit(config.requests_per_second, app.clock.monotonic)
 
     async def check_request(request: Request[Any, Any, Any]) -> Response[None] | None:
         """Refuse what is no address, and whoever is not known or asks too often, before any body is read."""
@@ -101,8 +101,8 @@ def make_service(app: App, config: Config, metrics: Metrics | None = None) -> Se
     )
     service.state.monotonic = app.clock.monotonic
     service.state.runs = app.runs
-    service.state.reports = Pace(config.requests_per_second, app.clock.monotonic)
-    service.state.failed_reports = Pace(config.requests_per_second, app.clock.monotonic)
+    service.state.reports = RateLimit(config.requests_per_second, app.clock.monotonic)
+    service.state.failed_reports = RateLimit(config.requests_per_second, app.clock.monotonic)
     service.state.metrics = metrics or Metrics()
     service.state.openapi = Document(lambda: document_of(_routes(), dependencies, __version__))
     return service

@@ -24,8 +24,8 @@ from horae.face.service.loopback import is_loopback, is_loopback_name
 
 LEEWAY = 10
 """Seconds that the clock of who issued a token may be off ours."""
-LONGEST_TOKEN = 16 * 1024
-LONGEST_USER = 200
+MAX_TOKEN_LENGTH = 16 * 1024
+MAX_USER_LENGTH = 200
 SHORTEST_SECRET = 32
 
 LOCAL = Caller("local", frozenset({ADMIN, SERVICE}))
@@ -216,8 +216,8 @@ def _bearer(headers: Headers) -> str | None:
     token = token.strip()
     if scheme.lower() != "bearer" or not token:
         raise AuthenticationError("The header Authorization must be: Bearer TOKEN")
-    if len(token) > LONGEST_TOKEN:
-        raise AuthenticationError(f"The token has more than {LONGEST_TOKEN} characters")
+    if len(token) > MAX_TOKEN_LENGTH:
+        raise AuthenticationError(f"The token has more than {MAX_TOKEN_LENGTH} characters")
     if not token.isascii():
         raise AuthenticationError("The token cannot be read")
     return token
@@ -232,8 +232,10 @@ def _header(headers: Headers, name: bytes) -> str | None:
 
 
 def _user(name: object) -> str:
-    if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_USER or not name.isprintable():
-        raise AuthenticationError(f"The user's name must be 1 to {LONGEST_USER} characters that can be shown")
+    if not isinstance(name, str) or not 1 <= len(name) <= MAX_USER_LENGTH or not name.isprintable():
+        raise AuthenticationError(
+            f"The user's name must be 1 to {MAX_USER_LENGTH} characters that can be shown"
+        )
     return name
 
 

@@ -19,7 +19,7 @@ from litestar.status_codes import HTTP_413_REQUEST_ENTITY_TOO_LARGE, HTTP_415_UN
 from horae.errors import InvalidInputError, LimitExceededError
 from horae.json_bounds import JsonTooLargeError, check_json
 
-LARGEST_INTEGER = 2**53 - 1
+MAX_INTEGER = 2**53 - 1
 _NUL = "has the character NUL, which no text has"
 
 
@@ -81,7 +81,7 @@ def _with_integers(value: object) -> object:
         return {key: _with_integers(each) for key, each in value.items()}
     if isinstance(value, list):
         return [_with_integers(each) for each in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_INTEGER:
+    if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_INTEGER:
         return int(value)
     return value
 
@@ -107,8 +107,8 @@ def check_value(value: object) -> None:
         elif isinstance(each, str):
             if "\x00" in each:
                 raise InvalidInputError(_path(place), _NUL)
-        elif isinstance(each, int) and abs(each) > LARGEST_INTEGER:
-            raise InvalidInputError(_path(place), f"must be from -{LARGEST_INTEGER} to {LARGEST_INTEGER}")
+        elif isinstance(each, int) and abs(each) > MAX_INTEGER:
+            raise InvalidInputError(_path(place), f"must be from -{MAX_INTEGER} to {MAX_INTEGER}")
 
 
 def _path(place: _Place) -> str:

@@ -13,7 +13,7 @@ SCHEDULE: dict[str, Any] = {
     },
     "policies": {"overlap": "buffer_one"}, "state": "running", "note": "", "paused_until": None, "skip_next": 0,
     "remaining_actions": None, "attention": "", "tags": ["reports"], "memo": {}, "search_attributes": {},
-    "token": 1, "created_at": "2026-11-02T10:00:00Z", "updated_at": "2026-11-02T10:00:00Z",
+    "version": 1, "created_at": "2026-11-02T10:00:00Z", "updated_at": "2026-11-02T10:00:00Z",
     "next_time": "2026-11-03T01:30:00Z",
 }  # fmt: skip
 
@@ -41,7 +41,7 @@ REQUESTS: dict[str, Any] = {
         "tags": ["reports"],
     },
     "CreateSchedules": {"schedules": [{"id": "every-minute", "spec": "* * * * *", "action": "ping"}]},
-    "ReplaceSchedule": {"spec": "0 3 * * *", "action": "report", "token": 1},
+    "ReplaceSchedule": {"spec": "0 3 * * *", "action": "report", "version": 1},
     "MergeSchedule": {"policies": {"overlap": "allow_all"}},
     "PatchSchedule": {"trigger": {"note": "asked for by phone"}, "pause": "until it is repaired"},
     "TriggerBody": {"input": {"format": "csv"}, "note": "asked for by phone"},
@@ -78,7 +78,7 @@ ANSWERS: dict[str, Any] = {
     "RunPage": {"items": [RUN], "next": None},
     "RunWithAttempts": {**RUN, "attempts": []},
     "Triggered": {"run_id": RUN["id"]},
-    "Reported": {"status": "running", "stop": ""},
+    "ReportView": {"status": "running", "stop": ""},
     "BackfillView": BACKFILL,
     "BackfillPage": {"items": [BACKFILL], "next": None},
     "BackfillPreview": {"slots": 7, "first": "2026-11-01T01:30:00Z", "last": "2026-11-07T01:30:00Z"},

@@ -19,10 +19,10 @@ import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
 from horae.config import Config
-from horae.engine.housekeeper import Report
-from horae.engine.watcher import Watcher
+from horae.engine.maintenance import MaintenanceReport
+from horae.engine.observer import Observer
 from horae.errors import ClockOffError, StoreUnavailableError
-from horae.model import AUTOMATIC, OPEN, Ended, Outcome, PassedOver, Run, Schedule, Status
+from horae.model import AUTOMATIC, OPEN, AttemptResult, Outcome, Run, Schedule, Status, UnstartedRange
 from horae.policy.ledger import Decision
 from horae.policy.reason import SENTENCES
 
@@ -156,7 +156,7 @@ def _is_secret(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
-class LogWatcher(Watcher):
+class LogObserver(Observer):
     """Writes each decision as a line: which schedule, which tick, what, and why.
 
     What goes well is told once, when it is released; that it began and ended so is for those who look for an error.
@@ -198,17 +198,17 @@ class LogWatcher(Watcher):
             about = _about("launched", run, run.status, run.reason, attempt=run.attempt, drift_ms=drift)
             self._log.lines([("debug", about)])
 
-    def ended(self, ended: Sequence[tuple[Ended, Outcome]]) -> None:
+    def ended(self, ended: Sequence[tuple[AttemptResult, Outcome]]) -> None:
         if self._tells:
             told = ended if self._tells_all else _noteworthy(ended)
             self._log.lines([_end(each, outcome) for each, outcome in told])
 
-    def passed(self, passed: Sequence[Run | PassedOver]) -> None:
+    def unstarted(self, unstarted: Sequence[Run | UnstartedRange]) -> None:
         if self._tells:
             self._log.lines(
                 [
-                    ("info", _range(each) if isinstance(each, PassedOver) else _decision(each))
-                    for each in passed
+                    ("info", _range(each) if isinstance(each, UnstartedRange) else _decision(each))
+                    for each in unstarted
                 ]
             )
 
@@ -221,7 +221,7 @@ class LogWatcher(Watcher):
             self._away = False
             self._log.line.info("store", sentence="the database answers again")
 
-    def kept_house(self, report: Report) -> None:
+    def maintained(self, report: MaintenanceReport) -> None:
         if report.rescued:
             self._log.line.warning("rescued", count=report.rescued, sentence="nodes died over these runs")
 
@@ -242,15 +242,19 @@ def _decision(run: Run) -> EventDict:
     return _about("decision", run, run.status, _why_it_goes_on(run) if run.status in OPEN else run.reason)
 
 
-def _range(passed: PassedOver) -> EventDict:
+def _range(unstarted: UnstartedRange) -> EventDict:
     line: EventDict = {
-        "event": "decision", "schedule": passed.schedule_id, "tick": _tick(passed.first), "status": passed.status,
-        "reason": passed.reason, "sentence": _sentence(passed.reason),
+        "event": "decision", "schedule": unstarted.schedule_id, "tick": _tick(unstarted.first), "status": unstarted.status,
+        "reason": unstarted.reason, "sentence": _sentence(unstarted.reason),
     }  # fmt: skip
-    return line if passed.count == 1 else {**line, "last_tick": _tick(passed.last), "count": passed.count}
+    return (
+        line
+        if unstarted.count == 1
+        else {**line, "last_tick": _tick(unstarted.last), "count": unstarted.count}
+    )
 
 
-def _end(ended: Ended, outcome: Outcome) -> tuple[str, EventDict]:
+def _end(ended: AttemptResult, outcome: Outcome) -> tuple[str, EventDict]:
     level = (
         "warning" if outcome.status in _TROUBLE else "debug" if outcome.status is Status.SUCCEEDED else "info"
     )
@@ -261,7 +265,7 @@ def _end(ended: Ended, outcome: Outcome) -> tuple[str, EventDict]:
     )
 
 
-def _noteworthy(ended: Iterable[tuple[Ended, Outcome]]) -> Iterable[tuple[Ended, Outcome]]:
+def _noteworthy(ended: Iterable[tuple[AttemptResult, Outcome]]) -> Iterable[tuple[AttemptResult, Outcome]]:
     return (pair for pair in ended if pair[1].status is not Status.SUCCEEDED)
 
 

@@ -13,15 +13,25 @@ from prometheus_client.registry import Collector
 
 from horae import __version__
 from horae.app import App
-from horae.engine.housekeeper import Report
-from horae.engine.watcher import Watcher
+from horae.engine.maintenance import MaintenanceReport
+from horae.engine.observer import Observer
 from horae.errors import StoreUnavailableError
-from horae.model import AUTOMATIC, OPEN, Ended, Ending, Outcome, PassedOver, Reason, Run, Status
+from horae.model import (
+    AUTOMATIC,
+    OPEN,
+    AttemptEnd,
+    AttemptResult,
+    Outcome,
+    Reason,
+    Run,
+    Status,
+    UnstartedRange,
+)
 from horae.spec import TZDATA_VERSION
 
 MEDIA_TYPE = prometheus_client.CONTENT_TYPE_LATEST
-MOST_DUE = 100_000
-MOST_OPEN = 10_000
+MAX_DUE = 100_000
+MAX_OPEN = 10_000
 """Up to how many are counted when somebody asks, so that asking stays cheap in a storm."""
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -30,7 +40,7 @@ _DRIFT = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 
 _STORE = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 
 
-class Metrics(Watcher):
+class Metrics(Observer):
     """The metrics of one service: let it watch an app, tell it of requests, and ask for the page."""
 
     def __init__(self) -> None:
@@ -59,7 +69,10 @@ class Metrics(Watcher):
             registry=registry,
         )
         self._passed = Counter(
-            "horae_slots_passed", "Slots and starts that never ran", ["status", "reason"], registry=registry
+            "horae_slots_unstarted",
+            "Slots and starts that never ran",
+            ["status", "reason"],
+            registry=registry,
         )
         self._claimed = Counter("horae_runs_claimed", "Attempts that this node took", registry=registry)
         self._rescued = Counter(
@@ -92,16 +105,18 @@ class Metrics(Watcher):
             if run.origin == AUTOMATIC:  # what others start has no time of its own
                 self._drift.observe(abs(at - run.fire_at) / 1000)
 
-    def ended(self, ended: Sequence[tuple[Ended, Outcome]]) -> None:
+    def ended(self, ended: Sequence[tuple[AttemptResult, Outcome]]) -> None:
         for status, count in Counts(outcome.status for _, outcome in ended).items():
             if status is not Status.PENDING:
                 self._ended.labels(status).inc(count)
-        self._unlaunched.inc(sum(each.ending in {Ending.REFUSED, Ending.UNLAUNCHED} for each, _ in ended))
+        self._unlaunched.inc(
+            sum(each.ending in {AttemptEnd.REFUSED, AttemptEnd.UNLAUNCHED} for each, _ in ended)
+        )
 
-    def passed(self, passed: Sequence[Run | PassedOver]) -> None:
+    def unstarted(self, unstarted: Sequence[Run | UnstartedRange]) -> None:
         counts = Counts[tuple[str, str]]()
-        for each in passed:
-            if isinstance(each, PassedOver):
+        for each in unstarted:
+            if isinstance(each, UnstartedRange):
                 counts[each.status, each.reason] += each.count
             elif each.attempt or each.status not in _NOT_STARTED:
                 self._ended.labels(each.status).inc()
@@ -116,7 +131,7 @@ class Metrics(Watcher):
         if isinstance(error, StoreUnavailableError):
             self._store_errors.inc()
 
-    def kept_house(self, report: Report) -> None:
+    def maintained(self, report: MaintenanceReport) -> None:
         self._rescued.inc(report.rescued)
 
     def answered(self, method: str, route: str | None, status: int, seconds: float) -> None:
@@ -129,8 +144,8 @@ class Metrics(Watcher):
         """Everything, as Prometheus reads it; what only the database knows is counted now."""
         try:
             async with app.reading() as transaction:
-                due: float = await transaction.count_due(app.now(), MOST_DUE)
-                open_runs: dict[Status, float] = {**await transaction.count_open(MOST_OPEN)}
+                due: float = await transaction.count_due(app.now(), MAX_DUE)
+                open_runs: dict[Status, float] = {**await transaction.count_open(MAX_OPEN)}
         except StoreUnavailableError:  # nobody knows
             due, open_runs = math.nan, dict.fromkeys(OPEN, math.nan)
         self._due.set(due)

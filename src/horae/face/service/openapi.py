@@ -25,16 +25,16 @@ from litestar.types import ControllerRouterHandler, Method
 from litestar.types.internal_types import PathParameterDefinition
 
 from horae.app import Readiness
-from horae.app.by_hand import BackfillPreview
-from horae.face.registrar import shown
+from horae.app.manual import BackfillPreview
+from horae.face.registrar import views as registrar_views
 from horae.face.registrar.request import PauseInput, ScheduleInput
 from horae.face.service import requests, system, views, why
-from horae.face.service.body import LARGEST_INTEGER
+from horae.face.service.body import MAX_INTEGER
 from horae.face.service.examples import ANSWERS, REQUESTS
 from horae.face.service.problems import MEDIA_TYPE, Problem
 from horae.model import Policies
 from horae.policy.check import CENTURY
-from horae.policy.check import LONGEST as LONGEST_SPAN
+from horae.policy.check import LONGEST as MAX_SPAN
 from horae.spec import SpecDocument
 
 Json = dict[str, Any]
@@ -59,18 +59,18 @@ _SHAPES: dict[str, Json] = {
 """Fields that are read or written by what understands them, and so are plain objects to the routes."""
 
 _LEAST: dict[str, dict[str, int]] = {
-    "Policies": {"max_concurrent": 1, "max_pending": 1, "backfill_limit": 0, "start_attempts": 1, "keep_finished": 1},
-    "RetryPolicy": {"attempts": 1, "first_delay": 0, "longest_delay": 0, "factor": 1},
+    "Policies": {"max_concurrent": 1, "max_buffer_size": 1, "backfill_limit": 0, "start_attempts": 1, "finished_ttl": 1},
+    "RetryPolicy": {"attempts": 1, "initial_delay": 0, "max_delay": 0, "factor": 1},
     "CatchUpPolicy": {"window": 0, "grace": 0, "spread": 0},
     "Timeouts": {"start": 1, "run": 1, "heartbeat": 1, "cancel": 0},
     "Retention": {"age": 1, "count": 0},
 }  # fmt: skip
 _MOST: dict[str, dict[str, int]] = {
-    "RetryPolicy": {"first_delay": LONGEST_SPAN, "longest_delay": LONGEST_SPAN},
+    "RetryPolicy": {"initial_delay": MAX_SPAN, "max_delay": MAX_SPAN},
     "CatchUpPolicy": {"spread": CENTURY},
     "Timeouts": {"start": CENTURY, "run": CENTURY, "heartbeat": CENTURY, "cancel": CENTURY},
     "Retention": {"age": CENTURY, "count": CENTURY},
-    "Policies": {"keep_finished": CENTURY},
+    "Policies": {"finished_ttl": CENTURY},
 }
 """What :mod:`horae.policy.check` refuses."""
 
@@ -173,7 +173,7 @@ def _page_name(found: re.Match[str]) -> str:
 
 def _schemas(named: Json) -> Json:
     """The schemas of all types; what the types alone cannot say is added."""
-    types = [each for module in (requests, views, why, system, shown) for each in _structs(module)]
+    types = [each for module in (requests, views, why, system, registrar_views) for each in _structs(module)]
     types += [Readiness, BackfillPreview, Problem, Policies, SpecDocument, ScheduleInput, PauseInput]
     _, own = msgspec.json.schema_components(types, ref_template=f"{REFERENCE}{{name}}")
     schemas: Json = named | {name: schema for name, schema in own.items() if name not in {"Body", "View"}}
@@ -262,7 +262,7 @@ def _bounded(schema: Any) -> Any:  # noqa: ANN401 - JSON
         name: value if name in {"examples", "default", "enum"} else _bounded(value) for name, value in schema.items()
     }  # fmt: skip
     if bounded.get("type") == "integer":
-        bounded = {"minimum": -LARGEST_INTEGER, "maximum": LARGEST_INTEGER} | bounded
+        bounded = {"minimum": -MAX_INTEGER, "maximum": MAX_INTEGER} | bounded
     if isinstance(bounded.get("description"), str):
         bounded["description"] = bounded["description"].replace("``", "`").replace("`None`", "`null`")
     return bounded

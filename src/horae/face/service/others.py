@@ -48,7 +48,8 @@ async def create_many(
     made = await there.schedules.create_once([new_schedule(each, caller) for each in data.schedules])
     items = await there.evaluate(
         lambda: [
-            CreatedView(id=each.id, token=each.token, next_time=next_time(each)) for each in made.schedules
+            CreatedView(id=each.id, version=each.version, next_time=next_time(each))
+            for each in made.schedules
         ]
     )
     return Response(Page(items=items), status_code=200 if made.repeated else 201)

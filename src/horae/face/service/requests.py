@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from horae.app.by_hand import LONGEST_TEXT
-from horae.app.draft import LONGEST_ID, LONGEST_ID_FORMAT, LONGEST_TAG, MOST_TAGS
-from horae.app.why import MOST_DAYS
+from horae.app.create import MAX_ID_FORMAT_LENGTH, MAX_ID_LENGTH, MAX_TAG_LENGTH, MAX_TAGS
+from horae.app.manual import MAX_TEXT_LENGTH
+from horae.app.why import MAX_DAYS
 from horae.model import HttpRequest, Overlap, Policies, SearchValue
 
 Document = dict[str, Any]
@@ -23,12 +23,12 @@ def shown(**bounds: Any) -> msgspec.Meta:  # noqa: ANN401 - as JSON Schema has t
     return msgspec.Meta(extra_json_schema=bounds)
 
 
-Id = Annotated[str, shown(minLength=1, maxLength=LONGEST_ID)]
-Text = Annotated[str, shown(maxLength=LONGEST_TEXT)]
+Id = Annotated[str, shown(minLength=1, maxLength=MAX_ID_LENGTH)]
+Text = Annotated[str, shown(maxLength=MAX_TEXT_LENGTH)]
 Tags = Annotated[
-    tuple[Annotated[str, shown(minLength=1, maxLength=LONGEST_TAG)], ...], shown(maxItems=MOST_TAGS)
+    tuple[Annotated[str, shown(minLength=1, maxLength=MAX_TAG_LENGTH)], ...], shown(maxItems=MAX_TAGS)
 ]
-SearchAttributes = Annotated[dict[str, SearchValue], shown(maxProperties=MOST_TAGS)]
+SearchAttributes = Annotated[dict[str, SearchValue], shown(maxProperties=MAX_TAGS)]
 Natural = Annotated[int, shown(minimum=0)]
 Moment = Annotated[str, shown(format="date-time", examples=["2026-11-01T00:00:00Z"])]
 """RFC 3339, with an offset; it is read where it is understood."""
@@ -48,7 +48,7 @@ class ActionBody(Body, frozen=True, forbid_unknown_fields=True):
     """What the action gets: any JSON."""
     id: Text | None = None
     """The base of action ids; the schedule's own id unless said otherwise."""
-    id_format: Annotated[str, shown(maxLength=LONGEST_ID_FORMAT)] | None = None
+    id_format: Annotated[str, shown(maxLength=MAX_ID_FORMAT_LENGTH)] | None = None
     """How action ids are made from the base and the nominal time, in UTC: `{id}-%Y-%m-%dT%H:%M:%SZ`. It may have `{id}` once, `%Y`,
     `%m`, `%d`, `%j`, `%H`, `%M`, `%S`, `%s` (seconds since 1970) and `%%`; ids have at most 1,000 characters."""
     http: HttpRequest | None = None
@@ -81,9 +81,9 @@ class BackfillBody(Body, frozen=True, forbid_unknown_fields=True):
     """Why."""
 
 
-MOST_BACKFILLS = 100
+MAX_BACKFILLS = 100
 """How many backfills one request starts at most."""
-Backfills = Annotated[tuple[BackfillBody, ...], shown(maxItems=MOST_BACKFILLS)]
+Backfills = Annotated[tuple[BackfillBody, ...], shown(maxItems=MAX_BACKFILLS)]
 
 
 class StartBackfill(BackfillBody, frozen=True, forbid_unknown_fields=True):
@@ -108,7 +108,7 @@ class CreateSchedule(Body, frozen=True, forbid_unknown_fields=True):
     """Whether it begins paused."""
     note: Text = ""
     """Why it is paused, or anything else."""
-    limited_actions: Natural | None = None
+    remaining_actions: Natural | None = None
     """How many automatic starts it has; null is any number."""
     tags: Tags = ()
     """Words to find it by."""
@@ -144,7 +144,7 @@ class ReplaceSchedule(Body, frozen=True, forbid_unknown_fields=True):
     """Whether it is paused."""
     note: Text = ""
     """Why."""
-    limited_actions: Natural | None = None
+    remaining_actions: Natural | None = None
     """How many automatic starts it has left; null is any number."""
     tags: Tags = ()
     """Words to find it by."""
@@ -152,7 +152,7 @@ class ReplaceSchedule(Body, frozen=True, forbid_unknown_fields=True):
     """What its owner wants to remember: any JSON, at most 64 KiB."""
     search_attributes: SearchAttributes | msgspec.UnsetType = msgspec.UNSET
     """Names and values to find it by."""
-    token: Natural | None = None
+    version: Natural | None = None
     """The token that the schedule must still have; the header If-Match says the same."""
 
 
@@ -169,7 +169,7 @@ class MergeSchedule(Body, frozen=True, forbid_unknown_fields=True):
     """Whether it is paused."""
     note: Text | msgspec.UnsetType = msgspec.UNSET
     """Why."""
-    limited_actions: Natural | msgspec.UnsetType | None = msgspec.UNSET
+    remaining_actions: Natural | msgspec.UnsetType | None = msgspec.UNSET
     """How many automatic starts it has left; null is any number."""
     tags: Tags | msgspec.UnsetType = msgspec.UNSET
     """Words to find it by."""
@@ -177,7 +177,7 @@ class MergeSchedule(Body, frozen=True, forbid_unknown_fields=True):
     """What its owner wants to remember: any JSON, at most 64 KiB."""
     search_attributes: SearchAttributes | msgspec.UnsetType = msgspec.UNSET
     """Names and values to find it by."""
-    token: Natural | None = None
+    version: Natural | None = None
     """The token that the schedule must still have; the header If-Match says the same."""
 
 
@@ -192,7 +192,7 @@ class PatchSchedule(Body, frozen=True, forbid_unknown_fields=True):
     """Pause, and why. Not together with `resume`."""
     resume: Text | None = None
     """Resume, and why."""
-    token: Natural | None = None
+    version: Natural | None = None
     """The token that the schedule must still have."""
 
 
@@ -250,7 +250,7 @@ class PreviewChange(Body, frozen=True, forbid_unknown_fields=True):
 
     spec: Document | str
     """When: a document, or a cron expression in UTC."""
-    days: Annotated[int, shown(minimum=1, maximum=MOST_DAYS)] = 30
+    days: Annotated[int, shown(minimum=1, maximum=MAX_DAYS)] = 30
     """How many days ahead."""
 
 

@@ -11,7 +11,7 @@ import msgspec
 from litestar import Response
 from litestar.params import HeaderParameter, QueryParameter
 
-from horae.app import App, BackfillRequest, Filter, Operations, Trigger
+from horae.app import App, BackfillRequest, Filter, ScopedOperations, Trigger
 from horae.app.page import Page
 from horae.errors import InvalidInputError, NaiveTimeError
 from horae.face.service.caller import Caller
@@ -35,10 +35,10 @@ IfMatch = Annotated[
 ]
 
 
-def operations(app: App, caller: Caller, owner: str | None) -> Operations:
+def operations(app: App, caller: Caller, owner: str | None) -> ScopedOperations:
     """What can be done to the things that are meant: those of a named owner, of the caller, or of everybody."""
     meant = caller.owner_for(owner)
-    return app.everybody if meant is None else app.owned_by(meant)
+    return app.all_owners if meant is None else app.owned_by(meant)
 
 
 def named(text: str) -> str:
@@ -69,7 +69,7 @@ def optional_moment(field: str, text: str | None) -> datetime | None:
     return None if text is None else moment(field, text)
 
 
-def token_of(if_match: str | None) -> int | None:
+def version_of_etag(if_match: str | None) -> int | None:
     """The token that an ETag stands for; ``*`` is any."""
     if if_match is None or if_match.strip() == "*":
         return None
@@ -85,7 +85,7 @@ def token_of(if_match: str | None) -> int | None:
 
 def with_etag(view: ScheduleView, status: int = 200, **headers: str) -> Response[Any]:
     """A schedule, with its token as ETag."""
-    return Response(view, status_code=status, headers={"ETag": f'"{view.token}"', **headers})
+    return Response(view, status_code=status, headers={"ETag": f'"{view.version}"', **headers})
 
 
 def filter_of(which: Which) -> Filter:

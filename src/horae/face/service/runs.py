@@ -19,7 +19,7 @@ from horae.face.service.requests import FailedBody, SucceededBody
 from horae.face.service.routes import Owner, named, operations
 from horae.face.service.views import (
     BackfillView,
-    Reported,
+    ReportView,
     RunView,
     RunWithAttempts,
     backfill_view,
@@ -33,7 +33,7 @@ RunToken = Annotated[
 ]
 
 
-LONGEST_RUN_ID = 100
+MAX_RUN_ID_LENGTH = 100
 """As much of an id as is looked at here: what is longer is no run's, and memory is short."""
 
 
@@ -48,7 +48,7 @@ async def check_pace(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRout
     Who works on many runs may report on all of them, and a stranger keeps nobody elsewhere from doing so.
     """
     place = connection.client.host if connection.client else ""
-    run_id = connection.path_params["run_id"][:LONGEST_RUN_ID]
+    run_id = connection.path_params["run_id"][:MAX_RUN_ID_LENGTH]
     paces = connection.app.state
     paces.failed_reports.check_left(place, "too many reports from there were refused")
     paces.reports.check(f"{place} {run_id}", "the run is reported on too often")
@@ -95,7 +95,7 @@ async def terminate(app: App, caller: Caller, run_id: str, owner: Owner = None) 
     summary="Report that the work has begun",
     status_code=200,
 )
-async def started(app: App, run_id: str, authorization: RunToken = None) -> Reported:
+async def started(app: App, run_id: str, authorization: RunToken = None) -> ReportView:
     """For work that was accepted, with the run's own token."""
     return _reported(await app.runs.report(named(run_id), _token(authorization), "started"))
 
@@ -107,7 +107,7 @@ async def started(app: App, run_id: str, authorization: RunToken = None) -> Repo
     summary="Report that the work goes on",
     status_code=200,
 )
-async def heartbeat(app: App, run_id: str, authorization: RunToken = None) -> Reported:
+async def heartbeat(app: App, run_id: str, authorization: RunToken = None) -> ReportView:
     """A sign of life; the answer says whether the run was asked to stop."""
     return _reported(await app.runs.report(named(run_id), _token(authorization), "heartbeat"))
 
@@ -121,7 +121,7 @@ async def heartbeat(app: App, run_id: str, authorization: RunToken = None) -> Re
 )
 async def succeeded(
     app: App, run_id: str, data: SucceededBody | None = None, authorization: RunToken = None
-) -> Reported:
+) -> ReportView:
     """With its result, which the next run of the schedule gets too."""
     result = (data or SucceededBody()).result
     token = _token(authorization)
@@ -137,7 +137,7 @@ async def succeeded(
 )
 async def failed(
     app: App, run_id: str, data: FailedBody | None = None, authorization: RunToken = None
-) -> Reported:
+) -> ReportView:
     """With how it failed; the retry policy of the schedule says what follows."""
     failure = (data or FailedBody()).failure
     token = _token(authorization)
@@ -151,8 +151,8 @@ def _token(authorization: str | None) -> str:
     return token.strip()
 
 
-def _reported(run: Run) -> Reported:
-    return Reported(status=run.status.value, stop=run.stop)
+def _reported(run: Run) -> ReportView:
+    return ReportView(status=run.status.value, stop=run.stop)
 
 
 @get("/backfills/{backfill_id:str}", operation_id="getBackfill", summary="A backfill and how far it has come")

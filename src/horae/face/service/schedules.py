@@ -11,12 +11,12 @@ import msgspec
 from litestar import Response, Router, delete, get, patch, post, put
 from litestar.params import QueryParameter
 
-from horae.app import App, Edit, Filter, NewSchedule, Operations
+from horae.app import App, Edit, Filter, NewSchedule, ScopedOperations
 from horae.errors import ConflictTokenMismatchError, InvalidInputError
 from horae.face.service.caller import Caller
 from horae.face.service.problems import PreconditionFailedError
 from horae.face.service.requests import (
-    MOST_BACKFILLS,
+    MAX_BACKFILLS,
     ActionBody,
     CreateSchedule,
     MergeSchedule,
@@ -43,29 +43,29 @@ from horae.face.service.routes import (
     numbers_of,
     operations,
     optional_moment,
-    token_of,
     trigger_of,
+    version_of_etag,
     with_etag,
 )
 from horae.face.service.views import (
     BackfillView,
     DescribedSchedule,
     Page,
-    PassedView,
     PatchedView,
     RunView,
     ScheduleView,
     TimesView,
     Triggered,
+    UnstartedView,
     VersionView,
     backfill_view,
     description_view,
     instant,
-    passed_view,
     preview_view,
     run_view,
     schedule_view,
     times_of,
+    unstarted_view,
     version_view,
 )
 from horae.model import DEFAULT_ID_FORMAT, Policies, Schedule
@@ -100,8 +100,8 @@ Search = Annotated[
 
 def check_backfills(number: int) -> None:
     """A request starts so many backfills at most: all of them are begun at once, and meanwhile others wait."""
-    if number > MOST_BACKFILLS:
-        reason = f"must be at most {MOST_BACKFILLS} in one request, and are {number}"
+    if number > MAX_BACKFILLS:
+        reason = f"must be at most {MAX_BACKFILLS} in one request, and are {number}"
         raise InvalidInputError("backfills", reason)
 
 
@@ -111,7 +111,7 @@ def new_schedule(body: CreateSchedule, caller: Caller) -> NewSchedule:
     return NewSchedule(
         id=str(uuid4()) if body.id is None else body.id, spec=body.spec, action=action.name, input=action.input,
         http=action.http, action_id=action.id, action_id_format=action.id_format, policies=body.policies,
-        paused=body.paused, note=body.note, limited_actions=body.limited_actions, tags=body.tags, memo=body.memo,
+        paused=body.paused, note=body.note, remaining_actions=body.remaining_actions, tags=body.tags, memo=body.memo,
         search_attributes=body.search_attributes, request_id=body.request_id,
         trigger=trigger_of(body.trigger, caller),
         backfills=tuple(backfill_of(each, caller) for each in body.backfills),
@@ -191,12 +191,12 @@ async def replace(
 ) -> Response[ScheduleView]:
     """Spec, action, policies and state become what is given, from now on; what waits is kept."""
     edit = Edit(
-        spec=data.spec, policies=data.policies, limited_actions=data.limited_actions, tags=data.tags,
+        spec=data.spec, policies=data.policies, remaining_actions=data.remaining_actions, tags=data.tags,
         paused=data.paused, note=data.note, **_action_fields(data.action),
         **given(data, "memo", "search_attributes"),
     )  # fmt: skip
     there = operations(app, caller, owner)
-    return await _edited(there, named(schedule_id), lambda _: edit, data.token, if_match)
+    return await _edited(there, named(schedule_id), lambda _: edit, data.version, if_match)
 
 
 @patch("/{schedule_id:str}", operation_id="mergeSchedule", summary="Change a part of a schedule")
@@ -209,7 +209,7 @@ async def merge(
     if_match: IfMatch = None,
 ) -> Response[ScheduleView]:
     """Only what is named changes; `policies` are merged into what is there."""
-    fields = given(data, "spec", "paused", "note", "limited_actions", "tags", "memo", "search_attributes")
+    fields = given(data, "spec", "paused", "note", "remaining_actions", "tags", "memo", "search_attributes")
     if data.action is not msgspec.UNSET:
         fields |= _action_fields(data.action)
 
@@ -219,7 +219,7 @@ async def merge(
         return Edit(**fields, policies=merged(schedule.policies, data.policies))
 
     there = operations(app, caller, owner)
-    return await _edited(there, named(schedule_id), edit_of, data.token, if_match)
+    return await _edited(there, named(schedule_id), edit_of, data.version, if_match)
 
 
 def _action_fields(action: ActionBody | str) -> dict[str, Any]:
@@ -230,17 +230,17 @@ def _action_fields(action: ActionBody | str) -> dict[str, Any]:
 
 
 async def _edited(
-    there: Operations,
+    there: ScopedOperations,
     schedule_id: str,
     edit_of: Callable[[Schedule], Edit],
-    token: int | None,
+    version: int | None,
     if_match: str | None,
 ) -> Response[ScheduleView]:
     """Make an edit; a stale token in the body is a conflict, one in the header a failed precondition."""
-    expected = token_of(if_match)
+    expected = version_of_etag(if_match)
     try:
         changed = await there.schedules.edit(
-            schedule_id, edit_of, token=token if expected is None else expected
+            schedule_id, edit_of, version=version if expected is None else expected
         )
     except ConflictTokenMismatchError as error:
         if expected is not None:
@@ -249,7 +249,7 @@ async def _edited(
     return await _shown(there, changed)
 
 
-async def _shown(there: Operations, schedule: Schedule) -> Response[ScheduleView]:
+async def _shown(there: ScopedOperations, schedule: Schedule) -> Response[ScheduleView]:
     return with_etag(await there.evaluate(lambda: schedule_view(schedule)))
 
 
@@ -280,7 +280,9 @@ async def remove(
 ) -> None:
     """What runs goes on; what waits never starts. Its ledger stays."""
     try:
-        await operations(app, caller, owner).schedules.delete(named(schedule_id), token=token_of(if_match))
+        await operations(app, caller, owner).schedules.delete(
+            named(schedule_id), version=version_of_etag(if_match)
+        )
     except ConflictTokenMismatchError as error:
         raise PreconditionFailedError(error) from None
 
@@ -299,7 +301,7 @@ async def patch_together(
     there = operations(app, caller, owner)
     done = await there.schedules.patch(
         named(schedule_id), trigger=trigger_of(data.trigger, caller), pause=data.pause, resume=data.resume,
-        backfills=[backfill_of(each, caller) for each in data.backfills], token=data.token,
+        backfills=[backfill_of(each, caller) for each in data.backfills], version=data.version,
     )  # fmt: skip
     return PatchedView(
         schedule=await there.evaluate(lambda: schedule_view(done.schedule)), run_id=done.run_id,
@@ -437,26 +439,26 @@ async def runs(
 
 
 @get(
-    "/{schedule_id:str}/passed",
-    operation_id="listPassed",
+    "/{schedule_id:str}/unstarted",
+    operation_id="listUnstarted",
     summary="List the slots of a schedule that did not run",
 )
-async def passed(
+async def unstarted(
     app: App,
     caller: Caller,
     schedule_id: str,
     owner: Owner = None,
     limit: Limit = 20,
     cursor: Cursor = None,
-) -> Page[PassedView]:
+) -> Page[UnstartedView]:
     """Consecutive slots that did not run for one reason are one range; the latest first."""
     there = operations(app, caller, owner)
     (before,) = numbers_of(cursor, 1) or (None,)
-    found = await there.runs.passed_page(named(schedule_id), limit, before=before)
+    found = await there.runs.unstarted_page(named(schedule_id), limit, before=before)
     if not found.items:
         await _check_ever_there(there, named(schedule_id))
     following = str(found.items[-1].number) if found.more else None
-    return Page(items=[passed_view(each) for each in found.items], next=following)
+    return Page(items=[unstarted_view(each) for each in found.items], next=following)
 
 
 @get(
@@ -480,11 +482,11 @@ async def versions(
     if not found.items:
         await _check_ever_there(there, named(schedule_id))
     last = found.items[-1] if found.more else None
-    following = None if last is None else f"{last.incarnation}.{last.token}"
+    following = None if last is None else f"{last.generation}.{last.version}"
     return Page(items=[version_view(each) for each in found.items], next=following)
 
 
-async def _check_ever_there(there: Operations, schedule_id: str) -> None:
+async def _check_ever_there(there: ScopedOperations, schedule_id: str) -> None:
     """Nothing is an answer about a schedule that is there, or that left a version when it was deleted."""
     if not await there.schedules.versions(schedule_id, 1):
         await there.schedules.get(schedule_id)
@@ -494,6 +496,6 @@ def schedules_router() -> Router:
     """The routes of schedules."""
     handlers = [
         create, list_schedules, describe, replace, merge, remove, patch_together, trigger, pause, resume, skip,
-        start_backfill, backfills, times, runs, passed, versions,
+        start_backfill, backfills, times, runs, unstarted, versions,
     ]  # fmt: skip
     return Router("/schedules", route_handlers=handlers, tags=["schedules"])

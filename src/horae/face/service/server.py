@@ -19,15 +19,15 @@ import uvicorn
 
 from horae.app import App
 from horae.config import Config
-from horae.engine.watcher import Watcher
+from horae.engine.observer import Observer
 from horae.errors import ConfigError, HoraeError, InvalidInputError
 from horae.face.registrar.registrar import Registrar
 from horae.face.service import make_service
 from horae.face.service.auth import takes_tokens
 from horae.face.service.connections import Connections, Listener
-from horae.face.service.log import Log, LogWatcher
+from horae.face.service.http_protocol import HttpProtocol, in_pieces, tls_options
+from horae.face.service.log import Log, LogObserver
 from horae.face.service.metrics import Metrics
-from horae.face.service.peer import PeerProtocol, in_pieces, tls_options
 
 _log = logging.getLogger("horae")
 _GRACE = 10
@@ -101,8 +101,8 @@ async def _serve(config: Config, actions: App | None, log: Log, left: list[str])
     Registrar(app)
     metrics = Metrics()
     service = make_service(app, config, metrics)  # first of all it says whether it may listen there
-    for watcher in (LogWatcher(log), metrics, *_traced(config)):
-        app.watch(watcher)
+    for observer in (LogObserver(log), metrics, *_traced(config)):
+        app.watch(observer)
     connections = Connections()
     with _listening(config, connections) as listener:
         address = address_of(config, listener)
@@ -117,7 +117,7 @@ async def _serve(config: Config, actions: App | None, log: Log, left: list[str])
         _log.info("Horae has ended")
 
 
-def _traced(config: Config) -> list[Watcher]:
+def _traced(config: Config) -> list[Observer]:
     if not config.tracing:
         return []
     from horae.face.service.tracing import TraceWatcher, tracer_provider  # noqa: PLC0415 - an extra
@@ -166,7 +166,7 @@ def _server(config: Config, service: Any, connections: Connections) -> uvicorn.S
     return _Server(
         uvicorn.Config(
             in_pieces(service),
-            http=partial(PeerProtocol, connections),  # type: ignore[arg-type]  # it is called, and nothing else
+            http=partial(HttpProtocol, connections),  # type: ignore[arg-type]  # it is called, and nothing else
             lifespan="off",
             log_config=None,
             access_log=False,

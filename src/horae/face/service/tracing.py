@@ -16,9 +16,9 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from horae import __version__
-from horae.engine.watcher import Watcher
+from horae.engine.observer import Observer
 from horae.errors import ConfigError, MissingExtraError
-from horae.model import Ended, Ending, Outcome, Status
+from horae.model import AttemptEnd, AttemptResult, Outcome, Status
 from horae.policy.reason import SENTENCES
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _candidates(name: str, environment: Mapping[str, str]) -> Sequence[str]:
     return known.get(protocol or "", ("otlp_proto_grpc", "otlp_proto_http"))
 
 
-class TraceWatcher(Watcher):
+class TraceWatcher(Observer):
     """Makes a span ``horae.run`` of each attempt that ended."""
 
     def __init__(self, provider: TracerProvider) -> None:
@@ -94,12 +94,12 @@ class TraceWatcher(Watcher):
         self._tracer = provider.get_tracer("horae", __version__)
         self._failed = partial(SpanStatus, StatusCode.ERROR)
 
-    def ended(self, ended: Sequence[tuple[Ended, Outcome]]) -> None:
+    def ended(self, ended: Sequence[tuple[AttemptResult, Outcome]]) -> None:
         for each, outcome in ended:
-            if each.ending is not Ending.UNLAUNCHED:  # there was no attempt
+            if each.ending is not AttemptEnd.UNLAUNCHED:  # there was no attempt
                 self._span(each, outcome)
 
-    def _span(self, ended: Ended, outcome: Outcome) -> None:
+    def _span(self, ended: AttemptResult, outcome: Outcome) -> None:
         run = ended.run
         known = (ended.launched_at, run.started_at, outcome.ended_at)
         began = next(at for at in known if at is not None)

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from horae.app import Description, next_time
-from horae.app.by_hand import BackfillPreview
+from horae.app.manual import BackfillPreview
 from horae.errors import HoraeError
 from horae.executor.sealing import Sealer
 from horae.model import (
@@ -19,13 +19,13 @@ from horae.model import (
     Attempt,
     Backfill,
     Node,
-    PassedOver,
     Policies,
     Reason,
     Run,
     Schedule,
     SearchValue,
     StoredCalendar,
+    UnstartedRange,
     Version,
 )
 from horae.policy.reason import SENTENCES
@@ -106,7 +106,7 @@ class ScheduleView(View, frozen=True):
     tags: list[str]
     memo: dict[str, Any]
     search_attributes: dict[str, SearchValue]
-    token: int
+    version: int
     created_at: datetime
     updated_at: datetime
     next_time: datetime | None
@@ -138,7 +138,7 @@ class CreatedView(View, frozen=True):
     """One of many schedules that were created."""
 
     id: str
-    token: int
+    version: int
     next_time: datetime | None
 
 
@@ -198,7 +198,7 @@ class SpecPreview(View, frozen=True):
     ended: str | None
 
 
-class PassedView(View, frozen=True):
+class UnstartedView(View, frozen=True):
     """Consecutive slots that did not run, for one reason."""
 
     first: datetime
@@ -213,7 +213,7 @@ class PassedView(View, frozen=True):
 class VersionView(View, frozen=True):
     """What a schedule was before an edit."""
 
-    token: int
+    version: int
     spec: dict[str, Any]
     sentence: str
     policies: dict[str, Any]
@@ -255,7 +255,7 @@ class Count(View, frozen=True):
     count: int
 
 
-class Reported(View, frozen=True):
+class ReportView(View, frozen=True):
     """Where a run stands after a report, and whether it was asked to ``cancel`` or ``terminate``."""
 
     status: str
@@ -307,8 +307,8 @@ def schedule_fields(schedule: Schedule) -> dict[str, Any]:
         "id": schedule.id, "owner": schedule.owner, "action": action_view(schedule.action),
         "policies": policies_view(schedule.policies), "state": status, "note": state.note,
         "paused_until": optional_instant(state.paused_until), "skip_next": state.skip_next,
-        "remaining_actions": state.remaining, "attention": state.attention, "tags": list(schedule.tags),
-        "memo": schedule.memo, "search_attributes": schedule.search_attributes, "token": schedule.token,
+        "remaining_actions": state.remaining_actions, "attention": state.attention, "tags": list(schedule.tags),
+        "memo": schedule.memo, "search_attributes": schedule.search_attributes, "version": schedule.version,
         "created_at": instant(schedule.created_at), "updated_at": instant(schedule.updated_at),
         **_when(schedule),
     }  # fmt: skip
@@ -347,10 +347,10 @@ def schedule_view(schedule: Schedule) -> ScheduleView:
 
 def description_view(description: Description) -> DescribedSchedule:
     """A schedule with what became of it."""
-    tally = description.tally
+    counts = description.counts
     info = Info(
-        started=tally.started, skipped=tally.skipped, missed=tally.missed, dropped=tally.dropped,
-        unstarted={reason.value: number for reason, number in sorted(tally.unstarted.items())},
+        started=counts.started, skipped=counts.skipped, missed=counts.missed, dropped=counts.dropped,
+        unstarted={reason.value: number for reason, number in sorted(counts.unstarted.items())},
         pending=description.pending, running=description.running,
         recent_runs=[run_view(run) for run in description.recent_runs], next_times=list(description.next_times),
         last_result=description.last_result, last_failure=description.last_failure,
@@ -414,12 +414,12 @@ def times_of(spec: Spec, times: list[tuple[datetime, datetime]]) -> list[TimeVie
     ]
 
 
-def passed_view(passed: PassedOver) -> PassedView:
+def unstarted_view(unstarted: UnstartedRange) -> UnstartedView:
     """Consecutive slots that did not run."""
-    return PassedView(
-        first=instant(passed.first * 1000), last=instant(passed.last * 1000), count=passed.count,
-        status=passed.status.value, reason=passed.reason.value, sentence=sentence_of(passed.reason),
-        decided_at=instant(passed.decided_at),
+    return UnstartedView(
+        first=instant(unstarted.first * 1000), last=instant(unstarted.last * 1000), count=unstarted.count,
+        status=unstarted.status.value, reason=unstarted.reason.value, sentence=sentence_of(unstarted.reason),
+        decided_at=instant(unstarted.decided_at),
     )  # fmt: skip
 
 
@@ -427,7 +427,7 @@ def version_view(version: Version) -> VersionView:
     """What a schedule was before an edit."""
     spec = Spec.parse(version.spec)
     return VersionView(
-        token=version.token, spec=spec_view(spec), sentence=spec.sentence(), policies=policies_view(version.policies),
+        version=version.version, spec=spec_view(spec), sentence=spec.sentence(), policies=policies_view(version.policies),
         since=instant(version.since), until=instant(version.until),
     )  # fmt: skip
 

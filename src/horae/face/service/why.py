@@ -9,12 +9,12 @@ from litestar import Router, get, post
 from litestar.params import QueryParameter
 
 from horae.app import App
-from horae.app.why import MOST_MINUTES
+from horae.app.why import MAX_MINUTES
 from horae.face.service.caller import Caller
 from horae.face.service.requests import PreviewChange
 from horae.face.service.routes import Owner, named, operations
 from horae.face.service.views import View, instant, optional_instant
-from horae.policy.ahead import Load, Minute, Preview
+from horae.policy.ahead import Forecast, Minute, Preview
 from horae.policy.explain import Explanation
 
 
@@ -83,7 +83,7 @@ class MinuteView(View, frozen=True):
     with_jitter: int | None
 
 
-class LoadView(View, frozen=True):
+class ForecastView(View, frozen=True):
     """The starts ahead, minute by minute; minutes without any are left out."""
 
     start: datetime
@@ -132,15 +132,15 @@ async def preview(
     return _preview(await there.preview(named(schedule_id), data.spec, days=data.days))
 
 
-@get("/load", operation_id="forecastLoad", summary="The load ahead, by the minute")
-async def load(
+@get("/forecast", operation_id="forecast", summary="The load ahead, by the minute")
+async def forecast(
     app: App,
     caller: Caller,
     owner: Owner = None,
     minutes: Annotated[
         int,
         QueryParameter(
-            name="minutes", description="How far ahead.", schema_extra={"minimum": 1, "maximum": MOST_MINUTES}
+            name="minutes", description="How far ahead.", schema_extra={"minimum": 1, "maximum": MAX_MINUTES}
         ),
     ] = 60,
     jitter: Annotated[
@@ -151,9 +151,9 @@ async def load(
             schema_extra={"examples": ["30s"]},
         ),
     ] = None,
-) -> LoadView:
+) -> ForecastView:
     """Over all schedules that the caller sees and that are not paused."""
-    return _load(await operations(app, caller, owner).why.load(minutes=minutes, jitter=jitter))
+    return _forecast(await operations(app, caller, owner).why.forecast(minutes=minutes, jitter=jitter))
 
 
 def _second(second: int | None) -> datetime | None:
@@ -192,8 +192,8 @@ def _preview(found: Preview) -> PreviewView:
     )  # fmt: skip
 
 
-def _load(found: Load) -> LoadView:
-    return LoadView(
+def _forecast(found: Forecast) -> ForecastView:
+    return ForecastView(
         start=instant(found.start * 1000), minutes=[_minute(each) for each in found.minutes],
         peak=None if found.peak is None else _minute(found.peak),
         peak_with_jitter=None if found.peak_with_jitter is None else _minute(found.peak_with_jitter),
@@ -209,4 +209,4 @@ def _minute(minute: Minute) -> MinuteView:
 
 def why_router() -> Router:
     """The routes of "why?"."""
-    return Router("/", route_handlers=[explain, preview, load], tags=["why"])
+    return Router("/", route_handlers=[explain, preview, forecast], tags=["why"])

@@ -13,12 +13,12 @@ import asyncpg
 
 from horae.errors import ClockOffError, DatabaseVersionError, StoreUnavailableError
 from horae.model import Node, Schedule
-from horae.store.guests import MOST
+from horae.store.limited import MOST
 from horae.store.port import Store, Transaction, watched
 from horae.store.queries import migrations, numbered, query
 from horae.store.rows import Row, node_of, to_json
 
-MOST_OFF = 1000
+MAX_OFF = 1000
 """Milliseconds that a node's clock may be off the database's, before it acts on nothing it read."""
 
 HELD_UP = 2.0
@@ -64,7 +64,7 @@ def copied(name: str) -> tuple[str, tuple[str, ...]] | None:
 class PostgresStore(Store):
     """A database that many nodes share. Lost connections are made anew when they are needed."""
 
-    side_by_side = 2  # while the server works at one batch, the next is decided
+    parallel_batches = 2  # while the server works at one batch, the next is decided
     batch = 500  # rows are locked meanwhile, and others wait for them or pass them by
     lease: float
 
@@ -153,7 +153,7 @@ class PostgresStore(Store):
             ):
                 yield PostgresTransaction(connection)
 
-    async def announce(self, node: Node) -> bool:
+    async def register_node(self, node: Node) -> bool:
         async with self.transaction() as transaction:
             await transaction.rows(
                 "lock_names"
@@ -186,7 +186,7 @@ class PostgresStore(Store):
     async def nodes(self) -> list[Node]:
         return [node_of(row, alive=row[5]) for row in await self._fetch("nodes")]
 
-    async def bury(self, epochs: Collection[int]) -> None:
+    async def deregister(self, epochs: Collection[int]) -> None:
         for epoch in epochs:
             async with self.transaction() as transaction:
                 # First wait for a claim that is being made; whether there is one is then another question.
@@ -268,7 +268,7 @@ class PostgresTransaction(Transaction):
 
     async def due(self, now: int, limit: int) -> list[Schedule]:
         found = await self.rows("due", now=now, limit=limit)
-        if found and abs(found[0][1] - now) > MOST_OFF:
+        if found and abs(found[0][1] - now) > MAX_OFF:
             raise ClockOffError(found[0][1] - now)
         return await self._read(found)
 

@@ -1,6 +1,6 @@
 -- Runs that ended well and left nothing, if their schedules are still those that they ran for; only schedules that had
 -- something have a row.
 UPDATE last SET result = NULL, failure = NULL
-FROM unnest(:ids::text[], :incarnations::bigint[]) AS ended (schedule_id, incarnation)
-    JOIN schedule AS s ON s.id = ended.schedule_id AND s.incarnation = ended.incarnation
+FROM unnest(:ids::text[], :generations::bigint[]) AS ended (schedule_id, generation)
+    JOIN schedule AS s ON s.id = ended.schedule_id AND s.generation = ended.generation
 WHERE last.schedule_id = ended.schedule_id AND (last.result IS NOT NULL OR last.failure IS NOT NULL)

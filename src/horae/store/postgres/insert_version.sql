@@ -1,2 +1,2 @@
 -- What schedules were before an edit.
-COPY version (schedule_id, incarnation, token, spec, policies, since, until, created_at) FROM STDIN
+COPY version (schedule_id, generation, version, spec, policies, since, until, created_at) FROM STDIN

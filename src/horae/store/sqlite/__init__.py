@@ -68,7 +68,9 @@ class SqliteStore(Store):
         self._lock = asyncio.Lock()
         self._reading = asyncio.Semaphore(READERS)
         self._begun = False
-        self._announced: dict[int, NodeLock | None] = {}  # the nodes of this process, and the locks they hold
+        self._registered_actions: dict[
+            int, NodeLock | None
+        ] = {}  # the nodes of this process, and the locks they hold
 
     async def open(self, wake: Callable[[], None]) -> None:  # noqa: ARG002 - a file tells nobody
         await self.work(lambda _: None)
@@ -81,10 +83,10 @@ class SqliteStore(Store):
             self._connection = None
         if self._thread is not None:
             self._thread.shutdown()
-        for lock in self._announced.values():
+        for lock in self._registered_actions.values():
             if lock is not None:
                 lock.release()
-        self._announced.clear()
+        self._registered_actions.clear()
 
     async def work(self, work: Work[T]) -> T:
         """Do something with the connection: at once in a transaction, else in the store's thread."""
@@ -188,14 +190,14 @@ class SqliteStore(Store):
         reader.execute("PRAGMA query_only = ON")
         return reader
 
-    async def announce(self, node: Node) -> bool:
+    async def register_node(self, node: Node) -> bool:
         """Hold an operating-system lock on a file of the node's own: it ends with the process, at once."""
         async with self.transaction() as transaction:
             for epoch, name, *_ in await transaction.rows("nodes"):
                 if name == node.name and epoch != node.epoch and self._is_locked(epoch):
                     return False
-            if node.epoch not in self._announced:
-                self._announced[node.epoch] = self._take_lock(node.epoch)
+            if node.epoch not in self._registered_actions:
+                self._registered_actions[node.epoch] = self._take_lock(node.epoch)
             await transaction.write("insert_node", [fields(node) | {"actions": to_json(node.actions)}])
         return True
 
@@ -210,12 +212,12 @@ class SqliteStore(Store):
 
     async def renew(self, epoch: int) -> bool:
         """The lock holds by itself. Without it, or without the database that it stands for, the node has no lease."""
-        if epoch not in self._announced or self.gone:
+        if epoch not in self._registered_actions or self.gone:
             return False
-        lock = self._announced[epoch]
+        lock = self._registered_actions[epoch]
         if lock is not None and not lock.holds:
             lock.release()
-            del self._announced[epoch]
+            del self._registered_actions[epoch]
             return False
         return True
 
@@ -224,7 +226,7 @@ class SqliteStore(Store):
             rows = await self.work(lambda c: c.execute(query("sqlite", "nodes")).fetchall())
         return [node_of(row, alive=self._is_alive(row[0])) for row in rows]
 
-    async def bury(self, epochs: Collection[int]) -> None:
+    async def deregister(self, epochs: Collection[int]) -> None:
         async with self.transaction() as transaction:
             await transaction.write("delete_node", [{"epoch": epoch} for epoch in epochs])
             left = {row[0] for row in await transaction.rows("nodes")}
@@ -233,7 +235,7 @@ class SqliteStore(Store):
                 Path(self._lock_file(epoch)).unlink(missing_ok=True)
 
     def _is_locked(self, epoch: int) -> bool | None:
-        return True if epoch in self._announced else is_held(self._lock_file(epoch))
+        return True if epoch in self._registered_actions else is_held(self._lock_file(epoch))
 
     def _is_alive(self, epoch: int) -> bool:
         locked = self._is_locked(epoch)

@@ -3,5 +3,5 @@
 UPDATE last SET result = NULL, failure = NULL
 FROM json_each(:ids)
 WHERE last.schedule_id = json_each.value AND (last.result IS NOT NULL OR last.failure IS NOT NULL)
-    AND (SELECT incarnation FROM schedule WHERE id = last.schedule_id)
-        = json_extract(:incarnations, '$[' || json_each.key || ']')
+    AND (SELECT generation FROM schedule WHERE id = last.schedule_id)
+        = json_extract(:generations, '$[' || json_each.key || ']')

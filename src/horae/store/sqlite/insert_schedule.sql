@@ -1,5 +1,5 @@
 -- A schedule that did not exist.
-INSERT INTO schedule (id, incarnation, spec, action, policies, state, token, created_at, updated_at, owner, tags, memo,
+INSERT INTO schedule (id, generation, spec, action, policies, state, version, created_at, updated_at, owner, tags, memo,
     search_attributes, request_id)
-VALUES (:id, :incarnation, :spec, :action, :policies, :state, :token, :created_at, :updated_at, :owner, :tags, :memo,
+VALUES (:id, :generation, :spec, :action, :policies, :state, :version, :created_at, :updated_at, :owner, :tags, :memo,
     :search_attributes, :request_id)

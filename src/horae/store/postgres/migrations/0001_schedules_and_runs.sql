@@ -5,12 +5,12 @@ CREATE SEQUENCE horae_number;
 
 CREATE TABLE schedule (
     id TEXT PRIMARY KEY,
-    incarnation BIGINT NOT NULL,
+    generation BIGINT NOT NULL,
     spec TEXT NOT NULL,
     action TEXT NOT NULL,
     policies TEXT NOT NULL,
     state TEXT NOT NULL,
-    token BIGINT NOT NULL,
+    version BIGINT NOT NULL,
     created_at BIGINT NOT NULL,
     updated_at BIGINT NOT NULL,
     owner TEXT NOT NULL,
@@ -34,14 +34,14 @@ CREATE TABLE due (
 CREATE INDEX due_next ON due (next_at) WHERE next_at IS NOT NULL;
 CREATE INDEX due_never ON due (schedule_id) WHERE next_at IS NULL;
 
-CREATE TABLE incarnation (schedule_id TEXT PRIMARY KEY, latest BIGINT NOT NULL);
+CREATE TABLE generation (schedule_id TEXT PRIMARY KEY, latest BIGINT NOT NULL);
 
--- The id is a hash of the slot (schedule, incarnation, nominal time, origin): that it is unique makes the slot unique.
+-- The id is a hash of the slot (schedule, generation, nominal time, origin): that it is unique makes the slot unique.
 CREATE TABLE run (
     number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     schedule_id TEXT NOT NULL,
-    incarnation BIGINT NOT NULL,
+    generation BIGINT NOT NULL,
     nominal BIGINT NOT NULL,
     origin TEXT NOT NULL,
     overlap TEXT NOT NULL,
@@ -70,10 +70,10 @@ CREATE INDEX run_open ON run (schedule_id, number) WHERE status IN ('pending', '
 CREATE INDEX run_unclaimed ON run (number) WHERE status = 'starting';
 CREATE INDEX run_stopping ON run (epoch) WHERE status = 'running' AND stop <> '';
 
-CREATE TABLE passed (
+CREATE TABLE unstarted_range (
     number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     schedule_id TEXT NOT NULL,
-    incarnation BIGINT NOT NULL,
+    generation BIGINT NOT NULL,
     first BIGINT NOT NULL,
     last BIGINT NOT NULL,
     count BIGINT NOT NULL,
@@ -81,7 +81,7 @@ CREATE TABLE passed (
     reason TEXT NOT NULL,
     decided_at BIGINT NOT NULL
 );
-CREATE INDEX passed_latest ON passed (schedule_id, number);
+CREATE INDEX unstarted_range_latest ON unstarted_range (schedule_id, number);
 
 -- A node lives until its deadline, by the database's own clock.
 CREATE TABLE node (

@@ -16,7 +16,7 @@ CREATE TABLE backfill (
     number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     schedule_id TEXT NOT NULL,
-    incarnation BIGINT NOT NULL,
+    generation BIGINT NOT NULL,
     first BIGINT NOT NULL,
     last BIGINT NOT NULL,
     overlap TEXT NOT NULL,
@@ -35,11 +35,11 @@ CREATE INDEX backfill_latest ON backfill (schedule_id, number);
 
 CREATE TABLE version (
     schedule_id TEXT NOT NULL,
-    incarnation BIGINT NOT NULL,
-    token BIGINT NOT NULL,
+    generation BIGINT NOT NULL,
+    version BIGINT NOT NULL,
     spec TEXT NOT NULL,
     policies TEXT NOT NULL,
     since BIGINT NOT NULL,
     until BIGINT NOT NULL,
-    PRIMARY KEY (schedule_id, incarnation, token)
+    PRIMARY KEY (schedule_id, generation, version)
 );

@@ -4,12 +4,12 @@ INSERT INTO horae (version, number) VALUES (0, 0);
 
 CREATE TABLE schedule (
     id TEXT PRIMARY KEY,
-    incarnation INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
     spec TEXT NOT NULL,
     action TEXT NOT NULL,
     policies TEXT NOT NULL,
     state TEXT NOT NULL,
-    token INTEGER NOT NULL,
+    version INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     owner TEXT NOT NULL,
@@ -32,14 +32,14 @@ CREATE TABLE due (
 CREATE INDEX due_next ON due (next_at) WHERE next_at IS NOT NULL;
 CREATE INDEX due_never ON due (schedule_id) WHERE next_at IS NULL;
 
-CREATE TABLE incarnation (schedule_id TEXT PRIMARY KEY, latest INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE generation (schedule_id TEXT PRIMARY KEY, latest INTEGER NOT NULL) WITHOUT ROWID;
 
--- The id is a hash of the slot (schedule, incarnation, nominal time, origin): that it is unique makes the slot unique.
+-- The id is a hash of the slot (schedule, generation, nominal time, origin): that it is unique makes the slot unique.
 CREATE TABLE run (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     schedule_id TEXT NOT NULL,
-    incarnation INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
     nominal INTEGER NOT NULL,
     origin TEXT NOT NULL,
     overlap TEXT NOT NULL,
@@ -68,10 +68,10 @@ CREATE INDEX run_open ON run (schedule_id, number) WHERE status IN ('pending', '
 CREATE INDEX run_unclaimed ON run (number) WHERE status = 'starting';
 CREATE INDEX run_stopping ON run (epoch) WHERE status = 'running' AND stop <> '';
 
-CREATE TABLE passed (
+CREATE TABLE unstarted_range (
     number INTEGER PRIMARY KEY,
     schedule_id TEXT NOT NULL,
-    incarnation INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
     first INTEGER NOT NULL,
     last INTEGER NOT NULL,
     count INTEGER NOT NULL,
@@ -79,7 +79,7 @@ CREATE TABLE passed (
     reason TEXT NOT NULL,
     decided_at INTEGER NOT NULL
 );
-CREATE INDEX passed_latest ON passed (schedule_id, number);
+CREATE INDEX unstarted_range_latest ON unstarted_range (schedule_id, number);
 
 CREATE TABLE node (
     epoch INTEGER PRIMARY KEY,

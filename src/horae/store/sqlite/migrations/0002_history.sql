@@ -16,7 +16,7 @@ CREATE TABLE backfill (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     schedule_id TEXT NOT NULL,
-    incarnation INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
     first INTEGER NOT NULL,
     last INTEGER NOT NULL,
     overlap TEXT NOT NULL,
@@ -35,11 +35,11 @@ CREATE INDEX backfill_latest ON backfill (schedule_id, number);
 
 CREATE TABLE version (
     schedule_id TEXT NOT NULL,
-    incarnation INTEGER NOT NULL,
-    token INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
+    version INTEGER NOT NULL,
     spec TEXT NOT NULL,
     policies TEXT NOT NULL,
     since INTEGER NOT NULL,
     until INTEGER NOT NULL,
-    PRIMARY KEY (schedule_id, incarnation, token)
+    PRIMARY KEY (schedule_id, generation, version)
 ) WITHOUT ROWID;

@@ -8,5 +8,5 @@ CREATE TABLE unstarted (
 ) WITHOUT ROWID;
 INSERT INTO unstarted (schedule_id, reason, count)
 SELECT p.schedule_id, p.reason, sum(p.count)
-FROM passed AS p JOIN schedule AS s ON s.id = p.schedule_id AND s.incarnation = p.incarnation
+FROM unstarted_range AS p JOIN schedule AS s ON s.id = p.schedule_id AND s.generation = p.generation
 GROUP BY p.schedule_id, p.reason;

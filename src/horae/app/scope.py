@@ -1,0 +1,109 @@
+"""What all operations of an app work with, and for whom they work."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from horae.app.evaluation import Answers, Evaluator
+from horae.app.page import Page
+from horae.config import Config
+from horae.errors import InvalidInputError, RunNotFoundError, ScheduleNotFoundError
+from horae.executor.function import FunctionExecutor
+from horae.executor.sealing import Sealer
+from horae.model import Backfill, Run, Schedule, UnstartedRange, Version
+from horae.store.limited import StoreAccess
+from horae.store.port import Filter, Transaction
+
+T = TypeVar("T")
+L = TypeVar("L", Run, UnstartedRange, Backfill, Version)
+
+
+class OwnerScope:
+    """The store, the clock and the limits that operations work with; with an ``owner``, only his things are there."""
+
+    def __init__(
+        self,
+        store: StoreAccess,
+        now: Callable[[], int],
+        wake: Callable[[], None],
+        *,
+        executor: FunctionExecutor,
+        config: Config,
+        evaluator: Evaluator | None = None,
+        owner: str | None = None,
+        sealer: Sealer | None = None,
+    ) -> None:
+        self.store = store
+        self.now = now
+        self.wake = wake
+        self.executor = executor
+        self.config = config
+        self.evaluator = evaluator or Evaluator()
+        self.owner = owner
+        self.sealer = sealer or Sealer(config.secret_key)
+
+    def for_owner(self, owner: str) -> OwnerScope:
+        """The same for somebody to whom only his own things are there."""
+        if not owner or len(owner) > 200 or not owner.isprintable():
+            raise InvalidInputError("owner", "must be a text of 1 to 200 characters that can be shown")
+        return OwnerScope(
+            self.store, self.now, self.wake, executor=self.executor, config=self.config, evaluator=self.evaluator,
+            sealer=self.sealer, owner=owner,
+        )  # fmt: skip
+
+    async def evaluate(self, work: Callable[[], T]) -> T:
+        """What a function without side effects answers about specs, beside the event loop if it takes long."""
+        return await self.evaluator.run(self.owner or "", work)
+
+    def answers(self) -> Answers:
+        """What a transaction asks about specs."""
+        return Answers(self.evaluator, self.owner or "")
+
+    def one(self, found: Iterable[Schedule], schedule_id: str) -> Schedule:
+        """The schedule that was asked for. One that belongs to somebody else is as good as none."""
+        for schedule in found:
+            if self.owner in {None, schedule.owner}:
+                return schedule
+        raise ScheduleNotFoundError(schedule_id)
+
+    async def locked(self, transaction: Transaction, schedule_id: str) -> Schedule:
+        """A schedule that nobody else can change until the end of the transaction."""
+        return self.one(await transaction.schedules([schedule_id]), schedule_id)
+
+    async def read(self, transaction: Transaction, schedule_id: str) -> Schedule:
+        """A schedule as it stands."""
+        return self.one(await transaction.read_schedules([schedule_id]), schedule_id)
+
+    async def own(self, transaction: Transaction, schedule_id: str, found: Iterable[L]) -> list[L]:
+        """What of a schedule's ledger may be seen. It outlives the schedule, and the id may then be another's:
+        an owner sees what belongs to the schedule that he has.
+        """
+        if self.owner is None:
+            return list(found)
+        generation = (await self.read(transaction, schedule_id)).generation
+        return [each for each in found if each.generation == generation]
+
+    async def own_page(
+        self, transaction: Transaction, schedule_id: str, found: Sequence[L], *, more: bool
+    ) -> Page[L]:
+        """The same as a page of a list, newest first, whether or not there may be more after it."""
+        items = await self.own(transaction, schedule_id, found)
+        # What follows one of an earlier schedule with the same id is of an earlier one as well.
+        return Page(items, more and len(items) == len(found))
+
+    async def run(self, transaction: Transaction, run_id: str) -> Run:
+        """A run. One of somebody else's schedule is as good as none; so is, for owners, one whose schedule is gone."""
+        found = await transaction.runs_by_id([run_id])
+        with contextlib.suppress(ScheduleNotFoundError):
+            if found and (own := await self.own(transaction, found[0].schedule_id, found)):
+                return own[0]
+        raise RunNotFoundError(run_id)
+
+    def only(self, wanted: Filter | None) -> Filter:
+        """A filter that lets nothing through that is somebody else's."""
+        wanted = wanted or Filter()
+        return wanted if self.owner is None else msgspec.structs.replace(wanted, owner=self.owner)

@@ -1,0 +1,281 @@
+"""Edits: what a schedule becomes, and what it leaves behind. The parts that happen within a transaction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from horae.app.create import check_action, check_jitter, check_labels, check_limit
+from horae.app.evaluation import Answers
+from horae.app.manual import check_text
+from horae.app.scope import OwnerScope
+from horae.errors import SpecTooCostlyError
+from horae.executor.sealing import Sealer
+from horae.model import (
+    Action,
+    Counts,
+    HttpRequest,
+    Policies,
+    Reason,
+    Schedule,
+    SearchValue,
+    UnstartedRange,
+)
+from horae.policy import pause
+from horae.policy.check import check_policies
+from horae.policy.due import Unstarted, leave_behind, pass_over
+from horae.policy.edit import Edited, change_jitter, change_spec
+from horae.policy.ledger import unstarted_ranges, version_of
+from horae.policy.undecided import undecided
+from horae.spec import SharedCalendar, Spec
+from horae.store.port import Advance, Transaction
+
+_replace = msgspec.structs.replace
+
+
+class Edit(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to change about a schedule; what is unset stays."""
+
+    spec: Any = msgspec.UNSET
+    recompute: bool = False
+    """Whether another spec fires from now on only: what is overdue and not decided is passed over, also if both name it."""
+    action: str | msgspec.UnsetType = msgspec.UNSET
+    input: Any = msgspec.UNSET
+    http: HttpRequest | msgspec.UnsetType | None = msgspec.UNSET
+    action_id: str | msgspec.UnsetType | None = msgspec.UNSET
+    action_id_format: str | msgspec.UnsetType = msgspec.UNSET
+    policies: Policies | msgspec.UnsetType = msgspec.UNSET
+    remaining_actions: int | msgspec.UnsetType | None = msgspec.UNSET
+    tags: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    memo: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    search_attributes: dict[str, SearchValue] | msgspec.UnsetType = msgspec.UNSET
+    paused: bool | msgspec.UnsetType = msgspec.UNSET
+    note: str | msgspec.UnsetType = msgspec.UNSET
+
+
+async def apply_edit(
+    scope: OwnerScope,
+    transaction: Transaction,
+    old: Schedule,
+    edit: Edit,
+    spec: Spec,
+    *,
+    now: int,
+    answers: Answers,
+) -> Schedule:
+    """Write an edit that was checked, and what it leaves behind."""
+    check_jitter(spec, scope.config)
+    new, unstarted = answers.ask(("edited", *standing(old), spec), lambda: _edited(old, edit, spec, now))
+    new = _replace(new, action=_action(scope, old.action, edit))
+    await pass_slots(transaction, old, unstarted, now)
+    if old.state.remaining_actions == 0 and (new.spec, new.state.remaining_actions) != (old.spec, 0):
+        new = await _leave_limit(transaction, old, new, now, answers)
+    here = _replace(old, cursor=new.cursor)  # a pause that ends, or a limit, has passed over what fell due
+    if new.spec != old.spec:
+        new = await _change_spec(transaction, here, new, now, answers=answers, recompute=edit.recompute)
+    if (new.spec, new.policies) != (old.spec, old.policies):
+        await transaction.insert_versions([version_of(old, now)])
+    return await put_schedule(transaction, new, now)
+
+
+def _action(scope: OwnerScope, old: Action, edit: Edit) -> Action:
+    said = {"name": edit.action, "input": edit.input, "http": edit.http, "id": edit.action_id}
+    said |= {"id_format": edit.action_id_format}
+    said = {field: value for field, value in said.items() if value is not msgspec.UNSET}
+    if not said:
+        return old
+    if said.get("name", "http") != "http":
+        said.setdefault("http", None)
+    elif "http" not in said and old.http is not None:  # not touched: what is hidden stays what it is
+        return check_action(
+            _replace(old, **said, http=Sealer.hide(old.http)), old, scope.config, scope.sealer
+        )
+    return check_action(_replace(old, **said), old, scope.config, scope.sealer)
+
+
+def _edited(old: Schedule, edit: Edit, spec: Spec, now: int) -> tuple[Schedule, tuple[UnstartedRange, ...]]:
+    """A schedule after an edit, but for its action; and what a pause that ends so passes over."""
+    said = {
+        name: value
+        for name in ("policies", "tags", "memo", "search_attributes")
+        if (value := getattr(edit, name)) is not msgspec.UNSET
+    }
+    if edit.policies is not msgspec.UNSET:
+        check_policies(edit.policies)
+    check_labels(said.get("tags"), said.get("memo"), said.get("search_attributes"))
+    new = _replace(old, **said)
+    unstarted: tuple[UnstartedRange, ...] = ()
+    if edit.remaining_actions is not msgspec.UNSET:
+        check_limit(edit.remaining_actions)
+        new = _replace(new, state=_replace(new.state, remaining_actions=edit.remaining_actions))
+        if old.state.remaining_actions == 0 != edit.remaining_actions:
+            new = _replace(new, state=_replace(new.state, completed_at=None))
+    note = edit.note if edit.note is not msgspec.UNSET else old.state.note
+    check_text("note", note)
+    paused = edit.paused if edit.paused is not msgspec.UNSET else old.state.paused
+    if paused and not old.state.paused:
+        new = paused_schedule(new, note, None)
+    elif old.state.paused and not paused:
+        new, unstarted = resumed_schedule(new, note, now)
+    elif note != old.state.note:
+        new = _replace(new, state=_replace(new.state, note=note))
+    return _replace(new, spec=spec.text), unstarted
+
+
+def _names_the_same(one: Spec, other: Spec) -> bool:
+    """Whether two specs name the same times. Jitter moves when they fire, and nothing else."""
+    plain = [Spec.parse(_replace(each.document, jitter=None)) for each in (one, other)]
+    return plain[0] == plain[1]
+
+
+async def _change_spec(
+    transaction: Transaction,
+    old: Schedule,
+    new: Schedule,
+    now: int,
+    *,
+    answers: Answers,
+    recompute: bool = False,
+) -> Schedule:
+    """Another spec from now on. What is due and not decided yet stays due if the new one names it too."""
+    work = partial(_changed, old, new.spec, now, recompute=recompute)
+    edited, unstarted = answers.ask(_changed_key(old, new.spec), work)
+    await pass_slots(transaction, old, unstarted, now)
+    same = edited.since == old.state.spec_since
+    state = _replace(new.state, spec_since=edited.since, carried=edited.carried)
+    state = state if same else _replace(state, completed_at=None)
+    return _replace(new, state=state, cursor=edited.cursor)
+
+
+def _changed_key(schedule: Schedule, text: str) -> Hashable:
+    return ("changed", *standing(schedule), text)
+
+
+def _changed(
+    schedule: Schedule, text: str, now: int, *, recompute: bool = False
+) -> tuple[Edited, tuple[UnstartedRange, ...]]:
+    """Where another spec leaves a schedule; the slots of one that may not be evaluated are not known."""
+    try:
+        before, after = Spec.parse(schedule.spec), Spec.parse(text)
+        if _names_the_same(before, after):
+            edited = change_jitter(schedule, before, after, now)
+        else:
+            edited = change_spec(schedule, before, after, now, recompute=recompute)
+        return edited, _rows(schedule, edited.unstarted, now)
+    except SpecTooCostlyError:
+        since = max(now // 1000, schedule.cursor)
+        return Edited(since, since, ()), ()
+
+
+async def _leave_limit(
+    transaction: Transaction, old: Schedule, new: Schedule, now: int, answers: Answers
+) -> Schedule:
+    """Time passed at the limit is gone, and says so; what has not fired yet is still to come."""
+
+    def work() -> tuple[int, tuple[UnstartedRange, ...]]:
+        spec = undecided(old, Spec.parse(old.spec))
+        due = pass_over(spec, old.id, new.cursor, now, Reason.LIMIT_REACHED)
+        return due.cursor, _rows(old, due.unstarted, now)
+
+    cursor, unstarted = answers.ask(("limit", *standing(old), new.cursor), work)
+    await pass_slots(transaction, old, unstarted, now)
+    return _replace(new, cursor=cursor)
+
+
+def _rows(schedule: Schedule, unstarted: Sequence[Unstarted], now: int) -> tuple[UnstartedRange, ...]:
+    """The rows of ranges that a change passes over."""
+    spec = undecided(schedule, Spec.parse(schedule.spec))
+    return tuple(unstarted_ranges(schedule, spec, each, now) for each in unstarted)
+
+
+async def rewrite_specs(
+    transaction: Transaction,
+    excluding: Sequence[tuple[Schedule, SharedCalendar]],
+    name: str,
+    now: int,
+    answers: Answers,
+) -> int:
+    """A shared calendar that some schedules exclude has changed, and so their specs have; for how many that makes a difference."""
+    texts = answers.ask_all(
+        [
+            (("text", *standing(old), calendar), partial(_rewritten, old, name, calendar))
+            for old, calendar in excluding
+        ]
+    )
+    changes = [(old, text) for (old, _), text in zip(excluding, texts, strict=True) if text != old.spec]
+    answers.ask_all([(_changed_key(old, text), partial(_changed, old, text, now)) for old, text in changes])
+    for old, text in changes:
+        new = await _change_spec(transaction, old, _replace(old, spec=text), now, answers=answers)
+        await transaction.insert_versions([version_of(old, now)])
+        await transaction.update_schedules([(next_version(new, now), now)])
+    return len(changes)
+
+
+def _rewritten(schedule: Schedule, name: str, calendar: SharedCalendar) -> str:
+    """The spec of a schedule with what a shared calendar contains now."""
+    document = Spec.parse(schedule.spec).document
+    return Spec.parse(_replace(document, shared={**document.shared, name: calendar})).text
+
+
+async def leave_undecided(
+    transaction: Transaction, schedule: Schedule, reason: Reason, now: int, *, answers: Answers
+) -> None:
+    """What was due before a schedule goes, and was not decided yet, never fires, and says so."""
+    unstarted = answers.ask(("left", *standing(schedule), reason), lambda: _left(schedule, reason, now))
+    await pass_slots(transaction, schedule, unstarted, now)
+
+
+def _left(schedule: Schedule, reason: Reason, now: int) -> tuple[UnstartedRange, ...]:
+    """The slots that a schedule leaves behind; those of a spec that may not be evaluated are not known."""
+    try:
+        spec = undecided(schedule, Spec.parse(schedule.spec))
+        return _rows(schedule, leave_behind(spec, schedule.cursor, now // 1000, reason), now)
+    except SpecTooCostlyError:
+        return ()
+
+
+def standing(schedule: Schedule) -> tuple[Hashable, ...]:
+    """What answers about a schedule depend on: which one it is, what it has become, and how far it is decided."""
+    return schedule.id, schedule.generation, schedule.version, schedule.cursor
+
+
+async def pass_slots(
+    transaction: Transaction, schedule: Schedule, unstarted: Sequence[UnstartedRange], now: int
+) -> None:
+    """Record and count slots that a change passes over."""
+    if unstarted:
+        await transaction.insert_unstarted(unstarted)
+        counts = Counter[Reason]()
+        for each in unstarted:
+            counts[each.reason] += each.count
+        await transaction.advance(
+            [Advance(schedule.id, schedule.cursor, now, counts=Counts(unstarted=counts))]
+        )
+
+
+def paused_schedule(schedule: Schedule, note: str, until: int | None) -> Schedule:
+    return _replace(schedule, state=_replace(schedule.state, paused=True, note=note, paused_until=until))
+
+
+def resumed_schedule(schedule: Schedule, note: str, now: int) -> tuple[Schedule, tuple[UnstartedRange, ...]]:
+    spec = undecided(schedule, Spec.parse(schedule.spec))
+    resumed = pause.resume(schedule, spec, now, note)
+    state = _replace(resumed.state, attention="")
+    unstarted = tuple(unstarted_ranges(schedule, spec, each, now) for each in resumed.unstarted)
+    return _replace(schedule, state=state, cursor=resumed.cursor), unstarted
+
+
+def next_version(schedule: Schedule, now: int) -> Schedule:
+    return _replace(schedule, version=schedule.version + 1, updated_at=now)
+
+
+async def put_schedule(transaction: Transaction, schedule: Schedule, now: int) -> Schedule:
+    """Write a change, and have the schedule looked at."""
+    changed = next_version(schedule, now)
+    await transaction.update_schedules([(changed, now)])
+    await transaction.notify()
+    return changed

@@ -1,0 +1,206 @@
+"""The housekeeper: takes over from dead nodes, repairs, prunes, and says what needs attention."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+
+from horae.config import Config
+from horae.engine.invoker import Invoker, Recorded
+from horae.engine.reports import end_overdue, stop_reported
+from horae.model import AUTOMATIC, AttemptEnd, AttemptResult, Node, Policies, Retention, Schedule, Status
+from horae.spec import Spec
+from horae.store.port import Advance, Past, Store, Transaction
+
+PAGE = 500
+EVALUATED_TOGETHER = 50
+"""How many specs are evaluated in one turn of the event loop."""
+PRUNED_TOGETHER = 20
+PRUNED_ROWS = 25
+PRUNING_PASSES = 20
+"""One transaction removes at most so many rows of so many ledgers, and a round so many times as much: others are let in between."""
+_NEVER = Retention()
+
+
+class MaintenanceReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a round of housekeeping did."""
+
+    rescued: int = 0
+    """Runs of dead nodes that were given another attempt, or have failed."""
+    overdue: int = 0
+    """Runs that others did and whose time was up."""
+    repaired: int = 0
+    """Schedules that should have had a next time and had none."""
+    pruned: int = 0
+    """Rows of the ledger past their retention."""
+    waiting: int = 0
+    """Schedules with runs that no node can run."""
+    outdated: bool = False
+    """Another node has newer time-zone data, so that this one generates nothing."""
+
+
+class Maintenance:
+    """Each round does a little; nothing here is in a hurry."""
+
+    def __init__(self, store: Store, invoker: Invoker, config: Config, tzdata: str) -> None:
+        self._store = store
+        self._invoker = invoker
+        self._config = config
+        self._tzdata = tzdata
+        self._reconciled_at: int | None = None
+        self._pruned_at: int | None = None
+        self._prune_after = ""
+        self._attended_at: int | None = None
+
+    async def step(self, now: int) -> MaintenanceReport:
+        """One round."""
+        nodes = await self._store.nodes()
+        rescued = await self.rescue([node.epoch for node in nodes if not node.alive], now)
+        overdue = await end_overdue(self._store, now) + await self._stop_reported(now)
+        repaired = pruned = waiting = 0
+        if _is_time(self._reconciled_at, self._config.reconcile_ms, now):
+            self._reconciled_at = now
+            repaired = await self.reconcile(now)
+        if _is_time(self._pruned_at, self._config.prune_ms, now):
+            self._pruned_at = now
+            pruned = await self.prune(now)
+        if _is_time(self._attended_at, self._config.attention_ms, now):
+            self._attended_at = now
+            waiting = await self._attend(nodes, now)
+        newest = max((node.tzdata for node in nodes if node.alive), default=self._tzdata)
+        return MaintenanceReport(
+            rescued=rescued, overdue=len(overdue), repaired=repaired, pruned=pruned, waiting=waiting,
+            outdated=newest > self._tzdata,
+        )  # fmt: skip
+
+    async def _stop_reported(self, now: int) -> Recorded:
+        """Stop the work of others that was asked to make way; no node holds it, so none sees the wish."""
+        async with self._store.transaction() as transaction:
+            asked = await transaction.stopping(0)
+            return await stop_reported(transaction, asked, now) if asked else []
+
+    async def rescue(self, dead: Sequence[int], now: int) -> int:
+        """Give the runs of dead nodes another attempt, or record that they failed; then bury the nodes."""
+        if not dead:
+            return 0
+        rescued = 0
+        while True:
+            async with self._store.transaction() as transaction:
+                lost = await transaction.claimed(dead, PAGE)
+                await self._invoker.record(
+                    transaction,
+                    [
+                        AttemptResult(run=run, ending=AttemptEnd.CRASHED, failure="the process died")
+                        for run in lost
+                    ],
+                    now,
+                )
+                if lost:
+                    await transaction.notify()
+            rescued += len(lost)
+            if len(lost) < PAGE:
+                break
+        await self._store.deregister(dead)
+        return rescued
+
+    async def reconcile(self, now: int) -> int:
+        """Find the schedules that have times ahead and no time at which they are decided, and put them right.
+
+        Their specs are evaluated outside of transactions; to look at one that is fine after all does no harm.
+        """
+        repaired, after = 0, ""
+        while True:
+            async with self._store.reading() as transaction:
+                ids = await transaction.without_next_time(after, PAGE)
+                found = await transaction.read_schedules(ids) if ids else []
+                stuck, going_on = await _stuck(transaction, found) if found else (set[str](), set[str]())
+            broken = []
+            for number, each in enumerate(found):
+                if each.id in stuck or _has_times_ahead(each, going_on=each.id in going_on):
+                    broken.append(each.id)
+                if number % EVALUATED_TOGETHER == 0:
+                    await asyncio.sleep(0)  # let others have their turn
+            if broken:
+                async with self._store.transaction() as transaction:
+                    await transaction.mark_due(broken, now)
+                    await transaction.notify()
+            repaired += len(broken)
+            if len(ids) < PAGE:
+                return repaired
+            after = ids[-1]
+
+    async def prune(self, now: int) -> int:
+        """Look through the ledgers of some schedules, a page each round, and remove what is past retention."""
+        async with self._store.reading() as transaction:
+            ids = await transaction.known_ids(self._prune_after, PAGE)
+            policies = (
+                {each.id: each.policies for each in await transaction.read_schedules(ids)} if ids else {}
+            )
+        removed = 0
+        for start in range(0, len(ids), PRUNED_TOGETHER):
+            some = [
+                self._past(each, policies.get(each), now) for each in ids[start : start + PRUNED_TOGETHER]
+            ]
+            for _ in range(PRUNING_PASSES):
+                async with self._store.transaction() as transaction:
+                    found = await transaction.prune(some)
+                removed += found
+                if found < PRUNED_ROWS:  # none has more than it could remove
+                    break
+        self._prune_after = ids[-1] if len(ids) == PAGE else ""
+        return removed
+
+    def _past(self, schedule_id: str, policies: Policies | None, now: int) -> Past:
+        retention = _NEVER if policies is None else policies.retention
+        age = self._config.retention_age_ms if retention.age is None else retention.age
+        number = self._config.retention_count if retention.count is None else retention.count
+        return Past(schedule_id, now - age, number, PRUNED_ROWS)
+
+    async def _attend(self, nodes: Sequence[Node], now: int) -> int:
+        """Say of schedules whose runs wait for a node in vain that they need attention."""
+        able = {action for node in nodes if node.alive for action in node.actions}
+        async with self._store.transaction() as transaction:
+            waiting = dict(await transaction.waiting_for_node(now - self._config.attention_ms, PAGE))
+            needy = {each: action for each, action in waiting.items() if action not in able}
+            found = await transaction.schedules(needy) if needy else []
+            await transaction.advance(
+                Advance(each.id, each.cursor, now, msgspec.structs.replace(each.state, attention=sentence))
+                for each in found
+                for sentence in [f'no living node can run the action "{needy[each.id]}"']
+                if each.state.attention != sentence
+            )
+        return len(found)
+
+
+def _is_time(last: int | None, every: int, now: int) -> bool:
+    """Whether something that happens every so often is to happen; a clock set back does not hold it up."""
+    return last is None or not 0 <= now - last < every
+
+
+async def _stuck(transaction: Transaction, schedules: list[Schedule]) -> tuple[set[str], set[str]]:
+    """Those of some schedules that have something that waits behind nothing, and those with something going on."""
+    paused = {each.id for each in schedules if each.state.paused}
+    waiting, going_on = set[str](), set[str]()
+    for run in await transaction.open_runs([each.id for each in schedules]):
+        if run.status is not Status.PENDING:
+            going_on.add(run.schedule_id)
+        elif run.schedule_id not in paused or run.attempt or run.origin != AUTOMATIC:
+            waiting.add(run.schedule_id)  # the others are held by a pause
+    waiting |= {
+        each.schedule_id for each in await transaction.open_backfills([each.id for each in schedules])
+    }
+    return waiting - going_on, going_on
+
+
+def _has_times_ahead(schedule: Schedule, *, going_on: bool) -> bool:
+    """Whether a schedule that nobody will look at should be looked at."""
+    if schedule.state.paused:
+        return schedule.state.paused_until is not None
+    if schedule.state.held or (going_on and schedule.state.remaining_actions == 0):
+        return False
+    try:
+        return Spec.parse(schedule.spec).next_instant(schedule.cursor) is not None
+    except Exception:
+        return True

@@ -1,0 +1,96 @@
+"""Backfills of schedules: make up the slots of a range, and watch it happen."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from horae.face.cli.client import path
+from horae.face.cli.command import Session
+from horae.face.cli.options import Input, Limit, Note, OverlapChoice, ScheduleId
+from horae.face.cli.output import both, console
+from horae.face.cli.payload import any_json, moment
+from horae.face.cli.render import Json, backfill_table
+from horae.face.cli.schedules_read import zone_of
+
+_BETWEEN_LOOKS = 0.5
+
+
+def progress() -> Progress:
+    """A bar on standard error, so that an answer on standard output stays what it is; none where nobody watches."""
+    screen = console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+        console=screen, disable=not screen.is_terminal, transient=True,
+    )  # fmt: skip
+
+
+async def backfill(
+    session: Session,
+    schedule_id: ScheduleId,
+    start: Annotated[str, typer.Option("--from", metavar="TIME", help="The first time.", show_default=False)],
+    end: Annotated[str, typer.Option("--to", metavar="TIME", help="The last time.", show_default=False)],
+    overlap: OverlapChoice = None,
+    given: Input = None,
+    note: Note = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many there would be.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until all of them were started.")] = False,
+) -> None:
+    """Make up the times of a range, past or future, both ends included.
+
+    [dim]How many would it be? Then do it, and watch:[/dim]
+
+      horae schedules backfill report --from 2026-03-01T00:00:00Z --to 2026-03-08T00:00:00Z --dry-run
+
+      horae schedules backfill report --from 2026-03-01T00:00:00Z --to 2026-03-08T00:00:00Z --wait
+    """
+    body: dict[str, Any] = {"start": moment(start, "--from"), "end": moment(end, "--to")}
+    named = {"overlap": overlap, "note": note, "dry_run": dry_run or None}
+    body |= {key: value for key, value in named.items() if value is not None}
+    if given is not None:
+        body["input"] = any_json(given, "--input")
+    found = await session.client.post(path("schedules", schedule_id, "backfills"), body)
+    zone = "UTC" if session.as_json else await zone_of(session, schedule_id)
+    if dry_run:
+        session.show(found, lambda: _would_be(found, zone))
+        return
+    if wait:
+        found = await _watched(session, found)
+    session.show(found, lambda: backfill_table([found], zone))
+
+
+async def _watched(session: Session, found: Json) -> Json:
+    with progress() as bar:
+        task = bar.add_task(
+            f"backfill of {found['schedule_id']}", total=found["total"], completed=found["made"]
+        )
+        while found["status"] == "open":
+            await asyncio.sleep(_BETWEEN_LOOKS)
+            found = await session.client.get(path("backfills", found["id"]))
+            bar.update(task, completed=found["made"])
+    return found
+
+
+def _would_be(found: Json, zone: str) -> RenderableType:
+    if not found["slots"]:
+        return Text("There is no time in this range.")
+    return Group(
+        Text(f"{found['slots']} times would be made up:"),
+        Text.assemble("first: ", both(found["first"], zone)),
+        Text.assemble("last:  ", both(found["last"], zone)),
+    )
+
+
+async def backfills(session: Session, schedule_id: ScheduleId, limit: Limit = 20) -> None:
+    """List the backfills of a schedule.
+
+    horae schedules backfills report
+    """
+    found = [each async for each in session.client.items(path("schedules", schedule_id, "backfills"), limit)]
+    zone = "UTC" if session.as_json else await zone_of(session, schedule_id)
+    session.show(found, lambda: backfill_table(found, zone) if found else Text("No backfills.", style="dim"))

@@ -1,0 +1,57 @@
+"""``horae forecast``: how many starts each minute brings, over all schedules."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from horae.face.cli.command import Session, command
+from horae.face.cli.output import add, table, utc
+from horae.face.cli.render import Json
+
+MAX_BAR_WIDTH = 50
+cli = typer.Typer(rich_markup_mode="rich", add_completion=False)
+
+
+@command(cli, "forecast")
+async def forecast(
+    session: Session,
+    minutes: Annotated[int, typer.Option(min=1, help="How far to look ahead.")] = 60,
+    jitter: Annotated[
+        str | None,
+        typer.Option(metavar="SPAN", help="How it would be with this jitter everywhere.", show_default=False),
+    ] = None,
+) -> None:
+    """Show how many starts the next minutes bring, where the peaks are, and how jitter would flatten them.
+
+    horae forecast --minutes 120 --jitter 30s
+    """
+    found = await session.client.get("/forecast", minutes=minutes, jitter=jitter)
+    session.show(found, lambda: _chart(found))
+
+
+def _chart(found: Json) -> RenderableType:
+    """The minutes that have starts; a minute without any has no line."""
+    counted = found["minutes"]
+    if not counted:
+        return Text("Nothing starts in this time.", style="dim")
+    most = max(max(each["starts"], each.get("with_jitter") or 0) for each in counted)
+    with_jitter = any(each.get("with_jitter") is not None for each in counted)
+    shown = table("minute (UTC)", "starts>", *(["with jitter>"] if with_jitter else []), "")
+    for each in counted:
+        bar = Text(
+            "█" * max(1, each["starts"] * MAX_BAR_WIDTH // most) if each["starts"] else "", style="cyan"
+        )
+        more = [each.get("with_jitter") or 0] if with_jitter else []
+        add(shown, utc(each["minute"]), each["starts"], *more, bar)
+    return Group(shown, Text(_summary(found), style="dim"))
+
+
+def _summary(found: Json) -> str:
+    said = f"{found['total']} starts of {found['schedules']} schedules; at most {found['peak']['starts']} in a minute"
+    if flatter := found.get("peak_with_jitter"):
+        said += f", with jitter {flatter['with_jitter']}"
+    return f"{said}.{' Not all schedules were counted.' if found['truncated'] else ''}"

@@ -1,0 +1,230 @@
+"""``horae import``: take over what another scheduler does."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+import tzlocal
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from horae.clock import SystemClock
+from horae.config import Config
+from horae.errors import InvalidInputError, ServerError
+from horae.face.cli.backfills import progress
+from horae.face.cli.client import Client, connected
+from horae.face.cli.command import run_to_end
+from horae.face.cli.crontab import Crontab, Entry, Remark, is_system, read_crontab
+from horae.face.cli.files import contents
+from horae.face.cli.output import add, beside, console, print_json, table
+from horae.face.cli.target import DatabaseOption, JsonOption, Target, TokenOption, UrlOption
+from horae.spec import Spec, load_zone
+
+cli = typer.Typer(
+    name="import",
+    help="Take over what another scheduler does.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    add_completion=False,
+)
+
+
+@cli.callback()
+def _only_groups() -> None:
+    """Take over what another scheduler does."""
+
+
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a line."""
+
+    line: int
+    id: str
+    sentence: str
+    timezone: str
+    next_time: str | None
+    outcome: str
+    """``new`` or ``there already``; empty in a dry run."""
+
+
+@cli.command("crontab", no_args_is_help=True)
+def crontab(
+    context: typer.Context,
+    file: Annotated[
+        str, typer.Argument(metavar="FILE|-", help="The crontab; - is standard input.", show_default=False)
+    ],
+    commands: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Where the commands go.  \\[HORAE_COMMANDS]", show_default=False),
+    ] = None,
+    system: Annotated[
+        bool | None,
+        typer.Option(
+            "--system/--user",
+            show_default=False,
+            help="Whether it has a column for the user.  \\[default: by its path]",
+        ),
+    ] = None,
+    timezone: Annotated[
+        str | None,
+        typer.Option(
+            "--tz",
+            metavar="ZONE",
+            help="Where its times are meant.  \\[default: this machine's]",
+            show_default=False,
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would become of it.")] = False,
+    url: UrlOption = None,
+    token: TokenOption = None,
+    database: DatabaseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make schedules of a crontab, with a report of what could not be carried over.
+
+    Each line becomes a schedule and a command of the same name. Commands run by the names that a file of the operator
+    gives them: --commands writes that file, and the service reads it as HORAE_COMMANDS. They run in a shell, as in cron:
+    whoever can write that file decides what runs. Importing the same lines again changes nothing.
+
+      crontab -l | horae import crontab - --dry-run
+
+      crontab -l | horae import crontab - --commands commands.json
+
+      horae import crontab /etc/cron.d/backup --commands commands.json --tz Europe/Berlin
+    """  # fmt: skip
+    text = contents(file, "FILE").decode("utf-8", "surrogateescape")
+    where = (context.obj or Target()).but(Target(url=url, token=token, database=database))
+    read = read_crontab(
+        text,
+        timezone=_zone(timezone),
+        system=is_system(str(Path(file).absolute())) if system is None else system,
+        home=_home,
+    )
+    target = commands or Config.from_environment().commands
+    if not dry_run and not target:
+        raise InvalidInputError(
+            "--commands", "is missing: schedules run commands by name, and a file says what the names mean",
+            hint="add --commands commands.json, or --dry-run to look first",
+        )  # fmt: skip
+    if not dry_run and read.entries:
+        _write_commands(Path(target), read.entries)
+    outcomes = {} if dry_run else _create(read, where, target)
+    imported = [_imported(entry, outcomes.get(entry.id, "")) for entry in read.entries]
+    _report(read, imported, None if dry_run else target, as_json=as_json)
+
+
+def _zone(named: str | None) -> str:
+    """The zone of a crontab's times, which is the machine's unless it is said."""
+    try:
+        return load_zone(named or tzlocal.get_localzone_name()).name
+    except (LookupError, ValueError, OSError):
+        raise InvalidInputError(
+            "--tz", "is missing: this machine does not say its zone", hint="such as --tz UTC"
+        ) from None
+
+
+def _home(user: str) -> str | None:
+    """The home folder of a user, where cron runs commands; of this one, if none is named."""
+    try:
+        return pwd.getpwnam(user).pw_dir if user else pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return None
+
+
+def _write_commands(file: Path, entries: tuple[Entry, ...]) -> None:
+    """Add commands to the file that names them; it is replaced at once, so that nobody reads half of it."""
+    try:
+        present = msgspec.json.decode(file.read_bytes(), type=dict[str, object]) if file.exists() else {}
+        present |= {entry.id: msgspec.to_builtins(entry.command) for entry in entries}
+        handle, name = tempfile.mkstemp(dir=file.absolute().parent, prefix=f".{file.name}.")
+        with os.fdopen(handle, "wb") as writing:
+            writing.write(msgspec.json.format(msgspec.json.encode(present), indent=2) + b"\n")
+        if file.exists():
+            Path(name).chmod(file.stat().st_mode & 0o777)
+        Path(name).replace(file)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise InvalidInputError("--commands", f"{file} cannot be used: {error}") from None
+
+
+def _create(read: Crontab, where: Target, commands: str) -> dict[str, str]:
+    outcomes: dict[str, str] = {}
+
+    async def create_all() -> None:
+        async with connected(where, commands) as client:
+            with progress() as bar:
+                for entry in bar.track(read.entries, description="importing"):
+                    outcomes[entry.id] = await _create_one(client, entry, commands)
+
+    run_to_end(create_all())
+    return outcomes
+
+
+async def _create_one(client: Client, entry: Entry, commands: str) -> str:
+    try:
+        await client.post("/schedules", entry.schedule)
+    except ServerError as error:
+        if error.details.get("code") == "schedule_exists":
+            return "there already"
+        if error.details.get("code") == "unknown_action":
+            raise ServerError(
+                f'No node knows the command "{entry.id}" of line {entry.line} yet', error.details,
+                hint=f"start the service with HORAE_COMMANDS={commands}, and import again: nothing is imported twice",
+            ) from None  # fmt: skip
+        raise
+    return "new"
+
+
+def _imported(entry: Entry, outcome: str) -> Imported:
+    spec = Spec.parse(entry.spec)
+    time = spec.next_after(SystemClock().now())
+    return Imported(
+        line=entry.line, id=entry.id, sentence=spec.sentence(), timezone=spec.elements.timezone,
+        next_time=None if time is None else time.strftime("%Y-%m-%dT%H:%M:%SZ"), outcome=outcome,
+    )  # fmt: skip
+
+
+def _report(read: Crontab, imported: list[Imported], commands: str | None, *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "schedules": imported, "left_out": read.left_out, "remarks": read.remarks, "commands": commands,
+                "definitions": {entry.id: entry.command for entry in read.entries},
+            }
+        )  # fmt: skip
+        return
+    parts: list[RenderableType] = []
+    if imported:
+        shown = table("line>", "schedule", "when~", "next time, and in UTC", "")
+        for each in imported:
+            next_time = beside(each.next_time, each.timezone) if each.next_time else "never"
+            add(shown, each.line, each.id, each.sentence, next_time, each.outcome)
+        parts += [shown, Text()]
+    if read.left_out:
+        parts += [_remarks("not carried over", read.left_out, "yellow"), Text()]
+    if read.remarks:
+        parts += [_remarks("different from cron", read.remarks, "dim"), Text()]
+    parts.append(Text(_summary(read, imported, commands)))
+    console().print(Group(*parts))
+
+
+def _remarks(title: str, remarks: tuple[Remark, ...], colour: str) -> RenderableType:
+    shown = table("line>", f"{title}~", "why~")
+    for each in remarks:
+        add(shown, each.line, each.text, Text(each.reason, style=colour))
+    return shown
+
+
+def _summary(read: Crontab, imported: list[Imported], commands: str | None) -> str:
+    counted = f"Carried over: {len(imported)}. Not carried over: {len(read.left_out)}."
+    if commands is None:
+        return f"{counted} This was a dry run: nothing was stored."
+    new = sum(each.outcome == "new" for each in imported)
+    return (
+        f"{counted} New: {new}. Their commands are in {commands}: the service runs them if it is started with "
+        f"HORAE_COMMANDS={commands}."
+    )

@@ -1,0 +1,261 @@
+"""What the API answers, as people read it: tables and panels. Pure: values in, something to print out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from horae.face.cli.output import (
+    add,
+    beside,
+    both,
+    facts,
+    heading,
+    instant,
+    is_narrow,
+    local,
+    printable,
+    table,
+    utc,
+    word,
+)
+from horae.face.table import gap_text
+
+Json = dict[str, Any]
+_MAX_VALUE_WIDTH = 200
+
+
+def schedule_table(items: Sequence[Json], *, more: bool) -> RenderableType:
+    """Schedules, one a line, each with its next time in its own zone."""
+    if not items:
+        return Text("No schedules.", style="dim")
+    shown = table("id", "when~", "state", "next time, and in UTC", "action~")
+    for each in items:
+        state = word(each["state"])
+        if each.get("attention"):
+            state.append(" !", style="bold red")
+        add(
+            shown, each["id"], each["sentence"], state, beside(each["next_time"], each["timezone"]),
+            each["action"]["name"],
+        )  # fmt: skip
+    return _with_more(shown, len(items), more=more)
+
+
+def schedule_panel(each: Json) -> RenderableType:
+    """A schedule with everything that is known of it."""
+    zone, info = each["timezone"], each["info"]
+    head = facts(
+        ("when", f"{each['sentence']}."),
+        ("state", _state(each, zone)),
+        ("attention", Text(printable(each["attention"]), style="bold red") if each["attention"] else None),
+        ("action", _action(each["action"])),
+        ("policies", _short(_unusual(each["policies"]))),
+        ("owner", each["owner"]),
+        ("tags", ", ".join(each["tags"])),
+        ("memo", _short(each["memo"])),
+        ("search attributes", _short(each["search_attributes"])),
+        ("spec", _short(each["spec"])),
+        ("version", each["version"]),
+        ("created", both(each["created_at"], zone)),
+        ("updated", both(each["updated_at"], zone)),
+        ("so far", ", ".join(f"{info[name]} {name}" for name in ("started", "skipped", "missed", "dropped"))),
+        ("not started", _reasons(info["unstarted"])),
+        ("now", ", ".join(f"{info[name]} {name}" for name in ("running", "pending"))),
+        ("last result", _short(info["last_result"])),
+        ("last failure", info["last_failure"]),
+    )
+    parts: list[RenderableType] = [head]
+    if info["next_times"]:
+        when = "next times once resumed" if each["state"] == "paused" else "next times"
+        times = table(f"{when} ({zone})", "UTC")
+        for time in info["next_times"]:
+            add(times, local(time, zone), utc(time))
+        parts += [Text(), times]
+    if info["recent_runs"]:
+        parts += [Text(), run_table(info["recent_runs"], zone, title="recent runs")]
+    return Panel(Group(*parts), title=Text(printable(each["id"]), style="bold"), title_align="left")
+
+
+def _reasons(unstarted: dict[str, int]) -> str:
+    return ", ".join(f"{number} {reason.replace('_', ' ')}" for reason, number in unstarted.items())
+
+
+def _state(each: Json, zone: str) -> Text:
+    text = word(each["state"])
+    if each.get("note"):
+        text.append(f" – {printable(each['note'])}")
+    if each.get("paused_until"):
+        text.append(" until ").append_text(both(each["paused_until"], zone))
+    if each.get("skip_next"):
+        text.append(f", the next {each['skip_next']} are skipped")
+    if each.get("remaining_actions") is not None:
+        text.append(f", {each['remaining_actions']} starts left")
+    return text
+
+
+def _action(action: Json) -> str:
+    name: str = action["name"]
+    if request := action.get("http"):
+        name = f"{request.get('method', 'POST')} {request['url']}"
+    given = "" if action.get("input") is None else f" with {_short(action['input'])}"
+    return f"{name}{given}"
+
+
+def _unusual(policies: Json) -> Json:
+    """The policies that are not as they are by default: the others say nothing about this schedule."""
+    from horae.model import Policies  # noqa: PLC0415 - only here
+
+    usual = {
+        name: msgspec.json.decode(msgspec.json.encode(getattr(Policies(), name)))
+        for name in Policies.__struct_fields__
+    }
+    return {name: value for name, value in policies.items() if value != usual.get(name)}
+
+
+def run_table(items: Iterable[Json], zone: str, *, title: str | None = None) -> Table:
+    """Runs, newest first: which slot, what became of it, and why."""
+    shown = table(heading(title or "slot", zone), "status", "took>", "why, and run id~")
+    between = "\n" if is_narrow() else "  "
+    for run in items:
+        why = Text(printable(_why(run)))
+        why.append(between if why else "").append(run["id"], style="dim")
+        add(shown, beside(run["nominal"], zone), word(run["status"]), _took(run), why)
+    return shown
+
+
+def _why(run: Json) -> str:
+    said = [run.get("sentence") if run.get("reason") else "", run.get("failure") or "", run.get("note") or ""]
+    return "; ".join(each for each in said if each)
+
+
+def _took(run: Json) -> str:
+    start, end = instant(run.get("started_at")), instant(run.get("ended_at"))
+    if start is None or end is None:
+        return ""
+    span = end - start
+    return gap_text(span) if span.total_seconds() >= 1 else f"{int(span.total_seconds() * 1000)}ms"
+
+
+def run_panel(run: Json, zone: str) -> RenderableType:
+    """A run with its attempts."""
+    head = facts(
+        ("schedule", run["schedule_id"]),
+        ("status", word(run["status"])),
+        ("why", run.get("sentence")),
+        ("slot", both(run["nominal"], zone)),
+        ("fire time", both(run["fire"], zone)),
+        ("started", both(run["started_at"], zone)),
+        ("ended", both(run["ended_at"], zone)),
+        ("took", _took(run)),
+        ("origin", run["origin"]),
+        ("author", run.get("author")),
+        ("note", run.get("note")),
+        ("action", run["action"]),
+        ("action id", run["action_id"]),
+        ("key", run.get("key")),
+        ("attempt", run["attempt"]),
+        ("asked to", run.get("stop")),
+        ("input", _short(run.get("input"))),
+        ("result", _short(run.get("result"))),
+        ("failure", run.get("failure")),
+    )
+    parts: list[RenderableType] = [head]
+    if run.get("attempts"):
+        attempts = table("attempt>", f"started ({zone})", "UTC", "ended as", "failure~")
+        for each in run["attempts"]:
+            started = each["started_at"]
+            add(
+                attempts, each["attempt"], local(started, zone), utc(started), each["reason"], each["failure"]
+            )
+        parts += [Text(), attempts]
+    return Panel(Group(*parts), title=Text(printable(run["id"]), style="bold"), title_align="left")
+
+
+def time_table(items: Sequence[Json], zone: str, ended: str | None) -> RenderableType:
+    """Times that a schedule matches; jitter moves when they fire."""
+    shown = table("#>", f"local time ({zone})", "UTC", "fires")
+    for number, each in enumerate(items, start=1):
+        moved = each["fire"] != each["nominal"]
+        add(
+            shown, number, local(each["nominal"], zone), utc(each["nominal"]), utc(each["fire"]) if moved else "on time"
+        )  # fmt: skip
+    return _with_end(shown, bool(items), ended)
+
+
+def preview_panel(answer: Json, zone: str) -> RenderableType:
+    """What a change adds and takes away."""
+    parts: list[RenderableType] = [Text(f"{answer['sentence']}.", style="bold")]
+    shown = table("", f"local time ({zone})", "UTC")
+    changes = [("-", "red", time) for time in answer["removed"]] + [
+        ("+", "green", time) for time in answer["added"]
+    ]
+    for sign, colour, time in sorted(changes, key=lambda change: change[2]):
+        shown.add_row(Text(sign, style=colour), Text(local(time, zone), style=colour), utc(time))
+    if changes:
+        parts.append(shown)
+    cut = " The list is cut short." if answer["truncated"] else ""
+    counted = f"{answer['adds']} added, {answer['removes']} removed, {answer['kept']} kept"
+    parts.append(Text.assemble(f"{counted} until ", both(answer["until"], zone), f".{cut}", style="dim"))
+    return Group(*parts)
+
+
+def upcoming_panel(answer: Json, zone: str) -> RenderableType:
+    """When a spec would fire."""
+    shown = table("#>", f"local time ({zone})", "UTC")
+    for number, each in enumerate(answer["times"], start=1):
+        add(shown, number, local(each["nominal"], zone), utc(each["nominal"]))
+    sentence = Text(f"{answer['sentence']}.", style="bold")
+    return Group(sentence, _with_end(shown, bool(answer["times"]), answer.get("ended")))
+
+
+def backfill_table(items: Sequence[Json], zone: str) -> RenderableType:
+    """Backfills and how far they are."""
+    shown = table("id", heading("range", zone), "status", "made>", "of>", "overlap")
+    for each in items:
+        add(
+            shown, each["id"], _span(each["start"], each["end"], zone), word(each["status"]), each["made"],
+            each["total"], each["overlap"],
+        )  # fmt: skip
+    return shown
+
+
+def unstarted_table(items: Sequence[Json], zone: str) -> RenderableType:
+    """Consecutive times that did not run, for one reason."""
+    shown = table(heading("did not run", zone), "times>", "status", "why~")
+    for each in items:
+        add(
+            shown, _span(each["first"], each["last"], zone), each["count"], word(each["status"]), each["sentence"]
+        )  # fmt: skip
+    return shown
+
+
+def _span(first: str, last: str, zone: str) -> Text:
+    ends = [beside(first, zone)] if first == last else [beside(first, zone), beside(last, zone)]
+    return Text("\n").join(ends)
+
+
+def _with_end(shown: Table, any_times: bool, ended: str | None) -> RenderableType:  # noqa: FBT001
+    if ended is None:
+        return shown
+    end = Text(f"{'No more times' if any_times else 'Never'}: {printable(ended)}.", style="yellow")
+    return Group(shown, end) if any_times else end
+
+
+def _with_more(shown: Table, count: int, *, more: bool) -> RenderableType:
+    if not more:
+        return shown
+    return Group(shown, Text(f"The first {count}; there are more: --limit shows them.", style="dim"))
+
+
+def _short(value: object) -> str:
+    """JSON in a line."""
+    if value in (None, {}, []):
+        return ""
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= _MAX_VALUE_WIDTH else f"{text[:_MAX_VALUE_WIDTH]}…"

@@ -1,0 +1,215 @@
+"""How the registrar shows a schedule and its ledger. Pure: from what is stored to what is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from heapq import merge
+from itertools import islice
+
+import msgspec
+
+from horae.errors import SpecError
+from horae.face.registrar.launch import workflow_of
+from horae.face.registrar.request import CATCH_UPS, OVERLAPS
+from horae.model import AUTOMATIC, CatchUp, Overlap, Reason, Run, Schedule, UnstartedRange, Version
+from horae.policy.defaults import registrar_shows
+from horae.policy.due import fire_instant
+from horae.policy.reason import SENTENCES
+from horae.policy.upcoming import fire_times, next_slot
+from horae.spec import Spec, slot_key
+
+PREVIEW = 5
+"""How many fire times are shown with a schedule."""
+
+CRON_TEXT = "cron_expr"
+"""Where a schedule's memo keeps its expression as it was given; a spec keeps its meaning."""
+
+_OVERLAP_WORDS: dict[Overlap, str] = {value: word for word, value in OVERLAPS.items()}
+_CATCH_UP_WORDS: dict[CatchUp, str] = {value: word for word, value in CATCH_UPS.items()}
+
+
+class Upserted(msgspec.Struct, frozen=True, kw_only=True):
+    """A schedule that was registered."""
+
+    schedule_id: str
+    next_run_at: datetime | None
+    """The planned time of the next tick; ``None`` while it is paused, and when there is none."""
+
+
+class Registered(msgspec.Struct, frozen=True, kw_only=True):
+    """A schedule as the registrar shows it.
+
+    One that another face made is shown too: what it has no word for is ``None``, and policies that only others know have
+    the names they have there.
+    """
+
+    schedule_id: str
+    workflow_id: str | None
+    version: int | None
+    user_id: str
+    cron_expr: str | None
+    timezone: str
+    start_at: datetime | None
+    end_at: datetime | None
+    jitter_ms: int
+    overlap_policy: str
+    catchup_policy: str
+    paused: bool
+    next_run_at: datetime | None
+    """The planned time of the next tick; ``None`` while it is paused, and when there is none."""
+    updated_at: datetime
+    preview: tuple[datetime, ...]
+    """The next five fire times, moved by jitter; none while it is paused."""
+
+
+class LedgerRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What became of a tick."""
+
+    idempotency_key: str
+    schedule_id: str
+    run_at: datetime
+    """Its planned time."""
+    status: str
+    """``ENQUEUED``, ``STARTED``, ``SUCCESS``, ``FAILED`` or ``SKIPPED``."""
+    run_id: str | None
+    """``None`` if it never became a run."""
+    reason: str | None
+    """A word and a sentence: ``overlap: another run of the schedule was going on``."""
+    created_at: datetime
+    """When it fell due."""
+    updated_at: datetime
+
+
+def shown(schedule: Schedule, now: int) -> Registered:
+    """A schedule in the words of the registrar."""
+    spec = Spec.parse(schedule.spec)
+    elements, policies = spec.elements, schedule.policies
+    workflow = workflow_of(schedule.action)
+    return Registered(
+        schedule_id=schedule.id,
+        workflow_id=None if workflow is None else workflow.workflow_id,
+        version=None if workflow is None else workflow.version,
+        user_id=schedule.owner,
+        cron_expr=_cron_text(schedule, spec),
+        timezone=elements.timezone,
+        start_at=None if elements.start_at is None else moment(elements.start_at * 1000),
+        end_at=None if elements.end_at is None else moment(elements.end_at * 1000),
+        jitter_ms=0 if elements.jitter is None else elements.jitter.milliseconds,
+        overlap_policy=_OVERLAP_WORDS.get(policies.overlap, policies.overlap.value),
+        catchup_policy=_CATCH_UP_WORDS.get(policies.catch_up.mode, policies.catch_up.mode.value),
+        paused=schedule.state.paused,
+        next_run_at=next_run_at(schedule, spec),
+        updated_at=moment(schedule.updated_at),
+        preview=_preview(schedule, spec, now),
+    )
+
+
+def _cron_text(schedule: Schedule, spec: Spec) -> str | None:
+    """The expression as it was given, if it still is what the spec says; else as the spec writes it; none if it is no cron."""
+    document = spec.document
+    others = (document.calendars, document.intervals, document.rrules, document.times, document.exclude)
+    if len(document.crons) != 1 or any(others):
+        return None
+    given = schedule.memo.get(CRON_TEXT)
+    return given if isinstance(given, str) and _crons_of(given) == document.crons else document.crons[0]
+
+
+def _crons_of(text: str) -> tuple[str, ...]:
+    """A text as a spec writes it; nothing if it is no expression, as a memo that somebody else wrote may have it."""
+    try:
+        return tuple(Spec.cron(text).document.crons)
+    except SpecError:
+        return ()
+
+
+def next_run_at(schedule: Schedule, spec: Spec) -> datetime | None:
+    """The planned time of the first tick that is not decided yet; none while paused."""
+    following = next_slot(schedule, spec)
+    return None if following is None else moment(following * 1000)
+
+
+def _preview(schedule: Schedule, spec: Spec, now: int) -> tuple[datetime, ...]:
+    """When the next ticks fire; none while paused."""
+    if schedule.state.paused:
+        return ()
+    return tuple(moment(at) for at in fire_times(schedule, spec, now, PREVIEW))
+
+
+def ledger(
+    runs: Sequence[Run], unstarted: Sequence[UnstartedRange], specs: Sequence[Spec], limit: int
+) -> list[LedgerRow]:
+    """The latest ticks, newest first: those that became runs, and those of the ranges that did not.
+
+    Ranges are walked from their end, and only as far as the limit goes.
+    """
+    started = sorted((_run_row(run) for run in runs), key=_newest_first)
+    others = (row for each in unstarted for row in _range_rows(each, specs))
+    return list(islice(merge(started, others, key=_newest_first), limit))
+
+
+def _newest_first(row: LedgerRow) -> tuple[float, float]:
+    return -row.created_at.timestamp(), -row.run_at.timestamp()
+
+
+def _run_row(run: Run) -> LedgerRow:
+    return LedgerRow(
+        idempotency_key=slot_key(run.schedule_id, run.nominal) if run.origin == AUTOMATIC else run.id,
+        schedule_id=run.schedule_id,
+        run_at=moment(run.nominal * 1000),
+        status=registrar_shows(run.status, run.reason),
+        run_id=run.id,
+        reason=_reason(run.reason, run.failure),
+        created_at=moment(run.fire_at),
+        updated_at=moment(
+            max(each for each in (run.ended_at, run.started_at, run.fire_at) if each is not None)
+        ),
+    )
+
+
+def _reason(reason: str, failure: str | None) -> str | None:
+    if not reason:
+        return None
+    words = failure or (SENTENCES[Reason(reason)] if reason in set(Reason) else "")
+    return f"{reason}: {words}" if words else reason
+
+
+def _range_rows(unstarted: UnstartedRange, specs: Iterable[Spec]) -> Iterator[LedgerRow]:
+    """The ticks of a range, the last one first."""
+    spec = next((each for each in specs if _has(each, unstarted)), None)
+    nominal: int | None = unstarted.last
+    while nominal is not None and nominal >= unstarted.first:
+        fires = nominal * 1000 if spec is None else fire_instant(spec, nominal, unstarted.schedule_id)
+        yield LedgerRow(
+            idempotency_key=slot_key(unstarted.schedule_id, nominal),
+            schedule_id=unstarted.schedule_id,
+            run_at=moment(nominal * 1000),
+            status=registrar_shows(unstarted.status, unstarted.reason),
+            run_id=None,
+            reason=_reason(unstarted.reason, None),
+            created_at=moment(fires),
+            updated_at=moment(max(unstarted.decided_at, fires)),
+        )
+        if spec is not None:
+            nominal = spec.previous_instant(nominal - 1)
+        else:  # what it was is forgotten: the ends are known
+            nominal = unstarted.first if nominal > unstarted.first else None
+
+
+def _has(spec: Spec, unstarted: UnstartedRange) -> bool:
+    """Whether a range can be of a spec: it has both ends, and as many ticks."""
+    first, last = spec.next_instant(unstarted.first - 1), spec.previous_instant(unstarted.last)
+    return (first, last) == (unstarted.first, unstarted.last) and (
+        spec.count(unstarted.first - 1, unstarted.last) == unstarted.count
+    )
+
+
+def specs_of(schedule: Schedule | None, versions: Sequence[Version]) -> list[Spec]:
+    """What a schedule says, and said before, newest first."""
+    texts = [] if schedule is None else [schedule.spec]
+    return [Spec.parse(text) for text in dict.fromkeys([*texts, *(each.spec for each in versions)])]
+
+
+def moment(milliseconds: int) -> datetime:
+    """A time that is stored, as one that is shown."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)

@@ -1,0 +1,38 @@
+"""What the API answers, as people read it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from horae.executor.function import Context
+from horae.face.cli.render import schedule_panel
+from horae.face.service.views import description_view
+from horae.testing import TimeMachine
+
+
+@pytest.mark.contract("SCHD-24")
+async def test_what_never_started_is_shown_by_its_reason():
+    async with TimeMachine(datetime(2026, 3, 1, tzinfo=UTC)) as machine:
+
+        @machine.app.action("slow")
+        async def slow(context: Context) -> None:
+            await machine.sleep(90)
+
+        await machine.app.schedules.create("s", "* * * * *", "slow", remaining_actions=3)
+        await machine.advance(minutes=1)
+        await machine.app.schedules.skip_next("s", 3)
+        await machine.advance(minutes=9)
+        described = description_view(await machine.app.schedules.describe("s"))
+        unstarted = {"limit_reached": 3, "overlap": 1, "skip_next": 3}
+        info = described.info
+        assert (info.started, info.skipped, info.missed, info.dropped) == (3, 1, 0, 0)
+        assert info.unstarted == unstarted
+        console = Console(width=120)
+        with console.capture() as printed:
+            console.print(schedule_panel(msgspec.json.decode(msgspec.json.encode(described))))
+        assert "3 started, 1 skipped, 0 missed, 0 dropped" in printed.get()
+        assert "3 limit reached, 1 overlap, 3 skip next" in printed.get()
