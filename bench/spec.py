@@ -412,7 +412,7 @@ def _nanoseconds(run: Callable[[], object]) -> int:
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """A collection would be charged to whoever happens to set it off."""
+    """A collection would be charged to the contestant that happens to trigger it."""
     gc.collect()
     gc.disable()
     try:

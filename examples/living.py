@@ -68,7 +68,7 @@ SCHEDULES: list[tuple[str, Any, str, dict[str, Any]]] = [
 
 
 async def prepare(config: horae.Config) -> None:
-    """Create what is not there yet; what somebody changed stays as he left it."""
+    """Create what does not exist yet; existing schedules stay as they are."""
     there = horae.App(config.database_url, config=config)
     there.adopt(app)
     await there.open()

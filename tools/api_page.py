@@ -31,9 +31,9 @@ INTRODUCTION = """# The API
 - Errors are `application/problem+json` with a `code` that stays what it is. [Errors](errors.md#over-http) lists the codes.
 - Who asks shows a token: `Authorization: Bearer TOKEN`. [How to let others in](../how-to/secure.md) says how to make one. Without
   authentication the service answers to its own machine only. Reports on a run take the run's own token instead.
-- Everybody sees only his own things; what is somebody else's is not there. The scopes `service` and `admin` may name another user
+- Callers see only what they own; everything else answers 404. The scopes `service` and `admin` may name another user
   as `owner`, and `admin` sees everything when none is named.
-- A schedule's answer has an `ETag`. Send it as `If-Match`, and a change is made only if nobody else made one since.
+- A schedule's answer has an `ETag`. Send it as `If-Match`, and a change is made only if there was none since.
 """
 
 HEADINGS = {

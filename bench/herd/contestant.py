@@ -55,7 +55,7 @@ class Entry(NamedTuple):
 
     @property
     def is_peer(self) -> bool:
-        """Whether it is somebody else's scheduler."""
+        """Whether it is another project's scheduler."""
         return self.name in {"apscheduler", "procrastinate"}
 
 

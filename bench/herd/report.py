@@ -60,7 +60,7 @@ CALLS = """\
   since there is no other way, while the scheduler is paused, so that it does not look for due jobs after each.
   On PostgreSQL the driver is psycopg. It writes the next time of each job in a transaction of its own and starts
   the coroutines when all are written; with `BackgroundScheduler` and threads the first start comes sooner and
-  the last at the same time. It keeps no record of runs, so no ends are recorded, and after a crash nobody knows which
+  the last at the same time. It keeps no record of runs, so no ends are recorded, and after a crash there is no record of which
   jobs had started.
 - **Procrastinate**: `batch_defer_async` with `schedule_at` and {batch:,} jobs at a time; one worker with
   `concurrency=100`, ten connections and `fetch_job_polling_interval=0.05`, because nothing tells a worker of a job whose

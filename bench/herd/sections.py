@@ -10,7 +10,7 @@ from bench.report import number
 
 NODES_TEXT = """\
 The same herds on Horae with {nodes} nodes: processes that share one database and this machine's processors, beside
-the one node from above. There is no leader: each takes what is due and nobody else holds, up to {batch:,} schedules at a
+the one node from above. There is no leader: each takes what is due and no other node holds, up to {batch:,} schedules at a
 time, so who comes late to a small herd finds nothing left. On PostgreSQL they decide side by side, on SQLite one after
 another, since a file has one writer. All nodes are there and at rest when the instant comes.
 """
@@ -28,7 +28,7 @@ BACKFILL_TEXT = """\
 {slots:,} slots of one schedule are made up: `app.backfills.start` with a range of as many minutes, the overlap policy
 `allow_all`, and the same action. Slots per second are in the columns of starts and ends; times count from the moment
 when the backfill is asked for. A backfill makes way for others: a step takes `backfills_per_iteration` of its slots, 10
-by default, and then other schedules have their turn. Here nobody else is waiting, and
+by default, and then other schedules have their turn. Here no other schedule is waiting, and
 `Config(backfills_per_iteration={at_once})` was given, half of `max_buffer_size`, which is the most that a step takes in any
 case. `retention_count` is raised as well, so that no run is pruned before it is counted. The ceiling inserts the same
 runs, {batch:,} at a time, and records their ends when all have started. The peers know no backfills.

@@ -77,7 +77,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     jwt_audience: str = "horae"
     """Whom a token must be meant for."""
     jwt_issuer: str = ""
-    """Who must have issued a token; empty is anybody who can sign."""
+    """Who must have issued a token; empty accepts any issuer."""
     tls_certificate: str = ""
     """The certificate that the service shows, a file; with ``tls_key`` it speaks https."""
     tls_key: str = ""
@@ -107,7 +107,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     schedules_per_user: int = 10_000
     """How many schedules one user has at most."""
     calendars_per_user: int = 1000
-    """How many shared calendars one user has at most, and how many there are of everybody's."""
+    """How many shared calendars one user may have, and how many may belong to no user."""
     jitter_limit_ms: int = DAY
     """How much jitter a schedule has at most."""
     requests_per_second: int = 1000
@@ -187,4 +187,4 @@ def setting_name(field: str) -> str:
 VIRTUAL_CLOCK_CONFIG = Config(
     tick_ms=DAY, housekeeping_ms=HOUR, lease_ms=2 * HOUR, reconcile_ms=DAY, prune_ms=DAY, drain_ms=2**40
 )  # fmt: skip
-"""For a program on a virtual clock: nobody else is there whose word could be lost, and years pass in moments."""
+"""For a program on a virtual clock: no wake-up can be lost, and years pass in moments."""

@@ -9,13 +9,13 @@
     │   ├── InvalidCronExpressionError  a cron expression is wrong; names the field and the reason
     │   ├── FieldParseError             one field of a cron expression or calendar is wrong
     │   ├── UnknownTimezoneError        no such time zone in the installed database
-    │   └── UnknownCalendarError        a spec excludes a shared calendar that nobody defined
+    │   └── UnknownCalendarError        a spec excludes a shared calendar that is not defined
     ├── ScheduleNotFoundError           no schedule has this id
     ├── ScheduleExistsError             the id of a new schedule is taken
     ├── RunNotFoundError                no run has this id
     ├── BackfillNotFoundError           no backfill has this id
     ├── BackfillLimitError              a backfill has more slots than the schedule's limit allows
-    ├── ConflictTokenMismatchError      somebody else changed the schedule since it was read
+    ├── ConflictTokenMismatchError      the schedule was changed since it was read
     ├── CalendarNotFoundError           no shared calendar has this name
     ├── CalendarInUseError              schedules exclude the shared calendar that was to be removed
     ├── LimitExceededError              a limit of the service was reached; names it

@@ -41,7 +41,7 @@ class VirtualClock:
         self._started = start
         self._sleepers: list[_Sleeper] = []
         self._numbers = count()
-        self._asked = 0  # how often somebody looked at this clock: a sign that something goes on
+        self._asked = 0  # how often the clock was read: while it is read, something is still running
 
     def now(self) -> datetime:
         self._asked += 1
@@ -84,7 +84,7 @@ class VirtualClock:
             heapq.heappop(self._sleepers).woken.set()
 
     def set_back(self, **span: float) -> None:
-        """Set the clock back, as ``timedelta(**span)``, as somebody might; who waits on it waits for as long as before."""
+        """Set the clock back by ``timedelta(**span)``. Waits last as long as before."""
         moved = timedelta(**span)
         self._now -= moved
         self._started -= moved
@@ -92,7 +92,7 @@ class VirtualClock:
             sleeper.at -= moved
 
     async def advance(self, **span: float) -> None:
-        """Let time pass, as ``timedelta(**span)``: whoever waits on this clock is woken in his turn, at his time."""
+        """Advance the clock by ``timedelta(**span)``, and wake each waiter at its time, in order."""
         target = self._now + timedelta(**span)
         await self.settle()
         while (following := self.next_sleeper()) is not None and following <= target:
@@ -102,7 +102,7 @@ class VirtualClock:
         await self.settle()
 
     async def settle(self) -> None:
-        """Let everything run until nobody looks at the clock any more."""
+        """Run until the clock is not read any more."""
         quiet = 0
         while quiet < QUIET:
             before = self._asked
