@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from horae.app import App
 from horae.app.why import Why
+from horae.config import Config
 from horae.engine.invoker import record
 from horae.errors import InvalidInputError, InvalidSpecError, NotStartedError, ScheduleNotFoundError
 from horae.executor.function import Context
@@ -48,8 +49,8 @@ def at(minutes: float) -> datetime:
     return START + timedelta(minutes=minutes)
 
 
-def why(machine: TimeMachine, owner: str | None = None, **more: Any) -> Why:
-    return Why(machine.app._store, machine.app.now, owner, **more)
+def why(machine: TimeMachine, owner: str | None = None) -> Why:
+    return machine.app.why if owner is None else machine.app.owned_by(owner).why
 
 
 @pytest.fixture
@@ -431,6 +432,22 @@ async def test_what_the_ledger_no_longer_keeps_is_unknown(machine: TimeMachine):
     assert (await ask(machine, START + timedelta(days=3)))[0] == "fired"
 
 
+@pytest.mark.contract("SCHD-28")
+async def test_what_is_known_goes_as_far_back_as_the_setting_for_retention():
+    """A version that the setting let the ledger forget must not be taken for the one that followed it."""
+    hour = 60 * 60 * 1000
+    async with TimeMachine(START, Config(retention_age_ms=hour)) as machine:
+        machine.app.action("instant")(lambda context: None)
+        await machine.app.schedules.create("s", "*/2 * * * *", "instant", owner="ada")
+        await machine.advance(minutes=3)
+        await machine.app.schedules.update("s", "1-59/2 * * * *")
+        await machine.advance(hours=2)
+        await machine.app.schedules.update("s", "* * * * *")
+        for operations in (machine.app, machine.app.owned_by("ada")):
+            found = [(await operations.why.explain("s", at(minute))).verdict for minute in (1, 2, 121)]
+            assert found == ["unknown", "unknown", "fired"]
+
+
 # What a random history is made of. Seconds stand for minutes, so that all of them can be asked about.
 
 
@@ -764,7 +781,7 @@ async def test_stores_on_disk_answer_alike(kind: str, request: pytest.FixtureReq
         await app.schedules.create("s", "0 12 * * *", "instant", owner="ada")
         await app.schedules.update("s", "0 13 * * *")
         await app.schedules.trigger("s")
-        asked = Why(app._store, app.now, "ada")
+        asked = app.owned_by("ada").why
         ahead = datetime.fromtimestamp(app.now() / 1000, UTC) + timedelta(days=2)
         for hour, verdict in ((12, "not_scheduled"), (13, "will_fire")):
             found = await asked.explain("s", ahead.replace(hour=hour, minute=0, second=0))
@@ -775,7 +792,7 @@ async def test_stores_on_disk_answer_alike(kind: str, request: pytest.FixtureReq
         assert (await asked.preview("s", "0 12 * * *", days=1)).adds == 1
         assert (await asked.forecast(minutes=1440, jitter="1m")).total == 1
         await app.schedules.delete("s")
-        assert (await Why(app._store, app.now).explain("s", ahead)).verdict is Verdict.DELETED
+        assert (await app.why.explain("s", ahead)).verdict is Verdict.DELETED
 
 
 @pytest.mark.contract("SCHD-15", "SCHD-24", "SCHD-28")

@@ -85,7 +85,7 @@ class ScopedOperations:
         self.runs = Runs(scope)
         self.backfills = Backfills(scope)
         self.calendars = Calendars(scope)
-        self.why = Why(scope.store, scope.now, scope.owner, evaluator=scope.evaluator)
+        self.why = Why(scope)
         self.evaluate = scope.evaluate
         """What a function without side effects answers about specs, beside the event loop if it takes long."""
 

@@ -59,6 +59,10 @@ class OwnerScope:
         """What a function without side effects answers about specs, beside the event loop if it takes long."""
         return await self.evaluator.run(self.owner or "", work)
 
+    async def evaluate_in_thread(self, work: Callable[[], T]) -> T:
+        """The same, never in the event loop: for work that may not be repeated."""
+        return await self.evaluator.in_thread(self.owner or "", work)
+
     def answers(self) -> Answers:
         """What a transaction asks about specs."""
         return Answers(self.evaluator, self.owner or "")
@@ -78,14 +82,27 @@ class OwnerScope:
         """A schedule as it stands."""
         return self.one(await transaction.read_schedules([schedule_id]), schedule_id)
 
+    async def read_or_deleted(self, transaction: Transaction, schedule_id: str) -> Schedule | None:
+        """A schedule as it stands, or ``None`` if it was deleted. Owners of deleted schedules are not recorded, so an
+        owner sees none of those.
+        """
+        found = await transaction.read_schedules([schedule_id])
+        return self.one(found, schedule_id) if found or self.owner is not None else None
+
+    def visible(self, entry: L | None, schedule: Schedule | None) -> L | None:
+        """An entry of a schedule's ledger, unless it belongs to an earlier schedule of that id, perhaps of another owner."""
+        if entry is None or self.owner is None or schedule is None:
+            return entry
+        return entry if entry.generation == schedule.generation else None
+
     async def own(self, transaction: Transaction, schedule_id: str, found: Iterable[L]) -> list[L]:
         """What of a schedule's ledger may be seen. It outlives the schedule, and the id may then be another's:
         an owner sees what belongs to the schedule that he has.
         """
         if self.owner is None:
             return list(found)
-        generation = (await self.read(transaction, schedule_id)).generation
-        return [each for each in found if each.generation == generation]
+        schedule = await self.read(transaction, schedule_id)
+        return [each for each in found if self.visible(each, schedule)]
 
     async def own_page(
         self, transaction: Transaction, schedule_id: str, found: Sequence[L], *, more: bool

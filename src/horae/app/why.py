@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
 from horae.app.create import SpecLike, read_spec, shared_calendars
-from horae.app.evaluation import Answers, Evaluator
+from horae.app.evaluation import Answers
 from horae.app.schedules import waiting_starts
-from horae.config import Config
+from horae.app.scope import OwnerScope
 from horae.errors import InvalidInputError, ScheduleNotFoundError
 from horae.model import Schedule, UnstartedRange
 from horae.policy.ahead import Forecast, ForecastBuilder, Preview, compare
@@ -22,7 +21,6 @@ from horae.spec.duration import parse_duration
 from horae.spec.elements import MAX_JITTER, label_of, resolve
 from horae.spec.timeline import timeline
 from horae.spec.why import Code, Standing, why_instant, why_label
-from horae.store.limited import StoreAccess
 from horae.store.port import Filter, Transaction
 
 MAX_DAYS = 3660
@@ -30,7 +28,6 @@ MAX_LISTED = 10_000
 MAX_MINUTES = 24 * 60
 MAX_SCHEDULES = 100_000
 _PAGE = 500
-_RETENTION = Config().retention_age_ms
 
 
 class _Place(NamedTuple):
@@ -50,40 +47,25 @@ class _Moment(NamedTuple):
 
 
 class Why:
-    """Answers about schedules; with an ``owner``, only about his.
+    """Explanations, previews and forecasts of the schedules in a scope."""
 
-    ``retention`` is how long the ledger keeps what ended, for schedules that do not say it themselves, in milliseconds.
-    """
-
-    def __init__(
-        self,
-        store: StoreAccess,
-        now: Callable[[], int],
-        owner: str | None = None,
-        *,
-        evaluator: Evaluator | None = None,
-        retention: int = _RETENTION,
-    ) -> None:
-        self._store = store
-        self._now = now
-        self._owner = owner
-        self._evaluator = evaluator or Evaluator()
-        self._retention = retention
+    def __init__(self, scope: OwnerScope) -> None:
+        self._scope = scope
 
     async def explain(self, schedule_id: str, when: datetime | str) -> Explanation:
         """Why a schedule did or did not run at a time, or will or will not.
 
         A time without an offset is one of the schedule's zone. The second that it lies in is explained.
         """
-        answers = Answers(self._evaluator, self._owner or "")
+        answers = self._scope.answers()
         facts = await answers.carry_out(lambda: self._facts(schedule_id, when, answers))
-        now = self._now()
-        return await self._evaluator.run(self._owner or "", lambda: explain(facts, now))
+        now = self._scope.now()
+        return await self._scope.evaluate(lambda: explain(facts, now))
 
     async def _facts(self, schedule_id: str, when: datetime | str, answers: Answers) -> Facts:
         """What is known of a moment."""
-        async with self._store.reading() as transaction:
-            schedule = await self._schedule(transaction, schedule_id)
+        async with self._scope.store.reading() as transaction:
+            schedule = await self._scope.read_or_deleted(transaction, schedule_id)
             text = await self._text(transaction, schedule_id, schedule)
             shown = Spec.parse(text)
             moment = _read(when, shown)
@@ -102,21 +84,11 @@ class Why:
                 transaction, schedule_id, schedule, shown, nominal, answers=answers
             )
             waiting = 0 if schedule is None else await waiting_starts(transaction, schedule)
-        if (
-            self._owner is not None and schedule is not None
-        ):  # an earlier one of that id may have been another's
-            runs = [run for run in runs if run.generation == schedule.generation]
+        runs = [run for run in runs if self._scope.visible(run, schedule)]
         return Facts(
             schedule_id=schedule_id, schedule=schedule, in_force=place.in_force, spec=place.spec,
             standing=place.standing, runs=tuple(runs), unstarted=unstarted, waiting=waiting,
         )  # fmt: skip
-
-    async def _schedule(self, transaction: Transaction, schedule_id: str) -> Schedule | None:
-        """The schedule as it stands. Whose a deleted one was is not known: owners have none."""
-        found = await transaction.read_schedules([schedule_id])
-        if self._owner is not None and not any(each.owner == self._owner for each in found):
-            raise ScheduleNotFoundError(schedule_id)
-        return found[0] if found else None
 
     async def _text(self, transaction: Transaction, schedule_id: str, schedule: Schedule | None) -> str:
         """The latest spec: times are shown, and read, in its zone."""
@@ -138,15 +110,11 @@ class Why:
         answers: Answers,
     ) -> _Place:
         """What was in force at a second, and how that stands to it."""
-        found = await transaction.version_at(schedule_id, second * 1000)
-        before = await transaction.version_before(schedule_id, second * 1000)
-        if self._owner is not None and schedule is not None:
-            if found is not None and found.generation != schedule.generation:
-                found = None
-            if before is not None and before.generation != schedule.generation:
-                before = None
+        visible = self._scope.visible
+        found = visible(await transaction.version_at(schedule_id, second * 1000), schedule)
+        before = visible(await transaction.version_before(schedule_id, second * 1000), schedule)
         age = None if schedule is None else schedule.policies.retention.age
-        kept_since = self._now() - (self._retention if age is None else age)
+        kept_since = self._scope.now() - (self._scope.config.retention_age_ms if age is None else age)
         place = in_force(second, schedule, found, before, kept_since)
         spec = shown if place.spec is None else Spec.parse(place.spec)
         standing = answers.ask(("instant", spec, second), lambda: why_instant(spec, second))
@@ -163,10 +131,8 @@ class Why:
         answers: Answers,
     ) -> UnstartedRange | None:
         """The range that a slot was passed over in, by the spec that was in force when that began."""
-        unstarted = await transaction.unstarted_at(schedule_id, nominal)
+        unstarted = self._scope.visible(await transaction.unstarted_at(schedule_id, nominal), schedule)
         if unstarted is None:
-            return None
-        if self._owner is not None and schedule is not None and unstarted.generation != schedule.generation:
             return None
         place = await self._place(transaction, schedule_id, schedule, shown, unstarted.first, answers=answers)
         key = ("held", place.spec, unstarted.first, unstarted.last, nominal)
@@ -178,15 +144,12 @@ class Why:
         """Which fire times another spec would add to a schedule from now on, and which it would remove."""
         _check("days", days, MAX_DAYS)
         _check("limit", limit, MAX_LISTED)
-        async with self._store.reading() as transaction:
-            schedule = await self._schedule(transaction, schedule_id)
-            if schedule is None:
-                raise ScheduleNotFoundError(schedule_id)
+        async with self._scope.store.reading() as transaction:
+            schedule = await self._scope.read(transaction, schedule_id)
             calendars = await shared_calendars(transaction, [spec], schedule.owner)
-        old, now = Spec.parse(schedule.spec), self._now()
-        return await self._evaluator.run(
-            self._owner or "",
-            lambda: compare(old, read_spec(spec, calendars), schedule_id, now, days=days, limit=limit),
+        old, now = Spec.parse(schedule.spec), self._scope.now()
+        return await self._scope.evaluate(
+            lambda: compare(old, read_spec(spec, calendars), schedule_id, now, days=days, limit=limit)
         )
 
     async def forecast(
@@ -202,13 +165,13 @@ class Why:
         span = None if jitter is None else parse_duration(jitter, "jitter")
         if span is not None and not 1 <= span <= MAX_JITTER:
             raise InvalidInputError("jitter", f"must be from 1s to 24h, and is {jitter}")
-        only = Filter(paused=False, owner=self._owner)
-        forecast, after, left = ForecastBuilder(self._now(), minutes, span), "", limit
+        only = self._scope.only(Filter(paused=False))
+        forecast, after, left = ForecastBuilder(self._scope.now(), minutes, span), "", limit
         while not forecast.is_full:
-            async with self._store.reading() as transaction:
+            async with self._scope.store.reading() as transaction:
                 page = await transaction.find_schedules(only, after, min(left, _PAGE) + 1)
             given, more = page[: min(left, _PAGE)], len(page) > min(left, _PAGE)
-            await self._evaluator.in_thread(self._owner or "", partial(forecast.add, given))
+            await self._scope.evaluate_in_thread(partial(forecast.add, given))
             left -= len(given)
             if not more or not left:
                 return forecast.result(truncated=more)
