@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from horae.face.declarative.records import carry_out, make_plan, read_records
 
 from horae import (
     Accepted,
@@ -26,7 +27,6 @@ from horae.app import Trigger
 from horae.engine.maintenance import MaintenanceReport
 from horae.engine.observer import Observer
 from horae.errors import ClockOffError, InvalidInputError, StoreUnavailableError
-from horae.face.declarative.records import carry_out, make_plan, read_records
 from horae.face.declarative.registration import read_registrations
 from horae.model import AttemptEnd, AttemptResult, Outcome, Reason, Run, Schedule, Status, UnstartedRange
 from horae.policy.ledger import Decision

@@ -18,6 +18,7 @@ from horae.app.calendars import Calendars
 from horae.app.create import NewSchedule
 from horae.app.evaluation import Evaluator
 from horae.app.manual import BackfillRequest, Trigger
+from horae.app.reconcile import Tasks
 from horae.app.runs import Runs
 from horae.app.schedules import Description, Schedules, next_time
 from horae.app.scope import OwnerScope
@@ -86,6 +87,7 @@ class ScopedOperations:
         self.backfills = Backfills(scope)
         self.calendars = Calendars(scope)
         self.why = Why(scope)
+        self.tasks = Tasks(scope)
         self.evaluate = scope.evaluate
         """What a function without side effects answers about specs, beside the event loop if it takes long."""
 

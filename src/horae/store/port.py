@@ -34,6 +34,7 @@ from horae.model import (
     Version,
 )
 from horae.store.rows import (
+    RawSchedule,
     Row,
     attempt_of,
     backfill_of,
@@ -164,9 +165,9 @@ class Transaction(ABC):
         found = await self.rows(name, needle=needle, after=after, limit=limit, **whose)
         return [row[0] for row in found]
 
-    async def owned(self, owner: str, after: str, limit: int) -> Sequence[Row]:
-        """A page of an owner's schedules as they are stored, unread, in the order of their ids."""
-        return await self.rows("owned", owner=owner, after=after, limit=limit)
+    async def owned(self, owner: str, after: str, limit: int) -> list[RawSchedule]:
+        """A page of an owner's schedules as they are stored, not decoded, in the order of their ids."""
+        return [RawSchedule(*row) for row in await self.rows("owned", owner=owner, after=after, limit=limit)]
 
     async def counts_of(self, ids: Collection[str]) -> dict[str, Counts]:
         """How often what became of the starts of some schedules."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -29,6 +29,28 @@ from horae.model import (
 from horae.spec import SharedCalendar
 
 Row = Sequence[Any]
+
+
+class RawSchedule(NamedTuple):
+    """The columns of a schedule as they are stored, whatever they contain."""
+
+    id: str
+    generation: int
+    spec: Any
+    action: Any
+    policies: Any
+    state: Any
+    version: int
+    cursor: Any
+    created_at: int
+    updated_at: int
+    owner: str
+    tags: Any
+    memo: Any
+    search_attributes: Any
+    request_id: Any
+    attempted_at: Any
+
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode

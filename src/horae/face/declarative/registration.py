@@ -7,8 +7,7 @@ from datetime import timedelta
 from functools import lru_cache
 from hashlib import sha256
 
-import msgspec
-
+from horae.app.reconcile import DesiredTask
 from horae.errors import (
     InvalidRegistrationError,
     NegativeRetryDelayError,
@@ -23,18 +22,10 @@ Callback = Callable[[], Awaitable[object]]
 Registration = tuple[str, str, Callback, timedelta] | Sequence[object]
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """A registration that was found good."""
+class Task(DesiredTask, frozen=True, kw_only=True):
+    """A valid registration."""
 
-    id: str
-    """The id of its schedule: a hash, because a name may be any text."""
-    name: str
-    cron: str
     callback: Callback
-    delay: int
-    """Milliseconds."""
-    spec: str
-    """The canonical document of its cron expression in the scheduler's zone."""
 
 
 def read_registrations(registrations: object, scheduler: str, timezone: str) -> dict[str, Task]:

@@ -14,6 +14,7 @@ import msgspec
 import tzlocal
 
 from horae.app import App
+from horae.app.reconcile import TaskClass
 from horae.clock import Clock, SystemClock
 from horae.config import VIRTUAL_CLOCK_CONFIG, Config
 from horae.errors import (
@@ -25,7 +26,6 @@ from horae.errors import (
 )
 from horae.executor.function import Context
 from horae.face.declarative import events
-from horae.face.declarative.records import Class, Plan, carry_out, make_plan, read_records
 from horae.face.declarative.registration import Registration, Task, read_registrations
 from horae.face.declarative.states import SCHEDULER, SchedulerState
 from horae.model import Reason, Run
@@ -106,7 +106,7 @@ class Scheduler:
             app.executor.register(self._owner, self._run, accepts=self._is_ours)
             await app.open()
             await app.engine.enter(app.now())
-            plan = await self._override(app, tasks)
+            reconciled = await app.owned_by(self._owner).tasks.reconcile(tasks)
         except BaseException as error:
             if app is not None:
                 await _let_go(app)
@@ -115,34 +115,20 @@ class Scheduler:
             if wrapped is error or not isinstance(error, Exception):
                 raise
             raise wrapped from error
+        for each in reconciled.forgotten:
+            _log.info("the task %s is no longer registered, and is forgotten", each)
         self._by_name = {task.name: task for task in tasks.values()}
+        self._retrying = dict(reconciled.retrying)
         self._app = app
         if not self._stop_requested:
             self._begin(app, tasks)
-        counts = Counter(plan.classes.values())
-        self._move(events.SchedulerInitializationCompleted, {str(each): counts[each] for each in Class})
+        counts = Counter(reconciled.classes.values())
+        self._move(events.SchedulerInitializationCompleted, {str(each): counts[each] for each in TaskClass})
 
     def _begin(self, app: App, tasks: Mapping[str, Task]) -> None:
         if tasks:
             self._emit(events.PollingStarted)
             self._driving = asyncio.create_task(_drive(app), name="horae:polling")
-
-    async def _override(self, app: App, tasks: dict[str, Task]) -> Plan:
-        """Bring what is stored in line with what is registered: all of it, or nothing."""
-        dead = {node.epoch for node in await app.nodes() if not node.alive}
-        now = app.now()
-        async with app.transaction() as transaction:
-            records = await read_records(transaction, self._owner, tasks)
-            plan = make_plan(tasks, records, self._owner, dead, now)
-            await carry_out(transaction, plan, now)
-        for record in plan.removed:
-            _log.info("the task %s is registered no more, and forgotten", record.name or record.schedule.id)
-        self._retrying = {
-            tasks[key].name: record.retrying
-            for key, record in records.items()
-            if key in tasks and record.retrying is not None
-        }
-        return plan
 
     async def _stop(self) -> None:
         self._stop_requested = True
