@@ -244,7 +244,7 @@ async def test_the_result_of_a_run_that_was_taken_over_is_not_left_to_the_next(p
         await wait_until(lambda: bool(late.executor.ended()))
         await late.engine.step(late.now())
         async with other._store.transaction() as transaction:
-            last = (await transaction.lasts(["s"]))["s"]
+            last = (await transaction.last_outcomes(["s"]))["s"]
         assert last.result == '"other"'
 
 

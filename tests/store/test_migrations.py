@@ -1,10 +1,12 @@
-"""A database of any age is brought up to date by opening it, once, whoever comes first; a newer one is left alone."""
+"""Opening a database takes the migrations that it misses, each once; a newer database is refused and left alone."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 from contextlib import closing
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,7 @@ import asyncpg
 import pytest
 
 from horae.errors import DatabaseVersionError, StoreUnavailableError
-from horae.model import Counts, Reason, Status
-from horae.store.port import Store
+from horae.model import Counts, Status
 from horae.store.postgres import PostgresStore
 from horae.store.queries import migrations
 from horae.store.sqlite import SqliteStore
@@ -37,11 +38,28 @@ ROWS = (
 )
 """What a program of the first version may have left."""
 
+FURTHER_STEPS = (
+    """
+    ALTER TABLE schedule ADD COLUMN colour TEXT;
+    CREATE TABLE seen (schedule_id TEXT NOT NULL, number INTEGER NOT NULL);
+    INSERT INTO seen (schedule_id, number) SELECT schedule_id, 1 FROM run;
+    """,
+    """
+    CREATE INDEX seen_number ON seen (number) WHERE number > 0;
+    CREATE TABLE after_all (id TEXT PRIMARY KEY);
+    """,
+)
+"""What programs to come may do: add a column, a table that is filled from what is there, and an index."""
+
 
 class Database:
-    """A database without a program."""
+    """A database that no program has open."""
 
     dialect = ""
+
+    def __init__(self, *further: str) -> None:
+        """The steps that programs to come would add to those of this one."""
+        self.steps = (*migrations(self.dialect), *further)
 
     async def execute(self, *statements: str) -> None:
         raise NotImplementedError
@@ -49,40 +67,47 @@ class Database:
     async def fetch(self, query: str) -> list[Any]:
         raise NotImplementedError
 
-    async def shape(self) -> list[Any]:
-        """Everything about the schema, in order."""
+    async def catalogue(self) -> list[Any]:
+        """Everything that the database knows about its tables, columns, keys and indexes, in a fixed order."""
         raise NotImplementedError
 
-    def store(self) -> Store:
+    def store(self) -> SqliteStore | PostgresStore:
         raise NotImplementedError
+
+    async def run_script(self, script: str) -> None:
+        await self.execute(*(each for each in script.split(";\n") if each.strip()))
 
     async def age(self, version: int) -> None:
         """Make it one that a program of some version has made, with rows in it."""
-        steps = migrations(self.dialect)[:version]
-        await self.execute(*(statement for step in steps for statement in step.split(";\n")))
+        for step in self.steps[:version]:
+            await self.run_script(step)
+            if step is self.steps[0]:
+                await self.execute(*ROWS)
         if version:
-            await self.execute(f"UPDATE horae SET version = {version}", *ROWS)  # noqa: S608
+            await self.execute(f"UPDATE horae SET version = {version}")  # noqa: S608
 
     async def open(self) -> None:
         store = self.store()
+        store.schema_steps = self.steps
         try:
             await store.open(lambda: None)
         finally:
             await store.close()
 
+    async def version(self) -> int:
+        return int((await self.fetch("SELECT version FROM horae"))[0][0])
+
 
 class SqliteDatabase(Database):
     dialect = "sqlite"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *further: str) -> None:
+        super().__init__(*further)
         self._path = str(path)
 
     def _do(self, *statements: str) -> list[Any]:
-        connection = sqlite3.connect(self._path, isolation_level=None)
-        try:
+        with closing(sqlite3.connect(self._path, isolation_level=None)) as connection:
             return [row for statement in statements for row in connection.execute(statement)]
-        finally:
-            connection.close()
 
     async def execute(self, *statements: str) -> None:
         self._do(*statements)
@@ -90,17 +115,33 @@ class SqliteDatabase(Database):
     async def fetch(self, query: str) -> list[Any]:
         return self._do(query)
 
-    async def shape(self) -> list[Any]:
-        return self._do("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name")
+    async def catalogue(self) -> list[Any]:
+        tables = self._do(
+            "SELECT name, wr, strict FROM pragma_table_list WHERE schema = 'main' ORDER BY name"
+        )
+        columns = [
+            (name, *row)
+            for name, *_ in tables
+            for pragma in ("table_xinfo", "foreign_key_list")
+            for row in self._do(f"PRAGMA {pragma}({name})")
+        ]
+        indexes = self._do("SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'index' ORDER BY name")
+        return [*tables, *columns, *((name, table, _words(sql)) for name, table, sql in indexes)]
 
-    def store(self) -> Store:
+    def store(self) -> SqliteStore:
         return SqliteStore(self._path)
+
+
+def _words(sql: str | None) -> str | None:
+    """The text of an index without the white space of its author; a key has none."""
+    return sql and re.sub(r"\s+", " ", sql)
 
 
 class PostgresDatabase(Database):
     dialect = "postgres"
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *further: str) -> None:
+        super().__init__(*further)
         self._address = address
 
     async def execute(self, *statements: str) -> None:
@@ -114,55 +155,84 @@ class PostgresDatabase(Database):
         finally:
             await connection.close()
 
-    async def shape(self) -> list[Any]:
+    async def catalogue(self) -> list[Any]:
+        relations = await self.fetch(
+            "SELECT relname, relkind, reloptions FROM pg_class "
+            "WHERE relnamespace = 'public'::regnamespace ORDER BY relname"
+        )
         columns = await self.fetch(
-            "SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns "
-            "WHERE table_schema = 'public' ORDER BY table_name, column_name"
+            "SELECT table_name, ordinal_position, column_name, data_type, is_nullable, column_default, "
+            "identity_generation FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1, 2"
         )
         indexes = await self.fetch(
             "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY indexdef"
         )
         constraints = await self.fetch(
-            "SELECT conrelid::regclass::text, pg_get_constraintdef(oid) FROM pg_constraint "
+            "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint "
             "WHERE connamespace = 'public'::regnamespace ORDER BY 1, 2"
         )
-        return [*columns, *indexes, *constraints]
+        return [*relations, *columns, *indexes, *constraints]
 
-    def store(self) -> Store:
+    def store(self) -> PostgresStore:
         return PostgresStore(self._address)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
+    """An empty database, for a program that knows more steps than this one."""
     if request.param == "postgres":
-        return PostgresDatabase(request.getfixturevalue("postgres"))
-    return SqliteDatabase(tmp_path / "horae.db")
+        return PostgresDatabase(request.getfixturevalue("postgres"), *FURTHER_STEPS)
+    return SqliteDatabase(tmp_path / "horae.db", *FURTHER_STEPS)
 
 
 @pytest.fixture
-async def fresh(database: Database, tmp_path: Path, request: pytest.FixtureRequest) -> list[Any]:
-    """The schema of a database that was made at once, in the same dialect."""
-    other: Database
+async def another(database: Database, tmp_path: Path, request: pytest.FixtureRequest) -> Database:
+    """Another empty database of the same dialect."""
     if database.dialect == "sqlite":
-        other = SqliteDatabase(tmp_path / "fresh.db")
-    else:
-        server = request.getfixturevalue("postgres_server")
-        name = f"fresh_{tmp_path.name.lower()}".replace("-", "_")[:60]
-        server.psql(f'CREATE DATABASE "{name}";')
-        other = PostgresDatabase(server.get_uri(database=name))
-    await other.open()
-    return await other.shape()
+        return SqliteDatabase(tmp_path / "another.db", *FURTHER_STEPS)
+    server = request.getfixturevalue("postgres_server")
+    name = f"another_{tmp_path.name.lower()}".replace("-", "_")[:60]
+    server.psql(f'CREATE DATABASE "{name}";')
+    return PostgresDatabase(server.get_uri(database=name), *FURTHER_STEPS)
 
 
-STEPS = len(migrations("sqlite"))
-COUNTED = next(
-    number for number, step in enumerate(migrations("sqlite"), 1) if "CREATE TABLE unstarted (" in step
+@pytest.fixture
+async def fresh(another: Database) -> list[Any]:
+    """The catalogue of a database that took all steps at once."""
+    await another.open()
+    return await another.catalogue()
+
+
+REAL_STEPS = len(migrations("sqlite"))
+STEPS = REAL_STEPS + len(FURTHER_STEPS)
+
+
+def test_both_dialects_have_as_many_migrations():
+    assert len(migrations("postgres")) == REAL_STEPS
+
+
+async def test_the_committed_schema_is_what_the_migrations_make(database: Database, another: Database):
+    database.steps = migrations(database.dialect)
+    await database.open()
+    schema = resources.files(f"horae.store.{database.dialect}").joinpath("schema.sql").read_text("utf-8")
+    await another.run_script(schema)
+    assert await another.catalogue() == await database.catalogue()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "CREATE TABLE other (id TEXT)",
+        "ALTER TABLE due ADD COLUMN colour TEXT",
+        "DROP INDEX run_open",
+        "CREATE INDEX run_status ON run (status) WHERE status = 'pending'",
+    ],
 )
-"""The step from which on slots that did not start are counted by reason, and not found in the ledger."""
-
-
-def test_both_dialects_have_taken_as_many_steps():
-    assert len(migrations("postgres")) == STEPS
+async def test_a_difference_between_two_schemas_is_noticed(database: Database, fresh: list[Any], change: str):
+    await database.open()
+    assert await database.catalogue() == fresh
+    await database.execute(change)
+    assert await database.catalogue() != fresh
 
 
 @pytest.mark.parametrize("version", range(STEPS + 1))
@@ -170,36 +240,39 @@ async def test_a_database_of_any_age_is_brought_up_to_date_with_its_rows(
     database: Database, fresh: list[Any], version: int
 ):
     await database.age(version)
+    await database.open()
+    assert await database.version() == STEPS
+    assert await database.catalogue() == fresh
     store = database.store()
+    store.schema_steps = database.steps
     await store.open(lambda: None)
     async with store.transaction() as transaction:
         found = await transaction.schedules(["s"])
         runs = await transaction.runs("s", 9)
         unstarted = await transaction.unstarted_ranges("s", 9)
-        counts_of = await transaction.counts_of(["s"])
-        assert await transaction.open_backfills(["s"]) == []  # what is new is there
+        counts = await transaction.counts_of(["s"])
     await store.close()
-    assert await database.fetch("SELECT version FROM horae") == [(STEPS,)]
-    assert await database.shape() == fresh
+    seen = await database.fetch("SELECT schedule_id, number FROM seen")
     if version:
         assert [(each.id, each.cursor, each.owner, each.tags) for each in found] == [("s", 60, "ada", ("t",))]
         assert [(run.id, run.status, run.attempt, run.failures) for run in runs] == [
             ("r", Status.RUNNING, 1, 0)
         ]
         assert [(each.first, each.reason) for each in unstarted] == [(0, "overlap")]
-        assert counts_of["s"] == Counts(started=1, unstarted={Reason.OVERLAP: 1} if version < COUNTED else {})
+        assert counts["s"] == Counts(started=1)
+        assert seen == [("s", 1)]
     else:
-        assert (found, runs, unstarted) == ([], [], [])
+        assert (found, runs, unstarted, seen) == ([], [], [], [])
 
 
-@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("version", [0, REAL_STEPS])
 async def test_many_that_open_a_database_at_once_take_each_step_once(
     database: Database, fresh: list[Any], version: int
 ):
     await database.age(version)
     await asyncio.gather(*(database.open() for _ in range(5)))
-    assert await database.shape() == fresh
-    assert await database.fetch("SELECT version FROM horae") == [(STEPS,)]
+    assert await database.catalogue() == fresh
+    assert await database.version() == STEPS
 
 
 async def test_a_new_file_is_opened_when_another_connection_has_written_to_it(tmp_path: Path):
@@ -214,25 +287,34 @@ async def test_a_new_file_is_opened_when_another_connection_has_written_to_it(tm
 
 
 async def test_a_step_that_fails_leaves_nothing_of_itself(database: Database):
-    await database.age(1)
+    await database.age(REAL_STEPS)
     await database.execute(
-        "CREATE TABLE version (something INTEGER)"
-    )  # the last thing that the second step makes
-    before = await database.shape()
+        "CREATE TABLE after_all (something INTEGER)"
+    )  # the last thing that the last step makes
+    before = await database.catalogue()
     with pytest.raises((StoreUnavailableError, asyncpg.DuplicateTableError)):
         await database.open()
-    assert await database.shape() == before
-    assert await database.fetch("SELECT version FROM horae") == [(1,)]
-    await database.execute("DROP TABLE version")
+    assert await database.catalogue() == before
+    assert await database.version() == REAL_STEPS
+    await database.execute("DROP TABLE after_all")
     await database.open()
-    assert await database.fetch("SELECT version FROM horae") == [(STEPS,)]
+    assert await database.version() == STEPS
 
 
 async def test_a_database_newer_than_the_program_is_refused_and_left_alone(database: Database):
     await database.open()
-    await database.execute(f"UPDATE horae SET version = {STEPS + 1}")  # noqa: S608
-    before = await database.shape()
-    with pytest.raises(DatabaseVersionError, match=str(STEPS + 1)):
+    before = await database.catalogue()
+    database.steps = database.steps[:-1]
+    with pytest.raises(DatabaseVersionError, match=str(STEPS)):
         await database.open()
-    assert await database.shape() == before
-    assert await database.fetch("SELECT version FROM horae") == [(STEPS + 1,)]
+    assert await database.catalogue() == before
+    assert await database.version() == STEPS
+
+
+async def test_an_open_store_notices_that_a_newer_program_changed_the_schema(database: Database):
+    store = database.store()
+    await store.open(lambda: None)
+    assert not await store.has_newer_schema()
+    await database.open()
+    assert await store.has_newer_schema()
+    await store.close()

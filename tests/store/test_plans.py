@@ -36,7 +36,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "mark_due": {"ids": IDS, "now": DUE},
     "lock": {"ids": IDS},
     "schedules": {"ids": IDS},
-    "lasts": {"ids": IDS},
+    "last_outcomes": {"ids": IDS},
     "claimed": {"epochs": [7, 8], "limit": 500},
     "waiting_for_node": {"before": 5, "limit": 500},
     "delete_node": {"epoch": 7},
@@ -80,7 +80,7 @@ RUNS = """
     FROM {numbers}
 """
 
-LASTS = "INSERT INTO last (schedule_id, result) SELECT {id}, '1' FROM {numbers}"
+LASTS = "INSERT INTO last_outcome (schedule_id, result) SELECT {id}, '1' FROM {numbers}"
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +181,13 @@ LOOKED_UP = {
         "update_run",
     ),
     "due_pkey": ("advance", "update_due"),
-    "schedule_pkey": ("put_state", "update_schedule", "put_result", "put_failure", "clear_last"),
+    "schedule_pkey": (
+        "put_state",
+        "update_schedule",
+        "put_last_result",
+        "put_last_failure",
+        "clear_last_outcome",
+    ),
 }
 
 

@@ -284,7 +284,7 @@ class Schedules:
             found = await transaction.open_counts([schedule_id])
             recent = await transaction.runs(schedule_id, RECENT)
             waiting = await waiting_starts(transaction, schedule)
-            last = (await transaction.lasts([schedule_id])).get(schedule_id, LastOutcome(schedule_id))
+            last = (await transaction.last_outcomes([schedule_id])).get(schedule_id, LastOutcome(schedule_id))
         open_runs = {status: number for (_, status), number in found.items()}
         ahead = await self._scope.evaluate(lambda: _times_ahead(schedule, now, waiting))
         return Description(

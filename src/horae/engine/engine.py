@@ -278,7 +278,7 @@ class Engine:
             forgotten = [run for run in claimed if (run.id, run.attempt) not in known]
             found = await transaction.schedules({run.schedule_id for run in forgotten})
             schedules = {each.id: each for each in found}
-            lasts = await transaction.lasts(schedules)
+            lasts = await transaction.last_outcomes(schedules)
         starts = [
             Launch(run, schedule.policies.timeouts, lasts.get(run.schedule_id), schedule.action)
             if (schedule := schedules.get(run.schedule_id))

@@ -243,7 +243,7 @@ async def _prepare(
         raise StoreUnavailableError(
             "this node was late with its sign of life, and others have taken it for dead"
         )
-    lasts = await transaction.lasts({run.schedule_id for run in claims.taken})
+    lasts = await transaction.last_outcomes({run.schedule_id for run in claims.taken})
     return tuple(
         Launch(run, schedule.policies.timeouts, lasts.get(run.schedule_id), schedule.action)
         for run in claims.taken

@@ -82,7 +82,7 @@ async def record(
     await transaction.insert_attempts(
         _attempt(each, outcome) for each, outcome in judged if outcome.status is Status.PENDING
     )
-    await transaction.keep_lasts(
+    await transaction.keep_last_outcomes(
         (each.run, outcome)
         for each, outcome in judged
         if outcome.status in {Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT}

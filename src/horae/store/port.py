@@ -194,7 +194,7 @@ class Transaction(ABC):
     async def delete_schedules(self, ids: Iterable[str]) -> None:
         """Remove schedules; their runs stay."""
         rows = [{"id": each} for each in ids]
-        for name in ("delete_schedule", "delete_due", "delete_last", "delete_unstarted"):
+        for name in ("delete_schedule", "delete_due", "delete_last_outcome", "delete_unstarted_counts"):
             await self.write(name, rows)
 
     async def next_generations(self, ids: Collection[str]) -> dict[str, int]:
@@ -419,11 +419,11 @@ class Transaction(ABC):
         """The attempts of a run that were followed by another, in order."""
         return [attempt_of(row) for row in await self.rows("attempts", id=run_id)]
 
-    async def lasts(self, schedule_ids: Collection[str]) -> dict[str, LastOutcome]:
+    async def last_outcomes(self, schedule_ids: Collection[str]) -> dict[str, LastOutcome]:
         """What the latest runs of some schedules left to the next; those that left nothing are not there."""
-        return {row[0]: LastOutcome(*row) for row in await self.rows("lasts", ids=list(schedule_ids))}
+        return {row[0]: LastOutcome(*row) for row in await self.rows("last_outcomes", ids=list(schedule_ids))}
 
-    async def keep_lasts(self, ended: Iterable[tuple[Run, Outcome]]) -> None:
+    async def keep_last_outcomes(self, ended: Iterable[tuple[Run, Outcome]]) -> None:
         """Keep what runs left to the next ones of their schedules; one that was created anew inherits nothing."""
         successes: dict[tuple[str, int], str | None] = {}
         failures: dict[tuple[str, int], str] = {}
@@ -436,25 +436,25 @@ class Transaction(ABC):
                 failures[whose] = outcome.failure or outcome.reason
         await self._keep_results(successes)
         await self.write(  # what failed after a success has the last word, and leaves its result
-            "put_failure",
+            "put_last_failure",
             [{"schedule_id": s, "generation": i, "failure": text} for (s, i), text in failures.items()],
         )
 
     async def _keep_results(self, results: dict[tuple[str, int], str | None]) -> None:
         await self.write(
-            "put_result",
+            "put_last_result",
             [{"schedule_id": s, "generation": i, "result": text} for (s, i), text in results.items() if text],
         )
         if nothing := [whose for whose, text in results.items() if text is None]:
             ids, generations = zip(*nothing, strict=True)
-            await self.rows("clear_last", ids=list(ids), generations=list(generations))
+            await self.rows("clear_last_outcome", ids=list(ids), generations=list(generations))
 
     async def insert_unstarted(self, ranges: Iterable[UnstartedRange]) -> None:
         """Write ranges of slots that did not run; one that continues the last is joined to it."""
         ranges = list(ranges)
         rows = [fields(each) for each in ranges]
-        await self.write("continue_unstarted", rows)
-        await self.write("insert_unstarted", rows)
+        await self.write("continue_unstarted_range", rows)
+        await self.write("insert_unstarted_range", rows)
         if self.unstarted is not None:
             self.unstarted += ranges
 
@@ -550,7 +550,7 @@ class Transaction(ABC):
     async def prune(self, past: Iterable[Past]) -> int:
         """Remove what is past the retention of some schedules, a few rows each; how many rows."""
         rows = [fields(each) for each in past]
-        names = ("prune_runs", "prune_unstarted", "prune_backfills", "prune_versions")
+        names = ("prune_runs", "prune_unstarted_ranges", "prune_backfills", "prune_versions")
         return sum([await self.write(name, rows) for name in names])
 
 

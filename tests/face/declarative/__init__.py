@@ -126,7 +126,7 @@ class Story:
                 "attempt",
                 "generation",
                 "version",
-                "last",
+                "last_outcome",
             )
         }
 

@@ -67,6 +67,8 @@ class PostgresStore(Store):
     parallel_batches = 2  # while the server works at one batch, the next is decided
     batch = 500  # rows are locked meanwhile, and others wait for them or pass them by
     lease: float
+    schema_steps = migrations("postgres")
+    """The steps from an empty database to the present schema."""
 
     def __init__(self, url: str, *, lease: float = 10.0) -> None:
         self.lease = lease
@@ -83,7 +85,7 @@ class PostgresStore(Store):
         with _as_unavailable():
             self._pool = await self._new_pool()
             async with self._pool.acquire() as connection:
-                await _migrate(connection, self._url)
+                await _migrate(connection, self._url, self.schema_steps)
         self._closing = False
         self._stirred.clear()
         self._listening = asyncio.create_task(self._listen(wake), name="horae:listen")
@@ -194,7 +196,7 @@ class PostgresStore(Store):
                 await transaction.rows("delete_node", epoch=epoch)
 
     async def has_newer_schema(self) -> bool:
-        return int((await self._fetch("version"))[0][0]) > len(migrations("postgres"))
+        return int((await self._fetch("version"))[0][0]) > len(self.schema_steps)
 
     async def time(self) -> int | None:
         return int((await self._fetch("time"))[0][0])
@@ -225,9 +227,8 @@ def _as_unavailable() -> Iterator[None]:
         raise StoreUnavailableError(str(error) or type(error).__name__) from error
 
 
-async def _migrate(connection: Any, url: str) -> None:  # noqa: ANN401 - asyncpg has no types
-    """Bring the schema up to date, under a lock, whoever comes first."""
-    steps = migrations("postgres")
+async def _migrate(connection: Any, url: str, steps: Sequence[str]) -> None:  # noqa: ANN401 - asyncpg has no types
+    """Take the migrations that are missing, under a lock: all of them, or none."""
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _MIGRATION_LOCK)
         known = await connection.fetchval("SELECT to_regclass('horae')")

@@ -45,6 +45,9 @@ class SqliteStore(Store):
     would cost a third more. ``inline`` uses no thread at all, so that a simulation is deterministic.
     """
 
+    schema_steps = migrations("sqlite")
+    """The steps from an empty database to the present schema."""
+
     def __init__(
         self,
         path: str,
@@ -110,7 +113,7 @@ class SqliteStore(Store):
                 # A herd goes through many pages more than once: hold them, and copy them back less often.
                 connection.execute("PRAGMA cache_size = -65536")
                 connection.execute("PRAGMA wal_autocheckpoint = 16384")
-                _migrate(connection, self._path)
+                _migrate(connection, self._path, self.schema_steps)
             except BaseException:
                 connection.close()
                 raise
@@ -249,7 +252,7 @@ class SqliteStore(Store):
     async def has_newer_schema(self) -> bool:
         async with self._lock:
             rows = await self.work(lambda c: c.execute(query("sqlite", "version")).fetchall())
-        return bool(rows[0][0] > len(migrations("sqlite")))
+        return bool(rows[0][0] > len(self.schema_steps))
 
     async def prove(self, epoch: int) -> None:
         await super().prove(epoch)
@@ -316,9 +319,8 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
 
 
-def _migrate(connection: sqlite3.Connection, path: str) -> None:
-    """Bring the schema up to date, under a lock, whoever comes first."""
-    steps = migrations("sqlite")
+def _migrate(connection: sqlite3.Connection, path: str, steps: Sequence[str]) -> None:
+    """Take the migrations that are missing, under the write lock: all of them, or none."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'horae'").fetchone()

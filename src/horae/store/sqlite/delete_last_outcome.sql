@@ -1,2 +1,2 @@
 -- What a removed schedule's next run would have been given.
-DELETE FROM last WHERE schedule_id = :id
+DELETE FROM last_outcome WHERE schedule_id = :id

@@ -1,0 +1,166 @@
+-- The schema of this program, as all migrations together make it. A test compares the two.
+
+-- How many migrations the database has taken.
+CREATE TABLE horae (version INTEGER NOT NULL);
+CREATE SEQUENCE horae_number;
+
+-- Schedules as their owners made them. What a decision moves is in due.
+CREATE TABLE schedule (
+    id TEXT PRIMARY KEY,
+    generation BIGINT NOT NULL,
+    spec TEXT NOT NULL,
+    action TEXT NOT NULL,
+    policies TEXT NOT NULL,
+    state TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    owner TEXT NOT NULL,
+    tags TEXT NOT NULL,
+    memo TEXT,
+    search_attributes TEXT,
+    request_id TEXT
+);
+CREATE INDEX schedule_owner ON schedule (owner, id);
+
+-- One row for each schedule: its cursor, when it is due next, and how many runs it started.
+-- Narrow, because every decision updates it. Its row is also the lock under which a schedule is decided.
+CREATE TABLE due (
+    schedule_id TEXT PRIMARY KEY,
+    cursor BIGINT NOT NULL,
+    next_at BIGINT,
+    attempted_at BIGINT,
+    started BIGINT NOT NULL DEFAULT 0
+) WITH (fillfactor = 70);
+CREATE INDEX due_next ON due (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX due_never ON due (schedule_id) WHERE next_at IS NULL;
+
+-- How many slots of a schedule did not start, by reason.
+CREATE TABLE unstarted_count (
+    schedule_id TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    count BIGINT NOT NULL,
+    PRIMARY KEY (schedule_id, reason)
+);
+
+-- The latest generation of every id that a schedule ever had.
+CREATE TABLE generation (schedule_id TEXT PRIMARY KEY, latest BIGINT NOT NULL);
+
+-- Specs and policies that an edit replaced, and when they were in force.
+CREATE TABLE version (
+    schedule_id TEXT NOT NULL,
+    generation BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    spec TEXT NOT NULL,
+    policies TEXT NOT NULL,
+    since BIGINT NOT NULL,
+    until BIGINT NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (schedule_id, generation, version)
+);
+
+-- Shared calendars; an empty owner makes one public.
+CREATE TABLE calendar (
+    owner TEXT NOT NULL,
+    name TEXT NOT NULL,
+    document TEXT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    PRIMARY KEY (owner, name)
+);
+
+-- The id is a hash of the slot (schedule, generation, nominal time, origin): a unique id makes the slot unique.
+CREATE TABLE run (
+    number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    schedule_id TEXT NOT NULL,
+    generation BIGINT NOT NULL,
+    nominal BIGINT NOT NULL,
+    origin TEXT NOT NULL,
+    overlap TEXT NOT NULL,
+    status TEXT NOT NULL,
+    fire_at BIGINT NOT NULL,
+    start_at BIGINT NOT NULL,
+    action TEXT NOT NULL,
+    action_id TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    attempt BIGINT NOT NULL,
+    epoch BIGINT NOT NULL,
+    failures BIGINT NOT NULL DEFAULT 0,
+    refusals BIGINT NOT NULL DEFAULT 0,
+    crashes BIGINT NOT NULL DEFAULT 0,
+    stop TEXT NOT NULL DEFAULT '',
+    started_at BIGINT,
+    ended_at BIGINT,
+    author TEXT NOT NULL,
+    note TEXT NOT NULL,
+    input TEXT,
+    result TEXT,
+    failure TEXT,
+    token_hash TEXT,
+    report_by BIGINT
+);
+CREATE INDEX run_latest ON run (schedule_id, number);
+CREATE INDEX run_open ON run (schedule_id, number) WHERE status IN ('pending', 'starting', 'running');
+CREATE INDEX run_unclaimed ON run (number) WHERE status = 'starting';
+CREATE INDEX run_stopping ON run (epoch) WHERE status = 'running' AND stop <> '';
+CREATE INDEX run_reports ON run (report_by) WHERE status = 'running' AND report_by IS NOT NULL;
+
+-- Attempts that another one followed; the latest attempt is in run.
+CREATE TABLE attempt (
+    run_id TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+    attempt BIGINT NOT NULL,
+    epoch BIGINT NOT NULL,
+    reason TEXT NOT NULL,
+    failure TEXT,
+    started_at BIGINT,
+    ended_at BIGINT NOT NULL,
+    PRIMARY KEY (run_id, attempt)
+);
+
+-- The last result and failure of a schedule, which its next run is given.
+CREATE TABLE last_outcome (schedule_id TEXT PRIMARY KEY, result TEXT, failure TEXT);
+
+-- Consecutive slots that did not start, for one reason.
+CREATE TABLE unstarted_range (
+    number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    schedule_id TEXT NOT NULL,
+    generation BIGINT NOT NULL,
+    first BIGINT NOT NULL,
+    last BIGINT NOT NULL,
+    count BIGINT NOT NULL,
+    status TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    decided_at BIGINT NOT NULL
+);
+CREATE INDEX unstarted_range_latest ON unstarted_range (schedule_id, number);
+
+CREATE TABLE backfill (
+    number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    schedule_id TEXT NOT NULL,
+    generation BIGINT NOT NULL,
+    first BIGINT NOT NULL,
+    last BIGINT NOT NULL,
+    overlap TEXT NOT NULL,
+    cursor BIGINT NOT NULL,
+    total BIGINT NOT NULL,
+    made BIGINT NOT NULL,
+    status TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    ended_at BIGINT,
+    author TEXT NOT NULL,
+    note TEXT NOT NULL,
+    input TEXT
+);
+CREATE INDEX backfill_open ON backfill (schedule_id) WHERE status = 'open';
+CREATE INDEX backfill_latest ON backfill (schedule_id, number);
+
+-- The processes that drive this database. A node lives until its deadline, by the database's own clock.
+CREATE TABLE node (
+    epoch BIGINT PRIMARY KEY,
+    name TEXT NOT NULL,
+    actions TEXT NOT NULL,
+    tzdata TEXT NOT NULL,
+    started_at BIGINT NOT NULL,
+    deadline TIMESTAMPTZ NOT NULL
+);

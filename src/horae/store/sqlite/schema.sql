@@ -1,0 +1,164 @@
+-- The schema of this program, as all migrations together make it. A test compares the two.
+
+-- How many migrations the database has taken, and the last number it gave out.
+CREATE TABLE horae (version INTEGER NOT NULL, number INTEGER NOT NULL);
+
+-- Schedules as their owners made them. What a decision moves is in due.
+CREATE TABLE schedule (
+    id TEXT PRIMARY KEY,
+    generation INTEGER NOT NULL,
+    spec TEXT NOT NULL,
+    action TEXT NOT NULL,
+    policies TEXT NOT NULL,
+    state TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    owner TEXT NOT NULL,
+    tags TEXT NOT NULL,
+    memo TEXT,
+    search_attributes TEXT,
+    request_id TEXT
+) WITHOUT ROWID;
+CREATE INDEX schedule_owner ON schedule (owner, id);
+
+-- One row for each schedule: its cursor, when it is due next, and how many runs it started.
+-- Narrow, because every decision updates it.
+CREATE TABLE due (
+    schedule_id TEXT PRIMARY KEY,
+    cursor INTEGER NOT NULL,
+    next_at INTEGER,
+    attempted_at INTEGER,
+    started INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE INDEX due_next ON due (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX due_never ON due (schedule_id) WHERE next_at IS NULL;
+
+-- How many slots of a schedule did not start, by reason.
+CREATE TABLE unstarted_count (
+    schedule_id TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (schedule_id, reason)
+) WITHOUT ROWID;
+
+-- The latest generation of every id that a schedule ever had.
+CREATE TABLE generation (schedule_id TEXT PRIMARY KEY, latest INTEGER NOT NULL) WITHOUT ROWID;
+
+-- Specs and policies that an edit replaced, and when they were in force.
+CREATE TABLE version (
+    schedule_id TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    spec TEXT NOT NULL,
+    policies TEXT NOT NULL,
+    since INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (schedule_id, generation, version)
+) WITHOUT ROWID;
+
+-- Shared calendars; an empty owner makes one public.
+CREATE TABLE calendar (
+    owner TEXT NOT NULL,
+    name TEXT NOT NULL,
+    document TEXT NOT NULL,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (owner, name)
+) WITHOUT ROWID;
+
+-- The id is a hash of the slot (schedule, generation, nominal time, origin): a unique id makes the slot unique.
+CREATE TABLE run (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    schedule_id TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    nominal INTEGER NOT NULL,
+    origin TEXT NOT NULL,
+    overlap TEXT NOT NULL,
+    status TEXT NOT NULL,
+    fire_at INTEGER NOT NULL,
+    start_at INTEGER NOT NULL,
+    action TEXT NOT NULL,
+    action_id TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    epoch INTEGER NOT NULL,
+    failures INTEGER NOT NULL DEFAULT 0,
+    refusals INTEGER NOT NULL DEFAULT 0,
+    crashes INTEGER NOT NULL DEFAULT 0,
+    stop TEXT NOT NULL DEFAULT '',
+    started_at INTEGER,
+    ended_at INTEGER,
+    author TEXT NOT NULL,
+    note TEXT NOT NULL,
+    input TEXT,
+    result TEXT,
+    failure TEXT,
+    token_hash TEXT,
+    report_by INTEGER
+);
+CREATE INDEX run_latest ON run (schedule_id, number);
+CREATE INDEX run_open ON run (schedule_id, number) WHERE status IN ('pending', 'starting', 'running');
+CREATE INDEX run_unclaimed ON run (number) WHERE status = 'starting';
+CREATE INDEX run_stopping ON run (epoch) WHERE status = 'running' AND stop <> '';
+CREATE INDEX run_reports ON run (report_by) WHERE status = 'running' AND report_by IS NOT NULL;
+
+-- Attempts that another one followed; the latest attempt is in run.
+CREATE TABLE attempt (
+    run_id TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+    attempt INTEGER NOT NULL,
+    epoch INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    failure TEXT,
+    started_at INTEGER,
+    ended_at INTEGER NOT NULL,
+    PRIMARY KEY (run_id, attempt)
+) WITHOUT ROWID;
+
+-- The last result and failure of a schedule, which its next run is given.
+CREATE TABLE last_outcome (schedule_id TEXT PRIMARY KEY, result TEXT, failure TEXT) WITHOUT ROWID;
+
+-- Consecutive slots that did not start, for one reason.
+CREATE TABLE unstarted_range (
+    number INTEGER PRIMARY KEY,
+    schedule_id TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    decided_at INTEGER NOT NULL
+);
+CREATE INDEX unstarted_range_latest ON unstarted_range (schedule_id, number);
+
+CREATE TABLE backfill (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    schedule_id TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    overlap TEXT NOT NULL,
+    cursor INTEGER NOT NULL,
+    total INTEGER NOT NULL,
+    made INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    author TEXT NOT NULL,
+    note TEXT NOT NULL,
+    input TEXT
+);
+CREATE INDEX backfill_open ON backfill (schedule_id) WHERE status = 'open';
+CREATE INDEX backfill_latest ON backfill (schedule_id, number);
+
+-- The processes that drive this database. Each holds the lock of a file of its own while it lives.
+CREATE TABLE node (
+    epoch INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    actions TEXT NOT NULL,
+    tzdata TEXT NOT NULL,
+    started_at INTEGER NOT NULL
+);
