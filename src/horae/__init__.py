@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from horae.app import App, Filter, NewSchedule
 from horae.config import Config
 from horae.errors import HoraeError, NotStartedError
-from horae.executor.function import Accepted, Context
+from horae.executor.context import Accepted, Context
 from horae.model import (
     Backfill,
     CatchUp,

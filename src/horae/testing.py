@@ -127,11 +127,11 @@ class TimeMachine:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if tasks := self.app.executor.tasks:
+        if tasks := self.app.worker.tasks:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks, timeout=1)  # the clock stands still: some may never end
-            self.app.executor.give_up_all()
+            self.app.worker.give_up_all()
         await self.app.close()
 
     @property
@@ -181,7 +181,7 @@ class TimeMachine:
             # Let actions run until each has ended or waits for the clock.
             for _ in range(3):
                 await asyncio.sleep(0)
-            if (wake is None or wake > now) and not self.app.executor.ended():
+            if (wake is None or wake > now) and not self.app.worker.ended():
                 break
         if wake is None:
             return None

@@ -30,7 +30,7 @@ async def nothing(context: Context) -> Any:
 @pytest.fixture
 async def machine() -> Any:
     async with TimeMachine(start=START, config=Config(backfill_slots=MOST)) as machine:
-        machine.app.executor.register("x", nothing)
+        machine.app.functions.register("x", nothing)
         yield machine
 
 

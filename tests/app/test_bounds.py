@@ -47,7 +47,7 @@ async def test_one_user_has_so_many_calendars_at_most(database: str):
 async def test_so_many_manual_starts_of_a_schedule_wait_at_most(database: str):
     """Whatever their policy: nobody drives this app, so none of them starts."""
     app = App(database, config=Config(max_buffer_size=3))
-    app.executor.register("x", nothing)
+    app.functions.register("x", nothing)
     async with app:
         policies = Policies(overlap=Overlap.BUFFER_ALL, max_buffer_size=1)
         await app.schedules.create_many(
@@ -99,7 +99,7 @@ LARGE = "ä" * 30_000  # 60,000 bytes
 @pytest.mark.contract("SCHD-21")
 async def test_a_page_ends_when_it_is_large_and_nothing_is_lost_between_pages(database: str):
     app = App(database)
-    app.executor.register("x", nothing)
+    app.functions.register("x", nothing)
     async with app:
         ada = app.owned_by("ada")
         names = [f"s{number:03}" for number in range(100)]
@@ -140,7 +140,7 @@ WEEK = BackfillRequest(first=START, last=START + timedelta(days=7))
 async def test_so_many_backfills_of_a_schedule_are_open_at_most(database: str):
     """Nobody drives this app, so none of them gets done."""
     app = App(database, config=Config(open_backfills=2))
-    app.executor.register("x", nothing)
+    app.functions.register("x", nothing)
     async with app:
         for each in ("s", "t"):
             await app.schedules.create(each, "0 9 * * *", "x")
@@ -178,7 +178,7 @@ async def walk(page: Callable[[Any], Awaitable[Page[Any]]], cursor: Callable[[An
 @pytest.mark.contract("SCHD-21", "SCHD-28")
 async def test_versions_backfills_and_slots_that_did_not_run_come_in_pages(database: str):
     app = App(database)
-    app.executor.register("x", nothing)
+    app.functions.register("x", nothing)
     async with app:
         ada = app.owned_by("ada")
         policies = Policies(on_resume=OnResume.SKIP)
@@ -224,7 +224,7 @@ async def test_versions_backfills_and_slots_that_did_not_run_come_in_pages(datab
 @pytest.mark.contract("SCHD-21")
 async def test_a_page_of_large_backfills_and_versions_ends_early(database: str):
     app = App(database)
-    app.executor.register("x", nothing)
+    app.functions.register("x", nothing)
     async with app:
         await app.schedules.create("s", "0 9 * * *", "x")
         for number in range(9):

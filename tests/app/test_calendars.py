@@ -25,7 +25,7 @@ async def days(app: App, schedule_id: str, number: int = 3) -> list[int]:
 async def test_a_change_of_a_calendar_changes_what_fires():
     async with TimeMachine(start=START) as machine:
         app = machine.app
-        app.executor.register("x", nothing)
+        app.functions.register("x", nothing)
         await app.calendars.put("holidays", {"dates": ["2026-12-25"]})
         await app.schedules.create("daily", DAILY, "x")
         assert await days(app, "daily") == [24, 26, 27]
@@ -45,7 +45,7 @@ async def test_a_change_of_a_calendar_changes_what_fires():
 async def test_an_owner_s_own_calendar_goes_before_everybody_s():
     async with TimeMachine(start=START) as machine:
         app = machine.app
-        app.executor.register("x", nothing)
+        app.functions.register("x", nothing)
         ada, bob = app.owned_by("ada"), app.owned_by("bob")
         await app.calendars.put("holidays", {"dates": ["2026-12-24"]})
         for owner, name in ((ada, "a"), (bob, "b")):
@@ -70,7 +70,7 @@ async def test_an_owner_s_own_calendar_goes_before_everybody_s():
 async def test_what_is_wrong_changes_nothing():
     async with TimeMachine(start=START) as machine:
         app = machine.app
-        app.executor.register("x", nothing)
+        app.functions.register("x", nothing)
         with pytest.raises(UnknownCalendarError):
             await app.schedules.create("daily", DAILY, "x")
         await app.calendars.put("holidays", {"dates": ["2026-12-25"]})
@@ -90,7 +90,7 @@ async def test_what_is_wrong_changes_nothing():
 async def test_creating_and_changing_at_once_end_with_the_same_days(postgres: str):
     """Whichever comes first, the schedule has the days that the calendar has in the end."""
     async with App(postgres) as app, App(postgres) as other:
-        app.executor.register("x", nothing)
+        app.functions.register("x", nothing)
         for number in range(15):
             name = f"c{number}"
             await app.calendars.put(name, {"dates": ["2026-12-25"]})

@@ -183,7 +183,7 @@ async def app(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[A
     """Nobody drives it: what is asked of it is all that happens."""
     sqlite = request.param == "sqlite"
     app = App(f"sqlite:///{tmp_path}/horae.db" if sqlite else request.getfixturevalue("postgres"))
-    app.executor.register("x", nothing)
+    app.functions.register("x", nothing)
     async with app:
         yield app
 

@@ -30,7 +30,7 @@ async def nothing(context: Context) -> Any:
 @pytest.fixture
 async def machine() -> Any:
     async with TimeMachine(start=START) as machine:
-        machine.app.executor.register("x", nothing)
+        machine.app.functions.register("x", nothing)
         yield machine
 
 
@@ -92,7 +92,7 @@ async def test_an_owner_cannot_create_for_another(machine: TimeMachine):
 @pytest.mark.contract("CRON-19")
 async def test_one_user_has_so_many_schedules_at_most():
     app = App(":memory:", config=Config(schedules_per_user=3))
-    app.executor.register("x", nothing)
+    app.functions.register("x", nothing)
     async with app:
         ada = app.owned_by("ada")
         await ada.schedules.create_many(

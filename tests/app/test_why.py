@@ -18,7 +18,7 @@ from horae.app.why import Why
 from horae.config import Config
 from horae.engine.invoker import record
 from horae.errors import InvalidInputError, InvalidSpecError, NotStartedError, ScheduleNotFoundError
-from horae.executor.function import Context
+from horae.executor.context import Context
 from horae.model import (
     AUTOMATIC,
     AttemptEnd,

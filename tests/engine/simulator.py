@@ -23,8 +23,10 @@ from horae.app.scope import OwnerScope
 from horae.config import Config
 from horae.engine.engine import Engine
 from horae.engine.reports import keep_token
+from horae.engine.worker import Worker
 from horae.errors import ClockOffError, HoraeError, StoreUnavailableError
-from horae.executor.function import Context, FunctionExecutor
+from horae.executor.context import Context
+from horae.executor.function import FunctionExecutor
 from horae.model import (
     CatchUp,
     CatchUpPolicy,
@@ -173,7 +175,7 @@ class LineTransaction(Transaction):
 
 
 class Machine:
-    """One process: an engine, its executor, and a clock that may be off."""
+    """One process: an engine, its worker, and a clock that may be off."""
 
     def __init__(self, world: World, name: str) -> None:
         self.world = world
@@ -181,12 +183,13 @@ class Machine:
         self.skew = 0
         self.offset = 0
         self.line = Line(world.store, world.parallel_batches)
-        self.executor = FunctionExecutor(
-            lambda: None, world.now, self.now, concurrency=world.concurrency, terminate=5000
+        functions = FunctionExecutor()
+        functions.register("work", self.work)
+        self.worker = Worker(
+            functions, lambda: None, world.now, self.now, concurrency=world.concurrency, terminate=5000
         )
-        self.executor.register("work", self.work)
-        self.executor.keep_token = partial(keep_token, self.line)
-        self.engine = Engine(self.line, self.executor, world.clock, world.config)
+        self.worker.keep_token = partial(keep_token, self.line)
+        self.engine = Engine(self.line, self.worker, world.clock, world.config)
         self.wake = world.seconds()
         self.house = world.seconds()
         self.joined = False
@@ -233,7 +236,7 @@ class Machine:
     async def die(self) -> None:
         """Gone, with everything it was doing."""
         self.dead = True
-        tasks = self.executor.tasks
+        tasks = self.worker.tasks
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -263,7 +266,7 @@ class World:
         self.born = len(self.machines)
         self.policies = _policies(dice)
         self.document = dice.choice(SPECS)
-        outside = FunctionExecutor(lambda: None, self.now, self.now, concurrency=1, terminate=1)
+        outside = FunctionExecutor()
         outside.register("work", self._never)
         scope = OwnerScope(self.store, self.now, lambda: None, executor=outside, config=Config())
         self.schedules, self.backfills, self.runs = Schedules(scope), Backfills(scope), Runs(scope)
@@ -392,7 +395,7 @@ class World:
             else:
                 await self._let_actions_run()
                 for machine in self.machines:  # a node hears of what ended in it
-                    if machine.executor.ended():
+                    if machine.worker.ended():
                         machine.wake = self.seconds()
         self.clock.move_to(target)
 

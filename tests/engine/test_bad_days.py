@@ -22,6 +22,7 @@ from horae.app import Schedules
 from horae.app.scope import OwnerScope
 from horae.clock import SystemClock
 from horae.engine.engine import Engine
+from horae.engine.worker import Worker
 from horae.errors import NodeNameTakenError, StoreUnavailableError, UnknownActionError
 from horae.executor.function import FunctionExecutor
 from horae.store.sqlite import SqliteStore
@@ -110,7 +111,7 @@ async def test_whatever_an_action_raises_its_attempt_has_failed_and_the_program_
              OwnError, UnspeakableError, RecursionError)  # fmt: skip
     async with running(App(":memory:", config=QUICK)) as app:
         for kind in kinds:
-            app.executor.register(kind.__name__, raising(kind, threaded=threaded))
+            app.functions.register(kind.__name__, raising(kind, threaded=threaded))
             await once(app, kind.__name__, policies=Policies(retry=RetryPolicy(attempts=2, initial_delay=1)))
         for kind in kinds:
             await wait_until(partial(has_status, app, "failed", kind.__name__))
@@ -134,11 +135,11 @@ def raising(kind: type[BaseException], *, threaded: bool) -> Callable[[Context],
 
 async def test_an_error_whose_words_raise_anything_at_all_has_failed_its_attempt_too():
     async with running(App(":memory:", config=QUICK)) as app:
-        app.executor.register("work", raising(SilencingError, threaded=False))
+        app.functions.register("work", raising(SilencingError, threaded=False))
         await once(app, "work")
         await wait_until(lambda: app.runs.list("work"))
         with contextlib.suppress(OwnError):
-            await asyncio.gather(*app.executor.tasks)
+            await asyncio.gather(*app.worker.tasks)
         await wait_until(lambda: has_status(app, "failed", "work"), 2)
 
 
@@ -151,7 +152,7 @@ async def test_a_result_that_is_no_json_or_too_long_has_failed_its_attempt(threa
     fine = {"longest", "nul", "big"}
     async with running(App(":memory:", config=QUICK)) as app:
         for name, result in results.items():
-            app.executor.register(name, returning(result, threaded=threaded))
+            app.functions.register(name, returning(result, threaded=threaded))
             await once(app, name)
         for name, result in results.items():
             await wait_until(partial(has_status, app, "succeeded" if name in fine else "failed", name))
@@ -171,7 +172,7 @@ def returning(result: object, *, threaded: bool) -> Callable[[Context], Any]:
 
 async def test_a_result_of_more_than_a_mebibyte_of_json_has_failed_its_attempt():
     async with running(App(":memory:", config=QUICK)) as app:
-        app.executor.register("work", returning("é" * (600 * 1024), threaded=False))
+        app.functions.register("work", returning("é" * (600 * 1024), threaded=False))
         await once(app, "work")
 
         async def ended() -> bool:
@@ -189,7 +190,7 @@ async def test_what_a_database_cannot_hold_is_written_otherwise(postgres: str):
         raise NulError("a\x00b \ud800")
 
     async with running(App(postgres, config=QUICK)) as app:
-        app.executor.register("work", work)
+        app.functions.register("work", work)
         await once(app, "work")
         await wait_until(lambda: has_status(app, "failed", "work"))
         assert (await only_run(app, "work")).failure == "NulError: a\\x00b \\ud800"
@@ -211,7 +212,7 @@ async def test_an_action_that_never_returns_is_timed_out_and_its_schedule_goes_o
                 await asyncio.sleep(0.1)
 
     async with running(App(file, config=QUICK)) as app:
-        app.executor.register("work", hang if threaded else ignore_it)
+        app.functions.register("work", hang if threaded else ignore_it)
         policies = Policies(overlap=Overlap.BUFFER_ALL, timeouts=Timeouts(run=200))
         await app.schedules.create("s", "* * * * * *", "work", policies=policies)
 
@@ -224,7 +225,7 @@ async def test_an_action_that_never_returns_is_timed_out_and_its_schedule_goes_o
         run = (await app.runs.list("s"))[-1]
         assert (run.reason, run.failure) == ("run_timeout", "it did not stop when it was asked to")
         assert len(begun) == len(set(begun))
-        assert len(app.executor.known) < 2  # the node has room again
+        assert len(app.worker.known) < 2  # the node has room again
     released.set()
 
 
@@ -276,12 +277,12 @@ def test_a_program_that_is_stopped_leaves_what_goes_on_to_the_next(programs: Pro
 async def test_a_run_over_which_ten_processes_died_has_failed(file: str):
     for number in range(1, 11):
         app = await App(file, config=QUICK).__aenter__()
-        app.executor.register("work", forever)
+        app.functions.register("work", forever)
         if number == 1:
             await app.schedules.create("s", soon(app), "work")
         await wait_until(partial(step_until, app, "running"))
         assert (await only_run(app)).attempt == number
-        tasks = app.executor.tasks
+        tasks = app.worker.tasks
         await app.close()  # nothing is recorded, as if it had been killed
         for task in tasks:
             task.cancel()
@@ -356,16 +357,17 @@ async def test_a_database_that_is_locked_for_too_long_loses_nothing(tmp_path: Pa
     def now() -> int:
         return int(clock.now().timestamp() * 1000)
 
-    executor = FunctionExecutor(lambda: None, now, now, concurrency=10, terminate=100)
-    engine = Engine(store, executor, clock, QUICK)
+    functions = FunctionExecutor()
+    worker = Worker(functions, lambda: None, now, now, concurrency=10, terminate=100)
+    engine = Engine(store, worker, clock, QUICK)
 
     async def work(context: Context) -> None:
         begun.append(context.key)
 
-    executor.register("work", work)
+    functions.register("work", work)
     await engine.join(now())
     policies = Policies(overlap=Overlap.ALLOW_ALL)
-    schedules = Schedules(OwnerScope(store, now, lambda: None, executor=executor, config=Config()))
+    schedules = Schedules(OwnerScope(store, now, lambda: None, executor=functions, config=Config()))
     schedule = await schedules.create("s", "* * * * * *", "work", policies=policies)
 
     async def fired(times: int) -> bool:
@@ -597,7 +599,7 @@ async def test_a_lease_that_ends_stops_what_is_running_without_asking_the_databa
         assert not app.engine.holds_lease
         app._store._pool = pool  # type: ignore[attr-defined]
         # What ended after that counts for nothing, although no other node has attempted it yet.
-        await wait_until(lambda: bool(app.executor.ended()))
+        await wait_until(lambda: bool(app.worker.ended()))
         await app.engine.step(app.now())
         (attempt,) = await app.runs.attempts((await only_run(app)).id)
         assert (attempt.reason, attempt.failure) == ("crashed", "it ended after its node had lost its lease")

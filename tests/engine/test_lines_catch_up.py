@@ -273,7 +273,7 @@ async def test_a_released_start_that_is_not_launched_yet_counts_as_running(machi
     """No node can take it for the moment."""
     machine.app.action("elsewhere")(Recorder(machine))
     await machine.app.schedules.create("s", "* * * * *", "elsewhere")
-    del machine.app.executor._actions["elsewhere"]
+    machine.app.functions.unregister("elsewhere")
     await machine.advance(minutes=3)
     (run,) = await machine.app.runs.list("s")
     assert run.status is Status.STARTING

@@ -193,7 +193,7 @@ async def test_an_edit_brings_a_finished_schedule_back(machine: TimeMachine, hel
 
 async def test_a_schedule_whose_action_no_node_knows_needs_attention(machine: TimeMachine, hello: Recorder):
     await machine.app.schedules.create("s", "0 * * * *", "hello")
-    del machine.app.executor._actions["hello"]
+    machine.app.functions.unregister("hello")
     await machine.advance(minutes=60, seconds=59)
     assert await machine.app.schedules.list(Filter(attention=True)) == []
     await machine.advance(minutes=2)

@@ -351,7 +351,7 @@ async def test_a_slot_that_was_released_and_not_launched_does_not_run(
     machine.app.action("elsewhere")(Recorder(machine))
     policies = Policies(on_resume=OnResume(on_resume))
     await machine.app.schedules.create("s", "* * * * *", "elsewhere", policies=policies)
-    del machine.app.executor._actions["elsewhere"]
+    machine.app.functions.unregister("elsewhere")
     await machine.advance(minutes=1)
     (run,) = await machine.app.runs.list("s")
     assert run.status is Status.STARTING

@@ -198,7 +198,7 @@ async def test_a_wish_to_stop_that_comes_as_an_attempt_fails_is_not_lost(machine
     run = await machine.app.schedules.trigger("s")
     await machine.advance(seconds=1)
     failing.set()
-    await asyncio.wait(machine.app.executor.tasks)  # it has failed, and no step has seen that
+    await asyncio.wait(machine.app.worker.tasks)  # it has failed, and no step has seen that
     await machine.app.runs.cancel(run)
     await machine.advance(minutes=1)
     assert (await machine.app.runs.get(run)).status is Status.CANCELLED

@@ -122,7 +122,7 @@ async def test_a_plain_function_that_looks_stops_in_time(machine: TimeMachine, r
             raise InterruptedError("I was asked to")
 
     run = await start(machine, work, Timeouts(run=10_000))
-    (task,) = machine.app.executor.tasks
+    (task,) = machine.app.worker.tasks
     await machine.advance(seconds=10)
     released.set()
     await asyncio.wait([task])
@@ -203,7 +203,7 @@ async def test_a_start_that_no_node_takes_times_out(machine: TimeMachine):
     machine.app.action("elsewhere")(Recorder(machine))
     policies = Policies(timeouts=Timeouts(start=30_000))
     await machine.app.schedules.create("s", "0 * * * *", "elsewhere", policies=policies)
-    del machine.app.executor._actions["elsewhere"]
+    machine.app.functions.unregister("elsewhere")
     await machine.advance(minutes=61)
     (run,) = await machine.app.runs.list("s")
     assert (run.status, run.reason, seconds(run.ended_at)) == (Status.TIMED_OUT, "start_timeout", 3630)
@@ -289,7 +289,7 @@ async def test_a_plain_function_sees_that_it_was_asked_to_stop(
             raise InterruptedError("asked to")
 
     run = await start(machine, work, Timeouts(cancel=30_000))
-    (task,) = machine.app.executor.tasks
+    (task,) = machine.app.worker.tasks
     await machine.app.runs.cancel(run.id)
     await machine.advance(seconds=1)
     released.set()

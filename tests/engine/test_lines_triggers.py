@@ -142,7 +142,7 @@ async def test_completion_releases_what_waited_in_the_same_step(machine: TimeMac
     )
     await machine.advance(minutes=2)
     machine.clock.move_to(at(2.5))
-    await asyncio.wait(machine.app.executor.tasks)  # the first has ended, and nothing knows that yet
+    await asyncio.wait(machine.app.worker.tasks)  # the first has ended, and nothing knows that yet
     assert len(slow.called) == 1
     await machine.app.engine.step(machine.app.now())
     newest, oldest = await machine.app.runs.list("s")
@@ -157,7 +157,7 @@ async def test_the_end_of_an_action_wakes_the_driver(machine: TimeMachine):
     await machine.advance(minutes=1)
     machine.app._woken.clear()
     machine.clock.move_to(at(2.5))
-    await asyncio.wait(machine.app.executor.tasks)
+    await asyncio.wait(machine.app.worker.tasks)
     assert machine.app._woken.is_set()
 
 

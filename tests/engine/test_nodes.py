@@ -217,7 +217,7 @@ async def test_the_outcome_of_a_run_that_was_taken_over_writes_nothing(postgres:
         await wait_until(lambda: step_until(other, "succeeded", house=True))
         held.set()
         await asyncio.sleep(0)
-        await wait_until(lambda: bool(late.executor.ended()))
+        await wait_until(lambda: bool(late.worker.ended()))
         before = await only_run(other)
         await late.engine.step(late.now())
         assert await only_run(other) == before
@@ -241,7 +241,7 @@ async def test_the_result_of_a_run_that_was_taken_over_is_not_left_to_the_next(p
         await wait_until(lambda: step_until(late, "running"))
         await wait_until(lambda: step_until(other, "succeeded", house=True))
         held.set()
-        await wait_until(lambda: bool(late.executor.ended()))
+        await wait_until(lambda: bool(late.worker.ended()))
         await late.engine.step(late.now())
         async with other._store.transaction() as transaction:
             last = (await transaction.last_outcomes(["s"]))["s"]
@@ -280,7 +280,7 @@ async def test_a_node_decides_what_it_cannot_run_and_leaves_it_to_one_that_can(p
         assert attention == 'no living node can run the action "work"'
         assert (await only_run(unable)).status == "starting"
         again = App(postgres, config=QUICK)
-        again.executor.register("work", work)
+        again.functions.register("work", work)
         async with running(again):
             await wait_until(lambda: has_status(unable, "succeeded"))
         assert ran == [run.id]
@@ -403,7 +403,7 @@ async def outdated_engine(database: str, app: App) -> AsyncIterator[Engine]:
     """A node with old time-zone data, which can run what an app can."""
     store = PostgresStore(database)
     await store.open(lambda: None)
-    engine = Engine(store, app.executor, app.clock, app.config, tzdata="2020a")
+    engine = Engine(store, app.worker, app.clock, app.config, tzdata="2020a")
     await engine.join(app.now())
     try:
         yield engine

@@ -197,7 +197,7 @@ async def test_one_who_fails_stops_neither_time_nor_the_others(caplog: pytest.Lo
         notes = Notes()
         tm.app.watch(Clumsy())
         tm.app.watch(notes)
-        tm.app.executor.register("noop", noop)
+        tm.app.functions.register("noop", noop)
         await tm.app.schedules.create("s", "0 1 * * *", action="noop")
         await tm.advance(hours=2)
     assert len(notes.launches) == 1
@@ -212,7 +212,7 @@ async def test_what_is_withheld_when_the_lease_may_be_over(postgres: str):
     notes = Notes()
     async with App(postgres, config=Config(lease_ms=6000)) as app:
         app.watch(notes)
-        app.executor.register("noop", noop)
+        app.functions.register("noop", noop)
         await app.schedules.create("s", "0 0 1 1 *", action="noop")
         await app.schedules.trigger("s", overlap=Overlap.ALLOW_ALL)
         app.engine._lease_until = 0.0
@@ -237,7 +237,7 @@ async def test_a_clock_that_is_off_and_a_store_that_is_away_are_told(postgres: s
     notes = Notes()
     async with App(postgres) as app:
         app.watch(notes)
-        app.executor.register("noop", noop)
+        app.functions.register("noop", noop)
         await app.schedules.create("s", "* * * * *", action="noop")
         with pytest.raises(ClockOffError):
             await app.engine.step(app.now() + 120_000)
@@ -395,7 +395,7 @@ async def test_a_change_that_is_undone_tells_nothing():
     async with TimeMachine(START) as tm:
         notes = Notes()
         tm.app.watch(notes)
-        tm.app.executor.register("noop", noop)
+        tm.app.functions.register("noop", noop)
         policies = Policies(on_resume=OnResume.SKIP)
         await tm.app.schedules.create("s", "0 * * * *", action="noop", policies=policies)
         await tm.app.schedules.pause("s")
@@ -414,7 +414,7 @@ async def test_while_nobody_watches_nothing_is_gathered(tmp_path: Path):
 
     async with TimeMachine(START) as tm:
         tm.app.engine._tell_step = refuse  # type: ignore[method-assign,assignment]
-        tm.app.executor.register("noop", noop)
+        tm.app.functions.register("noop", noop)
         await tm.app.schedules.create("s", "0 * * * *", action="noop")
         await tm.advance(hours=3)
         assert tm.app._store.watch is None

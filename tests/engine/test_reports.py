@@ -14,7 +14,8 @@ import pytest
 
 from horae import Accepted, App, Config, Context, Overlap, Policies, RetryPolicy, Timeouts
 from horae.errors import InvalidInputError, ReportRefusedError
-from horae.executor.function import MAX_RESULT_LENGTH, hash_of
+from horae.executor.context import hash_of
+from horae.executor.output import MAX_RESULT_LENGTH
 from horae.model import Run, Status
 from horae.testing import TimeMachine
 from tests.conftest import wait_until
@@ -68,8 +69,8 @@ async def test_a_run_that_was_accepted_goes_on_until_its_end_is_reported(
     machine: TimeMachine, outside: Outside
 ):
     run = await handed_off(machine)
-    assert (run.status, run.epoch, machine.app.executor.tasks) == ("running", 0, [])
-    assert machine.app.executor.free_capacity == machine.app.config.concurrency
+    assert (run.status, run.epoch, machine.app.worker.tasks) == ("running", 0, [])
+    assert machine.app.worker.free_capacity == machine.app.config.concurrency
     token = outside.tokens[run.id]
     for what in ("started", "heartbeat"):
         assert (await machine.app.runs.report(run.id, token, what)).status is Status.RUNNING

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from horae.errors import ReportRefusedError
-from horae.executor.function import Accepted, Context
+from horae.executor.context import Accepted, Context
 from horae.model import Status
 from tests.engine.simulator import Crash, Machine, World
 from tests.engine.test_simulation import Ledger, check

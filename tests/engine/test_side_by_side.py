@@ -26,11 +26,11 @@ async def test_a_slot_is_not_skipped_because_of_a_run_whose_end_is_about_to_be_r
         times = [*soon(app, 1)["times"], *soon(app, 2)["times"]]
         await app.schedules.create("s", {"times": times}, "work")
         await wait_until(lambda: step_until(app, "running"))
-        await wait_until(lambda: bool(app.executor.ended()))
+        await wait_until(lambda: bool(app.worker.ended()))
         await wait_until(lambda: due_now(app))  # the end of the first is known, and not recorded
         await app.engine.step(app.now())
         await app.engine.step(app.now())
-        await wait_until(lambda: bool(app.executor.ended()))
+        await wait_until(lambda: bool(app.worker.ended()))
         await app.engine.step(app.now())
         runs = await app.runs.list("s")
         assert [run.status for run in runs] == [Status.SUCCEEDED] * 2
@@ -49,9 +49,9 @@ async def test_no_more_runs_go_on_at_once_than_a_node_may_have(postgres: str):
         )
         await wait_until(lambda: due_now(app))
         await app.engine.step(app.now())
-        assert len(app.executor.tasks) == 500  # a batch, and there is more
+        assert len(app.worker.tasks) == 500  # a batch, and there is more
         await app.engine.step(app.now())  # so two looks share the room that is left
-        assert len(app.executor.tasks) == 601
+        assert len(app.worker.tasks) == 601
         held.set()
         await wait_until(lambda: stepped_to_the_end(app))
 

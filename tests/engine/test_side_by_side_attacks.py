@@ -109,7 +109,7 @@ async def test_what_a_lost_commit_claimed_is_launched_however_many_ends_wait_to_
         await create(app, "a", "b")
         await app.schedules.trigger("a")
         await app.engine.step(app.now())
-        await wait_until(lambda: len(app.executor.ended()) == 1)
+        await wait_until(lambda: len(app.worker.ended()) == 1)
         await app.schedules.trigger("b")
         line.cut()  # the end of one is not recorded, and another is claimed and nobody knows it
         with pytest.raises(StoreUnavailableError):
@@ -178,7 +178,7 @@ async def test_a_context_that_is_left_while_it_runs_waits_for_the_step_that_is_u
     await leaving
     assert running.done()
     assert running.exception() is None
-    assert app.executor.ended() == []
+    assert app.worker.ended() == []
     assert await fetch(postgres, "SELECT status, attempt FROM run") == [("succeeded", 1)]
     assert await fetch(postgres, "SELECT count(*) FROM node") == [(0,)]
     assert [record.getMessage() for record in caplog.records if record.levelname != "INFO"] == []

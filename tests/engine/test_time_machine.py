@@ -16,7 +16,7 @@ import pytest
 
 from horae.app import App
 from horae.errors import ScheduleExistsError, ScheduleNotFoundError, UnknownActionError
-from horae.executor.function import Context
+from horae.executor.context import Context
 from horae.model import CatchUp, CatchUpPolicy, OnResume, Overlap, Policies, RetryPolicy, Status
 from horae.store.sqlite import SqliteStore
 from horae.testing import TimeMachine, VirtualClock
@@ -207,7 +207,7 @@ async def test_two_triggers_in_one_second_are_two_runs(machine: TimeMachine):
     assert first != second
     for _ in range(2):
         await machine.advance(seconds=1)
-        if threads := machine.app.executor.tasks:
+        if threads := machine.app.worker.tasks:
             await asyncio.wait(threads)
     await machine.advance(seconds=1)
     assert seen == ["usual", {"special": True}]

@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
-from horae.executor.function import ActionFunction, FunctionExecutor, hash_of
+from horae.engine.worker import Worker
+from horae.executor.context import hash_of
+from horae.executor.function import ActionFunction, FunctionExecutor
 from horae.model import (
     AUTOMATIC,
     Action,
@@ -38,24 +40,30 @@ class Attempts:
     def __init__(self, action: ActionFunction, *, terminate: int = 5000) -> None:
         self.clock = 0
         self.tokens: list[str] = []
-        self.executor = FunctionExecutor(
-            lambda: None, lambda: self.clock, lambda: self.clock, concurrency=100, terminate=terminate
+        functions = FunctionExecutor()
+        functions.register("act", action)
+        self.worker = Worker(
+            functions,
+            lambda: None,
+            lambda: self.clock,
+            lambda: self.clock,
+            concurrency=100,
+            terminate=terminate,
         )
-        self.executor.register("act", action)
-        self.executor.keep_token = self._keep_token
+        self.worker.keep_token = self._keep_token
 
     async def _keep_token(self, run: Run, token_hash: str) -> None:
         self.tokens.append(token_hash)
 
     def begin(self, request: HttpRequest | None = None, last: LastOutcome | None = None, **more: Any) -> Run:
         run = msgspec.structs.replace(RUN, **more)
-        self.executor.launch(run, Timeouts(), last, Action(name="act", http=request))
+        self.worker.launch(run, Timeouts(), last, Action(name="act", http=request))
         return run
 
     async def end(self) -> AttemptResult:
-        await wait_until(self.executor.ended)
-        (ended,) = self.executor.ended()
-        self.executor.forget(1)
+        await wait_until(self.worker.ended)
+        (ended,) = self.worker.ended()
+        self.worker.forget(1)
         return ended
 
     async def make(
@@ -66,13 +74,13 @@ class Attempts:
 
     def ask(self, run: Run, how: str) -> None:
         """Ask it to stop."""
-        self.executor.stop(
+        self.worker.stop(
             msgspec.structs.replace(run, stop=how, reason=f"{how}led".replace("terminateled", "terminated"))
         )
 
     def pass_time(self, milliseconds: int) -> None:
         self.clock += milliseconds
-        self.executor.enforce()
+        self.worker.enforce()
 
 
 class Asked(msgspec.Struct, frozen=True):

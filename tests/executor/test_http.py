@@ -668,8 +668,8 @@ async def test_many_requests_at_once():
     async with serving() as server, acting() as attempts:
         for number in range(50):
             attempts.begin(HttpRequest(url=f"{server.url}/{number}"), id=f"r{number}")
-        while len(attempts.executor.ended()) < 50:
+        while len(attempts.worker.ended()) < 50:
             await asyncio.sleep(0.01)
-        assert {each.ending for each in attempts.executor.ended()} == {"returned"}
+        assert {each.ending for each in attempts.worker.ended()} == {"returned"}
     assert len({asked.path for asked in server.asked}) == 50
     assert isinstance(server, Server)

@@ -30,6 +30,7 @@ from horae.engine.engine import Engine
 from horae.engine.maintenance import MaintenanceReport
 from horae.engine.observer import Observer
 from horae.engine.reports import keep_token
+from horae.engine.worker import Worker
 from horae.errors import ClockOffError, DatabaseUrlError, NodeNameTakenError, StoreUnavailableError
 from horae.executor.command import commands_of
 from horae.executor.function import ActionFunction, FunctionExecutor
@@ -118,20 +119,22 @@ class App:
         self._proven_at: float | None = None
         self._offset = 0  # what the store's own clock is ahead of ours
         self._store = _store(database, self.config, self.clock)
-        self.executor = FunctionExecutor(
+        self.functions = FunctionExecutor()
+        self.worker = Worker(
+            self.functions,
             self.wake,
             lambda: int(self.clock.monotonic() * 1000),
             self.now,
             concurrency=self.config.concurrency,
             terminate=self.config.terminate_ms,
         )
-        self.engine = Engine(self._store, self.executor, self.clock, self.config)
+        self.engine = Engine(self._store, self.worker, self.clock, self.config)
         self._closing: list[Callable[[], Awaitable[None]]] = []
         self._limited_store = LimitedStore(self._store)
-        self.executor.keep_token = partial(keep_token, self._limited_store)
+        self.worker.keep_token = partial(keep_token, self._limited_store)
         self._evaluator = Evaluator(self.clock)
         self._scope = OwnerScope(
-            self._limited_store, self.now, self.wake, executor=self.executor, config=self.config, evaluator=self._evaluator
+            self._limited_store, self.now, self.wake, executor=self.functions, config=self.config, evaluator=self._evaluator
         )  # fmt: skip
         self.all_owners = ScopedOperations(self._scope)
         """What can be asked and changed, whoever owns it; the same as the five that follow."""
@@ -155,7 +158,7 @@ class App:
         """Register a function under a name, for schedules to refer to."""
 
         def register(function: F) -> F:
-            self.executor.register(name, function)
+            self.functions.register(name, function)
             self.wake()
             return function
 
@@ -163,8 +166,8 @@ class App:
 
     def adopt(self, other: App) -> None:
         """Register every action that another app of this process has registered."""
-        for name, function in other.executor.functions.items():
-            self.executor.register(name, function)
+        for name, function in other.functions.functions.items():
+            self.functions.register(name, function)
 
     def offer_requests(self, address: str = "") -> None:
         """Let schedules make HTTP requests: the action ``http``. ``address`` is how work that reports back reaches us."""
@@ -172,12 +175,12 @@ class App:
 
         action = HttpAction(self.config, self._scope.sealer, lambda: address, self.now)
         self._closing.append(action.aclose)
-        self.executor.register("http", action)
+        self.functions.register("http", action)
 
     def offer_commands(self) -> None:
         """Let schedules run the commands that the setting ``commands`` names: the actions ``command:NAME``."""
         for name, command in commands_of(self.config).items():
-            self.executor.register(f"command:{name}", command)
+            self.functions.register(f"command:{name}", command)
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction of the app's database, for faces that keep something of their own in it."""
@@ -266,7 +269,7 @@ class App:
         for close in self._closing:
             await close()
         await self._store.close()
-        self.left_behind = self.executor.leave_behind()
+        self.left_behind = self.worker.leave_behind()
         if self.left_behind:
             _log.warning("left behind, because they do not stop: %s", ", ".join(self.left_behind))
 

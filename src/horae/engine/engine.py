@@ -21,8 +21,8 @@ from horae.engine.generator import BatchResult, Generator
 from horae.engine.invoker import Invoker, Launch
 from horae.engine.maintenance import Maintenance, MaintenanceReport
 from horae.engine.observer import Observer, Observers
+from horae.engine.worker import Worker
 from horae.errors import NodeNameTakenError, StoreUnavailableError
-from horae.executor.function import FunctionExecutor
 from horae.model import AttemptResult, Node, Reason, Timeouts
 from horae.spec import TZDATA_VERSION
 from horae.store.port import Store
@@ -45,14 +45,14 @@ class Engine:
     def __init__(
         self,
         store: Store,
-        executor: FunctionExecutor,
+        worker: Worker,
         clock: Clock,
         config: Config,
         *,
         tzdata: str = TZDATA_VERSION,
     ) -> None:
         self._store = store
-        self._executor = executor
+        self._worker = worker
         self._clock = clock
         self._config = config
         self._tzdata = tzdata
@@ -68,8 +68,8 @@ class Engine:
         self._herd = False  # more was due than the last step could look at
         self._observers: Observers | None = None
         limits = config.limits
-        self._invoker = Invoker(executor, limits)
-        self._generator = Generator(executor, self._invoker, limits, store.batch)
+        self._invoker = Invoker(worker, limits)
+        self._generator = Generator(worker, self._invoker, limits, store.batch)
         self._maintenance = Maintenance(store, self._invoker, config, tzdata)
 
     @property
@@ -92,7 +92,7 @@ class Engine:
         if self._observers is None:
             self._observers = Observers(self._clock.monotonic)
             self._store.watch = self._observers.transaction
-            self._executor.on_launch = self._observers.launched
+            self._worker.on_launch = self._observers.launched
         self._observers.add(observer)
 
     async def join(self, now: int) -> None:
@@ -118,7 +118,7 @@ class Engine:
 
     async def _register_node(self, name: str, now: int) -> bool:
         """Say what this node can run; said again when that changes. ``False`` if another living node has the name."""
-        self._name, self._registered_actions = name, self._executor.actions
+        self._name, self._registered_actions = name, self._worker.actions
         return await self._store.register_node(
             Node(
                 epoch=self._epoch,
@@ -149,7 +149,7 @@ class Engine:
         if left > 0:
             return left
         self._lose_lease()
-        self._executor.enforce()
+        self._worker.enforce()
         return self._config.tick_ms / 1000
 
     def _lose_lease(self) -> None:
@@ -158,7 +158,7 @@ class Engine:
         if self._let_go:
             return
         self._let_go = True
-        self._executor.stop_all(Reason.CRASHED)
+        self._worker.stop_all(Reason.CRASHED)
         if self._observers is not None:
             self._observers.tell(lambda each: each.lost_lease())
 
@@ -176,7 +176,7 @@ class Engine:
             return
         self._extend(begun)
         self._superseded = await self._store.has_newer_schema()
-        if self._executor.actions != self._registered_actions:
+        if self._worker.actions != self._registered_actions:
             await self._register_node(self._name, now)
 
     async def maintain(self, now: int) -> MaintenanceReport:
@@ -191,18 +191,18 @@ class Engine:
 
     async def step(self, now: int) -> int | None:
         """Decide everything that can be decided now. Returns when to step again, if nothing happens before."""
-        self._executor.enforce()
+        self._worker.enforce()
         if self._doubtful_until:
             await self._recover()
-        ended = self._executor.ended()
+        ended = self._worker.ended()
         herd, self._herd = self._herd, False
         if self._superseded:
             moments = [await self._look(now, ended, free_capacity=0)]
         elif herd and self._store.parallel_batches > 1:
             moments = await self._parallel_batches(now, ended)
         else:
-            moments = [await self._look(now, ended, free_capacity=self._executor.free_capacity)]
-        if (deadline := self._executor.next_deadline()) is not None:
+            moments = [await self._look(now, ended, free_capacity=self._worker.free_capacity)]
+        if (deadline := self._worker.next_deadline()) is not None:
             moments.append(now + deadline)
         return min((at for at in moments if at is not None), default=None)
 
@@ -211,7 +211,7 @@ class Engine:
         looks = self._store.parallel_batches
         excluded = _schedules_of(ended)
         parts = [
-            self._look(now, excluded=excluded, free_capacity=(self._executor.free_capacity + place) // looks)
+            self._look(now, excluded=excluded, free_capacity=(self._worker.free_capacity + place) // looks)
             for place in range(looks)
         ]
         if ended:
@@ -223,7 +223,7 @@ class Engine:
         async with self._store.transaction() as transaction:
             await self._invoker.record(transaction, ended, now)
             wake = await transaction.wake_at()
-        self._executor.forget(len(ended))
+        self._worker.forget(len(ended))
         return wake
 
     async def _look(
@@ -248,13 +248,13 @@ class Engine:
         except StoreUnavailableError:
             self._doubtful_until = self._clock.monotonic() + COMMIT_GRACE_S
             raise
-        self._executor.forget(len(ended))
+        self._worker.forget(len(ended))
         self._herd = self._herd or looked.more
         # It may have joined anew meanwhile, and then these claims are not its own any more.
         allowed = self.holds_lease and epoch == self._epoch
         self._invoker.launch(looked.starts, allowed=allowed)
         for run in stopping:
-            self._executor.stop(run)
+            self._worker.stop(run)
         if self._observers is not None:
             self._tell_step(self._observers, looked, begun, launched=allowed)
         if wake is not None and wake <= now and not looked.decided:
@@ -271,7 +271,7 @@ class Engine:
 
     async def _recover(self) -> None:
         """Launch what a commit claimed whose answer was lost: nobody else will, as long as this node lives."""
-        epoch, known = self._epoch, self._executor.known
+        epoch, known = self._epoch, self._worker.known
         over = self._clock.monotonic() >= self._doubtful_until
         async with self._store.transaction() as transaction:
             claimed = await transaction.claimed([epoch], len(known) + self._config.concurrency)
@@ -299,16 +299,16 @@ class Engine:
         """
         until = self._clock.monotonic() + self._config.drain_ms / 1000
         house = min(self._config.housekeeping_ms / 1000, 1.0)
-        while (tasks := self._executor.tasks) and (left := until - (begun := self._clock.monotonic())) > 0:
+        while (tasks := self._worker.tasks) and (left := until - (begun := self._clock.monotonic())) > 0:
             done, _ = await asyncio.wait(tasks, timeout=min(left, house), return_when=asyncio.FIRST_COMPLETED)
             with contextlib.suppress(Exception):  # what cannot be recorded now is tried again at the end
                 await self._record_ends(now())
             if not done and self._clock.monotonic() == begun:
                 break  # the clock stands still, and so does what waits on it
-        self._executor.stop_all(Reason.SHUTDOWN)
-        if tasks := self._executor.tasks:
+        self._worker.stop_all(Reason.SHUTDOWN)
+        if tasks := self._worker.tasks:
             await asyncio.wait(tasks, timeout=self._config.terminate_ms / 1000)
-            self._executor.give_up_all()
+            self._worker.give_up_all()
         with contextlib.suppress(StoreUnavailableError):  # others take over what could not be recorded
             await self._record_ends(now())
             await self._store.deregister([self._epoch])
@@ -318,11 +318,11 @@ class Engine:
         begun = self._clock.monotonic()
         if await self._store.renew(self._epoch):
             self._extend(begun)
-        ended = self._executor.ended()
+        ended = self._worker.ended()
         async with self._store.transaction() as transaction:
             await self._invoker.record(transaction, ended, now)
             await transaction.notify()
-        self._executor.forget(len(ended))
+        self._worker.forget(len(ended))
 
 
 def _schedules_of(ended: Iterable[AttemptResult]) -> frozenset[str]:

@@ -10,8 +10,8 @@ from itertools import accumulate
 import msgspec
 
 from horae.engine.invoker import Invoker, Launch
+from horae.engine.worker import Worker
 from horae.errors import SpecTooCostlyError, StoreUnavailableError
-from horae.executor.function import FunctionExecutor
 from horae.model import UNREADABLE, Backfill, Limits, Run, Schedule, Status
 from horae.policy.decide import decide
 from horae.policy.ledger import Decision, version_of
@@ -46,8 +46,8 @@ class BatchResult(msgspec.Struct, frozen=True):
 class Generator:
     """Decides for the schedules that are due, a batch at a time."""
 
-    def __init__(self, executor: FunctionExecutor, invoker: Invoker, limits: Limits, batch: int) -> None:
-        self._executor = executor
+    def __init__(self, worker: Worker, invoker: Invoker, limits: Limits, batch: int) -> None:
+        self._worker = worker
         self._invoker = invoker
         self._limits = limits
         self._batch = batch
@@ -73,7 +73,7 @@ class Generator:
         due = await transaction.due(now, self._batch)
         schedules = {each.id: each for each in due}
         if free_capacity:
-            for each in await transaction.unclaimed(self._executor.actions, min(free_capacity, self._batch)):
+            for each in await transaction.unclaimed(self._worker.actions, min(free_capacity, self._batch)):
                 schedules.setdefault(each.id, each)
         for schedule_id in schedules.keys() & excluded:
             del schedules[schedule_id]
@@ -86,7 +86,7 @@ class Generator:
             backfills[backfill.schedule_id].append(backfill)
         decisions = self._decide(found, runs, backfills, now)
         decided = found[: len(decisions)]
-        claims = _Claims(self._executor, self._invoker, epoch, now, free_capacity)
+        claims = _Claims(self._worker, self._invoker, epoch, now, free_capacity)
         await self._write(transaction, decided, runs, decisions, claims)
         starts = await _prepare(transaction, claims, schedules)
         more = len(due) == self._batch or len(decided) < len(schedules)
@@ -137,12 +137,12 @@ class Generator:
     ) -> BatchResult:
         """Claim what others released, and decide nothing: this node's time-zone data is not what theirs is."""
         most = min(free_capacity, self._batch)
-        found = await transaction.unclaimed(self._executor.actions, most) if most else []
+        found = await transaction.unclaimed(self._worker.actions, most) if most else []
         schedules = {each.id: each for each in found if not each.state.paused and each.id not in excluded}
         if not schedules:
             return BatchResult()
         runs = await self._open_runs(transaction, list(schedules.values()))
-        claims = _Claims(self._executor, self._invoker, epoch, now, free_capacity)
+        claims = _Claims(self._worker, self._invoker, epoch, now, free_capacity)
         released = (run for each in runs.values() for run in each if run.status is Status.STARTING)
         await transaction.update_runs(claims.take_all(released))
         return BatchResult(await _prepare(transaction, claims, schedules), len(schedules))
@@ -193,10 +193,8 @@ class Generator:
 class _Claims:
     """Takes released runs for this node, as long as it can run them and has room."""
 
-    def __init__(
-        self, executor: FunctionExecutor, invoker: Invoker, epoch: int, now: int, free_capacity: int
-    ) -> None:
-        self._executor, self._invoker = executor, invoker
+    def __init__(self, worker: Worker, invoker: Invoker, epoch: int, now: int, free_capacity: int) -> None:
+        self._worker, self._invoker = worker, invoker
         self.epoch, self.now = epoch, now
         self._free_capacity = free_capacity
         self.taken: list[Run] = []
@@ -206,7 +204,7 @@ class _Claims:
         """The run, claimed if it was released and this node can run it."""
         if run.status is not Status.STARTING:
             return run
-        if self._free_capacity <= 0 or not self._executor.can_run(run):
+        if self._free_capacity <= 0 or not self._worker.can_run(run):
             self.left += 1
             return run
         self._free_capacity -= 1

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from horae.executor.function import FunctionExecutor
+from horae.engine.worker import Worker
 from horae.model import (
     Action,
     Attempt,
@@ -40,10 +40,10 @@ class Launch(msgspec.Struct, frozen=True, gc=False):
 
 
 class Invoker:
-    """The only part that calls executors."""
+    """Claims released runs, has the worker start them after the commit, and records how they ended."""
 
-    def __init__(self, executor: FunctionExecutor, limits: Limits) -> None:
-        self._executor = executor
+    def __init__(self, worker: Worker, limits: Limits) -> None:
+        self._worker = worker
         self._limits = limits
 
     def claim(self, run: Run, epoch: int, now: int) -> Run:
@@ -54,9 +54,9 @@ class Invoker:
         """After the commit: start what was claimed. A node that may have lost its claims starts nothing."""
         for start in starts:
             if allowed:
-                self._executor.launch(start.run, start.timeouts, start.last, start.action)
+                self._worker.launch(start.run, start.timeouts, start.last, start.action)
             else:
-                self._executor.refuse(start.run)
+                self._worker.refuse(start.run)
 
     async def record(self, transaction: Transaction, ended: Sequence[AttemptResult], now: int) -> Recorded:
         """Write how attempts ended, within this program's limits; those whose claims were not stale."""

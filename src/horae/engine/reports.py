@@ -13,7 +13,8 @@ import msgspec
 
 from horae.engine.invoker import Recorded, record
 from horae.errors import InvalidInputError, ReportRefusedError
-from horae.executor.function import MAX_RESULT_LENGTH, hash_of, kept_failure, kept_result
+from horae.executor.context import hash_of
+from horae.executor.output import MAX_RESULT_LENGTH, kept_failure, kept_result
 from horae.model import AttemptEnd, AttemptResult, Limits, Run, Status, Timeouts
 from horae.policy.outcome import overdue, report_by
 from horae.store.limited import StoreAccess

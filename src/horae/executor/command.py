@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import msgspec
 
 from horae.errors import CommandFailedError, ConfigError, NotStartedError
-from horae.executor.function import MAX_RESULT_LENGTH, Context
-from horae.executor.output import text_of
+from horae.executor.context import Context
+from horae.executor.output import MAX_RESULT_LENGTH, text_of
 
 TIME_TO_STOP = 5000
 """Milliseconds that a command which took longer than its own timeout has to end by itself."""

@@ -21,9 +21,9 @@ from horae.errors import (
     MissingExtraError,
     NotStartedError,
 )
+from horae.executor.context import Accepted, Context
 from horae.executor.destination import Destinations, Target, target_of
-from horae.executor.function import MAX_RESULT_LENGTH, Accepted, Context, kept_result
-from horae.executor.output import secrets_in, text_of, without
+from horae.executor.output import MAX_RESULT_LENGTH, kept_result, secrets_in, text_of, without
 from horae.executor.sealing import Sealer
 from horae.model import HttpRequest
 

@@ -1,4 +1,4 @@
-"""What others wrote, as it is kept: text that can be stored, and not more of it than there is room for."""
+"""What actions leave behind, as it is stored: results, failures and texts within bounds, and no secret in them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from collections.abc import Iterable
 
 import msgspec
 
+from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json
+
+MAX_RESULT_LENGTH = 1024 * 1024
+MAX_FAILURE_LENGTH = 10_000
 HIDDEN = b"***"
 SHORTEST_SECRET = 8
 """Shorter texts are found everywhere, and hide nothing."""
+_encode = msgspec.json.Encoder().encode
 
 
 def text_of(data: bytes, most: int) -> str:
@@ -32,3 +37,26 @@ def without(data: bytes, secrets: Iterable[bytes]) -> bytes:
     for secret in secrets:
         data = data.replace(secret, HIDDEN)
     return data
+
+
+def kept_result(value: object) -> str:
+    """A result as it is kept: JSON, not too much of it, and nothing that could not be read and shown again."""
+    try:
+        result = _encode(value)
+    except RecursionError:
+        raise ValueError(f"the result has values more than {MAX_DEPTH} deep within each other") from None
+    if len(result) > MAX_RESULT_LENGTH:
+        raise ValueError(
+            f"the result has {len(result)} bytes of JSON, and {MAX_RESULT_LENGTH} are kept at most"
+        )
+    try:
+        check_json(result)
+    except JsonTooLargeError as error:
+        raise ValueError(f"the result {error}") from None
+    return result.decode()
+
+
+def kept_failure(text: str) -> str:
+    """A failure as a text that every database takes: not too long, no half characters, no NUL."""
+    text = text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")
+    return text if len(text) <= MAX_FAILURE_LENGTH else f"{text[:MAX_FAILURE_LENGTH]}…"

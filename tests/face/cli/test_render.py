@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from horae.executor.function import Context
+from horae.executor.context import Context
 from horae.face.cli.render import schedule_panel
 from horae.face.service.views import description_view
 from horae.testing import TimeMachine

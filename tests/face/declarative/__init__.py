@@ -85,7 +85,7 @@ class Story:
         if driving is not None:
             driving.cancel()
             await asyncio.wait([driving])
-        for each in (tasks := app.executor.tasks):
+        for each in (tasks := app.worker.tasks):
             each.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await app.close()

@@ -129,7 +129,7 @@ async def test_without_a_launcher_a_workflow_is_an_action_of_the_program(machine
     registrar = Registrar(machine.app)
     await registrar.upsert_schedule(ONCE)
     await machine.advance(hours=1)
-    while not seen or machine.app.executor.tasks:
+    while not seen or machine.app.worker.tasks:
         await machine.advance(seconds=1)
     assert seen == [
         (

@@ -131,7 +131,7 @@ async def test_a_range_is_one_line():
     stream = io.StringIO()
     async with TimeMachine(START) as tm:
         tm.app.watch(LogObserver(log_to(stream)))
-        tm.app.executor.register("noop", noop)
+        tm.app.functions.register("noop", noop)
         await tm.app.schedules.create("s", "* * * * *", action="noop", remaining_actions=1)
         await tm.advance(minutes=1)
         await tm.app.schedules.skip_next("s", 0)
@@ -147,7 +147,7 @@ async def test_what_somebody_passes_over_is_a_line_too():
     stream = io.StringIO()
     async with TimeMachine(START) as tm:
         tm.app.watch(LogObserver(log_to(stream)))
-        tm.app.executor.register("noop", noop)
+        tm.app.functions.register("noop", noop)
         policies = Policies(on_resume=OnResume.SKIP)
         await tm.app.schedules.create("s", "0 * * * *", action="noop", policies=policies)
         await tm.app.schedules.pause("s")

@@ -100,7 +100,7 @@ async def test_launches_that_fail(machine: TimeMachine):
 async def test_late_slots_count_with_their_lateness_and_backfills_do_not(machine: TimeMachine):
     metrics = Metrics()
     async with machine as tm:
-        tm.app.executor.register("noop", noop)
+        tm.app.functions.register("noop", noop)
         await tm.app.schedules.create("s", "0 * * * *", action="noop")
         tm.clock.move_to(START.replace(hour=3, minute=30))  # nobody was there for hours
         tm.app.watch(metrics)
@@ -160,7 +160,7 @@ async def test_what_somebody_passes_over_is_counted_once(machine: TimeMachine):
 async def test_what_is_due_and_waits_is_counted_when_somebody_asks(machine: TimeMachine):
     metrics = Metrics()
     async with machine as tm:
-        tm.app.executor.register("noop", noop)
+        tm.app.functions.register("noop", noop)
         for number in range(5):
             await tm.app.schedules.create(f"s{number}", "0 1 * * *", action="noop")
         assert (await read(metrics, tm.app))["horae_schedules_due"] == 0
@@ -182,7 +182,7 @@ async def test_counting_ends_at_its_limit(
         f"sqlite:///{tmp_path / 'horae.db'}" if kind == "sqlite" else request.getfixturevalue("postgres")
     )
     async with App(address) as app:
-        app.executor.register("noop", noop)
+        app.functions.register("noop", noop)
         await app.schedules.create("s", "0 0 1 1 *", action="noop")
         for _ in range(6):
             await app.schedules.trigger("s")

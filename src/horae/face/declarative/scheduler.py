@@ -24,7 +24,7 @@ from horae.errors import (
     SchedulerInitializationError,
     SchedulerStopError,
 )
-from horae.executor.function import Context
+from horae.executor.context import Context
 from horae.face.declarative import events
 from horae.face.declarative.registration import Registration, Task, read_registrations
 from horae.face.declarative.states import SCHEDULER, SchedulerState
@@ -103,7 +103,7 @@ class Scheduler:
         app: App | None = None
         try:
             app = App(self._database, clock=self._clock, config=_config(self._clock))
-            app.executor.register(self._owner, self._run, accepts=self._is_ours)
+            app.functions.register(self._owner, self._run, accepts=self._is_ours)
             await app.open()
             await app.engine.enter(app.now())
             reconciled = await app.owned_by(self._owner).tasks.reconcile(tasks)

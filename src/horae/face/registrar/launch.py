@@ -10,7 +10,8 @@ import msgspec
 
 from horae.app import App
 from horae.errors import NotStartedError
-from horae.executor.function import ActionFunction, Context, call_action, is_coroutine_function
+from horae.executor.context import Context
+from horae.executor.function import ActionFunction, call_action, is_coroutine_function
 from horae.model import Action
 
 WORKFLOW = "workflow"
@@ -50,7 +51,7 @@ def register(app: App, launcher: RunLauncher | None) -> None:
     """Let the app's ticks start workflows: through a launcher, or as actions of this program."""
     if launcher is not None:
         app.action(WORKFLOW)(_through(launcher))
-    elif not app.executor.knows(WORKFLOW):
+    elif not app.functions.knows(WORKFLOW):
         app.action(WORKFLOW)(_here(app))
 
 
@@ -82,7 +83,7 @@ def _here(app: App) -> ActionFunction:
 
     async def run(context: Context) -> Any:  # noqa: ANN401 - any JSON
         workflow = _wanted(context)
-        function = app.executor.functions.get(workflow.workflow_id)
+        function = app.functions.functions.get(workflow.workflow_id)
         if function is None or _is_builtin(workflow.workflow_id):
             raise _missing(workflow)
         return await call_action(function, context, threaded=not is_coroutine_function(function))

@@ -158,7 +158,7 @@ async def nodes(app: App, caller: Caller) -> Page[NodeView]:  # noqa: ARG001 - w
 async def actions(app: App, caller: Caller) -> Page[str]:  # noqa: ARG001 - whoever asks must be known
     """The names of the actions that living nodes have announced."""
     announced = {action for node in await app.nodes() if node.alive for action in node.actions}
-    return Page(items=sorted(announced | set(app.executor.actions)))
+    return Page(items=sorted(announced | set(app.functions.actions)))
 
 
 def others_router() -> Router:

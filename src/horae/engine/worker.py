@@ -1,0 +1,268 @@
+"""The worker: runs claimed attempts, the only part that calls executors.
+
+It knows how many more may begin, enforces their deadlines, stops them, gives up those that do not stop, and keeps how they ended
+until that is recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Callable
+from itertools import count
+
+import msgspec
+
+from horae.errors import NotStartedError
+from horae.executor.context import Accepted, Context, KeepToken, RunningAttempt
+from horae.executor.function import FunctionExecutor
+from horae.executor.output import kept_failure, kept_result
+from horae.model import (
+    Action,
+    AttemptEnd,
+    AttemptResult,
+    LastOutcome,
+    Reason,
+    Run,
+    Timeouts,
+)
+
+Key = tuple[str, int]
+"""An attempt: the id of its run, and its number."""
+_NO_TIMEOUTS = Timeouts()
+
+
+class Worker:
+    """Runs attempts in this program, and collects how they ended.
+
+    Timeouts are enforced when the engine asks, by a clock that is never set: ``monotonic``, in milliseconds. When actions are
+    called is noted by the clock that all nodes share: ``shared_now``.
+    """
+
+    def __init__(
+        self,
+        functions: FunctionExecutor,
+        wake: Callable[[], None],
+        monotonic: Callable[[], int],
+        shared_now: Callable[[], int],
+        *,
+        concurrency: int,
+        terminate: int,
+    ) -> None:
+        self._functions = functions
+        self._wake = wake
+        self._now = monotonic
+        self._shared_now = shared_now
+        self._concurrency = concurrency
+        self._terminate = terminate
+        self._attempts: dict[Key, RunningAttempt] = {}
+        self._ended: deque[AttemptResult] = deque()
+        self._given_up: set[asyncio.Task[None]] = set()
+        self._deadlines: list[tuple[int, int, str, Key]] = []
+        self._numbers = count()
+        self.keep_token: KeepToken = _keep_no_token
+        self.on_launch: Callable[[Run, int], None] | None = None
+        """Told of each attempt and when its action is called, right before."""
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The names of what can be run here."""
+        return self._functions.actions
+
+    def can_run(self, run: Run) -> bool:
+        """Whether the action of a run is one of this program, and accepts it."""
+        return self._functions.can_run(run)
+
+    @property
+    def free_capacity(self) -> int:
+        """How many more attempts may begin."""
+        return max(self._concurrency - len(self._attempts), 0)
+
+    @property
+    def tasks(self) -> list[asyncio.Task[None]]:
+        """The asyncio tasks of running attempts."""
+        return [attempt.task for attempt in self._attempts.values() if attempt.task is not None]
+
+    @property
+    def known(self) -> set[Key]:
+        """The attempts that are running, or have ended and are not recorded yet."""
+        return set(self._attempts) | {(each.run.id, each.run.attempt) for each in self._ended}
+
+    def launch(
+        self,
+        run: Run,
+        timeouts: Timeouts = _NO_TIMEOUTS,
+        last: LastOutcome | None = None,
+        action: Action | None = None,
+    ) -> None:
+        """Begin an attempt whose claim is durable."""
+        key = (run.id, run.attempt)
+        attempt = RunningAttempt(run, timeouts, self._now)
+        self._attempts[key] = attempt
+        context = Context(run, last, attempt, action, self.keep_token)
+        attempt.task = asyncio.create_task(self._run(key, attempt, context), name=run.action_id)
+        if timeouts.run is not None or timeouts.heartbeat is not None:
+            self._set_deadlines(key, attempt)
+
+    def _set_deadlines(self, key: Key, attempt: RunningAttempt) -> None:
+        attempt.beat()
+        for kind, span in (("run", attempt.timeouts.run), ("heartbeat", attempt.timeouts.heartbeat)):
+            if span is not None:
+                self._deadline(attempt.beat_at + span, kind, key)
+
+    async def _run(self, key: Key, attempt: RunningAttempt, context: Context) -> None:
+        attempt.launched_at = at = self._shared_now()
+        if self.on_launch is not None:
+            self.on_launch(attempt.run, at)
+        try:
+            ended = _returned(attempt, await self._functions.run(attempt.run.action, context))
+        except BaseException as error:
+            ended = _raised(attempt, error)
+        if self._attempts.pop(key, None) is attempt:  # else it was given up before, and its end is known
+            self._ended.append(ended)
+            self._wake()
+
+    def stop(self, run: Run) -> None:
+        """Ask a run to stop (cancel), or make it (terminate); it is given up if it has not stopped in time."""
+        attempt = self._attempts.get((run.id, run.attempt))
+        if attempt is None or attempt.stop in {run.stop, "terminate"}:
+            return
+        attempt.run = msgspec.structs.replace(attempt.run, stop=run.stop)
+        attempt.reason = Reason(run.reason) if run.reason else Reason.CANCELLED
+        self._stop(attempt, run.stop, self._terminate if run.stop == "terminate" else attempt.timeouts.cancel)
+
+    def stop_all(self, reason: Reason) -> None:
+        """Stop every attempt: this program ends, or has lost its lease."""
+        for attempt in list(self._attempts.values()):
+            attempt.reason = reason
+            self._stop(attempt, "terminate", self._terminate)
+
+    def _stop(self, attempt: RunningAttempt, how: str, grace: int) -> None:
+        attempt.stop = how
+        attempt.time_to_stop = grace if how == "terminate" or attempt.timed_out else None
+        if attempt.task is not None and attempt.launched_at is not None:
+            attempt.task.cancel()
+        elif attempt.task is not None:  # cancelled before its first step, a task would never call the action
+            asyncio.get_running_loop().call_soon(attempt.task.cancel)
+        self._deadline(self._now() + grace, "end", (attempt.run.id, attempt.run.attempt))
+
+    def _deadline(self, at: int, kind: str, key: Key) -> None:
+        heapq.heappush(self._deadlines, (at, next(self._numbers), kind, key))
+
+    def next_deadline(self) -> int | None:
+        """In how many milliseconds to enforce timeouts again."""
+        return max(self._deadlines[0][0] - self._now(), 0) if self._deadlines else None
+
+    def enforce(self) -> None:
+        """Stop what takes too long, and give up what does not stop."""
+        now = self._now() if self._deadlines else 0
+        while self._deadlines and self._deadlines[0][0] <= now:
+            _, _, kind, key = heapq.heappop(self._deadlines)
+            attempt = self._attempts.get(key)
+            if attempt is None:
+                continue
+            if kind == "end":
+                self._give_up(key, attempt)
+            elif kind == "heartbeat" and now - attempt.beat_at < (attempt.timeouts.heartbeat or 0):
+                self._deadline(attempt.beat_at + (attempt.timeouts.heartbeat or 0), "heartbeat", key)
+            elif not attempt.timed_out and not attempt.stop:
+                attempt.timed_out = True
+                attempt.reason = Reason.RUN_TIMEOUT if kind == "run" else Reason.HEARTBEAT_TIMEOUT
+                self._stop(attempt, "cancel", self._terminate)
+
+    def _give_up(self, key: Key, attempt: RunningAttempt) -> None:
+        """End an attempt that did not stop in time: its task is cancelled once more, and its result is ignored."""
+        if attempt.stop == "cancel" and not attempt.timed_out:
+            attempt.run = msgspec.structs.replace(attempt.run, stop="terminate")
+            self._stop(attempt, "terminate", self._terminate)
+            return
+        del self._attempts[key]
+        if attempt.task is not None:
+            attempt.task.cancel()
+            self._given_up.add(attempt.task)
+            attempt.task.add_done_callback(self._given_up.discard)
+        self._ended.append(_stopped(attempt, "it did not stop when it was asked to"))
+
+    def give_up_all(self) -> None:
+        """Wait no longer for any attempt."""
+        for key, attempt in list(self._attempts.items()):
+            self._give_up(key, attempt)
+
+    def leave_behind(self) -> list[str]:
+        """The names of attempts that go on although they were given up; the program does not wait for them.
+
+        ``asyncio.run`` waits for every task that it knows, so an action that never stops would keep the program from ending.
+        """
+        for task in self._given_up:
+            asyncio._unregister_task(task)  # noqa: SLF001 - documented for loops of others
+        return sorted({task.get_name() for task in self._given_up})
+
+    def ended(self) -> list[AttemptResult]:
+        """What has ended and is not recorded yet."""
+        return list(self._ended)
+
+    def forget(self, recorded: int) -> None:
+        """Drop the first results: so many were recorded."""
+        for _ in range(recorded):
+            self._ended.popleft()
+
+    def refuse(self, run: Run) -> None:
+        """End a claimed attempt that must not begin any more."""
+        self._ended.append(AttemptResult(run=run, ending=AttemptEnd.UNLAUNCHED))
+
+
+async def _keep_no_token(run: Run, token_hash: str) -> None:  # noqa: ARG001 - what keeps tokens takes both
+    raise RuntimeError("this program has no engine that could keep a token")
+
+
+def _returned(attempt: RunningAttempt, value: object) -> AttemptResult:
+    if attempt.timed_out:
+        return _stopped(attempt, "it ended after its time was up")
+    if attempt.reason is Reason.CRASHED:
+        return _stopped(attempt, "it ended after its node had lost its lease")
+    if value is None:
+        return AttemptResult(run=attempt.run, ending=AttemptEnd.RETURNED, launched_at=attempt.launched_at)
+    if isinstance(value, Accepted):
+        return AttemptResult(run=attempt.run, ending=AttemptEnd.ACCEPTED, launched_at=attempt.launched_at)
+    result = kept_result(value)
+    return AttemptResult(
+        run=attempt.run, ending=AttemptEnd.RETURNED, result=result, launched_at=attempt.launched_at
+    )
+
+
+def _raised(attempt: RunningAttempt, error: BaseException) -> AttemptResult:
+    failure = _words(error)
+    if attempt.timed_out or attempt.stop:
+        return _stopped(attempt, "" if isinstance(error, asyncio.CancelledError) else failure)
+    names = tuple(kind.__name__ for kind in type(error).__mro__)
+    if isinstance(error, NotStartedError):
+        return AttemptResult(
+            run=attempt.run, ending=AttemptEnd.REFUSED, failure=failure, errors=names, permanent=error.permanent,
+            launched_at=attempt.launched_at,
+        )  # fmt: skip
+    return AttemptResult(
+        run=attempt.run,
+        ending=AttemptEnd.RAISED,
+        failure=failure,
+        errors=names,
+        launched_at=attempt.launched_at,
+    )
+
+
+def _stopped(attempt: RunningAttempt, failure: str) -> AttemptResult:
+    ending = AttemptEnd.TIMED_OUT if attempt.timed_out else AttemptEnd.STOPPED
+    return AttemptResult(
+        run=attempt.run,
+        ending=ending,
+        failure=failure or None,
+        reason=attempt.reason,
+        launched_at=attempt.launched_at,
+    )
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return kept_failure(f"{type(error).__name__}: {error}")
+    except BaseException:
+        return type(error).__name__

@@ -1,0 +1,170 @@
+"""What an action knows of its attempt, and what it can ask of the worker that runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from horae.model import AUTOMATIC, Action, HttpRequest, LastOutcome, Reason, Run, Timeouts
+from horae.spec import slot_key
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """Return it from an action whose work an external worker continues and reports on with the run's report token.
+
+    The run stays open, and this program has capacity for another one. Make the token with :meth:`Context.report_token` before.
+    """
+
+
+KeepToken = Callable[[Run, str], Awaitable[None]]
+"""Stores the hash of a run's report token under the claim of its attempt, or raises: the claim is stale."""
+
+
+class RunningAttempt:
+    """An attempt that a worker runs: when it was called, and whether it is to stop."""
+
+    __slots__ = (
+        "_now", "beat_at", "launched_at", "reason", "run", "stop", "task", "time_to_stop", "timed_out", "timeouts",
+    )  # fmt: skip
+
+    def __init__(self, run: Run, timeouts: Timeouts, now: Callable[[], int]) -> None:
+        self.run = run
+        self.timeouts = timeouts
+        self.task: asyncio.Task[None] | None = None
+        self.stop = ""
+        self.time_to_stop: int | None = None
+        self.timed_out = False
+        self.reason: Reason | None = None
+        self.beat_at = 0
+        self.launched_at: int | None = None
+        self._now = now
+
+    def beat(self) -> None:
+        """Note a sign of life."""
+        self.beat_at = self._now()
+
+
+class Context:
+    """What an action gets to know about its run."""
+
+    __slots__ = ("_action", "_held", "_keep_token", "_last", "_run")
+
+    def __init__(
+        self,
+        run: Run,
+        last: LastOutcome | None,
+        held: RunningAttempt,
+        action: Action | None,
+        keep_token: KeepToken,
+    ) -> None:
+        self._run = run
+        self._last = last
+        self._held = held
+        self._action = action
+        self._keep_token = keep_token
+
+    @property
+    def schedule_id(self) -> str:
+        """The schedule it belongs to."""
+        return self._run.schedule_id
+
+    @property
+    def run_id(self) -> str:
+        """The same for every attempt of the run."""
+        return self._run.id
+
+    @property
+    def action_id(self) -> str:
+        """The id that was known ahead: the base id and the nominal time."""
+        return self._run.action_id
+
+    @property
+    def key(self) -> str:
+        """The same for every attempt of the same slot, and for no other: use it to make effects idempotent."""
+        run = self._run
+        return slot_key(run.schedule_id, run.nominal) if run.origin == AUTOMATIC else run.id
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt this is, counted from 1."""
+        return self._run.attempt
+
+    @property
+    def after(self) -> str:
+        """Why there is another attempt: ``failed``, ``crashed`` …; empty for the first."""
+        return self._run.reason
+
+    @property
+    def origin(self) -> str:
+        """What brought it about: ``automatic``, ``trigger:…`` or ``backfill:…``."""
+        return self._run.origin
+
+    @property
+    def nominal(self) -> datetime:
+        """The time that the schedule names."""
+        return datetime.fromtimestamp(self._run.nominal, UTC)
+
+    @property
+    def fire_time(self) -> datetime:
+        """The nominal time, moved by jitter."""
+        return datetime.fromtimestamp(self._run.fire_at / 1000, UTC)
+
+    @property
+    def input(self) -> Any:  # noqa: ANN401 - any JSON
+        """What the schedule, the trigger or the backfill gave it."""
+        return self._run.input
+
+    @property
+    def request(self) -> HttpRequest | None:
+        """The request of the schedule, if it has one; header values and secret as they are stored."""
+        return None if self._action is None else self._action.http
+
+    @property
+    def last_result(self) -> Any:  # noqa: ANN401 - any JSON
+        """What the latest run of the schedule that ended well returned."""
+        return (
+            None
+            if self._last is None or self._last.result is None
+            else msgspec.json.decode(self._last.result)
+        )
+
+    @property
+    def last_failure(self) -> str | None:
+        """How the latest run of the schedule failed; ``None`` if it ended well."""
+        return None if self._last is None else self._last.failure
+
+    def heartbeat(self) -> None:
+        """A sign of life: call it now and then in long work that has a heartbeat timeout."""
+        self._held.beat()
+
+    def stop_requested(self) -> bool:
+        """Whether the run was asked to stop. A coroutine is cancelled; a plain function looks here."""
+        return bool(self._held.stop)
+
+    @property
+    def time_to_stop(self) -> int | None:
+        """How many milliseconds an attempt that is made to stop has before it is given up; ``None`` if it is not made to.
+
+        One that was asked to stop, and has not when its time is up, is made to: it is cancelled a second time.
+        """
+        return self._held.time_to_stop
+
+    async def report_token(self) -> str:
+        """A token with which somebody else may report on this attempt; its hash is stored when this returns.
+
+        Another call makes another token, and the one before holds no longer.
+        """
+        token = secrets.token_urlsafe(24)
+        await self._keep_token(self._run, hash_of(token))
+        return token
+
+
+def hash_of(token: str) -> str:
+    """What is stored of a token: enough to know it again, and not enough to use it."""
+    return hashlib.sha256(token.encode("utf-8", "backslashreplace")).hexdigest()
