@@ -142,7 +142,7 @@ class PostgresStore(Store):
     @watched
     async def transaction(self) -> AsyncIterator[Transaction]:
         with _as_unavailable():
-            async with self._opened().acquire(timeout=30) as connection, connection.transaction():
+            async with self._connection(30) as connection, connection.transaction():
                 yield PostgresTransaction(connection)
 
     @watched
@@ -150,7 +150,7 @@ class PostgresStore(Store):
         """A snapshot: everything is read as it was at one moment."""
         with _as_unavailable():
             async with (
-                self._opened().acquire(timeout=30) as connection,
+                self._connection(30) as connection,
                 connection.transaction(isolation="repeatable_read", readonly=True),
             ):
                 yield PostgresTransaction(connection)
@@ -206,9 +206,23 @@ class PostgresStore(Store):
         text, names = prepared(name)
         asked, soon = [values[each] for each in names], self._answer_within
         with _as_unavailable():
-            async with self._opened().acquire(timeout=soon) as connection:
+            async with self._connection(soon) as connection:
                 found: list[Any] = await connection.fetch(text, *asked, timeout=soon)
                 return found
+
+    @contextlib.asynccontextmanager
+    async def _connection(self, timeout: float) -> AsyncIterator[Any]:
+        """Borrow a connection. One whose transaction cannot be ended is closed: the pool would try to reset it, and complain."""
+        pool = self._opened()
+        connection = await pool.acquire(timeout=timeout)
+        try:
+            yield connection
+        except _LOST:
+            if not connection.is_closed() and connection.is_in_transaction():
+                connection.terminate()
+            raise
+        finally:
+            await pool.release(connection)
 
     def _opened(self) -> asyncpg.Pool:
         if self._pool is None:
