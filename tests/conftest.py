@@ -1,15 +1,13 @@
 """What all tests share: how many examples a property is tried with, a real PostgreSQL, and processes to be killed."""
 
-import asyncio
 import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -17,6 +15,8 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, settings
 
+from horae.testing import TimeMachine
+from tests.support.machine import START, Recorder
 from tests.support.postgres import FragileServer, new_postgres_server, remove_postgres_server
 
 # `make soak` asks for many; the default keeps a run of all tests within a few minutes.
@@ -59,6 +59,22 @@ def littered_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def without_settings() -> dict[str, str]:
     """The environment for a process that is to have the default settings."""
     return {name: value for name, value in os.environ.items() if not name.startswith("HORAE_")}
+
+
+@pytest.fixture
+async def machine(request: pytest.FixtureRequest) -> AsyncIterator[TimeMachine]:
+    """An app on a virtual clock that begins at the module's ``START``, with the module's ``CONFIG``, if it has them."""
+    start, config = getattr(request.module, "START", START), getattr(request.module, "CONFIG", None)
+    async with TimeMachine(start, config) as machine:
+        yield machine
+
+
+@pytest.fixture
+def hello(machine: TimeMachine) -> Recorder:
+    """The action ``hello``, which remembers its calls."""
+    recorder = Recorder(machine)
+    machine.app.action("hello")(recorder)
+    return recorder
 
 
 @pytest.fixture(scope="session")
@@ -127,22 +143,3 @@ def kill(*processes: subprocess.Popen[bytes]) -> None:
     for process in processes:
         process.send_signal(signal.SIGKILL)
         process.wait()
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 30) -> None:
-    """Wait until something is so."""
-    for _ in range(int(seconds / 0.05)):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it did not happen in time")
-
-
-async def wait_until(condition: Callable[[], Any], seconds: float = 30) -> None:
-    """Wait until something is so, in an event loop; the condition may be a coroutine function."""
-    for _ in range(int(seconds / 0.05)):
-        answer = condition()
-        if await answer if asyncio.iscoroutine(answer) else answer:
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError("it did not happen in time")

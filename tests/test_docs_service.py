@@ -34,7 +34,7 @@ from horae.config import VIRTUAL_CLOCK_CONFIG
 from horae.face.service import server
 from horae.store.queries import migrations
 from horae.testing import VirtualClock
-from tests.conftest import wait_for
+from tests.support.wait import wait_for
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

@@ -12,6 +12,7 @@ from horae.testing import TimeMachine
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)
 MOST = 10
+CONFIG = Config(backfill_slots=MOST)
 
 FIRST = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -28,10 +29,9 @@ async def nothing(context: Context) -> Any:
 
 
 @pytest.fixture
-async def machine() -> Any:
-    async with TimeMachine(start=START, config=Config(backfill_slots=MOST)) as machine:
-        machine.app.functions.register("x", nothing)
-        yield machine
+def machine(machine: TimeMachine) -> TimeMachine:
+    machine.app.functions.register("x", nothing)
+    return machine
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=["one source", "several sources", "few a year"])

@@ -28,10 +28,9 @@ async def nothing(context: Context) -> Any:
 
 
 @pytest.fixture
-async def machine() -> Any:
-    async with TimeMachine(start=START) as machine:
-        machine.app.functions.register("x", nothing)
-        yield machine
+def machine(machine: TimeMachine) -> TimeMachine:
+    machine.app.functions.register("x", nothing)
+    return machine
 
 
 async def test_nothing_of_somebody_else_s_can_be_reached(machine: TimeMachine):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -39,14 +38,10 @@ from horae.model import (
 from horae.policy.explain import Explanation, Verdict
 from horae.spec import Spec
 from horae.testing import TimeMachine
+from tests.support.machine import START, at
 
-START = datetime(2026, 3, 1, tzinfo=UTC)
 FIRST = int(START.timestamp())
 NEW_YORK = "America/New_York"
-
-
-def at(minutes: float) -> datetime:
-    return START + timedelta(minutes=minutes)
 
 
 def why(machine: TimeMachine, owner: str | None = None) -> Why:
@@ -54,22 +49,20 @@ def why(machine: TimeMachine, owner: str | None = None) -> Why:
 
 
 @pytest.fixture
-async def machine() -> AsyncIterator[TimeMachine]:
-    async with TimeMachine(START) as machine:
+def machine(machine: TimeMachine) -> TimeMachine:
+    @machine.app.action("instant")
+    async def instant(context: Context) -> None:
+        """Does nothing, and takes no time."""
 
-        @machine.app.action("instant")
-        async def instant(context: Context) -> None:
-            """Does nothing, and takes no time."""
+    @machine.app.action("slow")
+    async def slow(context: Context) -> None:
+        await machine.sleep(150)
 
-        @machine.app.action("slow")
-        async def slow(context: Context) -> None:
-            await machine.sleep(150)
+    @machine.app.action("broken")
+    async def broken(context: Context) -> None:
+        raise RuntimeError("no")
 
-        @machine.app.action("broken")
-        async def broken(context: Context) -> None:
-            raise RuntimeError("no")
-
-        yield machine
+    return machine
 
 
 async def ask(machine: TimeMachine, when: datetime | str, schedule_id: str = "s") -> tuple[str, str]:

@@ -26,7 +26,7 @@ from horae.engine.worker import Worker
 from horae.errors import NodeNameTakenError, StoreUnavailableError, UnknownActionError
 from horae.executor.function import FunctionExecutor
 from horae.store.sqlite import SqliteStore
-from tests.conftest import Programs, kill, wait_for, wait_until
+from tests.conftest import Programs, kill
 from tests.engine.test_nodes import (
     ShiftedClock,
     due_now,
@@ -38,6 +38,7 @@ from tests.engine.test_nodes import (
     step_until,
     waits_for_lock,
 )
+from tests.support.wait import wait_for, wait_until
 
 QUICK = Config(
     lease_ms=1500, housekeeping_ms=300, tick_ms=100, attention_ms=500, terminate_ms=200, drain_ms=500

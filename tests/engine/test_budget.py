@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 
 import msgspec
@@ -15,22 +15,9 @@ from horae.model import CatchUp, CatchUpPolicy, OnResume, Overlap, Policies, Rea
 from horae.policy.ledger import Decision
 from horae.spec import Spec
 from horae.testing import TimeMachine
-from tests.engine.test_time_machine import START, Recorder, at
+from tests.support.machine import Recorder, at
 
 COSTLY = "DTSTART:20260101T000000 RRULE:FREQ=SECONDLY;INTERVAL=43201;COUNT=100000"
-
-
-@pytest.fixture
-async def machine() -> AsyncIterator[TimeMachine]:
-    async with TimeMachine(START) as machine:
-        yield machine
-
-
-@pytest.fixture
-def hello(machine: TimeMachine) -> Recorder:
-    recorder = Recorder(machine)
-    machine.app.action("hello")(recorder)
-    return recorder
 
 
 @pytest.mark.contract("SCHD-08")

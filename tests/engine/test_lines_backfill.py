@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +12,13 @@ from horae import App, Config, Context
 from horae.errors import BackfillLimitError, BackfillNotFoundError, InvalidInputError, NaiveTimeError
 from horae.model import AUTOMATIC, BackfillStatus, CatchUp, CatchUpPolicy, Overlap, Policies, Status
 from horae.testing import TimeMachine
-from tests.engine.test_time_machine import START, Recorder, at
+from tests.support.machine import START, Recorder, at
 
 HOUR = 60
 ALLOW = Policies(overlap=Overlap.ALLOW_ALL)
 
 
-@pytest.fixture
-async def machine() -> AsyncIterator[TimeMachine]:
-    async with TimeMachine(START, Config(max_buffer_size=20)) as machine:
-        yield machine
-
-
-@pytest.fixture
-def hello(machine: TimeMachine) -> Recorder:
-    recorder = Recorder(machine)
-    machine.app.action("hello")(recorder)
-    return recorder
+CONFIG = Config(max_buffer_size=20)
 
 
 @pytest.mark.contract("SCHD-19")

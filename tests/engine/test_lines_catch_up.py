@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import msgspec
@@ -13,14 +12,7 @@ from horae.errors import InvalidSpecError
 from horae.model import CatchUp, CatchUpPolicy, Overlap, Policies, Status, WhenFull
 from horae.spec import Spec
 from horae.testing import TimeMachine
-from tests.engine.test_time_machine import START, Recorder, accounted, at
-
-
-@pytest.fixture
-async def machine() -> AsyncIterator[TimeMachine]:
-    async with TimeMachine(START) as machine:
-        yield machine
-
+from tests.support.machine import START, Recorder, accounted, at
 
 QUEUE = Policies(
     overlap=Overlap("queue"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,18 +13,12 @@ from horae.app import BackfillRequest, Trigger
 from horae.model import CatchUpPolicy, OnResume, Overlap, Policies
 from horae.spec import Spec
 from horae.testing import TimeMachine
-from tests.engine.test_time_machine import START, Recorder, at
+from tests.support.machine import Recorder, at
 
 HOURLY: dict[str, Any] = {"crons": ["0 * * * *"], "jitter": "59m"}
 STRICT = Policies(overlap=Overlap.ALLOW_ALL, catch_up=CatchUpPolicy(window=0, grace=0))
 NOMINAL = at(60)
 Act = Callable[[TimeMachine], Awaitable[object]]
-
-
-@pytest.fixture
-async def machine() -> AsyncIterator[TimeMachine]:
-    async with TimeMachine(START) as machine:
-        yield machine
 
 
 async def create(machine: TimeMachine, spec: dict[str, Any] = HOURLY, **more: Any) -> Recorder:

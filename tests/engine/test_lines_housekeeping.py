@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -13,22 +12,9 @@ from horae.errors import ScheduleNotFoundError
 from horae.model import Overlap, Policies, Retention, RetryPolicy, Status
 from horae.store.sqlite import SqliteStore
 from horae.testing import TimeMachine
-from tests.engine.test_time_machine import START, Recorder, at
+from tests.support.machine import START, Recorder, at
 
 WEEK = 7 * 24 * 60
-
-
-@pytest.fixture
-async def machine() -> AsyncIterator[TimeMachine]:
-    async with TimeMachine(START) as machine:
-        yield machine
-
-
-@pytest.fixture
-def hello(machine: TimeMachine) -> Recorder:
-    recorder = Recorder(machine)
-    machine.app.action("hello")(recorder)
-    return recorder
 
 
 async def edit(machine: TimeMachine, statement: str) -> None:

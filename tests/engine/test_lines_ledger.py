@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +26,10 @@ from horae.policy.lifecycle import ENDED, TRANSITIONS
 from horae.spec import Spec
 from horae.store.sqlite import SqliteStore
 from horae.testing import TimeMachine
-from tests.engine.test_time_machine import START, Recorder, at
+from tests.support.machine import START, Recorder, at
 
 Scenario = Callable[[TimeMachine], Awaitable[None]]
 PRODUCED: dict[Reason, tuple[Scenario, list[int]]] = {}
-
-
-@pytest.fixture
-async def machine() -> AsyncIterator[TimeMachine]:
-    async with TimeMachine(START) as machine:
-        yield machine
 
 
 def produces(reason: Reason, *minutes: int) -> Callable[[Scenario], Scenario]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 
 import pytest
@@ -23,22 +22,9 @@ from horae.model import (
     WhenFull,
 )
 from horae.testing import TimeMachine
-from tests.engine.test_time_machine import START, Recorder, accounted, at
+from tests.support.machine import START, Recorder, accounted, at
 
 ALLOW = Policies(overlap=Overlap.ALLOW_ALL)
-
-
-@pytest.fixture
-async def machine() -> AsyncIterator[TimeMachine]:
-    async with TimeMachine(START) as machine:
-        yield machine
-
-
-@pytest.fixture
-def hello(machine: TimeMachine) -> Recorder:
-    recorder = Recorder(machine)
-    machine.app.action("hello")(recorder)
-    return recorder
 
 
 async def unstarted(

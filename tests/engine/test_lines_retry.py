@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -11,15 +10,9 @@ import pytest
 from horae import Context, NotStartedError
 from horae.model import Overlap, Policies, RetryPolicy, Status
 from horae.testing import TimeMachine
-from tests.engine.test_time_machine import START, Recorder, at
+from tests.support.machine import Recorder, at
 
 SLOT = at(60)
-
-
-@pytest.fixture
-async def machine() -> AsyncIterator[TimeMachine]:
-    async with TimeMachine(START) as machine:
-        yield machine
 
 
 class Raiser:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,13 +13,7 @@ import pytest
 from horae import Context
 from horae.model import Overlap, Policies, RetryPolicy, Run, Status, Timeouts
 from horae.testing import TimeMachine
-from tests.engine.test_time_machine import START, Recorder, at
-
-
-@pytest.fixture
-async def machine() -> AsyncIterator[TimeMachine]:
-    async with TimeMachine(START) as machine:
-        yield machine
+from tests.support.machine import START, Recorder, at
 
 
 @pytest.fixture

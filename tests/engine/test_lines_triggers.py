@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -14,13 +13,7 @@ from horae.errors import InvalidInputError
 from horae.model import Overlap, Policies, Status
 from horae.spec import slot_key
 from horae.testing import TimeMachine
-from tests.engine.test_time_machine import START, Recorder, at
-
-
-@pytest.fixture
-async def machine() -> AsyncIterator[TimeMachine]:
-    async with TimeMachine(START) as machine:
-        yield machine
+from tests.support.machine import Recorder, at
 
 
 @pytest.mark.contract("SCHD-18")

@@ -22,7 +22,8 @@ from horae.errors import StoreUnavailableError
 from horae.model import Schedule
 from horae.spec import slot_key
 from horae.store.postgres import PostgresStore
-from tests.conftest import Programs, wait_for, wait_until
+from tests.conftest import Programs
+from tests.support.wait import wait_for, wait_until
 
 QUICK = Config(
     lease_ms=2000, housekeeping_ms=200, tick_ms=200, attention_ms=500, terminate_ms=200, drain_ms=1000

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from horae.face.declarative.records import carry_out, make_plan, read_records
 
 from horae import (
     Accepted,
@@ -31,7 +30,8 @@ from horae.face.declarative.registration import read_registrations
 from horae.model import AttemptEnd, AttemptResult, Outcome, Reason, Run, Schedule, Status, UnstartedRange
 from horae.policy.ledger import Decision
 from horae.testing import TimeMachine, VirtualClock
-from tests.conftest import Programs, kill, wait_for
+from tests.conftest import Programs, kill
+from tests.support.wait import wait_for
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
 
@@ -357,9 +357,7 @@ async def test_what_initializing_passes_over_is_told():
         return read_registrations([(*each, callback, timedelta(0)) for each in registered], "x", "UTC")
 
     async def initialize(app: App, tasks: dict[str, Any]) -> None:
-        async with app.transaction() as transaction:
-            plan = make_plan(tasks, await read_records(transaction, "x", tasks), "x", set(), app.now())
-            await carry_out(transaction, plan, app.now())
+        await app.owned_by("x").tasks.reconcile(tasks)
 
     async with TimeMachine(START.replace(minute=1)) as tm:
         notes = Notes()

@@ -18,9 +18,8 @@ from horae.executor.context import hash_of
 from horae.executor.output import MAX_RESULT_LENGTH
 from horae.model import Run, Status
 from horae.testing import TimeMachine
-from tests.conftest import wait_until
 from tests.engine.test_nodes import running
-from tests.engine.test_time_machine import START
+from tests.support.wait import wait_until
 
 QUICK = Config(lease_ms=1500, housekeeping_ms=200, tick_ms=100, terminate_ms=200, drain_ms=500)
 
@@ -36,12 +35,6 @@ class Outside:
         self.tokens[context.run_id] = await context.report_token()
         self.attempts.append(context.attempt)
         return Accepted()
-
-
-@pytest.fixture
-async def machine() -> AsyncIterator[TimeMachine]:
-    async with TimeMachine(START) as machine:
-        yield machine
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from horae import App, Config, Context, Overlap, Policies
 from horae.errors import StoreUnavailableError
 from horae.store.port import Transaction
 from horae.store.postgres import PostgresStore
-from tests.conftest import wait_until
 from tests.engine.test_nodes import fetch
+from tests.support.wait import wait_until
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,7 @@ import asyncio
 import contextlib
 import json
 import re
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -20,47 +19,11 @@ from horae.executor.context import Context
 from horae.model import CatchUp, CatchUpPolicy, OnResume, Overlap, Policies, RetryPolicy, Status
 from horae.store.sqlite import SqliteStore
 from horae.testing import TimeMachine, VirtualClock
+from tests.support.machine import START, Recorder, accounted, at
 
-START = datetime(2026, 3, 1, tzinfo=UTC)
 VECTORS: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "vectors" / "policy.json").read_text("utf-8")
 )
-
-
-def at(minutes: float) -> datetime:
-    return START + timedelta(minutes=minutes)
-
-
-@pytest.fixture
-async def machine() -> AsyncIterator[TimeMachine]:
-    async with TimeMachine(START) as machine:
-        yield machine
-
-
-class Recorder:
-    """An action that takes its time and remembers when it was called."""
-
-    def __init__(self, machine: TimeMachine, seconds: float = 0, *, fails: int = 0) -> None:
-        self.machine, self.seconds, self.fails = machine, seconds, fails
-        self.called: list[tuple[datetime, datetime]] = []
-
-    async def __call__(self, context: Context) -> str:
-        self.called.append((context.nominal, self.machine.now))
-        if self.seconds:
-            await self.machine.sleep(self.seconds)
-        if len(self.called) <= self.fails:
-            raise RuntimeError(f"failure {len(self.called)}")
-        return f"done {context.nominal:%H:%M}"
-
-    @property
-    def nominal(self) -> list[datetime]:
-        return [nominal for nominal, _ in self.called]
-
-
-async def accounted(machine: TimeMachine, schedule: str) -> int:
-    """Runs and ranges together: how many automatic slots the ledger knows."""
-    runs = [run for run in await machine.app.runs.list(schedule, 1000) if run.origin == "automatic"]
-    return len(runs) + sum(each.count for each in await machine.app.runs.unstarted_ranges(schedule, 1000))
 
 
 async def test_a_schedule_fires_at_its_times(machine: TimeMachine):

@@ -23,7 +23,7 @@ from horae.model import (
     Status,
     Timeouts,
 )
-from tests.conftest import wait_until
+from tests.support.wait import wait_until
 
 NOW = 1_772_366_400_000
 

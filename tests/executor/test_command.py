@@ -17,8 +17,8 @@ from horae import Config
 from horae.errors import ConfigError
 from horae.executor.command import Command, CommandAction, commands_of
 from horae.model import AttemptResult
-from tests.conftest import wait_until
 from tests.executor.harness import RUN, Attempts
+from tests.support.wait import wait_until
 
 pytestmark = pytest.mark.contract("SCHD-17")
 

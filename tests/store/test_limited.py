@@ -6,8 +6,8 @@ import asyncio
 
 from horae import App, Context
 from horae.store.limited import MOST
-from tests.conftest import wait_until
 from tests.engine.test_nodes import running, soon
+from tests.support.wait import wait_until
 
 
 async def test_time_is_kept_while_more_ask_than_there_are_connections(postgres: str):

@@ -16,8 +16,8 @@ import jwt
 import pytest
 
 from horae.face.cli.command import until_ended
-from tests.conftest import wait_for
 from tests.face.cli.process import PLAIN, Server, answered, horae, horae_process, refused
+from tests.support.wait import wait_for
 
 SECRET = "a secret of the tests, longer than it must be"  # noqa: S105
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import wait_for
 from tests.face.cli.process import Server, answered, horae, refused
+from tests.support.wait import wait_for
 
 CRONTAB = r"""GREETING="good  morning"
 MAILTO=me@example.org

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.conftest import wait_for
 from tests.face.cli.process import Server, answered, horae, refused
+from tests.support.wait import wait_for
 
 BOTH = pytest.mark.parametrize("place", ["url", "database"], indirect=True)
 

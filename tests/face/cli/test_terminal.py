@@ -13,8 +13,8 @@ import termios
 
 import pytest
 
-from tests.conftest import wait_for
 from tests.face.cli.process import PLAIN, answered
+from tests.support.wait import wait_for
 
 
 def on_terminal(*arguments: str, answer: str = "", columns: int = 80) -> tuple[int, str]:

@@ -22,8 +22,8 @@ from horae.errors import (
 from horae.face.declarative import Event
 from horae.face.declarative import scheduler as module
 from horae.store.sqlite import SqliteStore
-from tests.conftest import wait_until
 from tests.face.declarative import DELAY, NOON, Story, at
+from tests.support.wait import wait_until
 
 BEGIN = ["SchedulerInitializationStarted", "PollingStarted", "SchedulerInitializationCompleted"]
 END = ["SchedulerStopRequested", "PollingStopRequested", "PollingStopped", "SchedulerStopped"]

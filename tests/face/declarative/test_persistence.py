@@ -391,7 +391,7 @@ async def test_any_name_runs_on_postgresql(postgres: str):
 
     async def call() -> None: ...
 
-    from tests.conftest import wait_until  # noqa: PLC0415
+    from tests.support.wait import wait_until  # noqa: PLC0415
 
     try:
         await scheduler.initialize([(name, "* * * * *", call, DELAY) for name in names])

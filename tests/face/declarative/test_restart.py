@@ -15,7 +15,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.conftest import kill, wait_for
+from tests.conftest import kill
+from tests.support.wait import wait_for
 
 PROGRAM = Path(__file__).parent / "program.py"
 ALWAYS, NEVER = "* * * * *", "0 0 29 2 *"

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,12 +22,6 @@ ONCE = GOOD | {
     "end_at": "2026-01-06T00:00:00Z",
 }
 NINE = datetime(2026, 1, 5, 9, tzinfo=UTC)
-
-
-@pytest.fixture
-async def machine() -> AsyncIterator[TimeMachine]:
-    async with TimeMachine(START) as machine:
-        yield machine
 
 
 class Launcher:

@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -16,8 +15,8 @@ from horae import App, Config, Context, Policies
 from horae.errors import InvalidInputError, PermissionDeniedError, ScheduleExistsError, ScheduleNotFoundError
 from horae.registrar import Registrar
 from horae.testing import TimeMachine
-from tests.conftest import wait_until
 from tests.face.registrar.test_request import GOOD
+from tests.support.wait import wait_until
 
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)
 HOURLY = GOOD | {"schedule_id": "s", "cron_expr": "0 * * * *", "timezone": "UTC"}
@@ -25,12 +24,6 @@ HOURLY = GOOD | {"schedule_id": "s", "cron_expr": "0 * * * *", "timezone": "UTC"
 
 def at(hour: int, minute: int = 0, second: int = 0, *, day: int = 5) -> datetime:
     return datetime(2026, 1, day, hour, minute, second, tzinfo=UTC)
-
-
-@pytest.fixture
-async def machine() -> AsyncIterator[TimeMachine]:
-    async with TimeMachine(START) as machine:
-        yield machine
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What the registrar takes: every fault names its field, and nothing is stored."""
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,6 +23,7 @@ from horae.model import CatchUp, OnResume, Overlap
 from horae.registrar import Registrar
 from horae.testing import TimeMachine
 
+START = datetime(2026, 1, 5, 8, tzinfo=UTC)
 GOOD: dict[str, Any] = {
     "workflow_id": "report",
     "version": 3,
@@ -89,12 +89,6 @@ FAULTS: list[tuple[str, Any]] = [
     ("colour", "blue"),
     ("paused", True),
 ]
-
-
-@pytest.fixture
-async def machine() -> AsyncIterator[TimeMachine]:
-    async with TimeMachine(datetime(2026, 1, 5, 8, tzinfo=UTC)) as machine:
-        yield machine
 
 
 @pytest.mark.parametrize(("field", "value"), FAULTS)

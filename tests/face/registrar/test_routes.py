@@ -10,9 +10,9 @@ import httpx
 import jwt
 import pytest
 
-from tests.conftest import wait_for
 from tests.face.registrar.test_request import FAULTS, GOOD
 from tests.face.service.conftest import Server
+from tests.support.wait import wait_for
 
 HOURLY = GOOD | {"cron_expr": "0 * * * *", "timezone": "UTC"}
 SECRET = "nobody would guess that it is just this"  # noqa: S105 - it guards nothing

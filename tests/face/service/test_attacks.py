@@ -25,8 +25,8 @@ import httpx
 import jwt
 import pytest
 
-from tests.conftest import wait_for
 from tests.face.service.conftest import Server, StartServer
+from tests.support.wait import wait_for
 
 SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
 NEVER = "0 0 29 2 *"

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.conftest import wait_for
 from tests.face.service.conftest import Server, StartServer
+from tests.support.wait import wait_for
 
 HUGE = 2**70
 DEEP = "[" * 10_000 + "]" * 10_000

@@ -33,24 +33,18 @@ async def read(metrics: Metrics, app: App) -> dict[str, float]:
     }
 
 
-@pytest.fixture
-def machine() -> TimeMachine:
-    return TimeMachine(START)
-
-
 @pytest.mark.contract("CRON-17")
 async def test_emitted_skipped_and_drift(machine: TimeMachine):
     metrics = Metrics()
-    async with machine as tm:
-        tm.app.watch(metrics)
+    machine.app.watch(metrics)
 
-        @tm.app.action("slow")
-        async def slow(context: Context) -> None:
-            await tm.sleep(150)
+    @machine.app.action("slow")
+    async def slow(context: Context) -> None:
+        await machine.sleep(150)
 
-        await tm.app.schedules.create("s", "* * * * *", action="slow")
-        await tm.advance(minutes=6, seconds=1)
-        found = await read(metrics, tm.app)
+    await machine.app.schedules.create("s", "* * * * *", action="slow")
+    await machine.advance(minutes=6, seconds=1)
+    found = await read(metrics, machine.app)
     # At minutes 1 and 4 it starts, and takes until 3:30 and 6:30; the others are skipped.
     assert found["horae_runs_emitted_total"] == 2
     assert found["horae_runs_skipped_overlap_total"] == 4
@@ -70,23 +64,24 @@ async def test_emitted_skipped_and_drift(machine: TimeMachine):
 @pytest.mark.contract("CRON-17")
 async def test_launches_that_fail(machine: TimeMachine):
     metrics = Metrics()
-    async with machine as tm:
-        tm.app.watch(metrics)
+    machine.app.watch(metrics)
 
-        @tm.app.action("refuses")
-        async def refuses(context: Context) -> None:
-            raise NotStartedError("not now")
+    @machine.app.action("refuses")
+    async def refuses(context: Context) -> None:
+        raise NotStartedError("not now")
 
-        @tm.app.action("fails")
-        async def fails(context: Context) -> None:
-            raise RuntimeError("no")
+    @machine.app.action("fails")
+    async def fails(context: Context) -> None:
+        raise RuntimeError("no")
 
-        await tm.app.schedules.create("r", "0 1 * * *", action="refuses", policies=Policies(start_attempts=3))
-        await tm.app.schedules.create(
-            "f", "0 1 * * *", action="fails", policies=Policies(retry=RetryPolicy(attempts=2))
-        )
-        await tm.advance(hours=2)
-        found = await read(metrics, tm.app)
+    await machine.app.schedules.create(
+        "r", "0 1 * * *", action="refuses", policies=Policies(start_attempts=3)
+    )
+    await machine.app.schedules.create(
+        "f", "0 1 * * *", action="fails", policies=Policies(retry=RetryPolicy(attempts=2))
+    )
+    await machine.advance(hours=2)
+    found = await read(metrics, machine.app)
     assert found["horae_runs_failed_launch_total"] == 3
     assert found["horae_runs_ended_total dropped"] == 1
     assert found["horae_runs_ended_total failed"] == 1
@@ -99,22 +94,21 @@ async def test_launches_that_fail(machine: TimeMachine):
 
 async def test_late_slots_count_with_their_lateness_and_backfills_do_not(machine: TimeMachine):
     metrics = Metrics()
-    async with machine as tm:
-        tm.app.functions.register("noop", noop)
-        await tm.app.schedules.create("s", "0 * * * *", action="noop")
-        tm.clock.move_to(START.replace(hour=3, minute=30))  # nobody was there for hours
-        tm.app.watch(metrics)
-        await tm.advance(seconds=1)
-        late = await read(metrics, tm.app)
-        await tm.app.backfills.start(
-            "s",
-            datetime(2026, 2, 1, tzinfo=UTC),
-            datetime(2026, 2, 1, 2, tzinfo=UTC),
-            overlap=Overlap.ALLOW_ALL,
-        )
-        await tm.app.schedules.trigger("s", overlap=Overlap.ALLOW_ALL)
-        await tm.advance(seconds=10)
-        found = await read(metrics, tm.app)
+    machine.app.functions.register("noop", noop)
+    await machine.app.schedules.create("s", "0 * * * *", action="noop")
+    machine.clock.move_to(START.replace(hour=3, minute=30))  # nobody was there for hours
+    machine.app.watch(metrics)
+    await machine.advance(seconds=1)
+    late = await read(metrics, machine.app)
+    await machine.app.backfills.start(
+        "s",
+        datetime(2026, 2, 1, tzinfo=UTC),
+        datetime(2026, 2, 1, 2, tzinfo=UTC),
+        overlap=Overlap.ALLOW_ALL,
+    )
+    await machine.app.schedules.trigger("s", overlap=Overlap.ALLOW_ALL)
+    await machine.advance(seconds=10)
+    found = await read(metrics, machine.app)
     assert late["horae_fire_drift_seconds_count"] >= 1
     assert late["horae_fire_drift_seconds_sum"] >= 1800
     assert found["horae_fire_drift_seconds_count"] == late["horae_fire_drift_seconds_count"]
@@ -124,27 +118,26 @@ async def test_late_slots_count_with_their_lateness_and_backfills_do_not(machine
 @pytest.mark.contract("CRON-17")
 async def test_what_somebody_passes_over_is_counted_once(machine: TimeMachine):
     metrics = Metrics()
-    async with machine as tm:
-        tm.app.watch(metrics)
+    machine.app.watch(metrics)
 
-        @tm.app.action("slow")
-        async def slow(context: Context) -> None:
-            await tm.sleep(360_000)
+    @machine.app.action("slow")
+    async def slow(context: Context) -> None:
+        await machine.sleep(360_000)
 
-        policies = Policies(overlap=Overlap.BUFFER_ONE, on_resume=OnResume.SKIP)
-        await tm.app.schedules.create("s", "0 * * * *", action="slow", policies=policies)
-        await tm.advance(hours=4)  # one goes on, one waits, and two are skipped
-        (waiting,) = [run for run in await tm.app.runs.list("s") if run.status is Status.PENDING]
-        await tm.app.runs.terminate(waiting.id)
-        await tm.app.schedules.pause("s")
-        await tm.advance(hours=3)
-        await tm.app.schedules.resume("s")
-        tm.clock.move_to(START.replace(hour=9))  # nobody has decided about these two hours
-        await tm.app.schedules.update("s", "30 * * * *")
-        await tm.advance(minutes=31)  # another one waits
-        tm.clock.move_to(START.replace(hour=11))
-        await tm.app.schedules.delete("s")
-        found = await read(metrics, tm.app)
+    policies = Policies(overlap=Overlap.BUFFER_ONE, on_resume=OnResume.SKIP)
+    await machine.app.schedules.create("s", "0 * * * *", action="slow", policies=policies)
+    await machine.advance(hours=4)  # one goes on, one waits, and two are skipped
+    (waiting,) = [run for run in await machine.app.runs.list("s") if run.status is Status.PENDING]
+    await machine.app.runs.terminate(waiting.id)
+    await machine.app.schedules.pause("s")
+    await machine.advance(hours=3)
+    await machine.app.schedules.resume("s")
+    machine.clock.move_to(START.replace(hour=9))  # nobody has decided about these two hours
+    await machine.app.schedules.update("s", "30 * * * *")
+    await machine.advance(minutes=31)  # another one waits
+    machine.clock.move_to(START.replace(hour=11))
+    await machine.app.schedules.delete("s")
+    found = await read(metrics, machine.app)
     unstarted = {
         name.removeprefix("horae_slots_unstarted_total "): count
         for name, count in found.items()
@@ -159,16 +152,15 @@ async def test_what_somebody_passes_over_is_counted_once(machine: TimeMachine):
 
 async def test_what_is_due_and_waits_is_counted_when_somebody_asks(machine: TimeMachine):
     metrics = Metrics()
-    async with machine as tm:
-        tm.app.functions.register("noop", noop)
-        for number in range(5):
-            await tm.app.schedules.create(f"s{number}", "0 1 * * *", action="noop")
-        assert (await read(metrics, tm.app))["horae_schedules_due"] == 0
-        tm.clock.move_to(START.replace(hour=1))
-        assert (await read(metrics, tm.app))["horae_schedules_due"] == 5
-        await tm.app.schedules.trigger("s0")
-        await tm.app.schedules.trigger("s1")
-        assert (await read(metrics, tm.app))["horae_runs_open pending"] == 2
+    machine.app.functions.register("noop", noop)
+    for number in range(5):
+        await machine.app.schedules.create(f"s{number}", "0 1 * * *", action="noop")
+    assert (await read(metrics, machine.app))["horae_schedules_due"] == 0
+    machine.clock.move_to(START.replace(hour=1))
+    assert (await read(metrics, machine.app))["horae_schedules_due"] == 5
+    await machine.app.schedules.trigger("s0")
+    await machine.app.schedules.trigger("s1")
+    assert (await read(metrics, machine.app))["horae_runs_open pending"] == 2
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
@@ -213,8 +205,7 @@ async def test_requests(machine: TimeMachine):
     metrics.answered("GET", "/api/v1/schedules", 200, 0.03)
     for method in ("BREW", "PROPFIND"):  # what somebody makes up becomes no label
         metrics.answered(method, None, 405, 0.001)
-    async with machine as tm:
-        found = await read(metrics, tm.app)
+    found = await read(metrics, machine.app)
     assert found["horae_http_requests_total GET /api/v1/schedules 200"] == 2
     assert found["horae_http_requests_total other none 405"] == 2
     assert found["horae_http_seconds_count /api/v1/schedules"] == 2
@@ -223,8 +214,7 @@ async def test_requests(machine: TimeMachine):
 async def test_two_services_in_one_process_share_nothing(machine: TimeMachine):
     first, second = Metrics(), Metrics()
     first.answered("GET", "/", 200, 0.01)
-    async with machine as tm:
-        assert "horae_http_requests_total GET / 200" not in await read(second, tm.app)
+    assert "horae_http_requests_total GET / 200" not in await read(second, machine.app)
 
 
 @pytest.mark.contract("CRON-17")
@@ -244,5 +234,4 @@ def test_the_page_lists_every_metric_and_no_other():
 
 
 async def test_the_page_says_nothing_about_when_counting_began(machine: TimeMachine):
-    async with machine as tm:
-        assert b"_created" not in await Metrics().page(tm.app)
+    assert b"_created" not in await Metrics().page(machine.app)

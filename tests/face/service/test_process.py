@@ -15,7 +15,8 @@ import httpx
 import pytest
 
 from tests.face.service.conftest import ROOT, Server, StartServer
-from tests.face.service.test_schedules import create, ended_runs, wait_for
+from tests.face.service.test_schedules import create, ended_runs
+from tests.support.wait import wait_for
 
 
 def refused(*arguments: str, **settings: str) -> str:

@@ -1,7 +1,5 @@
 """Schedules over HTTP: a real server process and a real client."""
 
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -11,6 +9,7 @@ from uuid import uuid4
 import pytest
 
 from tests.face.service.conftest import Server
+from tests.support.wait import wait_for
 
 SECRETLESS = {"title", "status", "detail", "code", "type", "hint", "errors", "details"}
 
@@ -27,14 +26,6 @@ def create(service: Server, **fields: Any) -> dict[str, Any]:
     assert answer.headers["ETag"] == f'"{created["version"]}"'
     assert answer.headers["Location"] == f"/api/v1/schedules/{quote(created['id'], safe='')}"
     return created
-
-
-def wait_for(check: Callable[[], Any], seconds: float = 20) -> Any:
-    for _ in range(int(seconds / 0.05)):
-        if found := check():
-            return found
-        time.sleep(0.05)
-    raise AssertionError("waited in vain")
 
 
 def ended_runs(service: Server, schedule_id: str) -> list[dict[str, Any]]:

@@ -11,8 +11,8 @@ import jwt
 import pytest
 
 from horae.face.service.examples import REQUESTS
-from tests.conftest import wait_for
 from tests.face.service.conftest import Server
+from tests.support.wait import wait_for
 
 SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
 METHODS = ("get", "post", "put", "patch", "delete")

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from horae.store.postgres import PostgresStore
-from tests.conftest import wait_until
 from tests.support.network import Network
+from tests.support.wait import wait_until
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from horae.store.sqlite.locks import NodeLock, is_held
-from tests.conftest import wait_for
+from tests.support.wait import wait_for
 
 
 def test_a_lock_is_held_until_it_is_released_also_within_one_process(tmp_path: Path):
