@@ -158,6 +158,8 @@ def _type(schema: Json) -> str:
             )
     if "enum" in schema:
         return ", ".join(f"`{each}`" for each in schema["enum"])
+    if schema.get("title") == "Duration":
+        return "duration"
     kind = schema.get("type", "any JSON")
     if isinstance(kind, list):
         return " or ".join(kind)

@@ -262,7 +262,7 @@ class ConflictTokenMismatchError(HoraeError):
         )
 
 
-class InvalidInputError(HoraeError):
+class InvalidInputError(HoraeError, ValueError):
     """A value that was given cannot be taken; nothing was stored."""
 
     def __init__(self, field: str, reason: str, *, hint: str | None = None) -> None:

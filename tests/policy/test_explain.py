@@ -96,7 +96,7 @@ def test_every_reason_is_told(reason: Reason):
     assert (found.verdict, found.reason, found.decided_at) == (Verdict.SKIPPED, reason, 7)
     assert found.sentence.startswith("2026-03-01T12:00:00Z was skipped: ")
     assert told(run(Status.FAILED, reason=reason)).sentence.startswith(
-        "2026-03-01T12:00:00Z started 250 ms late and failed: "
+        "2026-03-01T12:00:00Z started 250ms late and failed: "
     )
 
 
@@ -104,12 +104,12 @@ def test_every_reason_is_told(reason: Reason):
     ("made", "sentence"),
     [
         (run(Status.STARTING, started_at=None, ended_at=None), "was released and waits for a node that can run it"),
-        (run(Status.PENDING, attempt=2), "started 250 ms late and waits for its attempt 3"),
+        (run(Status.PENDING, attempt=2), "started 250ms late and waits for its attempt 3"),
         (run(Status.PENDING, attempt=2, started_at=None), "could not begin yet, and waits for its attempt 3"),
         (run(Status.PENDING, started_at=None, ended_at=None), "is due and waits for its turn"),
         (run(Status.TIMED_OUT, started_at=None, reason="start_timeout"),
          "timed out before it started: it waited longer for its start than it may"),
-        (run(Status.FAILED, reason="spoiled"), "started 250 ms late and failed: spoiled"),
+        (run(Status.FAILED, reason="spoiled"), "started 250ms late and failed: spoiled"),
         (run(Status.SUCCEEDED, started_at=NOON * 1000 + 90_000), "started 1m30s late and succeeded"),
         (run(Status.SUCCEEDED, started_at=NOON * 1000 - 5), "started on time and succeeded"),
     ],
@@ -214,5 +214,5 @@ def test_a_forecast_is_bounded_and_says_so():
     spoiled = ForecastBuilder(NOON * 1000, 60)
     spoiled.add([schedule(spec="unreadable"), schedule(spec=Spec.cron("30 * * * *").text)])
     assert spoiled.result().total == 1
-    empty = ForecastBuilder(NOON * 1000, 60, jitter=5).result()
+    empty = ForecastBuilder(NOON * 1000, 60, jitter_ms=5000).result()
     assert (empty.peak, empty.peak_with_jitter, empty.total, empty.minutes) == (None, None, 0, ())

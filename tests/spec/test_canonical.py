@@ -15,7 +15,7 @@ from horae.spec import Spec
 from tests.spec.strategies import Case, posix_crons, temporal_crons, unix_crons
 from tests.spec.test_oracle import as_calendar
 
-DURATIONS = st.sampled_from(["1s", "90s", "5m", "1h30m", "2d", "1w", 3600])
+DURATIONS = st.sampled_from(["1s", "90s", "5m", "1h30m", "2d", "1w", "PT1H"])
 TIMES = st.datetimes(datetime(2001, 1, 1), datetime(2099, 1, 1)).map(lambda t: t.replace(microsecond=0))
 
 
@@ -42,7 +42,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
         document["end_at"] = f"{end.isoformat()}Z"
     if draw(st.booleans()):
         document["jitter"] = draw(
-            st.sampled_from(["30s", {"span": "5m", "centred": True}, 7, "1500ms", "1h7ms"])
+            st.sampled_from(["30s", {"span": "5m", "centred": True}, "7s", "1500ms", "1h7ms"])
         )
     if draw(st.booleans()):
         document["clock_change"] = "debian"
@@ -127,7 +127,7 @@ def test_canonical_crons(expression: str, canonical: str):
          "At 09:00 every day; except at 09:00 on day 25 of the month in December, UTC time"),
         ({"crons": ["0 9 * * *"], "gap": "shift", "fold": "first"},
          "At 09:00 every day, UTC time, what a clock change skips coming right after it, only the first time when a clock change repeats it"),
-        ({"crons": ["0 9 * * *"], "clock_change": "debian", "jitter": {"span": 60, "centred": True}},
+        ({"crons": ["0 9 * * *"], "clock_change": "debian", "jitter": {"span": "60s", "centred": True}},
          "At 09:00 every day, UTC time, clock changes as in Debian's cron, moved by up to 1m either way"),
         ({}, "Never by itself: the spec is empty"),
     ],

@@ -386,7 +386,7 @@ def test_temporal_says_how_it_would_be_right(expression: str, hint: str):
 
 def test_only_temporal_reads_durations_as_go_does():
     """Intervals are Horae's own, and read what people write; macros of crontabs have no case."""
-    assert Spec.parse({"intervals": [{"every": "90"}]}).instants(0, 180, 9) == [90, 180]
+    assert Spec.parse({"intervals": [{"every": "90s"}]}).instants(0, 180, 9) == [90, 180]
     assert Spec.parse({"intervals": [{"every": "1w"}]}).instants(0, 604_800, 9) == [604_800]
     with pytest.raises(InvalidSpecError):
         Spec.parse({"intervals": [{"every": "1.5h"}]})

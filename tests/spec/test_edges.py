@@ -192,7 +192,7 @@ def test_an_interval_is_searched_backwards_over_clock_changes():
 
 @pytest.mark.contract("CRON-09")
 def test_centred_jitter_reaches_its_bounds():
-    spec = Spec.parse({"times": ["2026-03-02T09:00:00Z"], "jitter": {"span": 1, "centred": True}})
+    spec = Spec.parse({"times": ["2026-03-02T09:00:00Z"], "jitter": {"span": "1s", "centred": True}})
     nominal = utc("2026-03-02T09:00")
     offsets = {
         round((spec.fire_time(nominal, str(n)) - nominal).total_seconds() * 1000) for n in range(40_000)

@@ -24,7 +24,7 @@ def fired(spec: Spec, schedule: str, count: int) -> tuple[list[datetime], list[d
 @pytest.mark.contract("SCHD-07")
 @given(unix_crons(), st.integers(1, 86400), st.text(max_size=20))
 def test_jitter_after_stays_below_the_span_and_the_next_time(case: Case, span: int, schedule: str):
-    spec = Spec.parse({"crons": [case[0]], "jitter": span, "timezone": "America/New_York"})
+    spec = Spec.parse({"crons": [case[0]], "jitter": f"{span}s", "timezone": "America/New_York"})
     nominal, fire = fired(spec, schedule, 20)
     for time, moved in zip(nominal, fire, strict=True):
         following = spec.next_after(time)
@@ -37,7 +37,7 @@ def test_jitter_after_stays_below_the_span_and_the_next_time(case: Case, span: i
 @pytest.mark.contract("CRON-09", "SCHD-07")
 @given(unix_crons(), st.integers(1, 86400), st.text(max_size=20))
 def test_centred_jitter_stays_within_the_span_and_half_the_gaps(case: Case, span: int, schedule: str):
-    spec = Spec.parse({"crons": [case[0]], "jitter": {"span": span, "centred": True}})
+    spec = Spec.parse({"crons": [case[0]], "jitter": {"span": f"{span}s", "centred": True}})
     nominal, fire = fired(spec, schedule, 20)
     for time, moved in zip(nominal, fire, strict=True):
         assert abs(moved - time) <= timedelta(seconds=span)

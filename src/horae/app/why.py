@@ -17,7 +17,7 @@ from horae.policy.ahead import Forecast, ForecastBuilder, Preview, compare
 from horae.policy.explain import Explanation, Facts, InForce, explain, holds, in_force, run_ids_at
 from horae.spec import Spec
 from horae.spec.civil import DAY, END, START
-from horae.spec.duration import parse_duration
+from horae.spec.duration import Duration, duration_text, milliseconds
 from horae.spec.elements import MAX_JITTER, label_of, resolve
 from horae.spec.timeline import timeline
 from horae.spec.why import Code, Standing, why_instant, why_label
@@ -153,7 +153,7 @@ class Why:
         )
 
     async def forecast(
-        self, *, minutes: int = 60, jitter: str | None = None, limit: int = MAX_SCHEDULES
+        self, *, minutes: int = 60, jitter: Duration | None = None, limit: int = MAX_SCHEDULES
     ) -> Forecast:
         """How many starts each minute ahead brings, over all schedules that are not paused.
 
@@ -162,11 +162,11 @@ class Why:
         """
         _check("minutes", minutes, MAX_MINUTES)
         _check("limit", limit, MAX_SCHEDULES)
-        span = None if jitter is None else parse_duration(jitter, "jitter")
-        if span is not None and not 1 <= span <= MAX_JITTER:
-            raise InvalidInputError("jitter", f"must be from 1s to 24h, and is {jitter}")
+        jitter_ms = milliseconds(jitter, "jitter")
+        if jitter_ms is not None and not 1000 <= jitter_ms <= MAX_JITTER * 1000:
+            raise InvalidInputError("jitter", f"must be from 1s to 24h, and is {duration_text(jitter_ms)}")
         only = self._scope.only(Filter(paused=False))
-        forecast, after, left = ForecastBuilder(self._scope.now(), minutes, span), "", limit
+        forecast, after, left = ForecastBuilder(self._scope.now(), minutes, jitter_ms), "", limit
         while not forecast.is_full:
             async with self._scope.store.reading() as transaction:
                 page = await transaction.find_schedules(only, after, min(left, _PAGE) + 1)

@@ -112,11 +112,11 @@ class ForecastBuilder:
     Schedules with one spec and no jitter share one count. Others need a hash for each fire time, and so a limit.
     """
 
-    def __init__(self, now: int, minutes: int, jitter: int | None = None, most: int = MAX_STARTS) -> None:
+    def __init__(self, now: int, minutes: int, jitter_ms: int | None = None, most: int = MAX_STARTS) -> None:
         self._now = now
         self._start = now - now % _MINUTE
         self._end = self._start + minutes * _MINUTE
-        self._jitter = None if jitter is None else Jitter(jitter * 1000, centred=False)
+        self._jitter = None if jitter_ms is None else Jitter(jitter_ms, centred=False)
         self._left = most
         self._schedules = 0
         self._cut = False

@@ -18,7 +18,7 @@ from horae.policy.reason import SENTENCES
 from horae.policy.undecided import is_undecided, undecided
 from horae.policy.upcoming import outlook
 from horae.spec import Spec
-from horae.spec.duration import render_duration
+from horae.spec.duration import duration_text
 from horae.spec.why import Code, Standing
 
 _replace = msgspec.structs.replace
@@ -422,7 +422,7 @@ def _late(milliseconds: int) -> str:
 
 
 def _span(milliseconds: int) -> str:
-    return f"{milliseconds} ms" if milliseconds < 1000 else render_duration(milliseconds // 1000)
+    return duration_text(milliseconds if milliseconds < 1000 else milliseconds // 1000 * 1000)
 
 
 def _label(label: int) -> str:

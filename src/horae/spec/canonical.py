@@ -31,7 +31,7 @@ from horae.spec.document import (
     RangeDocument,
     SpecDocument,
 )
-from horae.spec.duration import render_duration, render_span
+from horae.spec.duration import duration_text
 from horae.spec.elements import CALENDAR_FIELDS, Elements
 from horae.spec.fields import Field
 
@@ -45,7 +45,7 @@ def document_of(elements: Elements) -> SpecDocument:
     exclude += [ExcludeDocument(calendar=name) for name in elements.exclude_shared]
     jitter: str | JitterDocument | None = None
     if elements.jitter is not None:
-        jitter = render_span(elements.jitter.milliseconds)
+        jitter = duration_text(elements.jitter.milliseconds)
         if elements.jitter.centred:
             jitter = JitterDocument(jitter, centred=True)
     labels = [render_instant(label)[:-1] for label in elements.labels]
@@ -53,7 +53,7 @@ def document_of(elements: Elements) -> SpecDocument:
         crons=tuple(render_cron(calendar) for calendar in elements.crons),
         calendars=tuple(msgspec.convert(_calendar_fields(c), CalendarDocument) for c in elements.calendars),
         intervals=tuple(
-            IntervalDocument(render_duration(i.every), render_duration(i.phase), i.anchor)
+            IntervalDocument(duration_text(i.every * 1000), duration_text(i.phase * 1000), i.anchor)
             for i in elements.intervals
         ),
         rrules=elements.rrules,

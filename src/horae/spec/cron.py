@@ -30,7 +30,7 @@ from horae.spec.calendar import (
     matching_days,
 )
 from horae.spec.civil import members
-from horae.spec.duration import LONGEST, parse_go_duration
+from horae.spec.duration import MAX_MS, parse_go_duration
 from horae.spec.fields import Field, Grammar, Parsed, parse_field
 
 Dialect = Literal["posix", "unix", "temporal"]
@@ -225,7 +225,7 @@ def _every(expression: str, text: str) -> tuple[int, int]:
     if every < NANOSECONDS or not 0 <= phase < every:
         raise _refusal(expression, "has an @every whose phase is not below its interval of at least 1s")
     seconds = every // NANOSECONDS
-    if seconds > LONGEST:
+    if seconds * 1000 > MAX_MS:
         raise _refusal(expression, "has an @every of more than 100 years")
     return seconds, phase // NANOSECONDS % seconds  # 10.5s of 10.9s is 10s of 10s
 

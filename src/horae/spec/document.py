@@ -9,6 +9,7 @@ import msgspec
 
 from horae.errors import InvalidSpecError
 from horae.spec.cron import Dialect
+from horae.spec.duration import Duration
 from horae.spec.timeline import Fold, Gap
 
 ClockChange = Literal["literal", "debian"]
@@ -51,15 +52,15 @@ class ExcludeDocument(CalendarDocument, frozen=True, forbid_unknown_fields=True,
 class IntervalDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """``{"every": "90m", "phase": "15m", "anchor": "epoch"}``."""
 
-    every: str | Int
-    phase: str | Int = "0s"
+    every: Duration
+    phase: Duration = "0s"
     anchor: Anchor = "epoch"
 
 
 class JitterDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """``{"span": "30s", "centred": true}``: around the nominal time instead of after it."""
 
-    span: str | Int
+    span: Duration
     centred: bool = False
 
 
@@ -83,12 +84,16 @@ class SpecDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     start_at: str | None = None
     end_at: str | None = None
     timezone: str | None = None
-    jitter: str | Int | JitterDocument | None = None
+    jitter: Duration | JitterDocument | None = None
     gap: Gap = "skip"
     fold: Fold = "both"
     clock_change: ClockChange = "literal"
     shared: dict[str, SharedCalendar] = {}
     """What the shared calendars that it excludes by name contain; a stored spec has this with it."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.jitter, Mapping):
+            msgspec.structs.force_setattr(self, "jitter", _read(self.jitter, JitterDocument, "jitter"))
 
 
 def read_document(source: str | bytes | Mapping[str, Any] | SpecDocument) -> SpecDocument:

@@ -1,19 +1,51 @@
-"""Durations as people write them: ``90m``, ``1h30m``, ``5d``; or a plain number of seconds. Jitter may have milliseconds too.
+"""Durations: one parser and one formatter, for specs, policies, requests and options.
 
-And as Go writes them, for the cron dialect ``temporal``: ``1.5h``, ``1500ms``.
+Outside, a duration is a text with units, ``90s``, ``1h30m``, ``500ms``, ``7d``, or ISO 8601, ``PT1H30M``; Python takes a ``timedelta`` too.
+A number is refused, because it has no unit. Inside, durations are integers in milliseconds. What is stored and shown is the short form.
+
+The cron dialect ``temporal`` has durations as Go writes them, ``1.5h``; their parser is here too.
 """
 
 from __future__ import annotations
 
 import re
+from datetime import timedelta
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, get_args, overload
 
-from horae.errors import InvalidSpecError
+import msgspec
 
-_UNITS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
-_SHAPE = re.compile(r"(?:(\d{1,10})w)?(?:(\d{1,10})d)?(?:(\d{1,10})h)?(?:(\d{1,10})m)?(?:(\d{1,10})s?)?")
-_MILLISECONDS = re.compile(r"(?<!\d)(\d{1,10})ms\s*$")
-_START = re.compile(r"^\s*(?:\d{1,10}[wdhms])*")
-LONGEST = 100 * 366 * 86400
+from horae.errors import InvalidInputError, InvalidSpecError
+
+_SHORT = "".join(f"([0-9]{{1,13}}{unit})?" for unit in ("w", "d", "h", "m", "s", "ms"))
+_ISO_TIME = "T(?=[0-9])([0-9]{1,13}H)?([0-9]{1,13}M)?([0-9]{1,13}(?:[.][0-9]{1,3})?S)?"
+_SHAPE = f"^(?:{_SHORT}|P([0-9]{{1,13}}W)?([0-9]{{1,13}}D)?(?:{_ISO_TIME})?)$"
+_EXAMPLES = ["90s", "1h30m", "500ms", "7d", "PT1H30M"]
+
+if TYPE_CHECKING:
+    Duration = timedelta | str
+else:
+    # To msgspec it is anything, so that every wrong value meets the same refusal with the same hint.
+    _schema = {
+        "title": "Duration",
+        "type": "string",
+        "pattern": _SHAPE,
+        "minLength": 2,
+        "examples": _EXAMPLES,
+    }
+    Duration = Annotated[Any, msgspec.Meta(extra_json_schema=_schema)]
+
+DAY_MS = 24 * 60 * 60 * 1000
+MAX_MS = 100 * 366 * DAY_MS
+"""A hundred years. A database takes the sum of any time and this."""
+
+_SIZES = {"w": 7 * DAY_MS, "d": DAY_MS, "h": 60 * 60 * 1000, "m": 60 * 1000, "s": 1000, "ms": 1}
+_MILLISECOND = timedelta(milliseconds=1)
+_MATCH = re.compile(_SHAPE)
+_PART = re.compile(r"([0-9]+)(?:[.]([0-9]+))?(ms|[wdhmsWDHMS])")
+_NUMBER = re.compile(r"[0-9]{1,13}")
+_READABLE = re.compile(r"(?:[0-9]{1,13}(?:ms|[wdhms]))*")
+_HINT = 'write numbers with units, such as "90s", "1h30m", "500ms" or "7d"'
 
 _GO_UNITS = {
     "h": 3_600_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000, "ms": 1_000_000,
@@ -25,36 +57,93 @@ _GO_MOST = 2**63 - 1
 _GO_HINT = 'numbers with units and without a blank, such as "90m", "1.5h", "90s", "1500ms" or "7d"'
 
 
-def parse_duration(text: str | int, element: str) -> int:
-    """The seconds of a duration; ``element`` names it in the error."""
-    if isinstance(text, int):
-        seconds = text
+@overload
+def milliseconds(duration: Duration, field: str = ...) -> int: ...
+@overload
+def milliseconds(duration: Duration | None, field: str = ...) -> int | None: ...
+def milliseconds(duration: Duration | None, field: str = "duration") -> int | None:
+    """The milliseconds of a duration; ``field`` names it in the error. ``None``, which stands for no limit, stays ``None``."""
+    if duration is None:
+        return None
+    if isinstance(duration, str):
+        found = _of_text(duration)
+        if found is None:
+            raise _refusal(duration, field)
+    elif isinstance(duration, timedelta):
+        found, rest = divmod(duration, _MILLISECOND)
+        if rest:
+            raise InvalidInputError(field, "has a fraction of a millisecond")
     else:
-        match = _SHAPE.fullmatch(text.strip()) if text.isascii() else None
-        if match is None or not text.strip():
-            raise InvalidSpecError(
-                element,
-                f'"{text[:60]}" is not a duration',
-                text=text,
-                position=len(text) - len(_START.sub("", text)),
-                hint='whole weeks, days, hours, minutes and seconds, such as "90m", "1h30m" or "5d"',
-            )
-        parts = zip(match.groups(), _UNITS.values(), strict=True)
-        seconds = sum(int(number) * unit for number, unit in parts if number)
-    if not 0 <= seconds <= LONGEST:
-        raise InvalidSpecError(
-            element, f"{text} is out of range", text=text, hint="at most 100 years, and not negative"
+        raise _refusal(duration, field)
+    if not 0 <= found <= MAX_MS:
+        raise InvalidInputError(field, "must be from 0s to 36600d, which is a hundred years")
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _of_text(text: str) -> int | None:
+    """The milliseconds of a text; ``None`` if it is no duration."""
+    parts = _PART.findall(text) if _MATCH.fullmatch(text) else ()
+    if not parts:
+        return None
+    return sum(
+        int(whole) * _SIZES[unit.lower()] + int(fraction.ljust(3, "0")) for whole, fraction, unit in parts
+    )
+
+
+def _refusal(given: object, field: str) -> InvalidInputError:
+    shown = given[:60] if isinstance(given, str) else given
+    number = (
+        shown if isinstance(shown, str) else str(shown) if type(shown) is int and abs(shown) < 10**13 else ""
+    )
+    if _NUMBER.fullmatch(number):
+        return InvalidInputError(
+            field, f"is {number}, a number without a unit", hint=f'write "{number}s", or "{number}ms"'
         )
-    return seconds
+    if isinstance(shown, str):
+        return InvalidInputError(field, f'is "{shown}", which is not a duration', hint=_HINT)
+    return InvalidInputError(field, f"must be a duration as a text, not {type(given).__name__}", hint=_HINT)
 
 
-def parse_span(text: str | int, element: str) -> int:
-    """The milliseconds of a duration that may end in some: ``1s500ms``. A plain number is seconds."""
-    rest = _MILLISECONDS.search(text) if isinstance(text, str) and text.isascii() else None
-    if rest is None or isinstance(text, int):
-        return parse_duration(text, element) * 1000
-    whole = text[: rest.start()].strip()
-    return (parse_duration(whole, element) * 1000 if whole else 0) + int(rest[1])
+def element_milliseconds(duration: Duration, element: str) -> int:
+    """The milliseconds of a duration in a spec; the error says which element, and where in its text."""
+    try:
+        return milliseconds(duration)
+    except InvalidInputError as error:
+        readable = _READABLE.match(duration) if isinstance(duration, str) else None
+        position = readable.end() if readable is not None and readable.end() < len(readable.string) else None
+        raise InvalidSpecError(
+            element, error.details["reason"], text=duration, position=position, hint=error.hint
+        ) from None
+
+
+def duration_text(milliseconds: int) -> str:
+    """The short form of a duration: 5400000 is ``1h30m``. Days are the largest unit."""
+    parts = []
+    for unit in ("d", "h", "m", "s", "ms"):
+        count, milliseconds = divmod(milliseconds, _SIZES[unit])
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"
+
+
+class DurationFields(msgspec.Struct, frozen=True):
+    """A value whose durations have their short form, however they were given: equal durations are equal texts."""
+
+    def __post_init__(self) -> None:
+        for name in _duration_fields(type(self)):
+            given = getattr(self, name)
+            if given is not None and (text := duration_text(milliseconds(given, name))) != given:
+                msgspec.structs.force_setattr(self, name, text)
+
+
+@cache
+def _duration_fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    return tuple(
+        field.name
+        for field in msgspec.structs.fields(kind)
+        if Duration in (field.type, *get_args(field.type))
+    )
 
 
 def parse_go_duration(text: str, element: str) -> int:
@@ -92,21 +181,3 @@ def _go_fraction(digits: str, unit: int) -> int:
 
 def _bad_go_duration(text: str, element: str, reason: str) -> InvalidSpecError:
     return InvalidSpecError(element, f'"{text[:60]}" {reason}', text=text, position=0, hint=_GO_HINT)
-
-
-def render_span(milliseconds: int) -> str:
-    """The shortest way to write a duration in milliseconds: 1500 is ``1s500ms``."""
-    seconds, rest = divmod(milliseconds, 1000)
-    if not rest:
-        return render_duration(seconds)
-    return f"{render_duration(seconds) if seconds else ''}{rest}ms"
-
-
-def render_duration(seconds: int) -> str:
-    """The shortest way to write a duration: 5400 is ``1h30m``."""
-    parts = []
-    for letter in "dhms":
-        count, seconds = divmod(seconds, _UNITS[letter])
-        if count:
-            parts.append(f"{count}{letter}")
-    return "".join(parts) or "0s"

@@ -25,7 +25,7 @@ from horae.spec.document import (
     SharedCalendar,
     SpecDocument,
 )
-from horae.spec.duration import parse_duration, parse_span
+from horae.spec.duration import Duration, element_milliseconds
 from horae.spec.fields import Field, Parsed, parse_field
 from horae.spec.rule import read_rrule
 from horae.spec.timeline import Fold, Gap, timeline
@@ -234,8 +234,8 @@ def _zone(name: str, zones: Collection[str] | None) -> str:
 
 
 def _read_interval(document: IntervalDocument, element: str, start_at: int | None) -> Every:
-    every = parse_duration(document.every, f"{element}.every")
-    phase = parse_duration(document.phase, f"{element}.phase")
+    every = _whole_seconds(document.every, f"{element}.every")
+    phase = _whole_seconds(document.phase, f"{element}.phase")
     if every < 1:
         raise InvalidSpecError(f"{element}.every", "is shorter than 1s", text=document.every)
     if phase >= every:
@@ -243,6 +243,13 @@ def _read_interval(document: IntervalDocument, element: str, start_at: int | Non
     if document.anchor == "start" and start_at is None:
         raise InvalidSpecError(f"{element}.anchor", "start needs a start_at", hint="give start_at")
     return Every(every, phase, document.anchor)
+
+
+def _whole_seconds(duration: Duration, element: str) -> int:
+    seconds, rest = divmod(element_milliseconds(duration, element), 1000)
+    if rest:
+        raise InvalidSpecError(element, "must be whole seconds", text=duration)
+    return seconds
 
 
 def _read_rrule(text: str, element: str, zone: str, *, anchored: bool) -> str:
@@ -336,11 +343,11 @@ def _read_exclude(
     return tuple(own), tuple(shared)
 
 
-def _read_jitter(jitter: str | int | JitterDocument | None) -> Jitter | None:
+def _read_jitter(jitter: Duration | JitterDocument | None) -> Jitter | None:
     if jitter is None:
         return None
     document = jitter if isinstance(jitter, JitterDocument) else JitterDocument(jitter)
-    span = parse_span(document.span, "jitter")
+    span = element_milliseconds(document.span, "jitter")
     if span > MAX_JITTER * 1000:
         raise InvalidSpecError("jitter", "is longer than 24h", text=document.span)
     return Jitter(span, document.centred) if span else None

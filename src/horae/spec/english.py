@@ -14,7 +14,7 @@ from horae.spec.calendar import (
 )
 from horae.spec.canonical import ranges_of, render_instant
 from horae.spec.civil import members
-from horae.spec.duration import render_duration, render_span
+from horae.spec.duration import duration_text
 from horae.spec.elements import Elements, Every
 from horae.spec.fields import WEEKDAY_NAMES, Field
 
@@ -54,18 +54,18 @@ def _frame(elements: Elements) -> list[str]:
     if elements.fold != "both":
         parts.append(f", only the {elements.fold} time when a clock change repeats it")
     if elements.jitter is not None:
-        span = render_span(elements.jitter.milliseconds)
+        span = duration_text(elements.jitter.milliseconds)
         centred = elements.jitter.centred
         parts.append(f", moved by up to {span} either way" if centred else f", delayed by up to {span}")
     return parts
 
 
 def _interval(every: Every, start_at: int | None) -> str:
-    text = f"every {render_duration(every.every)}"
+    text = f"every {duration_text(every.every * 1000)}"
     origin = "1970-01-01T00:00:00Z"
     if every.anchor == "start" and start_at is not None:
         origin = render_instant(start_at)
-    phase = f" plus {render_duration(every.phase)}" if every.phase else ""
+    phase = f" plus {duration_text(every.phase * 1000)}" if every.phase else ""
     return f"{text}, counted from {origin}{phase}"
 
 

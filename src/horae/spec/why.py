@@ -16,7 +16,7 @@ from horae.spec.calendar import ALWAYS
 from horae.spec.canonical import render_cron, render_instant
 from horae.spec.civilset import CivilSet
 from horae.spec.document import SharedCalendar
-from horae.spec.duration import render_duration
+from horae.spec.duration import duration_text
 from horae.spec.elements import Elements, closed_days, read_calendar
 from horae.spec.english import describe
 from horae.spec.sources import CivilSource, sources_of
@@ -155,7 +155,7 @@ def _single(elements: Elements) -> Iterator[tuple[str, dict[str, object]]]:
     for calendar in elements.calendars:
         yield f'calendar "{describe(calendar)}"', {"calendars": (calendar,)}
     for every in elements.intervals:
-        yield f'interval "{render_duration(every.every)}"', {"intervals": (every,)}
+        yield f'interval "{duration_text(every.every * 1000)}"', {"intervals": (every,)}
     for rrule in elements.rrules:
         yield f'rrule "{rrule}"', {"rrules": (rrule,)}
 
