@@ -98,7 +98,7 @@ async def test_late_slots_that_are_not_made_up_do_not(machine: TimeMachine):
 
 
 @pytest.mark.parametrize("waiting", ["retry", "trigger"])
-async def test_all_that_is_pending_takes_a_place(machine: TimeMachine, waiting: str):
+async def test_all_that_waits_takes_a_place(machine: TimeMachine, waiting: str):
     retry = RetryPolicy(attempts=2, initial_delay=30 * HOUR, max_delay=30 * HOUR)
     action = "broken" if waiting == "retry" else "long"
     await create(machine, action, overlap=Overlap.BUFFER_ALL, max_buffer_size=1, retry=retry)

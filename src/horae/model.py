@@ -78,6 +78,8 @@ class Status(StrEnum):
     """Where a run stands. The table of transitions is in :mod:`horae.policy.lifecycle`."""
 
     PENDING = "pending"
+    RETRYING = "retrying"
+    """An attempt ended, and the run waits for its next one."""
     STARTING = "starting"
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -90,7 +92,10 @@ class Status(StrEnum):
     DROPPED = "dropped"
 
 
-OPEN = (Status.PENDING, Status.STARTING, Status.RUNNING)
+WAITING = (Status.PENDING, Status.RETRYING)
+"""The statuses of runs that wait to be released."""
+
+OPEN = (*WAITING, Status.STARTING, Status.RUNNING)
 """The statuses of runs that have not ended."""
 
 
@@ -487,7 +492,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     failure: str | None = None
     reason: str = ""
     start_at: int | None = None
-    """When the next attempt may start, if one follows (the status is then pending)."""
+    """When the next attempt may start, if one follows (the status is then retrying)."""
     failures: int = 0
     refusals: int = 0
     crashes: int = 0

@@ -612,12 +612,17 @@ def ahead(history: History, second: int, runs: list[Run], now: Schedule) -> set[
         return {"skip_next"}
     if state.remaining_actions is None:
         return {"will_fire"}
-    waiting = [run for run in runs if (run.status, run.origin, run.attempt) == (Status.PENDING, AUTOMATIC, 0)]
+    waiting = [run for run in runs if (run.status, run.origin) == (Status.PENDING, AUTOMATIC)]
     beyond = len(slots) - state.skip_next + len(waiting) > state.remaining_actions
     return {"limit_reached" if beyond else "will_fire"}
 
 
-STATUS = {Status.SUCCEEDED: "fired", Status.PENDING: "waiting", Status.STARTING: "waiting"}
+STATUS = {
+    Status.SUCCEEDED: "fired",
+    Status.PENDING: "waiting",
+    Status.RETRYING: "waiting",
+    Status.STARTING: "waiting",
+}
 
 
 async def live(plan: Plan, how: Policies, story: list[tuple[str, Any]], seconds: int) -> None:

@@ -58,7 +58,7 @@ RUNS = "SELECT id, schedule_id, nominal, origin, overlap, status, attempt, fire_
 PASSED = "SELECT schedule_id, first, last, count, reason FROM unstarted_range ORDER BY number"
 BACKFILLS = "SELECT id, schedule_id, status FROM backfill ORDER BY number"
 UNSETTLED = """
-    SELECT count(*) FROM run WHERE status IN ('pending', 'starting', 'running') AND nominal <= {cutoff}
+    SELECT count(*) FROM run WHERE status IN ('pending', 'retrying', 'starting', 'running') AND nominal <= {cutoff}
     UNION ALL SELECT count(*) FROM backfill WHERE status = 'open'
 """
 

@@ -10,7 +10,7 @@ import msgspec
 from tests.chaos.fleet import Rhythm
 
 BEGUN, DONE, FAILED, STOPPED = "begun", "done", "failed", "stopped"
-OPEN = frozenset({"pending", "starting", "running"})
+OPEN = frozenset({"pending", "retrying", "starting", "running"})
 """The statuses of runs that have not ended."""
 
 

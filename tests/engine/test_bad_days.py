@@ -267,7 +267,7 @@ def test_a_program_that_is_stopped_leaves_what_goes_on_to_the_next(programs: Pro
     assert process.wait(30) == 0
     key = programs.log()[0][0]
     assert [word for _, word, _ in programs.log()] == ["1", "stopped"]
-    assert read(file, "SELECT status || ' ' || reason FROM run ORDER BY number")[0] == "pending shutdown"
+    assert read(file, "SELECT status || ' ' || reason FROM run ORDER BY number")[0] == "retrying shutdown"
     assert read(file, "SELECT epoch FROM node") == []
     programs.start(0, schedules=1)
     wait_for(

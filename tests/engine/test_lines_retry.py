@@ -118,10 +118,7 @@ async def test_one_row_one_run_id_and_one_key_over_all_attempts(machine: TimeMac
     await machine.app.schedules.create("s", "0 * * * *", "work", policies=policies)
     await machine.advance(minutes=60, seconds=30)
     (waiting,) = await machine.app.runs.list("s")
-    assert (waiting.status, waiting.attempt) == (
-        Status.PENDING,
-        1,
-    )  # it goes on, and waits for its next attempt
+    assert (waiting.status, waiting.attempt) == (Status.RETRYING, 1)
     await machine.advance(minutes=10)
     (run,) = await machine.app.runs.list("s")
     assert {seen[:2] for seen in work.seen} == {(run.id, work.seen[0][1])}

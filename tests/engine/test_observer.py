@@ -183,7 +183,7 @@ async def test_ends_are_told_with_what_they_meant():
         for name in ("f", "r")
     }
     assert told == {
-        "f": [(AttemptEnd.RAISED, Status.PENDING), (AttemptEnd.RAISED, Status.FAILED)],
+        "f": [(AttemptEnd.RAISED, Status.RETRYING), (AttemptEnd.RAISED, Status.FAILED)],
         "r": [(AttemptEnd.REFUSED, Status.DROPPED)],
     }
 
@@ -221,7 +221,7 @@ async def test_what_is_withheld_when_the_lease_may_be_over(postgres: str):
         assert notes.launches == []
         await app.engine.step(app.now())
         unlaunched = [(each.ending, outcome.status) for each, outcome in notes.ends]
-        assert unlaunched == [(AttemptEnd.UNLAUNCHED, Status.PENDING)]
+        assert unlaunched == [(AttemptEnd.UNLAUNCHED, Status.RETRYING)]
 
 
 async def test_a_lost_lease_is_told(postgres: str):

@@ -117,7 +117,7 @@ async def test_a_reported_failure_is_followed_by_another_attempt_with_a_token_of
     run = await handed_off(machine, retry=RetryPolicy(attempts=2, initial_delay=1000))
     first = outside.tokens[run.id]
     again = await machine.app.runs.report(run.id, first, "failed", failure="no luck")
-    assert (again.status, again.failures) == ("pending", 1)
+    assert (again.status, again.failures) == ("retrying", 1)
     with pytest.raises(ReportRefusedError):
         await machine.app.runs.report(run.id, first, "succeeded")
     await machine.advance(seconds=1)
@@ -150,7 +150,7 @@ async def test_the_schedule_says_how_long_it_may_take_and_be_silent(machine: Tim
         await machine.advance(seconds=20)
         await machine.app.runs.report(run.id, outside.tokens[run.id], "heartbeat")
     await machine.advance(seconds=20)
-    assert await status(machine, run) == ("pending", "run_timeout")  # 100 s, whatever was heard
+    assert await status(machine, run) == ("retrying", "run_timeout")  # 100 s, whatever was heard
     await machine.advance(seconds=1)
     assert outside.attempts == [1, 2]
     await machine.advance(seconds=30)

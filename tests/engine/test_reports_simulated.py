@@ -91,7 +91,7 @@ def check_reports(world: OutsideWorld, ledger: Ledger) -> None:
         run = runs[run_id]
         if status == Status.SUCCEEDED:  # what was said to be done is done, and nobody did it again
             assert (run.status, run.attempt, run.result) == (Status.SUCCEEDED, attempt, attempt)
-        elif status == Status.PENDING:
+        elif status == Status.RETRYING:
             assert run.attempt > attempt or run.status is not Status.SUCCEEDED
         else:
             assert (run.status, run.attempt) == (status, attempt)

@@ -117,12 +117,11 @@ def check(world: World, ledger: Ledger) -> None:
 def check_runs(world: World, ledger: Ledger) -> None:
     policies = world.policies
     called = Counter(run_id for run_id, _ in world.calls)
-    going_on = any(
-        run.attempt or run.status is not Status.PENDING for run in ledger.runs if run.status not in ENDED
-    )
+    going_on = any(run.status not in {*ENDED, Status.PENDING} for run in ledger.runs)
     for run in ledger.runs:
         assert called[run.id] <= run.attempt
-        assert run.attempt or run.status not in {Status.SUCCEEDED, Status.FAILED}
+        assert run.attempt or run.status not in {Status.SUCCEEDED, Status.FAILED, Status.RETRYING}
+        assert run.status is not Status.PENDING or not run.attempt
         assert run.status not in ENDED or run.ended_at is not None
         if policies.at_most_once:
             assert called[run.id] <= run.failures + 1

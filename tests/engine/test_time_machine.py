@@ -456,4 +456,4 @@ async def test_an_app_on_a_virtual_clock_can_be_left_while_an_action_sleeps_on_i
             task.cancel()
         async with App(f"sqlite:///{tmp_path / 'horae.db'}", clock=clock) as app:
             (run,) = await app.runs.list("s")
-            assert (run.status, run.reason) == ("pending", "shutdown")
+            assert (run.status, run.reason) == ("retrying", "shutdown")

@@ -180,7 +180,7 @@ async def test_a_command_ends_with_the_program_and_is_attempted_again(database: 
     await app.open()
     run = await app.runs.get(run_id)
     await app.close()
-    assert (run.status, run.reason) == ("pending", "shutdown")
+    assert (run.status, run.reason) == ("retrying", "shutdown")
 
 
 async def test_a_command_is_a_schedule_like_any_other(database: str, tmp_path: Path):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from horae.model import (
     AUTOMATIC,
+    OPEN,
     Action,
     Backfill,
     BackfillStatus,
@@ -126,11 +127,11 @@ def open_runs(draw: st.DrawFn, schedule: Schedule) -> list[Run]:
     """Runs of earlier slots: waiting, released, running, or waiting for another attempt."""
     runs = []
     for number in range(draw(st.integers(0, 5))):
-        status = draw(st.sampled_from([Status.PENDING, Status.STARTING, Status.RUNNING]))
+        status = draw(st.sampled_from(OPEN))
         more: dict[str, Any] = {"overlap": draw(st.sampled_from(Overlap))}
         if draw(st.booleans()):
             more["origin"] = f"trigger:{number}"
-        if status is Status.PENDING and draw(st.booleans()):  # a retry, which may have some time to go
+        if status is Status.RETRYING:  # it may have some time to go
             more |= {"attempt": 1, "start_at": (T + draw(st.integers(-60, 3600))) * 1000}
         runs.append(run_of(schedule, number - 10, status, **more))
     return runs
@@ -228,7 +229,7 @@ def test_a_decision_keeps_to_the_limits(
     after = [changed.get(run.id, run) for run in runs] + list(decision.new)
     released = [run for run in (*decision.new, *decision.changed) if run.status is Status.STARTING]
     first = [run for run in released if run.attempt == 0]
-    going_on = [run for run in after if run.status not in ENDED and (run.status != "pending" or run.attempt)]
+    going_on = [run for run in after if run.status not in ENDED and run.status is not Status.PENDING]
     if policies.max_concurrent is not None and first:
         assert len(going_on) <= policies.max_concurrent
     serial = [run for run in first if run.overlap is not Overlap.ALLOW_ALL]

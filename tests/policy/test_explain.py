@@ -77,9 +77,12 @@ def told(*runs: Run, **more: Any) -> Explanation:
 @pytest.mark.parametrize("status", Status)
 def test_every_status_of_a_run_has_a_verdict_and_a_sentence(status: Status):
     found = told(run(status))
-    assert found.verdict == {"pending": "waiting", "starting": "waiting", "succeeded": "fired"}.get(
-        status, status
-    )
+    assert found.verdict == {
+        "pending": "waiting",
+        "retrying": "waiting",
+        "starting": "waiting",
+        "succeeded": "fired",
+    }.get(status, status)
     assert found.sentence.startswith("2026-03-01T12:00:00Z ")
     assert found.sentence.endswith(".")
     assert (found.status, found.late_ms, found.run_id) == (status, 250, "r")
@@ -104,8 +107,8 @@ def test_every_reason_is_told(reason: Reason):
     ("made", "sentence"),
     [
         (run(Status.STARTING, started_at=None, ended_at=None), "was released and waits for a node that can run it"),
-        (run(Status.PENDING, attempt=2), "started 250ms late and waits for its attempt 3"),
-        (run(Status.PENDING, attempt=2, started_at=None), "could not begin yet, and waits for its attempt 3"),
+        (run(Status.RETRYING, attempt=2), "started 250ms late and waits for its attempt 3"),
+        (run(Status.RETRYING, attempt=2, started_at=None), "could not begin yet, and waits for its attempt 3"),
         (run(Status.PENDING, started_at=None, ended_at=None), "is due and waits for its turn"),
         (run(Status.TIMED_OUT, started_at=None, reason="start_timeout"),
          "timed out before it started: it waited longer for its start than it may"),

@@ -43,30 +43,30 @@ def ended(ending: str, run: dict[str, Any] | None = None, **more: Any) -> Attemp
 ENDINGS: list[tuple[AttemptResult, Policies | None, str, str, int | None]] = [
     (ended("returned", result="1"), TWICE, "succeeded", "", None),
     (ended("returned", result="1"), None, "succeeded", "", None),
-    (ended("raised"), TWICE, "pending", "failed", 5000),
+    (ended("raised"), TWICE, "retrying", "failed", 5000),
     (ended("raised", {"failures": 1}), TWICE, "failed", "failed", None),
     (ended("raised"), Policies(), "failed", "failed", None),
     (ended("raised"), None, "failed", "failed", None),
-    (ended("timed_out"), TWICE, "pending", "run_timeout", 5000),
+    (ended("timed_out"), TWICE, "retrying", "run_timeout", 5000),
     (ended("timed_out", {"failures": 1}), TWICE, "timed_out", "run_timeout", None),
     (ended("timed_out", reason=Reason.HEARTBEAT_TIMEOUT), ONCE, "timed_out", "heartbeat_timeout", None),
-    (ended("refused"), TWICE, "pending", "not_started", 1000),
+    (ended("refused"), TWICE, "retrying", "not_started", 1000),
     (ended("refused", {"refusals": 1}), TWICE, "dropped", "not_started", None),
     (ended("refused", permanent=True), TWICE, "dropped", "not_started", None),
     (ended("refused"), None, "dropped", "not_started", None),
     (ended("stopped", {"stop": "cancel"}), TWICE, "cancelled", "cancelled", None),
     (ended("stopped", {"stop": "cancel"}, reason=Reason.REPLACED), TWICE, "cancelled", "replaced", None),
     (ended("stopped", {"stop": "terminate"}, reason=Reason.TERMINATED), TWICE, "terminated", "terminated", None),
-    (ended("stopped", reason=Reason.SHUTDOWN), TWICE, "pending", "shutdown", 0),
+    (ended("stopped", reason=Reason.SHUTDOWN), TWICE, "retrying", "shutdown", 0),
     (ended("stopped", reason=Reason.SHUTDOWN), ONCE, "failed", "shutdown", None),
     (ended("stopped", reason=Reason.SHUTDOWN), None, "failed", "shutdown", None),
-    (ended("crashed"), TWICE, "pending", "crashed", 0),
+    (ended("crashed"), TWICE, "retrying", "crashed", 0),
     (ended("crashed"), ONCE, "failed", "crashed", None),
     (ended("crashed"), None, "failed", "crashed", None),
-    (ended("crashed", {"crashes": 8}), TWICE, "pending", "crashed", 0),
+    (ended("crashed", {"crashes": 8}), TWICE, "retrying", "crashed", 0),
     (ended("crashed", {"crashes": 9}), TWICE, "failed", "crashed", None),
     (ended("crashed", {"stop": "cancel"}), TWICE, "terminated", "crashed", None),
-    (ended("unlaunched"), TWICE, "pending", "", 0),
+    (ended("unlaunched"), TWICE, "retrying", "", 0),
     (ended("accepted"), TWICE, "running", "", None),
     (ended("accepted"), None, "running", "", None),
     (ended("accepted", {"stop": "cancel"}), TWICE, "running", "", None),
@@ -128,7 +128,7 @@ def test_an_outcome_follows_from_running_and_belongs_to_its_claim(
     assert outcome.status in TRANSITIONS[Status.RUNNING]
     assert (outcome.run_id, outcome.epoch, outcome.attempt) == (end.run.id, end.run.epoch, end.run.attempt)
     # It waits for another attempt, from a known time on, or it is over.
-    assert (outcome.status is Status.PENDING) is (outcome.start_at is not None)
+    assert (outcome.status is Status.RETRYING) is (outcome.start_at is not None)
     assert (outcome.status in ENDED) is (outcome.start_at is None)
     assert outcome.start_at is None or outcome.start_at >= NOW
     # Each way to fail is counted by itself, so that none uses up the attempts of another.

@@ -156,7 +156,7 @@ async def test_a_slot_is_unique(store: Store):
         assert await transaction.runs("s", 9) == [run(1)]
 
 
-@pytest.mark.parametrize("status", [Status.SUCCEEDED, Status.FAILED, Status.PENDING])
+@pytest.mark.parametrize("status", [Status.SUCCEEDED, Status.FAILED, Status.RETRYING])
 async def test_a_stale_claim_writes_nothing_however_it_ended(store: Store, status: Status):
     async with store.transaction() as transaction:
         await transaction.insert_runs([run(1)])
@@ -264,7 +264,7 @@ async def test_an_end_says_when_its_attempt_began(store: Store):
         await transaction.insert_runs(run(number, started_at=5) for number in (1, 2, 3, 4))
         outcomes = [
             ended(1, started_at=6), ended(2, Status.FAILED, started_at=7),
-            ended(3, Status.RUNNING, started_at=8, report_by=99), ended(4, Status.PENDING, start_at=10),
+            ended(3, Status.RUNNING, started_at=8, report_by=99), ended(4, Status.RETRYING, start_at=10),
         ]  # fmt: skip
         assert await transaction.finish(outcomes) == 4
         found = await transaction.runs_by_id([f"run-s-{number}" for number in (1, 2, 3, 4)])
@@ -585,7 +585,7 @@ async def test_the_token_of_an_attempt_is_for_no_other(store: Store):
         await transaction.insert_runs([run(1), run(2)])
         for number in (1, 2):
             await transaction.keep_token(run(number), "hash")
-        await transaction.finish([ended(1, Status.PENDING, start_at=5), ended(2, Status.FAILED)])
+        await transaction.finish([ended(1, Status.RETRYING, start_at=5), ended(2, Status.FAILED)])
         waiting = await transaction.reported("run-s-1")  # its failure may be reported once more
         await transaction.update_runs([_replace(run(1), status=Status.RUNNING, attempt=2)])
         again, over = [await transaction.reported(f"run-s-{number}") for number in (1, 2)]

@@ -75,7 +75,7 @@ RUNS = """
         reason, attempt, epoch, stop, author, note)
     SELECT 'r' || n, {id}, 1, n, 'automatic', 'skip',
         CASE WHEN n % 400 <> 0 THEN 'succeeded' WHEN n % 1200 = 0 THEN 'starting' WHEN n % 800 = 0 THEN 'pending'
-            ELSE 'running' END,
+            WHEN n % 2000 = 0 THEN 'retrying' ELSE 'running' END,
         n, n, 'a', 'a', '', 1, n % 9, CASE WHEN n % 10000 = 400 THEN 'cancel' ELSE '' END, '', ''
     FROM {numbers}
 """

@@ -7,7 +7,7 @@ import msgspec
 from horae.app.page import MOST, Page, fitting
 from horae.app.scope import OwnerScope
 from horae.engine.reports import Report, check_report, stop_reported, take_report
-from horae.model import Attempt, Reason, Run, Status, UnstartedRange
+from horae.model import WAITING, Attempt, Reason, Run, Status, UnstartedRange
 from horae.store.port import NEWEST
 
 
@@ -89,7 +89,7 @@ class Runs:
         async with self._store.transaction() as transaction:
             await transaction.lock([run.schedule_id])
             (run,) = await transaction.runs_by_id([run_id])
-            if run.status in {Status.PENDING, Status.STARTING}:
+            if run.status in {*WAITING, Status.STARTING}:
                 run = msgspec.structs.replace(run, status=status, reason=reason, ended_at=now)
                 await transaction.update_runs([run])
                 await transaction.wake_waiting([run.schedule_id], now)

@@ -82,6 +82,9 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     schedule: Schedule
     counts: Counts
     pending: int
+    """How many starts wait for their turn or their time."""
+    retrying: int
+    """How many runs wait for another attempt."""
     running: int
     recent_runs: tuple[Run, ...]
     """The latest ten, newest first."""
@@ -288,7 +291,7 @@ class Schedules:
         open_runs = {status: number for (_, status), number in found.items()}
         ahead = await self._scope.evaluate(lambda: _times_ahead(schedule, now, waiting))
         return Description(
-            schedule=schedule, counts=counts, pending=open_runs.get(Status.PENDING, 0),
+            schedule=schedule, counts=counts, pending=open_runs.get(Status.PENDING, 0), retrying=open_runs.get(Status.RETRYING, 0),
             running=open_runs.get(Status.STARTING, 0) + open_runs.get(Status.RUNNING, 0),
             recent_runs=tuple(run for run in recent if run.generation == schedule.generation),
             next_times=ahead,

@@ -80,7 +80,7 @@ async def record(
     if await transaction.finish(outcomes) < len(outcomes):
         judged = await _written(transaction, judged)
     await transaction.insert_attempts(
-        _attempt(each, outcome) for each, outcome in judged if outcome.status is Status.PENDING
+        _attempt(each, outcome) for each, outcome in judged if outcome.status is Status.RETRYING
     )
     await transaction.keep_last_outcomes(
         (each.run, outcome)

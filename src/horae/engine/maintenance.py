@@ -10,7 +10,17 @@ import msgspec
 from horae.config import Config
 from horae.engine.invoker import Invoker, Recorded
 from horae.engine.reports import end_overdue, stop_reported
-from horae.model import AUTOMATIC, AttemptEnd, AttemptResult, Node, Policies, Retention, Schedule, Status
+from horae.model import (
+    AUTOMATIC,
+    WAITING,
+    AttemptEnd,
+    AttemptResult,
+    Node,
+    Policies,
+    Retention,
+    Schedule,
+    Status,
+)
 from horae.spec import Spec
 from horae.store.port import Advance, Past, Store, Transaction
 
@@ -184,9 +194,9 @@ async def _stuck(transaction: Transaction, schedules: list[Schedule]) -> tuple[s
     paused = {each.id for each in schedules if each.state.paused}
     waiting, going_on = set[str](), set[str]()
     for run in await transaction.open_runs([each.id for each in schedules]):
-        if run.status is not Status.PENDING:
+        if run.status not in WAITING:
             going_on.add(run.schedule_id)
-        elif run.schedule_id not in paused or run.attempt or run.origin != AUTOMATIC:
+        elif run.schedule_id not in paused or run.status is Status.RETRYING or run.origin != AUTOMATIC:
             waiting.add(run.schedule_id)  # the others are held by a pause
     waiting |= {
         each.schedule_id for each in await transaction.open_backfills([each.id for each in schedules])

@@ -107,7 +107,7 @@ async def _known(transaction: Transaction, report: Report) -> ReportableRun:
 
 def _said_again(run: Run, report: Report) -> Run:
     """Saying twice how it ended changes nothing, and is no mistake."""
-    failed_before = report.what == FAILED and run.status is Status.PENDING  # and another attempt follows
+    failed_before = report.what == FAILED and run.status is Status.RETRYING  # and another attempt follows
     if run.status == report.what or failed_before:
         return run
     raise ReportRefusedError(run.id, f"this attempt is over, and the run is {run.status.replace('_', ' ')}")

@@ -12,6 +12,7 @@ import msgspec
 
 from horae.model import (
     AUTOMATIC,
+    WAITING,
     Backfill,
     BackfillStatus,
     CatchUpPolicy,
@@ -167,7 +168,7 @@ class _DecisionBuilder:
         """At most so many automatic starts wait: the others are dropped, or stay due until there is room."""
         policies, slots = self.schedule.policies, self.due.slots
         most = self.limits.max_buffer_size if policies.max_buffer_size is None else policies.max_buffer_size
-        room = max(most - self.pending, 0)
+        room = max(most - self.waiting, 0)
         taken, over = slots[:room], slots[room:]
         held = bool(over) and policies.when_full is WhenFull.WAIT
         if held:
@@ -183,15 +184,15 @@ class _DecisionBuilder:
             self.ledger.add(new_run(self.schedule, slot, AUTOMATIC, policies.overlap))
 
     @property
-    def pending(self) -> int:
-        return sum(run.status is Status.PENDING for run in self.runs)
+    def waiting(self) -> int:
+        return sum(run.status in WAITING for run in self.runs)
 
     def go_on_with(self, backfills: Sequence[Backfill]) -> None:
         """What the schedule's backfills add in this pass, after the automatic starts."""
         if not backfills:
             return
         self.steps = backfiller.advance(
-            backfills, self.base, self.now, self.limits, waiting=self.pending, reserve=len(self.ledger.added)
+            backfills, self.base, self.now, self.limits, waiting=self.waiting, reserve=len(self.ledger.added)
         )
         for step in self.steps:
             each = step.backfill
@@ -209,7 +210,7 @@ class _DecisionBuilder:
         self.queue = [
             run
             for run in [*self.runs, *self.ledger.added]
-            if _is_waiting(run) and run.start_at <= self.now and not self.ledger.has_ended(run)
+            if run.status is Status.PENDING and run.start_at <= self.now and not self.ledger.has_ended(run)
         ]
         left = self.state.remaining_actions
         startable = []
@@ -261,8 +262,10 @@ class _DecisionBuilder:
     def judge(self, waiting: list[Run]) -> tuple[Run, ...]:
         """Overlap: release, keep, skip, replace; and let retries whose time has come begin. What must stop is returned."""
         ledger, policies = self.ledger, self.schedule.policies
-        going_on = [run for run in self.runs if not _is_waiting(run) and not ledger.has_ended(run)]
-        retries = [run for run in going_on if run.status is Status.PENDING]
+        going_on = [
+            run for run in self.runs if run.status is not Status.PENDING and not ledger.has_ended(run)
+        ]
+        retries = [run for run in going_on if run.status is Status.RETRYING]
         ready = [run for run in retries if run.start_at <= self.now]
         if policies.retry.preempted and retries and waiting:
             if ready:  # one attempt serves both
@@ -345,7 +348,7 @@ class _DecisionBuilder:
         waits = state.held or state.remaining_actions == 0
         moments = [None if waits else self.due.next_fire, state.paused_until if state.paused else None]
         for run in [*self.runs, *self.ledger.added]:
-            if run.status is Status.PENDING:
+            if run.status in WAITING:
                 moments.append(run.start_at)
             if timeout is not None and not has_begun(run):
                 moments.append(run.start_at + timeout)
@@ -369,11 +372,6 @@ def due_at(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Due:
 def has_begun(run: Run) -> bool:
     """Whether an attempt of a run was made. One that nobody has claimed yet has not begun."""
     return run.attempt > 0 or run.status is Status.RUNNING
-
-
-def _is_waiting(run: Run) -> bool:
-    """Whether a run waits to be released. One that waits for another attempt goes on over its attempts."""
-    return run.status is Status.PENDING and run.attempt == 0
 
 
 def _is_expired(policies: Policies, run: Run, now: int) -> bool:

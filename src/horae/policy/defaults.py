@@ -72,6 +72,7 @@ def registrar(overlap: Overlap, catch_up: CatchUp, grace: int, lookahead: int) -
 
 REGISTRAR_SHOWS: dict[Status, str] = {
     Status.PENDING: "ENQUEUED",
+    Status.RETRYING: "ENQUEUED",
     Status.STARTING: "ENQUEUED",
     Status.RUNNING: "STARTED",
     Status.SUCCEEDED: "SUCCESS",
@@ -95,6 +96,7 @@ def registrar_shows(status: Status, reason: str) -> str:
 
 GRANTS_SHOW: dict[Status, str] = {
     Status.PENDING: "pending",
+    Status.RETRYING: "pending",
     Status.STARTING: "pending",
     Status.RUNNING: "running",
     Status.SUCCEEDED: "success",

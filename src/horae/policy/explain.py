@@ -59,6 +59,7 @@ class Verdict(StrEnum):
 
 _OF_STATUS = {
     Status.PENDING: Verdict.WAITING,
+    Status.RETRYING: Verdict.WAITING,
     Status.STARTING: Verdict.WAITING,
     Status.RUNNING: Verdict.RUNNING,
     Status.SUCCEEDED: Verdict.FIRED,

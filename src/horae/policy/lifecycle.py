@@ -6,9 +6,10 @@ from horae.model import Status
 
 S = Status
 TRANSITIONS: dict[Status, frozenset[Status]] = {
-    S.PENDING: frozenset({S.STARTING, S.FAILED, S.SKIPPED, S.MISSED, S.DROPPED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT}),
+    S.PENDING: frozenset({S.STARTING, S.SKIPPED, S.MISSED, S.DROPPED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT}),
+    S.RETRYING: frozenset({S.STARTING, S.FAILED, S.DROPPED, S.CANCELLED, S.TERMINATED}),
     S.STARTING: frozenset({S.PENDING, S.RUNNING, S.SKIPPED, S.DROPPED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT}),
-    S.RUNNING: frozenset({S.PENDING, S.SUCCEEDED, S.FAILED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT, S.DROPPED}),
+    S.RUNNING: frozenset({S.RETRYING, S.SUCCEEDED, S.FAILED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT, S.DROPPED}),
     S.SUCCEEDED: frozenset(),
     S.FAILED: frozenset(),
     S.CANCELLED: frozenset(),
@@ -18,9 +19,9 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
     S.MISSED: frozenset(),
     S.DROPPED: frozenset(),
 }  # fmt: skip
-"""Pending becomes starting when it is released, starting becomes running when a node claims it; both in one transaction where the
-node that decides can run it itself. Running goes back to pending when an attempt failed and another follows, starting when its schedule
-is paused before a node has claimed it."""
+"""Pending and retrying become starting when they are released, starting becomes running when a node claims it; both in one transaction
+where the node that decides can run it itself. Running becomes retrying when an attempt failed and another follows. Starting goes back to
+pending when its schedule is paused before a node has claimed it."""
 
 ENDED = frozenset(status for status, following in TRANSITIONS.items() if not following)
 

@@ -107,7 +107,7 @@ def _returned(ended: AttemptResult, policies: Policies, now: int, limits: Limits
 def _raised(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
     again = retry_at(policies.retry, ended.run.failures + 1, ended.errors, now)
     if again is not None:
-        return _outcome(ended, Status.PENDING, now, Reason.FAILED, start_at=again, failed=True)
+        return _outcome(ended, Status.RETRYING, now, Reason.FAILED, start_at=again, failed=True)
     return _outcome(ended, Status.FAILED, now, Reason.FAILED, failed=True)
 
 
@@ -115,14 +115,14 @@ def _timed_out(ended: AttemptResult, policies: Policies, now: int, limits: Limit
     reason = ended.reason or Reason.RUN_TIMEOUT
     again = retry_at(policies.retry, ended.run.failures + 1, ("TimeoutError",), now)
     if again is not None:
-        return _outcome(ended, Status.PENDING, now, reason, start_at=again, failed=True)
+        return _outcome(ended, Status.RETRYING, now, reason, start_at=again, failed=True)
     return _outcome(ended, Status.TIMED_OUT, now, reason, failed=True)
 
 
 def _refused(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
     again = None if ended.permanent else start_again_at(policies.start_attempts, ended.run.refusals + 1, now)
     if again is not None:
-        return _outcome(ended, Status.PENDING, now, Reason.NOT_STARTED, start_at=again)
+        return _outcome(ended, Status.RETRYING, now, Reason.NOT_STARTED, start_at=again)
     return _outcome(ended, Status.DROPPED, now, Reason.NOT_STARTED)
 
 
@@ -131,17 +131,17 @@ def _stopped(ended: AttemptResult, policies: Policies, now: int, limits: Limits)
     reason = ended.reason or Reason.SHUTDOWN
     if policies.at_most_once:
         return _outcome(ended, Status.FAILED, now, reason)
-    return _outcome(ended, Status.PENDING, now, reason, start_at=now)
+    return _outcome(ended, Status.RETRYING, now, reason, start_at=now)
 
 
 def _crashed(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:
     if policies.at_most_once or ended.run.crashes + 1 >= limits.max_crashes:
         return _outcome(ended, Status.FAILED, now, Reason.CRASHED)
-    return _outcome(ended, Status.PENDING, now, Reason.CRASHED, start_at=now)
+    return _outcome(ended, Status.RETRYING, now, Reason.CRASHED, start_at=now)
 
 
 def _unlaunched(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
-    return _outcome(ended, Status.PENDING, now, "", start_at=now)
+    return _outcome(ended, Status.RETRYING, now, "", start_at=now)
 
 
 def _accepted(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001

@@ -59,7 +59,7 @@ class StoredTask(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def retrying(self) -> str | None:
         """The run that failed and waits for its retry."""
-        return next((run.id for run in self.runs if run.status is Status.PENDING and run.attempt), None)
+        return next((run.id for run in self.runs if run.status is Status.RETRYING), None)
 
 
 class TaskPlan:

@@ -314,7 +314,7 @@ async def test_an_unexpected_error_in_taking_over_from_the_dead_keeps_no_task_fr
     tasks = [story.task("orphan", "0 12 * * *"), story.task("a")]
     await story.crash(await story.begin(*tasks))
     story.sql(
-        "CREATE TRIGGER fate BEFORE UPDATE ON run WHEN OLD.status = 'running' AND NEW.status = 'pending' "
+        "CREATE TRIGGER fate BEFORE UPDATE ON run WHEN OLD.status = 'running' AND NEW.status = 'retrying' "
         "BEGIN SELECT RAISE(ABORT, 'fate'); END"
     )
     scheduler = await story.begin(*tasks)

@@ -338,7 +338,7 @@ async def test_the_four_times_of_a_task_are_kept(tmp_path: Path):
     await scheduler.stop()
     (attempt, failure, until) = (
         moment("SELECT max(started_at) FROM run"), moment("SELECT max(ended_at) FROM attempt"),
-        moment("SELECT start_at FROM run WHERE status = 'pending'"),
+        moment("SELECT start_at FROM run WHERE status = 'retrying'"),
     )  # fmt: skip
     assert [attempt, failure, until] == at("12:00:35", "12:00:40", "12:01:40", day="2026-03-03")
 

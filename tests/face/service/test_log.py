@@ -79,7 +79,7 @@ async def test_each_decision_is_a_line_with_schedule_tick_and_reason():
         ("decision", "slow", "00:01", "starting", "due", "info"),
         ("decision", "slow", "00:02", "skipped", "overlap", "info"),
         ("decision", "fails", "00:05", "starting", "due", "info"),
-        ("ended", "fails", "00:05", "pending", "failed", "info"),
+        ("ended", "fails", "00:05", "retrying", "failed", "info"),
         ("decision", "fails", "00:05", "starting", "again", "info"),
         ("ended", "fails", "00:05", "failed", "failed", "warning"),
         ("decision", "refuses", "00:10", "starting", "due", "info"),

@@ -55,7 +55,7 @@ async def test_each_attempt_is_a_span():
     assert times(second) == (hour + timedelta(seconds=40), hour + timedelta(seconds=70))
     assert dict(first.attributes or {}) == {
         "horae.schedule": "s", "horae.run": run.id, "horae.action": "flaky", "horae.origin": "automatic",
-        "horae.nominal": "2026-03-02T01:00:00+00:00", "horae.attempt": 1, "horae.status": "pending",
+        "horae.nominal": "2026-03-02T01:00:00+00:00", "horae.attempt": 1, "horae.status": "retrying",
         "horae.reason": "failed", "horae.drift": 0.0,
     }  # fmt: skip
     assert first.status.status_code is StatusCode.ERROR

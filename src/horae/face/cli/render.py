@@ -66,7 +66,7 @@ def schedule_panel(each: Json) -> RenderableType:
         ("updated", both(each["updated_at"], zone)),
         ("so far", ", ".join(f"{info[name]} {name}" for name in ("started", "skipped", "missed", "dropped"))),
         ("not started", _reasons(info["unstarted"])),
-        ("now", ", ".join(f"{info[name]} {name}" for name in ("running", "pending"))),
+        ("now", ", ".join(f"{info[name]} {name}" for name in ("running", "pending", "retrying"))),
         ("last result", _short(info["last_result"])),
         ("last failure", info["last_failure"]),
     )

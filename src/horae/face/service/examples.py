@@ -70,7 +70,7 @@ ANSWERS: dict[str, Any] = {
     "DescribedSchedule": {
         **SCHEDULE,
         "info": {
-            "started": 1, "skipped": 0, "missed": 0, "dropped": 0, "unstarted": {}, "pending": 0, "running": 0, "recent_runs": [RUN],
+            "started": 1, "skipped": 0, "missed": 0, "dropped": 0, "unstarted": {}, "pending": 0, "retrying": 0, "running": 0, "recent_runs": [RUN],
             "next_times": ["2026-11-04T01:30:00Z"], "last_result": {"pages": 12}, "last_failure": None,
         },
     },

@@ -22,7 +22,17 @@ from horae.config import Config
 from horae.engine.maintenance import MaintenanceReport
 from horae.engine.observer import Observer
 from horae.errors import ClockOffError, StoreUnavailableError
-from horae.model import AUTOMATIC, OPEN, AttemptResult, Outcome, Run, Schedule, Status, UnstartedRange
+from horae.model import (
+    AUTOMATIC,
+    OPEN,
+    WAITING,
+    AttemptResult,
+    Outcome,
+    Run,
+    Schedule,
+    Status,
+    UnstartedRange,
+)
 from horae.policy.ledger import Decision
 from horae.policy.reason import SENTENCES
 
@@ -270,7 +280,7 @@ def _noteworthy(ended: Iterable[tuple[AttemptResult, Outcome]]) -> Iterable[tupl
 
 
 def _why_it_goes_on(run: Run) -> str:
-    if run.status is Status.PENDING:
+    if run.status in WAITING:
         return "waiting"
     if run.attempt:
         return "again"

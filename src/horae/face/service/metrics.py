@@ -107,7 +107,7 @@ class Metrics(Observer):
 
     def ended(self, ended: Sequence[tuple[AttemptResult, Outcome]]) -> None:
         for status, count in Counts(outcome.status for _, outcome in ended).items():
-            if status is not Status.PENDING:
+            if status is not Status.RETRYING:
                 self._ended.labels(status).inc(count)
         self._unlaunched.inc(
             sum(each.ending in {AttemptEnd.REFUSED, AttemptEnd.UNLAUNCHED} for each, _ in ended)

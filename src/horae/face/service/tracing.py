@@ -119,7 +119,7 @@ class TraceWatcher(Observer):
             },
         )
         # An attempt that another follows has failed as well.
-        if outcome.status in _FAILED or (outcome.status is Status.PENDING and outcome.reason):
+        if outcome.status in _FAILED or (outcome.status is Status.RETRYING and outcome.reason):
             span.set_status(self._failed(_SENTENCES.get(outcome.reason, outcome.reason)))
         span.end(_nanoseconds(max(outcome.ended_at, began)))
 

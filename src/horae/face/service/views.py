@@ -121,6 +121,7 @@ class Info(View, frozen=True):
     dropped: int
     unstarted: dict[str, int]
     pending: int
+    retrying: int
     running: int
     recent_runs: list[RunView]
     next_times: list[datetime]
@@ -351,7 +352,7 @@ def description_view(description: Description) -> DescribedSchedule:
     info = Info(
         started=counts.started, skipped=counts.skipped, missed=counts.missed, dropped=counts.dropped,
         unstarted={reason.value: number for reason, number in sorted(counts.unstarted.items())},
-        pending=description.pending, running=description.running,
+        pending=description.pending, retrying=description.retrying, running=description.running,
         recent_runs=[run_view(run) for run in description.recent_runs], next_times=list(description.next_times),
         last_result=description.last_result, last_failure=description.last_failure,
     )  # fmt: skip

@@ -2,5 +2,5 @@
 DELETE FROM node
 WHERE epoch = :epoch AND NOT EXISTS (
     SELECT 1 FROM run
-    WHERE status IN ('pending', 'starting', 'running') AND status = 'running' AND epoch = :epoch
+    WHERE status IN ('pending', 'retrying', 'starting', 'running') AND status = 'running' AND epoch = :epoch
 )

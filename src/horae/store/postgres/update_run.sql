@@ -4,4 +4,4 @@ UPDATE run SET status = new.status, reason = new.reason, attempt = new.attempt, 
     new.started_at, ended_at = new.ended_at, token_hash = NULL
 FROM unnest(:id::text[], :status::text[], :reason::text[], :attempt::bigint[], :epoch::bigint[],
     :started_at::bigint[], :ended_at::bigint[]) AS new (id, status, reason, attempt, epoch, started_at, ended_at)
-WHERE run.id = new.id AND coalesce(run.status, '') IN ('pending', 'starting')
+WHERE run.id = new.id AND coalesce(run.status, '') IN ('pending', 'retrying', 'starting')

@@ -1,7 +1,7 @@
 -- How many automatic starts of a schedule wait, counted up to a limit.
 SELECT count(*) FROM (
     SELECT 1 FROM run INDEXED BY run_open
-    WHERE schedule_id = :id AND status IN ('pending', 'starting', 'running') AND status = 'pending'
-        AND attempt = 0 AND origin = 'automatic'
+    WHERE schedule_id = :id AND status IN ('pending', 'retrying', 'starting', 'running') AND status = 'pending'
+        AND origin = 'automatic'
     LIMIT :limit
 )

@@ -98,7 +98,7 @@ CREATE TABLE run (
     report_by INTEGER
 );
 CREATE INDEX run_latest ON run (schedule_id, number);
-CREATE INDEX run_open ON run (schedule_id, number) WHERE status IN ('pending', 'starting', 'running');
+CREATE INDEX run_open ON run (schedule_id, number) WHERE status IN ('pending', 'retrying', 'starting', 'running');
 CREATE INDEX run_unclaimed ON run (number) WHERE status = 'starting';
 CREATE INDEX run_stopping ON run (epoch) WHERE status = 'running' AND stop <> '';
 CREATE INDEX run_reports ON run (report_by) WHERE status = 'running' AND report_by IS NOT NULL;
