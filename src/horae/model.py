@@ -222,7 +222,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     skip_waiting: bool = False
     """A pause under ``on_resume: skip`` has ended: what waited since before it ended is skipped by the next decision."""
     skip_next: int = 0
-    """How many of the slots ahead are passed over, because somebody asked for it."""
+    """How many of the slots ahead are passed over, because a caller asked for it."""
     remaining_actions: int | None = None
     """How many automatic starts are left; ``None`` is unlimited."""
     spec_since: int = 0

@@ -157,7 +157,7 @@ class _DecisionBuilder:
         return max(cursor, state.spec_since) if done else cursor
 
     def skip_next(self) -> None:
-        """The slots that somebody asked to pass over."""
+        """Skip the slots that a caller asked to skip."""
         if self.state.skip_next and self.due.slots:
             skipped = self.due.slots[: self.state.skip_next]
             self.ledger.pass_slots(skipped, Status.SKIPPED, Reason.SKIP_NEXT)

@@ -359,7 +359,7 @@ def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: in
     place = spec.count(ahead.cursor, nominal, most) if ahead.skip or ahead.left is not None else 0
     if ahead.skip and place <= ahead.skip:
         asked = "it" if state.skip_next == 1 else f"the next {state.skip_next}"
-        return _said(found, Verdict.SKIP_NEXT, f"will be skipped: somebody asked to skip {asked}")
+        return _said(found, Verdict.SKIP_NEXT, f"will be skipped: a caller asked to skip {asked}")
     if ahead.left is not None and place > most:
         starts = (
             "the start that is left goes"
