@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,7 @@ class Nodes:
             lines = file.read_text(errors="replace").splitlines()
             found += [
                 f"{file.name}: {line}"
-                for line, following in zip(lines, [*lines[1:], ""], strict=True)
+                for line, following in pairwise([*lines, ""])
                 if (" ERROR " in line or " CRITICAL " in line) and DRIVER_NOISE not in following
             ]
         return found

@@ -11,6 +11,12 @@ from horae.errors import StoreUnavailableError
 from horae.store.postgres import PostgresStore
 
 
+async def ask_twice_at_once(store: PostgresStore) -> None:
+    """A connection answers one question at a time: the second is refused while the first is open."""
+    async with store.transaction() as transaction:
+        await asyncio.gather(transaction.rows("time"), transaction.rows("time"))
+
+
 async def test_a_connection_that_still_waits_for_an_answer_is_closed_and_not_reset(postgres: str):
     complaints: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
@@ -18,11 +24,7 @@ async def test_a_connection_that_still_waits_for_an_answer_is_closed_and_not_res
     await store.open(lambda: None)
     try:
         with pytest.raises(StoreUnavailableError):
-            async with store.transaction() as transaction:
-                first, second = (asyncio.ensure_future(transaction.rows("time")) for _ in range(2))
-                await asyncio.sleep(0)  # both are asked, and the connection answers one at a time
-                await second
-        await asyncio.gather(first, return_exceptions=True)
+            await ask_twice_at_once(store)
         assert await store.time() is not None  # the others go on
     finally:
         await store.close()
