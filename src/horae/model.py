@@ -124,6 +124,7 @@ class Reason(StrEnum):
     CRASHED = "crashed"
     SHUTDOWN = "shutdown"
     PREEMPTED = "preempted"
+    NOT_ALLOWED = "not_allowed"
     FAILED = "failed"
 
 
@@ -376,6 +377,17 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: int
 
 
+class Checkpoint(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A value that an attempt of a run saved, so that the next attempt need not repeat what led to it."""
+
+    run_id: str
+    key: str
+    value: str
+    """As JSON."""
+    attempt: int
+    saved_at: int
+
+
 class UnstartedRange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Consecutive slots that did not run, for one reason: both ends, and how many."""
 
@@ -460,6 +472,15 @@ class AttemptEnd(StrEnum):
     """Somebody else goes on with it, and reports how it ends."""
     UNLAUNCHED = "unlaunched"
     """It was claimed, and the claim may not have held any more when it was to begin."""
+    NOT_ADMITTED = "not_admitted"
+    """It was claimed, and must not happen any more; its action was not called."""
+
+
+class Denial(msgspec.Struct, frozen=True, gc=False):
+    """Why a claimed run must not happen any more."""
+
+    reason: Reason
+    sentence: str
 
 
 class AttemptResult(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -12,15 +13,19 @@ from horae.model import (
     Attempt,
     AttemptEnd,
     AttemptResult,
+    Counts,
     LastOutcome,
     Limits,
     Outcome,
     Policies,
+    Reason,
     Run,
     Schedule,
+    State,
     Status,
     Timeouts,
 )
+from horae.policy.admission import give_back, has_begun
 from horae.policy.outcome import judge_end
 from horae.store.port import Advance, Transaction
 
@@ -76,6 +81,7 @@ async def record(
     if troubled:
         ended = await _as_stored(transaction, ended)
     judged = [(each, judge_end(each, _policies(each.run, schedules), now, limits)) for each in ended]
+    begun = await _begun_before(transaction, ended)
     outcomes = [outcome for _, outcome in judged]
     if await transaction.finish(outcomes) < len(outcomes):
         judged = await _written(transaction, judged)
@@ -87,7 +93,7 @@ async def record(
         for each, outcome in judged
         if outcome.status in {Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT}
     )
-    await transaction.advance(_paused_by_failure(judged, schedules, now))
+    await transaction.advance(_advances(judged, schedules, begun, now))
     await transaction.wake_waiting(ids, now)
     if troubled:  # what goes on in other hands has not ended
         judged = [(each, outcome) for each, outcome in judged if outcome.status is not Status.RUNNING]
@@ -148,18 +154,35 @@ def _attempt(ended: AttemptResult, outcome: Outcome) -> Attempt:
     )  # fmt: skip
 
 
-def _paused_by_failure(
-    judged: list[tuple[AttemptResult, Outcome]], schedules: dict[str, Schedule], now: int
-) -> list[Advance]:
-    """Schedules that pause when a run failed for good, with a note that names it."""
-    paused = {}
+async def _begun_before(transaction: Transaction, ended: Sequence[AttemptResult]) -> set[str]:
+    """Those of the runs that were not admitted of which an earlier attempt began."""
+    again = [each.run for each in ended if each.ending is AttemptEnd.NOT_ADMITTED and each.run.attempt > 1]
+    return {run.id for run in again if has_begun(await transaction.attempts(run.id))}
+
+
+def _advances(
+    judged: Recorded, schedules: dict[str, Schedule], begun: set[str], now: int
+) -> Iterator[Advance]:
+    """Pause schedules of which a run failed for good, if they say so, and give back what runs that never began were charged."""
+    states: dict[str, State] = {}
+    unstarted: dict[str, Counter[Reason]] = defaultdict(Counter)
     for each, outcome in judged:
         schedule = schedules.get(each.run.schedule_id)
-        if outcome.status not in {Status.FAILED, Status.TIMED_OUT} or schedule is None:
+        if schedule is None or schedule.generation != each.run.generation:
             continue
-        if schedule.policies.pause_on_failure and schedule.generation == each.run.generation:
-            why = outcome.failure or outcome.reason
-            note = f"paused because the run {each.run.id} {outcome.status.replace('_', ' ')}: {why}"
-            state = _replace(schedule.state, paused=True, paused_until=None, note=note)
-            paused[schedule.id] = Advance(schedule.id, schedule.cursor, now, state)
-    return list(paused.values())
+        state = states.get(schedule.id, schedule.state)
+        if outcome.status in {Status.FAILED, Status.TIMED_OUT} and schedule.policies.pause_on_failure:
+            states[schedule.id] = _paused_by(each.run, outcome, state)
+        elif each.ending is AttemptEnd.NOT_ADMITTED and each.run.id not in begun:
+            states[schedule.id] = give_back(state, each.run)
+            unstarted[schedule.id][Reason(outcome.reason)] += 1
+    for each_id, state in states.items():
+        counts = Counts(started=-unstarted[each_id].total(), unstarted=unstarted[each_id])
+        yield Advance(each_id, schedules[each_id].cursor, now, state, counts)
+
+
+def _paused_by(run: Run, outcome: Outcome, state: State) -> State:
+    """Paused because a run failed for good, with a note that names it."""
+    why = outcome.failure or outcome.reason
+    note = f"paused because the run {run.id} {outcome.status.replace('_', ' ')}: {why}"
+    return _replace(state, paused=True, paused_until=None, note=note)

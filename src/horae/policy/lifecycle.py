@@ -9,7 +9,7 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
     S.PENDING: frozenset({S.STARTING, S.SKIPPED, S.MISSED, S.DROPPED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT}),
     S.RETRYING: frozenset({S.STARTING, S.FAILED, S.DROPPED, S.CANCELLED, S.TERMINATED}),
     S.STARTING: frozenset({S.PENDING, S.RUNNING, S.SKIPPED, S.DROPPED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT}),
-    S.RUNNING: frozenset({S.RETRYING, S.SUCCEEDED, S.FAILED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT, S.DROPPED}),
+    S.RUNNING: frozenset({S.RETRYING, S.SUCCEEDED, S.FAILED, S.CANCELLED, S.TERMINATED, S.TIMED_OUT, S.SKIPPED, S.DROPPED}),
     S.SUCCEEDED: frozenset(),
     S.FAILED: frozenset(),
     S.CANCELLED: frozenset(),
@@ -21,7 +21,7 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
 }  # fmt: skip
 """Pending and retrying become starting when they are released, starting becomes running when a node claims it; both in one transaction
 where the node that decides can run it itself. Running becomes retrying when an attempt failed and another follows. Starting goes back to
-pending when its schedule is paused before a node has claimed it."""
+pending when its schedule is paused before a node has claimed it. Running becomes skipped when it is not admitted: its action is not called."""
 
 ENDED = frozenset(status for status, following in TRANSITIONS.items() if not following)
 

@@ -16,7 +16,7 @@ REPORTED_WITHIN = 60 * 60 * 1000
 """How long work that somebody else does may take, if its schedule does not say."""
 
 
-_NEVER_BEGAN = {AttemptEnd.REFUSED, AttemptEnd.UNLAUNCHED}
+_NEVER_BEGAN = {AttemptEnd.REFUSED, AttemptEnd.UNLAUNCHED, AttemptEnd.NOT_ADMITTED}
 
 
 def judge_end(ended: AttemptResult, policies: Policies | None, now: int, limits: Limits) -> Outcome:
@@ -59,6 +59,8 @@ def _is_over(ended: AttemptResult) -> bool:
     """Whether a run ends because it was asked to stop. Work that others do gets to know it, unless it is made to stop."""
     if ended.ending is AttemptEnd.ACCEPTED:
         return ended.run.stop == "terminate"
+    if ended.ending is AttemptEnd.NOT_ADMITTED:  # there is nothing to stop
+        return False
     return bool(ended.run.stop) and ended.ending is not AttemptEnd.RETURNED
 
 
@@ -144,6 +146,10 @@ def _unlaunched(ended: AttemptResult, policies: Policies, now: int, limits: Limi
     return _outcome(ended, Status.RETRYING, now, "", start_at=now)
 
 
+def _not_admitted(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
+    return _outcome(ended, Status.SKIPPED, now, ended.reason or Reason.NOT_ALLOWED)
+
+
 def _accepted(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
     """The run goes on, and nobody holds it."""
     run = msgspec.structs.replace(ended.run, started_at=_began(ended, now))
@@ -163,4 +169,5 @@ _JUDGES: dict[AttemptEnd, Callable[[AttemptResult, Policies, int, Limits], Outco
     AttemptEnd.CRASHED: _crashed,
     AttemptEnd.ACCEPTED: _accepted,
     AttemptEnd.UNLAUNCHED: _unlaunched,
+    AttemptEnd.NOT_ADMITTED: _not_admitted,
 }

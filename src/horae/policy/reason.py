@@ -27,5 +27,6 @@ SENTENCES: dict[Reason, str] = {
     Reason.CRASHED: "the process that ran it died",
     Reason.SHUTDOWN: "the process that ran it ended before it did",
     Reason.PREEMPTED: "a new slot fell due before its retry",
+    Reason.NOT_ALLOWED: "the settings do not allow its action any more",
     Reason.FAILED: "its action failed",
 }

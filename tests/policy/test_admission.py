@@ -1,0 +1,83 @@
+"""Admission: a claimed run happens unless its schedule is gone or its executor objects; a denial gives back what it was charged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from horae.model import (
+    AUTOMATIC,
+    Action,
+    Attempt,
+    Denial,
+    Overlap,
+    Policies,
+    Reason,
+    Run,
+    Schedule,
+    State,
+    Status,
+)
+from horae.policy.admission import Facts, admit, give_back, has_begun
+
+RUN = Run(
+    id="r", schedule_id="s", generation=2, nominal=1, origin=AUTOMATIC, overlap=Overlap.SKIP, status=Status.RUNNING,
+    fire_at=1000, start_at=1000, attempt=1, epoch=7, started_at=1000,
+)  # fmt: skip
+SCHEDULE = Schedule(
+    id="s", generation=2, spec="{}", action=Action(name="a"), policies=Policies(), state=State(), version=1, cursor=0,
+    created_at=0, updated_at=0,
+)  # fmt: skip
+OBJECTION = Denial(Reason.NOT_ALLOWED, "the host is not among the allowed ones")
+_replace = msgspec.structs.replace
+
+
+def attempt(started_at: int | None) -> Attempt:
+    return Attempt(
+        run_id="r", attempt=1, epoch=7, reason="", failure=None, started_at=started_at, ended_at=1000
+    )
+
+
+def test_a_run_is_admitted_if_nothing_speaks_against_it():
+    assert admit(Facts(run=RUN, schedule=SCHEDULE)) is None
+
+
+@pytest.mark.contract("GRNT-14")
+@pytest.mark.parametrize("now_there", [None, _replace(SCHEDULE, generation=3)])
+def test_the_run_of_a_deleted_schedule_is_not_admitted(now_there: Schedule | None):
+    denial = admit(Facts(run=RUN, schedule=now_there, by_executor=OBJECTION))
+    assert denial is not None
+    assert denial.reason is Reason.DELETED
+
+
+def test_what_the_executor_objects_to_is_the_answer():
+    assert admit(Facts(run=RUN, schedule=SCHEDULE, by_executor=OBJECTION)) == OBJECTION
+
+
+@pytest.mark.parametrize("state", [{"paused": True}, {"remaining_actions": 0}, {"skip_next": 3}])
+def test_a_claimed_run_goes_on_whatever_is_decided_about_later_ones(state: dict[str, Any]):
+    assert admit(Facts(run=RUN, schedule=_replace(SCHEDULE, state=State(**state)))) is None
+
+
+@pytest.mark.contract("SCHD-26")
+@pytest.mark.parametrize(
+    ("origin", "left", "then"),
+    [
+        (AUTOMATIC, 0, 1),
+        (AUTOMATIC, 4, 5),
+        (AUTOMATIC, None, None),
+        ("trigger:7", 4, 4),
+        ("backfill:7", 0, 0),
+    ],
+)
+def test_only_automatic_starts_were_charged(origin: str, left: int | None, then: int | None):
+    state = State(remaining_actions=left, note="n")
+    assert give_back(state, _replace(RUN, origin=origin)) == State(remaining_actions=then, note="n")
+
+
+def test_an_attempt_that_never_began_is_none():
+    assert not has_begun([])
+    assert not has_begun([attempt(None), attempt(None)])
+    assert has_begun([attempt(None), attempt(5)])
