@@ -21,6 +21,7 @@ from horae.model import (
     Attempt,
     Backfill,
     BackfillStatus,
+    Checkpoint,
     Counts,
     LastOutcome,
     Node,
@@ -318,6 +319,59 @@ async def test_attempts_and_what_is_left_to_the_next_run(store: Store):
         }
         await transaction.keep_last_outcomes([(t, ended(1))])
         assert await transaction.last_outcomes(["t"]) == {"t": LastOutcome("t", None, None)}
+
+
+async def test_checkpoints_are_kept_by_run_and_key_and_gone_with_the_run(store: Store):
+    async with store.transaction() as transaction:
+        await transaction.insert_runs([run(1), run(2)])
+        assert await transaction.save_checkpoint(run(1), "b", "1", 5)
+        assert await transaction.save_checkpoint(run(1), "a", '{"x":"ü"}', 6)
+        assert await transaction.save_checkpoint(run(1), "b", "[2]", 7)
+        assert await transaction.save_checkpoint(run(2), "b", "null", 5)
+    async with store.transaction() as transaction:
+        kept = [
+            Checkpoint(run_id="run-s-1", key="a", value='{"x":"ü"}', attempt=1, saved_at=6),
+            Checkpoint(run_id="run-s-1", key="b", value="[2]", attempt=1, saved_at=7),
+        ]
+        assert await transaction.checkpoints(["run-s-1", "none"]) == kept
+        assert len(await transaction.checkpoints(["run-s-1", "run-s-2"])) == 3
+        await transaction.finish([ended(1)])
+        assert await transaction.checkpoints(["run-s-1"]) == kept
+        assert await transaction.prune([Past("s", 100, 100)]) == 1
+        assert await transaction.checkpoints(["run-s-1"]) == []
+        assert len(await transaction.checkpoints(["run-s-2"])) == 1
+
+
+@pytest.mark.contract("GRNT-07")
+@pytest.mark.parametrize(
+    "change",
+    [{"attempt": 2}, {"epoch": 8}, {"epoch": 0}, {"status": Status.PENDING}, {"status": Status.FAILED}],
+)
+async def test_a_stale_claim_saves_no_checkpoint(store: Store, change: dict[str, Any]):
+    async with store.transaction() as transaction:
+        await transaction.insert_runs([_replace(run(1), **change)])
+        assert not await transaction.save_checkpoint(run(1), "a", "1", 5)
+        assert not await transaction.save_checkpoint(run(2), "a", "1", 5)  # a run that was pruned
+        assert await transaction.checkpoints(["run-s-1", "run-s-2"]) == []
+
+
+@pytest.mark.contract("GRNT-07")
+async def test_a_claim_that_becomes_stale_meanwhile_saves_no_checkpoint(store: Store):
+    """Another node takes the run over while the checkpoint waits for it."""
+    async with store.transaction() as transaction:
+        await transaction.insert_runs([run(1)])
+
+    async def save() -> bool:
+        async with store.transaction() as transaction:
+            return await transaction.save_checkpoint(run(1), "a", "1", 5)
+
+    async with store.transaction() as transaction:
+        await transaction.finish([ended(1, Status.PENDING, start_at=5)])
+        saving = asyncio.create_task(save())
+        await asyncio.wait([saving], timeout=0.2)
+    assert not await saving
+    async with store.transaction() as transaction:
+        assert await transaction.checkpoints(["run-s-1"]) == []
 
 
 async def test_backfills_and_versions(store: Store):

@@ -55,6 +55,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "version_at": {"id": "s0000001", "at": 5},
     "version_before": {"id": "s0000001", "at": 5},
     "read_schedules": {"ids": IDS},
+    "checkpoints": {"run_ids": ["r1", "r2"]},
     "open_counts": {"ids": IDS},
     "count_triggers": {"id": "s0000001", "limit": 1000},
     "count_waiting": {"id": "s0000001", "limit": 1000},

@@ -20,6 +20,7 @@ from horae.model import (
     Attempt,
     AttemptResult,
     Backfill,
+    Checkpoint,
     Counts,
     LastOutcome,
     Node,
@@ -40,6 +41,7 @@ from horae.store.rows import (
     backfill_of,
     calendar_of,
     change_row,
+    checkpoint_of,
     fields,
     optional_json,
     run_of,
@@ -418,6 +420,17 @@ class Transaction(ABC):
     async def attempts(self, run_id: str) -> list[Attempt]:
         """The attempts of a run that were followed by another, in order."""
         return [attempt_of(row) for row in await self.rows("attempts", id=run_id)]
+
+    async def save_checkpoint(self, run: Run, key: str, value: str, now: int) -> bool:
+        """Save a value of an attempt, as JSON; ``False``, and nothing saved, if its claim is stale."""
+        saved = await self.rows(
+            "save_checkpoint", run_id=run.id, epoch=run.epoch, attempt=run.attempt, key=key, value=value, saved_at=now
+        )  # fmt: skip
+        return bool(saved)
+
+    async def checkpoints(self, run_ids: Collection[str]) -> list[Checkpoint]:
+        """What attempts of some runs saved, each run's in the order in which it was saved."""
+        return [checkpoint_of(row) for row in await self.rows("checkpoints", run_ids=list(run_ids))]
 
     async def last_outcomes(self, schedule_ids: Collection[str]) -> dict[str, LastOutcome]:
         """What the latest runs of some schedules left to the next; those that left nothing are not there."""

@@ -14,6 +14,7 @@ from horae.model import (
     Attempt,
     Backfill,
     BackfillStatus,
+    Checkpoint,
     Node,
     Overlap,
     Policies,
@@ -175,6 +176,10 @@ def attempt_of(row: Row) -> Attempt:
         run_id=row[0], attempt=row[1], epoch=row[2], reason=row[3], failure=row[4], started_at=row[5],
         ended_at=row[6],
     )  # fmt: skip
+
+
+def checkpoint_of(row: Row) -> Checkpoint:
+    return Checkpoint(run_id=row[0], key=row[1], value=row[2], attempt=row[3], saved_at=row[4])
 
 
 def backfill_of(row: Row) -> Backfill:

@@ -117,6 +117,16 @@ CREATE TABLE attempt (
     PRIMARY KEY (run_id, attempt)
 );
 
+-- What attempts of a run saved, so that the next attempt need not repeat it.
+CREATE TABLE checkpoint (
+    run_id TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    attempt BIGINT NOT NULL,
+    saved_at BIGINT NOT NULL,
+    PRIMARY KEY (run_id, key)
+);
+
 -- The last result and failure of a schedule, which its next run is given.
 CREATE TABLE last_outcome (schedule_id TEXT PRIMARY KEY, result TEXT, failure TEXT);
 

@@ -115,6 +115,16 @@ CREATE TABLE attempt (
     PRIMARY KEY (run_id, attempt)
 ) WITHOUT ROWID;
 
+-- What attempts of a run saved, so that the next attempt need not repeat it.
+CREATE TABLE checkpoint (
+    run_id TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    saved_at INTEGER NOT NULL,
+    PRIMARY KEY (run_id, key)
+) WITHOUT ROWID;
+
 -- The last result and failure of a schedule, which its next run is given.
 CREATE TABLE last_outcome (schedule_id TEXT PRIMARY KEY, result TEXT, failure TEXT) WITHOUT ROWID;
 
