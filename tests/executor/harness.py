@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from horae.engine.worker import Worker
+from horae.engine.worker import Launch, Worker
 from horae.executor.context import hash_of
 from horae.executor.function import ActionFunction, FunctionExecutor
 from horae.model import (
@@ -21,7 +21,6 @@ from horae.model import (
     Overlap,
     Run,
     Status,
-    Timeouts,
 )
 from tests.support.wait import wait_until
 
@@ -41,7 +40,7 @@ class Attempts:
         self.clock = 0
         self.tokens: list[str] = []
         functions = FunctionExecutor()
-        functions.register("act", action)
+        functions.register("act", action, admit=getattr(action, "admit", None))
         self.worker = Worker(
             functions,
             lambda: None,
@@ -57,7 +56,7 @@ class Attempts:
 
     def begin(self, request: HttpRequest | None = None, last: LastOutcome | None = None, **more: Any) -> Run:
         run = msgspec.structs.replace(RUN, **more)
-        self.worker.launch(run, Timeouts(), last, Action(name="act", http=request))
+        self.worker.launch(Launch(run=run, last=last, action=Action(name="act", http=request)))
         return run
 
     async def end(self) -> AttemptResult:

@@ -526,7 +526,7 @@ async def test_a_host_that_is_not_allowed_any_more_is_refused_when_its_time_come
     async with serving() as server:
         config = Config(http_private=("127.0.0.0/8",), http_allow=("example.com",))
         ended = await ask(HttpRequest(url=server.url), config)
-    assert ended.ending == "raised"
+    assert (ended.ending, ended.reason) == ("not_admitted", "not_allowed")
     assert "not among the allowed" in (ended.failure or "")
     assert server.connections == 0
 

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import pytest
 
-from horae.model import (
-    AUTOMATIC,
-    Action,
-    Attempt,
-    Denial,
-    Overlap,
-    Policies,
-    Reason,
-    Run,
-    Schedule,
-    State,
-    Status,
-)
+from horae.model import AUTOMATIC, Attempt, Denial, Overlap, Reason, Run, State, Status
 from horae.policy.admission import Facts, admit, give_back, has_begun
 
 RUN = Run(
     id="r", schedule_id="s", generation=2, nominal=1, origin=AUTOMATIC, overlap=Overlap.SKIP, status=Status.RUNNING,
     fire_at=1000, start_at=1000, attempt=1, epoch=7, started_at=1000,
-)  # fmt: skip
-SCHEDULE = Schedule(
-    id="s", generation=2, spec="{}", action=Action(name="a"), policies=Policies(), state=State(), version=1, cursor=0,
-    created_at=0, updated_at=0,
 )  # fmt: skip
 OBJECTION = Denial(Reason.NOT_ALLOWED, "the host is not among the allowed ones")
 _replace = msgspec.structs.replace
@@ -41,24 +23,19 @@ def attempt(started_at: int | None) -> Attempt:
 
 
 def test_a_run_is_admitted_if_nothing_speaks_against_it():
-    assert admit(Facts(run=RUN, schedule=SCHEDULE)) is None
+    assert admit(Facts()) is None
 
 
 @pytest.mark.contract("GRNT-14")
-@pytest.mark.parametrize("now_there", [None, _replace(SCHEDULE, generation=3)])
-def test_the_run_of_a_deleted_schedule_is_not_admitted(now_there: Schedule | None):
-    denial = admit(Facts(run=RUN, schedule=now_there, by_executor=OBJECTION))
+@pytest.mark.parametrize("objection", [None, OBJECTION])
+def test_the_run_of_a_deleted_schedule_is_not_admitted(objection: Denial | None):
+    denial = admit(Facts(deleted=True, by_executor=objection))
     assert denial is not None
     assert denial.reason is Reason.DELETED
 
 
 def test_what_the_executor_objects_to_is_the_answer():
-    assert admit(Facts(run=RUN, schedule=SCHEDULE, by_executor=OBJECTION)) == OBJECTION
-
-
-@pytest.mark.parametrize("state", [{"paused": True}, {"remaining_actions": 0}, {"skip_next": 3}])
-def test_a_claimed_run_goes_on_whatever_is_decided_about_later_ones(state: dict[str, Any]):
-    assert admit(Facts(run=RUN, schedule=_replace(SCHEDULE, state=State(**state)))) is None
+    assert admit(Facts(by_executor=OBJECTION)) == OBJECTION
 
 
 @pytest.mark.contract("SCHD-26")

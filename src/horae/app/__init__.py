@@ -175,7 +175,7 @@ class App:
 
         action = HttpAction(self.config, self._scope.sealer, lambda: address, self.now)
         self._closing.append(action.aclose)
-        self.functions.register("http", action)
+        self.functions.register("http", action, admit=action.admit)
 
     def offer_commands(self) -> None:
         """Let schedules run the commands that the setting ``commands`` names: the actions ``command:NAME``."""

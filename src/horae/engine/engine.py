@@ -18,12 +18,12 @@ from typing import Any, TypeVar
 from horae.clock import Clock
 from horae.config import Config
 from horae.engine.generator import BatchResult, Generator
-from horae.engine.invoker import Invoker, Launch
+from horae.engine.invoker import Invoker, launches
 from horae.engine.maintenance import Maintenance, MaintenanceReport
 from horae.engine.observer import Observer, Observers
-from horae.engine.worker import Worker
+from horae.engine.worker import Launch, Worker
 from horae.errors import NodeNameTakenError, StoreUnavailableError
-from horae.model import AttemptResult, Node, Reason, Timeouts
+from horae.model import AttemptResult, Node, Reason
 from horae.spec import TZDATA_VERSION
 from horae.store.port import Store
 
@@ -278,13 +278,7 @@ class Engine:
             forgotten = [run for run in claimed if (run.id, run.attempt) not in known]
             found = await transaction.schedules({run.schedule_id for run in forgotten})
             schedules = {each.id: each for each in found}
-            lasts = await transaction.last_outcomes(schedules)
-        starts = [
-            Launch(run, schedule.policies.timeouts, lasts.get(run.schedule_id), schedule.action)
-            if (schedule := schedules.get(run.schedule_id))
-            else Launch(run, Timeouts())
-            for run in forgotten
-        ]
+            starts = await launches(transaction, forgotten, schedules)
         allowed = self.holds_lease and epoch == self._epoch
         self._invoker.launch(starts, allowed=allowed)
         if over:

@@ -9,8 +9,8 @@ from itertools import accumulate
 
 import msgspec
 
-from horae.engine.invoker import Invoker, Launch
-from horae.engine.worker import Worker
+from horae.engine.invoker import Invoker, launches
+from horae.engine.worker import Launch, Worker
 from horae.errors import SpecTooCostlyError, StoreUnavailableError
 from horae.model import UNREADABLE, Backfill, Limits, Run, Schedule, Status
 from horae.policy.decide import decide
@@ -241,12 +241,7 @@ async def _prepare(
         raise StoreUnavailableError(
             "this node was late with its sign of life, and others have taken it for dead"
         )
-    lasts = await transaction.last_outcomes({run.schedule_id for run in claims.taken})
-    return tuple(
-        Launch(run, schedule.policies.timeouts, lasts.get(run.schedule_id), schedule.action)
-        for run in claims.taken
-        for schedule in (schedules[run.schedule_id],)
-    )
+    return tuple(await launches(transaction, claims.taken, schedules))
 
 
 def _decision(

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from horae.engine.worker import Worker
+from horae.engine.worker import Launch, Worker
 from horae.model import (
-    Action,
     Attempt,
     AttemptEnd,
     AttemptResult,
     Counts,
-    LastOutcome,
     Limits,
     Outcome,
     Policies,
@@ -23,7 +21,6 @@ from horae.model import (
     Schedule,
     State,
     Status,
-    Timeouts,
 )
 from horae.policy.admission import give_back, has_begun
 from horae.policy.outcome import judge_end
@@ -32,16 +29,6 @@ from horae.store.port import Advance, Transaction
 Recorded = list[tuple[AttemptResult, Outcome]]
 """How attempts ended, and what became of their runs."""
 _replace = msgspec.structs.replace
-
-
-class Launch(msgspec.Struct, frozen=True, gc=False):
-    """A claimed run, with what its attempt needs."""
-
-    run: Run
-    timeouts: Timeouts
-    last: LastOutcome | None = None
-    action: Action | None = None
-    """What the schedule says of its action; ``None`` if the schedule is gone."""
 
 
 class Invoker:
@@ -59,13 +46,33 @@ class Invoker:
         """After the commit: start what was claimed. A node that may have lost its claims starts nothing."""
         for start in starts:
             if allowed:
-                self._worker.launch(start.run, start.timeouts, start.last, start.action)
+                self._worker.launch(start)
             else:
                 self._worker.refuse(start.run)
 
     async def record(self, transaction: Transaction, ended: Sequence[AttemptResult], now: int) -> Recorded:
         """Write how attempts ended, within this program's limits; those whose claims were not stale."""
         return await record(transaction, ended, now, self._limits)
+
+
+async def launches(
+    transaction: Transaction, runs: Sequence[Run], schedules: Mapping[str, Schedule]
+) -> list[Launch]:
+    """What the attempts of claimed runs need."""
+    if not runs:
+        return []
+    lasts = await transaction.last_outcomes({run.schedule_id for run in runs})
+    return [
+        Launch(
+            run=run,
+            timeouts=schedule.policies.timeouts,
+            last=lasts.get(run.schedule_id),
+            action=schedule.action,
+        )
+        if (schedule := schedules.get(run.schedule_id)) and schedule.generation == run.generation
+        else Launch(run=run, deleted=True)
+        for run in runs
+    ]
 
 
 async def record(

@@ -22,15 +22,29 @@ from horae.model import (
     Action,
     AttemptEnd,
     AttemptResult,
+    Denial,
     LastOutcome,
     Reason,
     Run,
     Timeouts,
 )
+from horae.policy.admission import Facts, admit
 
 Key = tuple[str, int]
 """An attempt: the id of its run, and its number."""
 _NO_TIMEOUTS = Timeouts()
+
+
+class Launch(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A claimed run, with what its attempt needs."""
+
+    run: Run
+    timeouts: Timeouts = _NO_TIMEOUTS
+    last: LastOutcome | None = None
+    action: Action | None = None
+    """What the schedule says of its action; ``None`` if the schedule is gone."""
+    deleted: bool = False
+    """Whether the schedule was deleted since the run was claimed."""
 
 
 class Worker:
@@ -89,21 +103,29 @@ class Worker:
         """The attempts that are running, or have ended and are not recorded yet."""
         return set(self._attempts) | {(each.run.id, each.run.attempt) for each in self._ended}
 
-    def launch(
-        self,
-        run: Run,
-        timeouts: Timeouts = _NO_TIMEOUTS,
-        last: LastOutcome | None = None,
-        action: Action | None = None,
-    ) -> None:
-        """Begin an attempt whose claim is durable."""
+    def launch(self, start: Launch) -> None:
+        """Begin an attempt whose claim is durable, if its run is admitted."""
+        run, timeouts = start.run, start.timeouts
+        denial = admit(
+            Facts(deleted=start.deleted, by_executor=self._functions.admit(run.action, start.action))
+        )
+        if denial is not None:
+            self._deny(run, denial)
+            return
         key = (run.id, run.attempt)
         attempt = RunningAttempt(run, timeouts, self._now)
         self._attempts[key] = attempt
-        context = Context(run, last, attempt, action, self.keep_token)
+        context = Context(run, start.last, attempt, start.action, self.keep_token)
         attempt.task = asyncio.create_task(self._run(key, attempt, context), name=run.action_id)
         if timeouts.run is not None or timeouts.heartbeat is not None:
             self._set_deadlines(key, attempt)
+
+    def _deny(self, run: Run, denial: Denial) -> None:
+        failure = kept_failure(denial.sentence)
+        self._ended.append(
+            AttemptResult(run=run, ending=AttemptEnd.NOT_ADMITTED, reason=denial.reason, failure=failure)
+        )
+        self._wake()
 
     def _set_deadlines(self, key: Key, attempt: RunningAttempt) -> None:
         attempt.beat()

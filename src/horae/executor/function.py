@@ -12,7 +12,7 @@ from typing import Any
 
 from horae.errors import NotStartedError
 from horae.executor.context import Context
-from horae.model import Run
+from horae.model import Action, Denial, Run
 
 ActionFunction = Callable[[Context], Awaitable[Any]] | Callable[[Context], Any]
 
@@ -23,19 +23,30 @@ class FunctionExecutor:
     def __init__(self) -> None:
         self._actions: dict[str, tuple[ActionFunction, bool]] = {}
         self._accepts: dict[str, Callable[[Run], bool]] = {}
+        self._admits: dict[str, Callable[[Action], Denial | None]] = {}
 
     def register(
-        self, name: str, function: ActionFunction, accepts: Callable[[Run], bool] | None = None
+        self,
+        name: str,
+        function: ActionFunction,
+        accepts: Callable[[Run], bool] | None = None,
+        admit: Callable[[Action], Denial | None] | None = None,
     ) -> None:
-        """Let runs refer to a function by a name; with ``accepts``, only those that it accepts."""
+        """Let runs refer to a function by a name; with ``accepts``, only those that it accepts.
+
+        ``admit`` is asked right before each call whether the action may still happen; it must be quick, and do nothing else.
+        """
         self._actions[name] = (function, not is_coroutine_function(function))
         if accepts is not None:
             self._accepts[name] = accepts
+        if admit is not None:
+            self._admits[name] = admit
 
     def unregister(self, name: str) -> None:
         """Run nothing more under a name."""
         self._actions.pop(name, None)
         self._accepts.pop(name, None)
+        self._admits.pop(name, None)
 
     @property
     def functions(self) -> dict[str, ActionFunction]:
@@ -57,6 +68,11 @@ class FunctionExecutor:
             return False
         accepts = self._accepts.get(run.action)
         return accepts is None or accepts(run)
+
+    def admit(self, name: str, action: Action | None) -> Denial | None:
+        """Why an action must not happen any more; ``None`` admits it."""
+        asked = self._admits.get(name)
+        return None if asked is None or action is None else asked(action)
 
     async def run(self, action: str, context: Context) -> Any:  # noqa: ANN401 - any JSON
         """Call the function of a run."""

@@ -25,7 +25,7 @@ from horae.executor.context import Accepted, Context
 from horae.executor.destination import Destinations, Target, target_of
 from horae.executor.output import MAX_RESULT_LENGTH, kept_result, secrets_in, text_of, without
 from horae.executor.sealing import Sealer
-from horae.model import HttpRequest
+from horae.model import Action, Denial, HttpRequest, Reason
 
 if TYPE_CHECKING:
     import httpcore
@@ -136,6 +136,17 @@ class HttpAction:
         if not (answer.status in request.success if request.success else 200 <= answer.status <= 299):
             raise HttpStatusError(answer.status, text_of(answer.body, MAX_RESULT_LENGTH)[:SHOWN_OF_ANSWER])
         return Accepted() if request.reports else _result(answer)
+
+    def admit(self, action: Action) -> Denial | None:
+        """Object to a destination that the operator does not allow any more."""
+        if action.http is None:
+            return None  # the schedule has another action by now: that is found when this one is called
+        target = target_of(action.http.url)
+        try:
+            self._destinations.check_host(target.host, target.port)
+        except DestinationRefusedError as error:
+            return Denial(Reason.NOT_ALLOWED, error.message)
+        return None
 
     async def aclose(self) -> None:
         """Close what is open."""

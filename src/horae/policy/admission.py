@@ -10,27 +10,26 @@ from collections.abc import Sequence
 
 import msgspec
 
-from horae.model import AUTOMATIC, Attempt, Denial, Reason, Run, Schedule, State
+from horae.model import AUTOMATIC, Attempt, Denial, Reason, Run, State
 
 _replace = msgspec.structs.replace
 
 
-class Facts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What bears on whether a claimed run may happen, as it was last read."""
+_DELETED = Denial(Reason.DELETED, "the schedule was deleted before the action was called")
 
-    run: Run
-    schedule: Schedule | None
-    """The schedule that has the run's schedule id now; ``None`` if there is none."""
+
+class Facts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What bears on whether a claimed run may happen."""
+
+    deleted: bool = False
+    """Whether its schedule was deleted since it was claimed."""
     by_executor: Denial | None = None
-    """What the executor of the run's action objects to."""
+    """What the executor of its action objects to."""
 
 
 def admit(facts: Facts) -> Denial | None:
-    """``None`` if the run is admitted."""
-    schedule = facts.schedule
-    if schedule is None or schedule.generation != facts.run.generation:
-        return Denial(Reason.DELETED, "the schedule was deleted before the action was called")
-    return facts.by_executor
+    """Why a claimed run must not happen; ``None`` admits it."""
+    return _DELETED if facts.deleted else facts.by_executor
 
 
 def has_begun(earlier: Sequence[Attempt]) -> bool:

@@ -107,8 +107,11 @@ class Metrics(Observer):
 
     def ended(self, ended: Sequence[tuple[AttemptResult, Outcome]]) -> None:
         for status, count in Counts(outcome.status for _, outcome in ended).items():
-            if status is not Status.RETRYING:
+            if status not in {Status.RETRYING, Status.SKIPPED}:
                 self._ended.labels(status).inc(count)
+        for _, outcome in ended:
+            if outcome.status is Status.SKIPPED:  # it was not admitted
+                self._passed.labels(outcome.status, outcome.reason).inc()
         self._unlaunched.inc(
             sum(each.ending in {AttemptEnd.REFUSED, AttemptEnd.UNLAUNCHED} for each, _ in ended)
         )

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("horae")
 _SETTING = "OTEL_TRACES_EXPORTER"
 _SENTENCES = {str(reason): sentence for reason, sentence in SENTENCES.items()}
+_NO_ATTEMPT = {AttemptEnd.UNLAUNCHED, AttemptEnd.NOT_ADMITTED}
 _FAILED = {Status.FAILED, Status.TIMED_OUT, Status.DROPPED}
 
 
@@ -96,7 +97,7 @@ class TraceWatcher(Observer):
 
     def ended(self, ended: Sequence[tuple[AttemptResult, Outcome]]) -> None:
         for each, outcome in ended:
-            if each.ending is not AttemptEnd.UNLAUNCHED:  # there was no attempt
+            if each.ending not in _NO_ATTEMPT:
                 self._span(each, outcome)
 
     def _span(self, ended: AttemptResult, outcome: Outcome) -> None:
