@@ -18,7 +18,7 @@ async def nothing(context: Context) -> None: ...
 
 
 async def days(app: App, schedule_id: str, number: int = 3) -> list[int]:
-    return [each.nominal.day for each in await app.schedules.times(schedule_id, limit=number)]
+    return [each.nominal.day for each in (await app.schedules.times(schedule_id, limit=number)).items]
 
 
 @pytest.mark.contract("SCHD-05")

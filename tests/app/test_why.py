@@ -819,5 +819,5 @@ async def test_a_paused_schedule_shows_what_comes_if_it_is_resumed(machine: Time
     described = await machine.app.schedules.describe("s")
     assert described.next_times == tuple(at(minute) for minute in range(6, 16))
     assert described.next_times == tuple(
-        each.fire for each in await machine.app.schedules.times("s", limit=10)
+        each.fire for each in (await machine.app.schedules.times("s", limit=10)).items
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
@@ -20,9 +20,10 @@ from horae.app.evaluation import Evaluator
 from horae.app.manual import BackfillRequest, Trigger
 from horae.app.reconcile import Tasks
 from horae.app.runs import Runs
-from horae.app.schedules import Description, Schedules, next_time
+from horae.app.schedules import Schedules
 from horae.app.scope import OwnerScope
 from horae.app.update import Edit
+from horae.app.views import Description
 from horae.app.why import Why
 from horae.clock import Clock, SystemClock
 from horae.config import Config
@@ -34,7 +35,7 @@ from horae.engine.worker import Worker
 from horae.errors import ClockOffError, DatabaseUrlError, NodeNameTakenError, StoreUnavailableError
 from horae.executor.command import commands_of
 from horae.executor.function import ActionFunction, FunctionExecutor
-from horae.model import Node
+from horae.model import Node, Status
 from horae.store.limited import LimitedStore
 from horae.store.port import Filter, Store, Transaction
 
@@ -42,6 +43,7 @@ __all__ = [
     "App",
     "BackfillRequest",
     "Backfills",
+    "Backlog",
     "Calendars",
     "Description",
     "Edit",
@@ -52,10 +54,12 @@ __all__ = [
     "Schedules",
     "ScopedOperations",
     "Trigger",
-    "next_time",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=ActionFunction)
+MAX_DUE = 100_000
+MAX_OPEN = 10_000
+"""Up to how many due schedules and open runs are counted."""
 MAX_OFF = 1000
 """Milliseconds that the clock may be off the database's, after what was known of it is allowed for."""
 _AWAY = "the database does not answer, or cannot be written: the log says why"
@@ -76,6 +80,13 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True):
     """Whether this is a node, and no other can have taken it for dead."""
     generating: bool = False
     """Whether it decides what is due; one with older time-zone data than another node does not."""
+
+
+class Backlog(msgspec.Struct, frozen=True):
+    """What waits for a node: how many schedules are due, and how many runs are open in each status."""
+
+    due: float
+    open_runs: Mapping[Status, float]
 
 
 class ScopedOperations:
@@ -228,6 +239,12 @@ class App:
     async def nodes(self) -> list[Node]:
         """The processes that drive this database, and what each can run."""
         return await self._limited_store.nodes()
+
+    async def backlog(self) -> Backlog:
+        """What waits for a node, over all owners; counted up to a limit, so that asking stays cheap in a storm."""
+        async with self._limited_store.reading() as transaction:
+            due = await transaction.count_due(self.now(), MAX_DUE)
+            return Backlog(due, await transaction.count_open(MAX_OPEN))
 
     async def __aenter__(self) -> Self:
         await self.open()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,7 @@ from horae.app.manual import (
 )
 from horae.app.page import MOST, Page, fitting
 from horae.app.scope import OwnerScope
+from horae.app.times import times_ahead
 from horae.app.update import (
     Edit,
     apply_edit,
@@ -41,6 +42,7 @@ from horae.app.update import (
     resumed_schedule,
     standing,
 )
+from horae.app.views import Description, SpecPreview, TimesView, spec_preview, times_view
 from horae.errors import (
     ConflictTokenMismatchError,
     HoraeError,
@@ -49,7 +51,6 @@ from horae.errors import (
     NaiveTimeError,
     ScheduleExistsError,
     ScheduleNotFoundError,
-    SpecTooCostlyError,
     UnknownActionError,
 )
 from horae.model import (
@@ -64,41 +65,13 @@ from horae.model import (
     Status,
     Version,
 )
-from horae.policy.due import fire_instant
 from horae.policy.ledger import version_of
-from horae.policy.undecided import undecided
-from horae.policy.upcoming import fire_times, next_slot
 from horae.spec import SharedCalendar, Spec
 from horae.store.port import NEWEST, Filter, Transaction
 
 RECENT = 10
 MAX_WAITING = 100_000
 _replace = msgspec.structs.replace
-
-
-class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """A schedule, with what became of it and what is ahead."""
-
-    schedule: Schedule
-    counts: Counts
-    pending: int
-    """How many starts wait for their turn or their time."""
-    retrying: int
-    """How many runs wait for another attempt."""
-    running: int
-    recent_runs: tuple[Run, ...]
-    """The latest ten, newest first."""
-    next_times: tuple[datetime, ...]
-    """The next ten times at which it fires, as far as its limit goes; of a paused one, those once it is resumed."""
-    last_result: Any = None
-    last_failure: str | None = None
-
-
-class Time(msgspec.Struct, frozen=True, gc=False):
-    """A time that a schedule names, and when it fires."""
-
-    nominal: datetime
-    fire: datetime
 
 
 class Patched(msgspec.Struct, frozen=True, kw_only=True):
@@ -262,16 +235,15 @@ class Schedules:
         async with self._scope.store.reading() as transaction:
             return bool(await transaction.read_schedules([schedule_id]))
 
-    async def meaning(self, spec: SpecLike, limit: int = 10) -> tuple[Spec, list[datetime]]:
-        """A spec with the shared calendars that it names, and the next times that it names; nothing is stored."""
+    async def meaning(self, spec: SpecLike, limit: int = 10) -> SpecPreview:
+        """What a spec means: its canonical form, a sentence, and the next times that it names; nothing is stored."""
         self._check_preview(limit)
         async with self._scope.store.reading() as transaction:
             calendars = await shared_calendars(transaction, [spec], self._scope.owner or "")
         read = await self._scope.evaluate(lambda: read_spec(spec, calendars))
         check_jitter(read, self._scope.config)
         now = self._scope.now()
-        nominals = await self._scope.evaluate(lambda: _nominals(read, now // 1000, None, limit))
-        return read, [datetime.fromtimestamp(each, UTC) for each in nominals]
+        return await self._scope.evaluate(lambda: spec_preview(read, now, limit))
 
     def _check_preview(self, limit: int) -> None:
         most = self._scope.config.preview_limit
@@ -289,7 +261,7 @@ class Schedules:
             waiting = await waiting_starts(transaction, schedule)
             last = (await transaction.last_outcomes([schedule_id])).get(schedule_id, LastOutcome(schedule_id))
         open_runs = {status: number for (_, status), number in found.items()}
-        ahead = await self._scope.evaluate(lambda: _times_ahead(schedule, now, waiting))
+        ahead = await self._scope.evaluate(lambda: times_ahead(schedule, now, RECENT, waiting))
         return Description(
             schedule=schedule, counts=counts, pending=open_runs.get(Status.PENDING, 0), retrying=open_runs.get(Status.RETRYING, 0),
             running=open_runs.get(Status.STARTING, 0) + open_runs.get(Status.RUNNING, 0),
@@ -300,8 +272,8 @@ class Schedules:
 
     async def times(
         self, schedule_id: str, start: datetime | None = None, end: datetime | None = None, limit: int = 1000
-    ) -> list[Time]:
-        """The times that a schedule names later than ``start``, up to and including ``end``."""
+    ) -> TimesView:
+        """The times that a schedule names later than ``start`` (now), up to and including ``end``, whether or not it fires then."""
         for moment in (start, end):
             if moment is not None and moment.utcoffset() is None:
                 raise NaiveTimeError(moment)
@@ -309,7 +281,8 @@ class Schedules:
         schedule = await self.get(schedule_id)
         after = self._scope.now() // 1000 if start is None else int(start.timestamp() // 1)
         until = None if end is None else int(end.timestamp() // 1)
-        return await self._scope.evaluate(lambda: _times(schedule, after, until, limit))
+        spec = Spec.parse(schedule.spec)
+        return await self._scope.evaluate(lambda: times_view(spec, schedule_id, after, until, limit))
 
     async def counts(self, schedule_id: str) -> Counts:
         """How often what became of a schedule's starts, since it was created."""
@@ -545,46 +518,10 @@ class Schedules:
         return changed
 
 
-def next_time(schedule: Schedule) -> datetime | None:
-    """When a schedule fires next; ``None`` while it is paused, and when nothing is left."""
-    spec = undecided(schedule, Spec.parse(schedule.spec))
-    nominal = next_slot(schedule, spec)
-    return None if nominal is None else _time(spec, nominal, schedule.id).fire
-
-
 async def waiting_starts(transaction: Transaction, schedule: Schedule) -> int:
     """How many automatic starts wait that will use up the limit of a schedule, counted as far as the limit goes."""
     left = schedule.state.remaining_actions
     return await transaction.count_waiting(schedule.id, min(left, MAX_WAITING)) if left else 0
-
-
-def _times_ahead(schedule: Schedule, now: int, waiting: int) -> tuple[datetime, ...]:
-    """The times at which a schedule fires next; none if its spec costs too much to be evaluated."""
-    try:
-        fires = fire_times(schedule, Spec.parse(schedule.spec), now, RECENT, waiting)
-    except SpecTooCostlyError:
-        return ()
-    return tuple(datetime.fromtimestamp(each / 1000, UTC) for each in fires)
-
-
-def _times(schedule: Schedule, after: int, until: int | None, limit: int) -> list[Time]:
-    """Some times that a schedule names, whether or not it fires then."""
-    spec = Spec.parse(schedule.spec)
-    return [_time(spec, nominal, schedule.id) for nominal in _nominals(spec, after, until, limit)]
-
-
-def _nominals(spec: Spec, after: int, until: int | None, limit: int) -> list[int]:
-    found: list[int] = []
-    nominal = spec.next_instant(after)
-    while nominal is not None and len(found) < limit and (until is None or nominal <= until):
-        found.append(nominal)
-        nominal = spec.next_instant(nominal)
-    return found
-
-
-def _time(spec: Spec, nominal: int, schedule_id: str) -> Time:
-    fire = fire_instant(spec, nominal, schedule_id)
-    return Time(datetime.fromtimestamp(nominal, UTC), datetime.fromtimestamp(fire / 1000, UTC))
 
 
 def removal(runs: Iterable[Run], now: int) -> list[Run]:

@@ -13,6 +13,7 @@ from horae.policy.ledger import Decision
 if TYPE_CHECKING:
     from horae.engine.maintenance import MaintenanceReport
 
+__all__ = ["Decision", "Observer", "Observers"]
 _log = logging.getLogger("horae")
 
 

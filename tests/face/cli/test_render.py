@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from horae.app.views import description_view
 from horae.executor.context import Context
 from horae.face.cli.render import schedule_panel
-from horae.face.service.views import description_view
 from horae.testing import TimeMachine
 
 

@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from horae import App, Context, NotStartedError, OnResume, Overlap, Policies, RetryPolicy, Status
-from horae.face.service import metrics as metrics_module
+from horae import app as app_module
 from horae.face.service.metrics import Metrics
 from horae.testing import TimeMachine
 
@@ -167,8 +167,8 @@ async def test_what_is_due_and_waits_is_counted_when_somebody_asks(machine: Time
 async def test_counting_ends_at_its_limit(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(metrics_module, "MAX_DUE", 3)
-    monkeypatch.setattr(metrics_module, "MAX_OPEN", 4)
+    monkeypatch.setattr(app_module, "MAX_DUE", 3)
+    monkeypatch.setattr(app_module, "MAX_OPEN", 4)
     metrics = Metrics()
     address = (
         f"sqlite:///{tmp_path / 'horae.db'}" if kind == "sqlite" else request.getfixturevalue("postgres")

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 import typer
 
+from horae.app.health import Health, look_at
 from horae.clock import SystemClock
 from horae.config import Config, setting_name
 from horae.errors import ConfigError, HoraeError, MissingExtraError
@@ -21,7 +22,6 @@ from horae.face.cli.output import add, console, print_json, table, word
 from horae.face.cli.target import DatabaseOption, JsonOption, Target
 from horae.model import Node
 from horae.spec import TZDATA_VERSION
-from horae.store.health import Health, look_at
 
 MAX_OFF = 1000
 """Milliseconds that a node's clock may be off the database's; with more it decides nothing."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import typer
 
 from horae.app import App
+from horae.app.health import look_at
 from horae.clock import SystemClock
 from horae.errors import DatabaseVersionError
 from horae.face.cli.client import needed, settings
 from horae.face.cli.command import run_to_end
 from horae.face.cli.output import print_json
 from horae.face.cli.target import DatabaseOption, JsonOption, Target
-from horae.store.health import look_at
 
 cli = typer.Typer(rich_markup_mode="rich", add_completion=False)
 

@@ -27,7 +27,6 @@ from horae.face.registrar.views import (
     specs_of,
 )
 from horae.model import Schedule
-from horae.spec import Spec
 
 TAG = "registrar"
 """The tag of the schedules that the registrar made."""
@@ -141,4 +140,4 @@ def _edit(old: Schedule, new: NewSchedule, read: ScheduleInput, config: Config) 
 
 
 def _upserted(schedule: Schedule) -> Upserted:
-    return Upserted(schedule_id=schedule.id, next_run_at=next_run_at(schedule, Spec.parse(schedule.spec)))
+    return Upserted(schedule_id=schedule.id, next_run_at=next_run_at(schedule))

@@ -10,10 +10,10 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from horae.app import defaults
 from horae.config import Config
 from horae.errors import InvalidInputError, InvalidSpecError, LimitExceededError
 from horae.model import CatchUp, Overlap, Policies
-from horae.policy import defaults
 from horae.spec import Spec, installed_zones
 
 LONGEST = {"schedule_id": 500, "workflow_id": 500, "user_id": 200}

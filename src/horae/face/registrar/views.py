@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from heapq import merge
 from itertools import islice
 
 import msgspec
 
+from horae.app.defaults import registrar_shows
+from horae.app.times import fire_time, instant, next_nominal, times_ahead
+from horae.app.views import sentence_of
 from horae.errors import SpecError
 from horae.face.registrar.launch import workflow_of
 from horae.face.registrar.request import CATCH_UPS, OVERLAPS
-from horae.model import AUTOMATIC, CatchUp, Overlap, Reason, Run, Schedule, UnstartedRange, Version
-from horae.policy.defaults import registrar_shows
-from horae.policy.due import fire_instant
-from horae.policy.reason import SENTENCES
-from horae.policy.upcoming import fire_times, next_slot
+from horae.model import AUTOMATIC, CatchUp, Overlap, Run, Schedule, UnstartedRange, Version
 from horae.spec import Spec, slot_key
 
 PREVIEW = 5
@@ -93,15 +92,15 @@ def shown(schedule: Schedule, now: int) -> Registered:
         user_id=schedule.owner,
         cron_expr=_cron_text(schedule, spec),
         timezone=elements.timezone,
-        start_at=None if elements.start_at is None else moment(elements.start_at * 1000),
-        end_at=None if elements.end_at is None else moment(elements.end_at * 1000),
+        start_at=None if elements.start_at is None else instant(elements.start_at * 1000),
+        end_at=None if elements.end_at is None else instant(elements.end_at * 1000),
         jitter_ms=0 if elements.jitter is None else elements.jitter.milliseconds,
         overlap_policy=_OVERLAP_WORDS.get(policies.overlap, policies.overlap.value),
         catchup_policy=_CATCH_UP_WORDS.get(policies.catch_up.mode, policies.catch_up.mode.value),
         paused=schedule.state.paused,
-        next_run_at=next_run_at(schedule, spec),
-        updated_at=moment(schedule.updated_at),
-        preview=_preview(schedule, spec, now),
+        next_run_at=next_run_at(schedule),
+        updated_at=instant(schedule.updated_at),
+        preview=() if schedule.state.paused else times_ahead(schedule, now, PREVIEW),
     )
 
 
@@ -123,17 +122,10 @@ def _crons_of(text: str) -> tuple[str, ...]:
         return ()
 
 
-def next_run_at(schedule: Schedule, spec: Spec) -> datetime | None:
+def next_run_at(schedule: Schedule) -> datetime | None:
     """The planned time of the first tick that is not decided yet; none while paused."""
-    following = next_slot(schedule, spec)
-    return None if following is None else moment(following * 1000)
-
-
-def _preview(schedule: Schedule, spec: Spec, now: int) -> tuple[datetime, ...]:
-    """When the next ticks fire; none while paused."""
-    if schedule.state.paused:
-        return ()
-    return tuple(moment(at) for at in fire_times(schedule, spec, now, PREVIEW))
+    following = next_nominal(schedule)
+    return None if following is None else instant(following * 1000)
 
 
 def ledger(
@@ -156,12 +148,12 @@ def _run_row(run: Run) -> LedgerRow:
     return LedgerRow(
         idempotency_key=slot_key(run.schedule_id, run.nominal) if run.origin == AUTOMATIC else run.id,
         schedule_id=run.schedule_id,
-        run_at=moment(run.nominal * 1000),
+        run_at=instant(run.nominal * 1000),
         status=registrar_shows(run.status, run.reason),
         run_id=run.id,
         reason=_reason(run.reason, run.failure),
-        created_at=moment(run.fire_at),
-        updated_at=moment(
+        created_at=instant(run.fire_at),
+        updated_at=instant(
             max(each for each in (run.ended_at, run.started_at, run.fire_at) if each is not None)
         ),
     )
@@ -170,7 +162,7 @@ def _run_row(run: Run) -> LedgerRow:
 def _reason(reason: str, failure: str | None) -> str | None:
     if not reason:
         return None
-    words = failure or (SENTENCES[Reason(reason)] if reason in set(Reason) else "")
+    words = failure or sentence_of(reason)
     return f"{reason}: {words}" if words else reason
 
 
@@ -179,16 +171,17 @@ def _range_rows(unstarted: UnstartedRange, specs: Iterable[Spec]) -> Iterator[Le
     spec = next((each for each in specs if _has(each, unstarted)), None)
     nominal: int | None = unstarted.last
     while nominal is not None and nominal >= unstarted.first:
-        fires = nominal * 1000 if spec is None else fire_instant(spec, nominal, unstarted.schedule_id)
+        planned = instant(nominal * 1000)
+        fires = planned if spec is None else fire_time(spec, nominal, unstarted.schedule_id)
         yield LedgerRow(
             idempotency_key=slot_key(unstarted.schedule_id, nominal),
             schedule_id=unstarted.schedule_id,
-            run_at=moment(nominal * 1000),
+            run_at=planned,
             status=registrar_shows(unstarted.status, unstarted.reason),
             run_id=None,
             reason=_reason(unstarted.reason, None),
-            created_at=moment(fires),
-            updated_at=moment(max(unstarted.decided_at, fires)),
+            created_at=fires,
+            updated_at=max(instant(unstarted.decided_at), fires),
         )
         if spec is not None:
             nominal = spec.previous_instant(nominal - 1)
@@ -208,8 +201,3 @@ def specs_of(schedule: Schedule | None, versions: Sequence[Version]) -> list[Spe
     """What a schedule says, and said before, newest first."""
     texts = [] if schedule is None else [schedule.spec]
     return [Spec.parse(text) for text in dict.fromkeys([*texts, *(each.spec for each in versions)])]
-
-
-def moment(milliseconds: int) -> datetime:
-    """A time that is stored, as one that is shown."""
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)

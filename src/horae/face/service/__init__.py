@@ -16,10 +16,12 @@ from horae.errors import HoraeError
 from horae.face.registrar.routes import registrar_router
 from horae.face.service.auth import Authenticator
 from horae.face.service.body import JsonRequest, check_address
+from horae.face.service.bulk import bulk_router
+from horae.face.service.calendars import calendars_router
 from horae.face.service.caller import Caller
 from horae.face.service.metrics import Metrics
+from horae.face.service.nodes import nodes_router
 from horae.face.service.openapi import Document, document_of
-from horae.face.service.others import others_router
 from horae.face.service.problems import (
     PreconditionFailedError,
     on_defect,
@@ -109,5 +111,6 @@ def make_service(app: App, config: Config, metrics: Metrics | None = None) -> Se
 
 
 def _routes() -> list[ControllerRouterHandler]:
-    api = Router("/api/v1", route_handlers=[schedules_router(), runs_router(), why_router(), others_router()])
+    routers = [schedules_router, runs_router, why_router, bulk_router, calendars_router, nodes_router]
+    api = Router("/api/v1", route_handlers=[router() for router in routers])
     return [api, registrar_router(), healthz, readyz, metrics_page, openapi]

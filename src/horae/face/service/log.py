@@ -18,9 +18,10 @@ import msgspec
 import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
+from horae.app.views import sentence_of
 from horae.config import Config
 from horae.engine.maintenance import MaintenanceReport
-from horae.engine.observer import Observer
+from horae.engine.observer import Decision, Observer
 from horae.errors import ClockOffError, StoreUnavailableError
 from horae.model import (
     AUTOMATIC,
@@ -33,8 +34,6 @@ from horae.model import (
     Status,
     UnstartedRange,
 )
-from horae.policy.ledger import Decision
-from horae.policy.reason import SENTENCES
 
 MASK = "***"
 
@@ -43,8 +42,7 @@ _SECRET_NAME = re.compile(
 )
 _SECRET_TEXT = re.compile(r"(?<=earer )\S+|\beyJ[\w-]+\.[\w.-]+|(?<=://)[^/\s@]+(?=@)")
 _TROUBLE = {Status.FAILED, Status.TIMED_OUT, Status.DROPPED}
-_SENTENCES: dict[str, str] = {
-    **{str(reason): sentence for reason, sentence in SENTENCES.items()},
+_SENTENCES = {
     "due": "its time came",
     "trigger": "somebody asked for it",
     "backfill": "a backfill makes it up",
@@ -288,7 +286,7 @@ def _why_it_goes_on(run: Run) -> str:
 
 
 def _sentence(reason: str) -> str:
-    return _SENTENCES.get(reason, "")
+    return _SENTENCES.get(reason) or sentence_of(reason)
 
 
 @lru_cache(maxsize=1024)

@@ -24,11 +24,11 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.types import ControllerRouterHandler, Method
 from litestar.types.internal_types import PathParameterDefinition
 
-from horae.app import Readiness
+from horae.app import Readiness, views
 from horae.app.manual import BackfillPreview
 from horae.face.registrar import views as registrar_views
 from horae.face.registrar.request import PauseInput, ScheduleInput
-from horae.face.service import requests, system, views, why
+from horae.face.service import requests, system
 from horae.face.service.body import MAX_INTEGER
 from horae.face.service.examples import ANSWERS, REQUESTS
 from horae.face.service.problems import MEDIA_TYPE, Problem
@@ -140,7 +140,7 @@ def document_of(
     )
     text = msgspec.json.encode(described.openapi_schema.to_schema()).decode()
     document: Json = msgspec.json.decode(
-        re.sub(r"\bPage_(?:[a-z_]+\.)*(\w+?)(?:View)?_(?=\")", _page_name, text)
+        re.sub(r"\bPageView_(?:[a-z_]+\.)*(\w+?)(?:View)?_(?=\")", _page_name, text)
     )
     components = document.setdefault("components", {})
     components["schemas"] = _schemas(components.get("schemas", {}))
@@ -173,13 +173,14 @@ def _page_name(found: re.Match[str]) -> str:
 
 def _schemas(named: Json) -> Json:
     """The schemas of all types; what the types alone cannot say is added."""
-    types = [each for module in (requests, views, why, system, registrar_views) for each in _structs(module)]
+    types = [each for module in (requests, system, registrar_views) for each in _structs(module)]
+    types += [each for each in _structs(views) if issubclass(each, views.View)]
     types += [Readiness, BackfillPreview, Problem, Policies, SpecDocument, ScheduleInput, PauseInput]
     _, own = msgspec.json.schema_components(types, ref_template=f"{REFERENCE}{{name}}")
     schemas: Json = named | {name: schema for name, schema in own.items() if name not in {"Body", "View"}}
     for name in schemas:
         if name.endswith("Page"):
-            schemas[name]["description"] = inspect.getdoc(views.Page)
+            schemas[name]["description"] = inspect.getdoc(views.PageView)
     for name, described in _described(types).items():
         for field, sentence in described.items():
             schemas[name]["properties"][field]["description"] = sentence

@@ -13,10 +13,10 @@ from litestar.params import HeaderParameter, QueryParameter
 
 from horae.app import App, BackfillRequest, Filter, ScopedOperations, Trigger
 from horae.app.page import Page
+from horae.app.views import ScheduleView
 from horae.errors import InvalidInputError, NaiveTimeError
 from horae.face.service.caller import Caller
 from horae.face.service.requests import BackfillBody, TriggerBody, Which
-from horae.face.service.views import ScheduleView
 from horae.model import Backfill, Run, Schedule
 
 Owner = Annotated[

@@ -13,11 +13,7 @@ from litestar.status_codes import HTTP_400_BAD_REQUEST, HTTP_500_INTERNAL_SERVER
 from litestar.types import Scope
 
 from horae.app import App
-from horae.errors import AuthenticationError
-from horae.face.service.caller import Caller
-from horae.face.service.requests import FailedBody, SucceededBody
-from horae.face.service.routes import Owner, named, operations
-from horae.face.service.views import (
+from horae.app.views import (
     BackfillView,
     ReportView,
     RunView,
@@ -26,6 +22,10 @@ from horae.face.service.views import (
     run_view,
     run_with_attempts,
 )
+from horae.errors import AuthenticationError
+from horae.face.service.caller import Caller
+from horae.face.service.requests import FailedBody, SucceededBody
+from horae.face.service.routes import Owner, named, operations
 from horae.model import Run
 
 RunToken = Annotated[

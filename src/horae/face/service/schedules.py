@@ -12,6 +12,24 @@ from litestar import Response, Router, delete, get, patch, post, put
 from litestar.params import QueryParameter
 
 from horae.app import App, Edit, Filter, NewSchedule, ScopedOperations
+from horae.app.views import (
+    BackfillView,
+    DescribedSchedule,
+    PageView,
+    PatchedView,
+    RunView,
+    ScheduleView,
+    TimesView,
+    Triggered,
+    UnstartedView,
+    VersionView,
+    backfill_view,
+    description_view,
+    run_view,
+    schedule_view,
+    unstarted_view,
+    version_view,
+)
 from horae.errors import ConflictTokenMismatchError, InvalidInputError
 from horae.face.service.caller import Caller
 from horae.face.service.problems import PreconditionFailedError
@@ -47,29 +65,7 @@ from horae.face.service.routes import (
     version_of_etag,
     with_etag,
 )
-from horae.face.service.views import (
-    BackfillView,
-    DescribedSchedule,
-    Page,
-    PatchedView,
-    RunView,
-    ScheduleView,
-    TimesView,
-    Triggered,
-    UnstartedView,
-    VersionView,
-    backfill_view,
-    description_view,
-    instant,
-    preview_view,
-    run_view,
-    schedule_view,
-    times_of,
-    unstarted_view,
-    version_view,
-)
 from horae.model import DEFAULT_ID_FORMAT, Policies, Schedule
-from horae.spec import Spec
 
 StateName = Annotated[
     str | None,
@@ -139,12 +135,12 @@ async def list_schedules(
     owner: Owner = None,
     limit: Limit = 100,
     cursor: Cursor = None,
-) -> Page[ScheduleView]:
+) -> PageView[ScheduleView]:
     """In the order of their ids, those that are so in every way that is named. A page ends early when it has 4 MiB."""
     there = operations(app, caller, owner)
     found = await there.schedules.page(only, after=cursor or "", limit=limit)
     items = await there.evaluate(lambda: [schedule_view(each) for each in found.items])
-    return Page(items=items, next=next_of(found))
+    return PageView(items=items, next=next_of(found))
 
 
 def asked_filter(
@@ -364,7 +360,7 @@ async def start_backfill(
     if data.dry_run:
         wanted = backfill_of(data, caller)
         preview = await there.backfills.preview(named(schedule_id), wanted.first, wanted.last)
-        return Response(preview_view(preview), status_code=200)
+        return Response(preview, status_code=200)
     done = await there.schedules.patch(named(schedule_id), backfills=[backfill_of(data, caller)])
     return Response(backfill_view(done.backfills[0]), status_code=202)
 
@@ -377,13 +373,13 @@ async def backfills(
     owner: Owner = None,
     limit: Limit = 20,
     cursor: Cursor = None,
-) -> Page[BackfillView]:
+) -> PageView[BackfillView]:
     """The latest first. A page ends early when it has 4 MiB."""
     there = operations(app, caller, owner)
     found = await there.backfills.page(named(schedule_id), limit, before=cursor)
     if not found.items:
         await _check_ever_there(there, named(schedule_id))
-    return Page(items=[backfill_view(each) for each in found.items], next=next_of(found))
+    return PageView(items=[backfill_view(each) for each in found.items], next=next_of(found))
 
 
 @get("/{schedule_id:str}/times", operation_id="listTimes", summary="Matching times")
@@ -407,15 +403,8 @@ async def times(
     limit: Times = 10,
 ) -> TimesView:
     """Those later than `start` (now), up to and including `end`; at most 1,000."""
-    there = operations(app, caller, owner)
     after, until = optional_moment("start", start), optional_moment("end", end)
-    found = await there.schedules.times(named(schedule_id), after, until, limit)
-    spec = Spec.parse((await there.schedules.get(named(schedule_id))).spec)
-    last = found[-1].nominal if found else after or instant(app.now())
-    ended = None
-    if len(found) < limit and end is None:
-        ended = await there.evaluate(lambda: spec.why_never(last))
-    return TimesView(items=times_of(spec, [(each.nominal, each.fire) for each in found]), ended=ended)
+    return await operations(app, caller, owner).schedules.times(named(schedule_id), after, until, limit)
 
 
 @get("/{schedule_id:str}/runs", operation_id="listRuns", summary="List the runs of a schedule")
@@ -426,7 +415,7 @@ async def runs(
     owner: Owner = None,
     limit: Limit = 20,
     cursor: Cursor = None,
-) -> Page[RunView]:
+) -> PageView[RunView]:
     """The latest first, each with what became of it and why. Those of a deleted schedule stay for its retention.
 
     A page ends early when it has 4 MiB.
@@ -435,7 +424,7 @@ async def runs(
     found = await there.runs.page(named(schedule_id), limit, before=cursor)
     if not found.items:
         await _check_ever_there(there, named(schedule_id))
-    return Page(items=[run_view(each) for each in found.items], next=next_of(found))
+    return PageView(items=[run_view(each) for each in found.items], next=next_of(found))
 
 
 @get(
@@ -450,7 +439,7 @@ async def unstarted(
     owner: Owner = None,
     limit: Limit = 20,
     cursor: Cursor = None,
-) -> Page[UnstartedView]:
+) -> PageView[UnstartedView]:
     """Consecutive slots that did not run for one reason are one range; the latest first."""
     there = operations(app, caller, owner)
     (before,) = numbers_of(cursor, 1) or (None,)
@@ -458,7 +447,7 @@ async def unstarted(
     if not found.items:
         await _check_ever_there(there, named(schedule_id))
     following = str(found.items[-1].number) if found.more else None
-    return Page(items=[unstarted_view(each) for each in found.items], next=following)
+    return PageView(items=[unstarted_view(each) for each in found.items], next=following)
 
 
 @get(
@@ -473,7 +462,7 @@ async def versions(
     owner: Owner = None,
     limit: Limit = 20,
     cursor: Cursor = None,
-) -> Page[VersionView]:
+) -> PageView[VersionView]:
     """The latest first. A page ends early when it has 4 MiB."""
     there = operations(app, caller, owner)
     numbers = numbers_of(cursor, 2)
@@ -483,7 +472,7 @@ async def versions(
         await _check_ever_there(there, named(schedule_id))
     last = found.items[-1] if found.more else None
     following = None if last is None else f"{last.generation}.{last.version}"
-    return Page(items=[version_view(each) for each in found.items], next=following)
+    return PageView(items=[version_view(each) for each in found.items], next=following)
 
 
 async def _check_ever_there(there: ScopedOperations, schedule_id: str) -> None:

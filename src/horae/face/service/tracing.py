@@ -16,10 +16,10 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from horae import __version__
+from horae.app.views import sentence_of
 from horae.engine.observer import Observer
 from horae.errors import ConfigError, MissingExtraError
 from horae.model import AttemptEnd, AttemptResult, Outcome, Status
-from horae.policy.reason import SENTENCES
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider as SdkProvider
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("horae")
 _SETTING = "OTEL_TRACES_EXPORTER"
-_SENTENCES = {str(reason): sentence for reason, sentence in SENTENCES.items()}
 _NO_ATTEMPT = {AttemptEnd.UNLAUNCHED, AttemptEnd.NOT_ADMITTED}
 _FAILED = {Status.FAILED, Status.TIMED_OUT, Status.DROPPED}
 
@@ -121,7 +120,7 @@ class TraceWatcher(Observer):
         )
         # An attempt that another follows has failed as well.
         if outcome.status in _FAILED or (outcome.status is Status.RETRYING and outcome.reason):
-            span.set_status(self._failed(_SENTENCES.get(outcome.reason, outcome.reason)))
+            span.set_status(self._failed(sentence_of(outcome.reason) or outcome.reason))
         span.end(_nanoseconds(max(outcome.ended_at, began)))
 
 

@@ -1,0 +1,593 @@
+"""What readers see: schedules, runs, backfills, calendars, nodes and explanations, with times of UTC instead of milliseconds.
+
+Each view is made here, once; the HTTP service, the command line and other faces only render it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from enum import Enum
+from functools import lru_cache, partial
+from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
+
+import msgspec
+
+from horae.app.times import fire_time, instant, next_time, nominal_seconds
+from horae.errors import HoraeError
+from horae.executor.sealing import Sealer
+from horae.model import (
+    AUTOMATIC,
+    Action,
+    Attempt,
+    Backfill,
+    Counts,
+    Node,
+    Policies,
+    Run,
+    Schedule,
+    SearchValue,
+    StoredCalendar,
+    UnstartedRange,
+    Version,
+)
+from horae.policy.ahead import Forecast, Preview
+from horae.policy.explain import Explanation
+from horae.policy.reason import SENTENCES
+from horae.spec import CalendarDocument, Spec, slot_key
+
+T = TypeVar("T")
+
+
+class From(msgspec.Struct, frozen=True):
+    """Where the time in a view comes from, if not from the model's field of that name in milliseconds."""
+
+    field: str = ""
+    unit: int = 1
+
+
+Second = Annotated[datetime, From(unit=1000)]
+FireTime = Annotated[datetime, From("fire_at")]
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer."""
+
+
+V = TypeVar("V", bound=View)
+
+
+class PageView(View, Generic[T], frozen=True):
+    """Some of a list, and where the rest begins: give ``next`` as ``cursor``."""
+
+    items: list[T]
+    next: str | None = None
+
+
+class RunView(View, frozen=True):
+    """What became of a slot, or of a trigger."""
+
+    id: str
+    schedule_id: str
+    action: str
+    action_id: str
+    key: str
+    nominal: Second
+    fire: FireTime
+    started_at: datetime | None
+    ended_at: datetime | None
+    status: str
+    reason: str
+    sentence: str
+    origin: str
+    attempt: int
+    overlap: str
+    author: str
+    note: str
+    input: Any
+    result: Any
+    failure: str | None
+    stop: str
+
+
+class AttemptView(View, frozen=True):
+    """An attempt that was followed by another."""
+
+    attempt: int
+    reason: str
+    failure: str | None
+    started_at: datetime | None
+    ended_at: datetime
+
+
+class RunWithAttempts(RunView, frozen=True):
+    """A run, and its attempts that were followed by another."""
+
+    attempts: list[AttemptView]
+
+
+class ScheduleView(View, frozen=True):
+    """A schedule as it stands."""
+
+    id: str
+    owner: str
+    spec: dict[str, Any]
+    sentence: str
+    timezone: str
+    action: dict[str, Any]
+    policies: dict[str, Any]
+    state: str
+    note: str
+    paused_until: datetime | None
+    skip_next: int
+    remaining_actions: int | None
+    attention: str
+    tags: tuple[str, ...]
+    memo: dict[str, Any]
+    search_attributes: dict[str, SearchValue]
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    next_time: datetime | None
+
+
+class Info(View, frozen=True):
+    """What became of a schedule, and what is ahead."""
+
+    started: int
+    skipped: int
+    missed: int
+    dropped: int
+    unstarted: dict[str, int]
+    pending: int
+    retrying: int
+    running: int
+    recent_runs: list[RunView]
+    next_times: list[datetime]
+    last_result: Any
+    last_failure: str | None
+
+
+class Description(msgspec.Struct, frozen=True, kw_only=True):
+    """A schedule, with what became of it and what is ahead."""
+
+    schedule: Schedule
+    counts: Counts
+    pending: int
+    """How many starts wait for their turn or their time."""
+    retrying: int
+    """How many runs wait for another attempt."""
+    running: int
+    recent_runs: tuple[Run, ...]
+    """The latest ten, newest first."""
+    next_times: tuple[datetime, ...]
+    """The next ten times at which it fires, as far as its limit goes; of a paused one, those once it is resumed."""
+    last_result: Any = None
+    last_failure: str | None = None
+
+
+class DescribedSchedule(ScheduleView, frozen=True):
+    """A schedule with what became of it."""
+
+    info: Info
+
+
+class CreatedView(View, frozen=True):
+    """One of many schedules that were created."""
+
+    id: str
+    version: int
+    next_time: datetime | None
+
+
+class BackfillView(View, frozen=True):
+    """A backfill as it stands: ``made`` of ``total`` slots have become runs."""
+
+    id: str
+    schedule_id: str
+    start: Annotated[datetime, From("first", unit=1000)]
+    end: Annotated[datetime, From("last", unit=1000)]
+    overlap: str
+    status: str
+    total: int
+    made: int
+    cursor: Second
+    created_at: datetime
+    ended_at: datetime | None
+    author: str
+    note: str
+
+
+class PatchedView(View, frozen=True):
+    """What several changes at once brought about."""
+
+    schedule: ScheduleView
+    run_id: str | None
+    backfills: list[BackfillView]
+
+
+class Triggered(View, frozen=True):
+    """The run that a trigger made."""
+
+    run_id: str
+
+
+class TimeView(View, frozen=True):
+    """A time that a schedule names, when it fires, and what the clock there shows."""
+
+    nominal: datetime
+    fire: datetime
+    local: str
+
+
+class TimesView(View, frozen=True):
+    """Times that a schedule names, and why there are no more if there are none."""
+
+    items: list[TimeView]
+    ended: str | None
+
+
+class SpecPreview(View, frozen=True):
+    """What a spec means."""
+
+    spec: dict[str, Any]
+    sentence: str
+    times: list[TimeView]
+    ended: str | None
+
+
+class UnstartedView(View, frozen=True):
+    """Consecutive slots that did not run, for one reason."""
+
+    first: Second
+    last: Second
+    count: int
+    status: str
+    reason: str
+    sentence: str
+    decided_at: datetime
+
+
+class VersionView(View, frozen=True):
+    """What a schedule was before an edit."""
+
+    version: int
+    spec: dict[str, Any]
+    sentence: str
+    policies: dict[str, Any]
+    since: datetime
+    until: datetime
+
+
+class CalendarView(View, frozen=True):
+    """A shared calendar, and how many schedules its change has changed."""
+
+    name: str
+    owner: str
+    dates: tuple[str, ...]
+    calendars: tuple[CalendarDocument, ...]
+    updated_at: datetime
+    schedules: int = 0
+
+
+class NodeView(View, frozen=True):
+    """A process that drives the database."""
+
+    epoch: int
+    name: str
+    actions: tuple[str, ...]
+    tzdata: str
+    started_at: datetime
+    alive: bool
+
+
+class Changed(View, frozen=True):
+    """How many schedules were changed."""
+
+    changed: int
+
+
+class Count(View, frozen=True):
+    """How many there are."""
+
+    count: int
+
+
+class ReportView(View, frozen=True):
+    """Where a run stands after a report, and whether it was asked to ``cancel`` or ``terminate``."""
+
+    status: str
+    stop: str
+
+
+class RangeView(View, frozen=True):
+    """Slots that were passed over together."""
+
+    first: Second
+    last: Second
+    count: int
+
+
+class HappenedView(View, frozen=True):
+    """A run at the moment that was asked about."""
+
+    id: str
+    origin: str
+    status: str
+    reason: str
+    fire: FireTime
+    started_at: datetime | None
+    ended_at: datetime | None
+
+
+class ExplanationView(View, frozen=True):
+    """Why a moment of a schedule did or did not run, or will or will not."""
+
+    verdict: str
+    sentence: str
+    schedule_id: str
+    nominal: Second | None
+    local: str
+    timezone: str
+    fire: FireTime | None
+    late_ms: int | None
+    run_id: str | None
+    status: str | None
+    reason: str
+    range: RangeView | None
+    by: str
+    moved_to: Second | None
+    before: Second | None
+    after: Second | None
+    version: int | None
+    decided_at: datetime | None
+    runs: list[HappenedView]
+
+
+class PreviewView(View, frozen=True):
+    """The fire times that a change adds and removes; the lists are bounded, the numbers count all."""
+
+    added: list[datetime]
+    removed: list[datetime]
+    adds: int
+    removes: int
+    kept: int
+    until: Second
+    sentence: str
+    truncated: bool
+
+
+class MinuteView(View, frozen=True):
+    """How many starts a minute brings."""
+
+    minute: Second
+    starts: int
+    with_jitter: int | None
+
+
+class ForecastView(View, frozen=True):
+    """The starts ahead, minute by minute; minutes without any are left out."""
+
+    start: Second
+    minutes: list[MinuteView]
+    peak: MinuteView | None
+    peak_with_jitter: MinuteView | None
+    total: int
+    schedules: int
+    truncated: bool
+
+
+def view_of(kind: type[V], *sources: object, **computed: object) -> V:
+    """A view whose fields are those of the same names of some models, except what was computed."""
+    shown = dict(computed)
+    for name, field, convert in _plan(kind):
+        if name not in shown:
+            source = next((each for each in sources if hasattr(each, field)), None)
+            value = getattr(source, field)
+            shown[name] = value if convert is None or value is None else convert(value)
+    return kind(**shown)
+
+
+@lru_cache
+def _plan(kind: type[View]) -> list[tuple[str, str, Callable[[Any], object] | None]]:
+    """For each field of a view: its name, that of the model's field, and what makes one of the other."""
+    return [(field.name, *_source(field.name, field.type)) for field in msgspec.structs.fields(kind)]
+
+
+def _source(name: str, kind: Any) -> tuple[str, Callable[[Any], object] | None]:  # noqa: ANN401 - a type as it was annotated
+    for each in (kind, *get_args(kind)):  # the type itself, or that of what it may be or is a list of
+        if each is datetime or (get_origin(each) is Annotated and get_args(each)[0] is datetime):
+            source = next((more for more in get_args(each) if isinstance(more, From)), From())
+            return source.field or name, partial(_time, source.unit)
+        if isinstance(each, type) and issubclass(each, View):
+            return name, partial(_nested, each)
+    return name, None
+
+
+def _time(unit: int, value: int) -> datetime:
+    return instant(value * unit)
+
+
+def _nested(kind: type[View], value: object) -> object:
+    return (
+        [view_of(kind, each) for each in value] if isinstance(value, list | tuple) else view_of(kind, value)
+    )
+
+
+def whole(value: object) -> Any:  # noqa: ANN401 - JSON
+    """A value with every field, also those that are as they are by default."""
+    if isinstance(value, msgspec.Struct):
+        return {name: whole(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, Enum):
+        return value.value
+    return [whole(each) for each in value] if isinstance(value, tuple) else value
+
+
+def sentence_of(reason: str) -> str:
+    """A reason in words; nothing if there is none."""
+    return _SENTENCES.get(reason, "")
+
+
+_SENTENCES = {reason.value: sentence for reason, sentence in SENTENCES.items()}
+
+
+def spec_view(spec: Spec) -> dict[str, Any]:
+    """A spec's canonical document; the contents of shared calendars are shown with these."""
+    return {key: value for key, value in spec.canonical().items() if key != "shared"}
+
+
+def action_view(action: Action) -> dict[str, Any]:
+    """An action without its secrets."""
+    shown = {name: getattr(action, name) for name in ("name", "input", "id", "id_format")}
+    if action.http is not None:
+        shown["http"] = whole(Sealer.hide(action.http))
+    return shown
+
+
+@lru_cache(maxsize=4096)
+def _meaning(text: str) -> dict[str, Any]:
+    """A stored spec as it is shown: many schedules share one, and lists are asked for again and again."""
+    spec = Spec.parse(text)
+    return {"spec": spec_view(spec), "sentence": spec.sentence(), "timezone": spec.elements.timezone}
+
+
+@lru_cache(maxsize=4096)
+def policies_view(policies: Policies) -> dict[str, Any]:
+    """All policies, also those that are as they are by default."""
+    shown: dict[str, Any] = whole(policies)
+    return shown
+
+
+def _when(schedule: Schedule) -> dict[str, Any]:
+    """What a schedule's spec says. One that somebody spoiled by hand is no reason to show no other."""
+    try:
+        meaning = _meaning(schedule.spec)
+    except HoraeError as error:
+        return {"spec": {}, "sentence": f"cannot be read: {error}", "timezone": "UTC", "next_time": None}
+    try:
+        return {**meaning, "next_time": next_time(schedule)}
+    except HoraeError:  # it is put aside, and fires at no time
+        return {**meaning, "next_time": None}
+
+
+S = TypeVar("S", bound=ScheduleView)
+
+
+def _schedule(kind: type[S], schedule: Schedule, **more: object) -> S:
+    state = schedule.state
+    status = "paused" if state.paused else "running" if state.completed_at is None else "completed"
+    shown = {
+        "action": action_view(schedule.action),
+        "policies": policies_view(schedule.policies),
+        "state": status,
+    }
+    return view_of(kind, schedule, state, **shown, **_when(schedule), **more)
+
+
+def schedule_view(schedule: Schedule) -> ScheduleView:
+    """A schedule as it stands."""
+    return _schedule(ScheduleView, schedule)
+
+
+def created_view(schedule: Schedule) -> CreatedView:
+    """One of many schedules that were created."""
+    return view_of(CreatedView, schedule, next_time=next_time(schedule))
+
+
+def description_view(description: Description) -> DescribedSchedule:
+    """A schedule with what became of it."""
+    unstarted = {reason.value: number for reason, number in sorted(description.counts.unstarted.items())}
+    runs = [run_view(run) for run in description.recent_runs]
+    times = list(description.next_times)
+    info = view_of(
+        Info, description, description.counts, unstarted=unstarted, recent_runs=runs, next_times=times
+    )
+    return _schedule(DescribedSchedule, description.schedule, info=info)
+
+
+def run_view(run: Run) -> RunView:
+    """What became of a slot, or of a trigger."""
+    return _run(RunView, run)
+
+
+def run_with_attempts(run: Run, attempts: list[Attempt]) -> RunWithAttempts:
+    """A run, and its attempts that were followed by another."""
+    return _run(RunWithAttempts, run, attempts=[view_of(AttemptView, each) for each in attempts])
+
+
+R = TypeVar("R", bound=RunView)
+
+
+def _run(kind: type[R], run: Run, **more: object) -> R:
+    key = slot_key(run.schedule_id, run.nominal) if run.origin == AUTOMATIC else run.id
+    return view_of(kind, run, key=key, sentence=sentence_of(run.reason), **more)
+
+
+def backfill_view(backfill: Backfill) -> BackfillView:
+    """A backfill as it stands."""
+    return view_of(BackfillView, backfill)
+
+
+def unstarted_view(unstarted: UnstartedRange) -> UnstartedView:
+    """Consecutive slots that did not run."""
+    return view_of(UnstartedView, unstarted, sentence=sentence_of(unstarted.reason))
+
+
+def version_view(version: Version) -> VersionView:
+    """What a schedule was before an edit."""
+    meaning = _meaning(version.spec)
+    shown = {
+        "spec": meaning["spec"],
+        "sentence": meaning["sentence"],
+        "policies": policies_view(version.policies),
+    }
+    return view_of(VersionView, version, **shown)
+
+
+def calendar_view(calendar: StoredCalendar, schedules: int = 0) -> CalendarView:
+    """A shared calendar."""
+    days = calendar.document
+    return view_of(CalendarView, calendar, dates=days.dates, calendars=days.calendars, schedules=schedules)
+
+
+def node_view(node: Node) -> NodeView:
+    """A process that drives the database."""
+    return view_of(NodeView, node)
+
+
+def explanation_view(explanation: Explanation) -> ExplanationView:
+    """Why a moment did or did not run, or will or will not."""
+    return view_of(ExplanationView, explanation)
+
+
+def preview_view(preview: Preview) -> PreviewView:
+    """What a change of spec would do."""
+    added, removed = ([instant(each.fire_at) for each in some] for some in (preview.added, preview.removed))
+    return view_of(PreviewView, preview, added=added, removed=removed)
+
+
+def forecast_view(forecast: Forecast) -> ForecastView:
+    """The starts ahead."""
+    return view_of(ForecastView, forecast)
+
+
+def times_view(spec: Spec, schedule_id: str | None, after: int, until: int | None, limit: int) -> TimesView:
+    """The times that a spec names, and when the slots of a schedule with it fire; without one, jitter is left out."""
+    nominals = nominal_seconds(spec, after, until, limit)
+    items = [_time_view(spec, schedule_id, each) for each in nominals]
+    last = instant((nominals[-1] if nominals else after) * 1000)
+    ended = spec.why_never(last) if len(nominals) < limit and until is None else None
+    return TimesView(items=items, ended=ended)
+
+
+def _time_view(spec: Spec, schedule_id: str | None, nominal: int) -> TimeView:
+    shown = instant(nominal * 1000)
+    fire = shown if schedule_id is None else fire_time(spec, nominal, schedule_id)
+    zone = timezone(timedelta(seconds=spec.zone.offset_at(nominal)))
+    return TimeView(nominal=shown, fire=fire, local=shown.astimezone(zone).isoformat())
+
+
+def spec_preview(spec: Spec, now: int, limit: int) -> SpecPreview:
+    """What a spec means."""
+    times = times_view(spec, None, now // 1000, None, limit)
+    return SpecPreview(spec=spec_view(spec), sentence=spec.sentence(), times=times.items, ended=times.ended)

@@ -1,0 +1,58 @@
+"""``/api/v1/calendars``: shared calendars."""
+
+from __future__ import annotations
+
+from litestar import Router, delete, get, put
+
+from horae.app import App
+from horae.app.views import CalendarView, PageView, calendar_view
+from horae.face.service.caller import Caller
+from horae.face.service.routes import Cursor, Limit, Owner, named, operations
+from horae.spec import SharedCalendar
+
+
+@get("/", operation_id="listCalendars", summary="List shared calendars")
+async def calendars(
+    app: App, caller: Caller, owner: Owner = None, limit: Limit = 100, cursor: Cursor = None
+) -> PageView[CalendarView]:
+    """One's own, and everybody's, in the order of their names. A page ends early when it has 4 MiB."""
+    name, _, whose = (cursor or "").partition("\x1f")
+    found = await operations(app, caller, owner).calendars.page(after=(name, whose), limit=limit)
+    following = f"{found.items[-1].name}\x1f{found.items[-1].owner}" if found.more else None
+    return PageView(items=[calendar_view(each) for each in found.items], next=following)
+
+
+@get("/{name:str}", operation_id="getCalendar", summary="A shared calendar")
+async def show_calendar(app: App, caller: Caller, name: str, owner: Owner = None) -> CalendarView:
+    """One's own, or else everybody's."""
+    return calendar_view(await operations(app, caller, owner).calendars.get(named(name)))
+
+
+@put(
+    "/{name:str}",
+    operation_id="putCalendar",
+    summary="Create or change a shared calendar",
+)
+async def put_calendar(
+    app: App, caller: Caller, name: str, data: SharedCalendar, owner: Owner = None
+) -> CalendarView:
+    """Every schedule that excludes it changes with it, from now on; the answer says how many."""
+    stored, changed = await operations(app, caller, owner).calendars.put(named(name), data)
+    return calendar_view(stored, changed)
+
+
+@delete(
+    "/{name:str}",
+    operation_id="deleteCalendar",
+    summary="Remove a shared calendar",
+    status_code=204,
+)
+async def delete_calendar(app: App, caller: Caller, name: str, owner: Owner = None) -> None:
+    """Only one that no schedule excludes."""
+    await operations(app, caller, owner).calendars.delete(named(name))
+
+
+def calendars_router() -> Router:
+    """The routes of shared calendars."""
+    handlers = [calendars, show_calendar, put_calendar, delete_calendar]
+    return Router("/calendars", route_handlers=handlers, tags=["calendars"])

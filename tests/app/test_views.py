@@ -1,0 +1,80 @@
+"""What readers see of a thing is made from its model, field by field, and complete."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from horae.app import views
+from horae.executor.context import Context
+from horae.model import Node, Policies, RetryPolicy, Schedule
+from horae.testing import TimeMachine
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+INSIDE = {"generation", "cursor", "request_id"}
+"""What of a schedule no reader needs: where the engine is, and which creation this was."""
+
+
+def minute(number: int) -> datetime:
+    return START + timedelta(minutes=number)
+
+
+async def test_every_field_of_a_schedule_is_shown():
+    shown = set(views.ScheduleView.__struct_fields__)
+    assert set(Schedule.__struct_fields__) - INSIDE <= shown
+    async with TimeMachine(START) as machine:
+        machine.app.action("a")(lambda context: None)
+        policies = Policies(retry=RetryPolicy(attempts=3))
+        made = await machine.app.schedules.create(
+            "s", "* * * * *", "a", policies=policies, note="why", tags=("t",)
+        )
+        view = views.schedule_view(made)
+    assert (view.id, view.note, view.tags, view.state) == ("s", "why", ("t",), "running")
+    assert (view.created_at, view.next_time, view.paused_until) == (START, minute(1), None)
+    assert view.policies["retry"]["attempts"] == 3
+    assert view.policies.keys() == set(Policies.__struct_fields__)  # also those that have their default
+
+
+async def test_times_are_those_of_the_ledger_in_either_unit():
+    async with TimeMachine(START) as machine:
+
+        @machine.app.action("a")
+        async def work(context: Context) -> str:
+            return "done"
+
+        await machine.app.schedules.create("s", "* * * * *", "a")
+        await machine.advance(minutes=3)
+        (run, *_) = await machine.app.runs.list("s")
+        view = views.run_view(run)
+        assert (view.nominal, view.fire, view.ended_at) == (minute(3), minute(3), minute(3))
+        assert (view.status, view.result, view.sentence) == ("succeeded", "done", "")
+        backfill = await machine.app.backfills.start("s", minute(0), minute(1))
+        shown = views.backfill_view(backfill)
+        assert (shown.start, shown.end, shown.created_at) == (minute(0), minute(1), minute(3))
+        explained = views.explanation_view(await machine.app.why.explain("s", minute(2)))
+        assert (explained.nominal, explained.before, explained.after) == (minute(2), minute(1), minute(3))
+        assert [(each.fire, each.status) for each in explained.runs] == [(minute(2), "succeeded")]
+        forecast = views.forecast_view(await machine.app.why.forecast(minutes=2))
+        assert [(each.minute, each.starts) for each in forecast.minutes] == [(minute(4), 1)]
+
+
+async def test_a_spec_that_was_spoiled_is_shown_as_such():
+    async with TimeMachine(START) as machine:
+        machine.app.action("a")(lambda context: None)
+        made = await machine.app.schedules.create("s", "* * * * *", "a")
+    view = views.schedule_view(msgspec.structs.replace(made, spec="{"))
+    assert (view.spec, view.next_time) == ({}, None)
+    assert view.sentence.startswith("cannot be read")
+
+
+def test_what_a_model_lacks_must_be_computed():
+    class Odd(views.View, frozen=True):
+        name: str
+        age: int
+
+    node = Node(epoch=1, name="n", actions=(), tzdata="x", started_at=0)
+    assert views.view_of(Odd, node, age=7) == Odd(name="n", age=7)
+    with pytest.raises(AttributeError):
+        views.view_of(Odd, node)
