@@ -88,7 +88,7 @@ async def test_a_full_disk_is_said(tmp_path: Path):
         )
         await wait_until(lambda: says(app, "ready"))
         (node,) = await app.nodes()
-        assert node.tzdata == app.engine._tzdata  # nothing is left of what was tried
+        assert node.tzdata == app.engine._membership._tzdata  # nothing is left of what was tried
 
 
 async def test_a_malformed_file_is_said(tmp_path: Path):

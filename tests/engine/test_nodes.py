@@ -23,6 +23,7 @@ from horae.model import Schedule
 from horae.spec import slot_key
 from horae.store.postgres import PostgresStore
 from tests.conftest import Programs
+from tests.support.postgres import commits_wait
 from tests.support.wait import wait_for, wait_until
 
 QUICK = Config(
@@ -471,12 +472,12 @@ async def test_a_node_that_falls_silent_in_the_middle_of_a_decision_holds_up_no_
 
 
 @asynccontextmanager
-async def nobody_can_write(table: str, database: str, mode: str = "SHARE") -> AsyncIterator[None]:
-    """Whoever writes to a table waits in the middle of what it does; in another mode also who reads it."""
+async def nobody_can_write(table: str, database: str) -> AsyncIterator[None]:
+    """Every transaction that writes to a table waits in the middle of what it does."""
     connection = await asyncpg.connect(database)
     try:
         async with connection.transaction():
-            await connection.execute(f"LOCK TABLE {table} IN {mode} MODE")
+            await connection.execute(f"LOCK TABLE {table} IN SHARE MODE")
             yield
     finally:
         await connection.close()
@@ -534,15 +535,13 @@ async def test_a_node_that_is_buried_before_it_claims_holds_nothing_up(postgres:
 async def test_a_node_that_is_buried_while_it_claims_holds_nothing_up(postgres: str):
     async with App(postgres, config=QUICK) as other:
         late = await able_node(postgres, other)
-        # It has written its claim, and reads what its runs are given, when its lease ends.
-        async with nobody_can_write("last", postgres, "ACCESS EXCLUSIVE"):
+        async with commits_wait("run", postgres):  # all is written and checked when its lease ends
             step = asyncio.create_task(late.engine.step(late.now()))
             await wait_until(lambda: waits_for_lock(postgres))
             await wait_until(lambda: is_dead(late.engine.epoch, other))
             burial = asyncio.create_task(other.engine.renew_and_maintain(other.now()))
             await wait_until(lambda: burial.done() or waits_for_lock(postgres, 2))
-        with contextlib.suppress(StoreUnavailableError):
-            await step
+        await step
         await late.close()
         await burial
         await wait_until(lambda: step_until(other, "succeeded", house=True), 5)

@@ -24,7 +24,7 @@ from horae import (
 )
 from horae.app import Trigger
 from horae.engine.maintenance import MaintenanceReport
-from horae.engine.observer import Observer
+from horae.engine.observer import Observer, Observers
 from horae.errors import ClockOffError, InvalidInputError, StoreUnavailableError
 from horae.face.declarative.registration import read_registrations
 from horae.model import AttemptEnd, AttemptResult, Outcome, Reason, Run, Schedule, Status, UnstartedRange
@@ -215,7 +215,7 @@ async def test_what_is_withheld_when_the_lease_may_be_over(postgres: str):
         app.functions.register("noop", noop)
         await app.schedules.create("s", "0 0 1 1 *", action="noop")
         await app.schedules.trigger("s", overlap=Overlap.ALLOW_ALL)
-        app.engine._lease_until = 0.0
+        app.engine._membership._lease_until = 0.0
         await app.engine.step(app.now())
         assert [run.schedule_id for run in notes.withheld] == ["s"]
         assert notes.launches == []
@@ -406,12 +406,12 @@ async def test_a_change_that_is_undone_tells_nothing():
         assert [each.count for each in notes.never_ran if isinstance(each, UnstartedRange)] == [3]
 
 
-async def test_while_nobody_watches_nothing_is_gathered(tmp_path: Path):
+async def test_while_nobody_watches_nothing_is_gathered(monkeypatch: pytest.MonkeyPatch):
     def refuse(*_: Any) -> None:
         raise AssertionError("nobody wants to know")
 
     async with TimeMachine(START) as tm:
-        tm.app.engine._tell_step = refuse  # type: ignore[method-assign,assignment]
+        monkeypatch.setattr(Observers, "tell", refuse)
         tm.app.functions.register("noop", noop)
         await tm.app.schedules.create("s", "0 * * * *", action="noop")
         await tm.advance(hours=3)

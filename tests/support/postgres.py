@@ -6,8 +6,12 @@ import atexit
 import shutil
 import uuid
 import warnings
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+
+import asyncpg
 
 _ROOM = 4 * 2**30
 
@@ -42,6 +46,22 @@ def remove_postgres_server(server: Any) -> None:
     stop_postgres_server(server)
     atexit.unregister(server._cleanup)
     shutil.rmtree(server.pgdata)
+
+
+@asynccontextmanager
+async def commits_wait(table: str, database: str) -> AsyncIterator[None]:
+    """Every commit that writes to a table waits, when all else is done, until the context ends."""
+    connection = await asyncpg.connect(database)
+    try:
+        await connection.execute(f"""
+            CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+                'BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NULL; END';
+            CREATE CONSTRAINT TRIGGER wait AFTER INSERT OR UPDATE ON {table} DEFERRABLE INITIALLY DEFERRED
+                FOR EACH ROW EXECUTE FUNCTION wait()""")
+        await connection.execute("SELECT pg_advisory_lock(1)")
+        yield
+    finally:
+        await connection.close()
 
 
 class FragileServer:

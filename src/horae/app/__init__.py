@@ -27,6 +27,7 @@ from horae.app.views import Description
 from horae.app.why import Why
 from horae.clock import Clock, SystemClock
 from horae.config import Config
+from horae.engine.decider import Decider, NodeServices
 from horae.engine.engine import Engine
 from horae.engine.maintenance import MaintenanceReport
 from horae.engine.observer import Observer
@@ -201,8 +202,13 @@ class App:
         """A transaction that only reads, and holds up nobody."""
         return self._limited_store.reading()
 
+    def add_decider(self, make: Callable[[NodeServices], Decider]) -> None:
+        """Let this node drive a decider beside that of schedules; give it the class of one. All nodes must have the same."""
+        self.engine.add_decider(make)
+        self.wake()
+
     def watch(self, observer: Observer) -> None:
-        """Tell somebody what happens, from now on."""
+        """Tell an observer what happens, from now on."""
         self.engine.watch(observer)
 
     async def readiness(self) -> Readiness:
@@ -324,10 +330,9 @@ class App:
         tick = self.config.tick_ms
         while not self._ending.is_set():
             self._woken.clear()
-            wake = None
             failing = True
             try:
-                wake = await self.engine.step(self.now())
+                await self.engine.step(self.now())
                 failing = False
             except StoreUnavailableError as error:
                 # Nothing is decided while the store is away, and nothing is forgotten: try again.
@@ -340,6 +345,7 @@ class App:
                 # Whatever it is, it must not end what keeps time for everything else.
                 _log.exception("a step failed, and is tried again")
             self._failing = failing
+            wake = self.engine.wake_at
             pause = tick if wake is None else min(max(wake - self.now(), 0), tick)
             await self.clock.wait(self._woken, pause / 1000)
 

@@ -1,4 +1,4 @@
-"""The housekeeper: takes over from dead nodes, repairs, prunes, and says what needs attention."""
+"""Maintenance: takes over from dead nodes, repairs, prunes, and says what needs attention."""
 
 from __future__ import annotations
 
@@ -8,19 +8,10 @@ from collections.abc import Sequence
 import msgspec
 
 from horae.config import Config
-from horae.engine.invoker import Invoker, Recorded
+from horae.engine.decider import Decider, all_of
 from horae.engine.reports import end_overdue, stop_reported
-from horae.model import (
-    AUTOMATIC,
-    WAITING,
-    AttemptEnd,
-    AttemptResult,
-    Node,
-    Policies,
-    Retention,
-    Schedule,
-    Status,
-)
+from horae.engine.results import Recorded
+from horae.model import AUTOMATIC, WAITING, Node, Policies, Retention, Schedule, Status
 from horae.spec import Spec
 from horae.store.port import Advance, Past, Store, Transaction
 
@@ -30,33 +21,33 @@ EVALUATED_TOGETHER = 50
 PRUNED_TOGETHER = 20
 PRUNED_ROWS = 25
 PRUNING_PASSES = 20
-"""One transaction removes at most so many rows of so many ledgers, and a round so many times as much: others are let in between."""
+"""One transaction removes at most so many rows of so many ledgers, and a round so many times as much: others get in between."""
 _NEVER = Retention()
 
 
 class MaintenanceReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a round of housekeeping did."""
+    """What a round of maintenance did."""
 
     rescued: int = 0
     """Runs of dead nodes that were given another attempt, or have failed."""
     overdue: int = 0
-    """Runs that others did and whose time was up."""
+    """Runs of external workers that did not report in time."""
     repaired: int = 0
     """Schedules that should have had a next time and had none."""
     pruned: int = 0
-    """Rows of the ledger past their retention."""
+    """Rows of the ledger that were past their retention."""
     waiting: int = 0
     """Schedules with runs that no node can run."""
     outdated: bool = False
-    """Another node has newer time-zone data, so that this one generates nothing."""
+    """Another node has newer time-zone data, so that this one decides nothing."""
 
 
 class Maintenance:
-    """Each round does a little; nothing here is in a hurry."""
+    """Each round does a little; nothing here is urgent."""
 
-    def __init__(self, store: Store, invoker: Invoker, config: Config, tzdata: str) -> None:
+    def __init__(self, store: Store, deciders: Sequence[Decider], config: Config, tzdata: str) -> None:
         self._store = store
-        self._invoker = invoker
+        self._deciders = deciders
         self._config = config
         self._tzdata = tzdata
         self._reconciled_at: int | None = None
@@ -86,39 +77,23 @@ class Maintenance:
         )  # fmt: skip
 
     async def _stop_reported(self, now: int) -> Recorded:
-        """Stop the work of others that was asked to make way; no node holds it, so none sees the wish."""
+        """Stop the work of external workers that was asked to stop: no node has claimed it, so none sees the request."""
         async with self._store.transaction() as transaction:
             asked = await transaction.stopping(0)
             return await stop_reported(transaction, asked, now) if asked else []
 
     async def rescue(self, dead: Sequence[int], now: int) -> int:
-        """Give the runs of dead nodes another attempt, or record that they failed; then bury the nodes."""
+        """Give what dead nodes had claimed another attempt, or record that it failed; then deregister the nodes."""
         if not dead:
             return 0
-        rescued = 0
-        while True:
-            async with self._store.transaction() as transaction:
-                lost = await transaction.claimed(dead, PAGE)
-                await self._invoker.record(
-                    transaction,
-                    [
-                        AttemptResult(run=run, ending=AttemptEnd.CRASHED, failure="the process died")
-                        for run in lost
-                    ],
-                    now,
-                )
-                if lost:
-                    await transaction.notify()
-            rescued += len(lost)
-            if len(lost) < PAGE:
-                break
+        rescued = await all_of(decider.rescue(dead, now) for decider in self._deciders)
         await self._store.deregister(dead)
-        return rescued
+        return sum(rescued)
 
     async def reconcile(self, now: int) -> int:
-        """Find the schedules that have times ahead and no time at which they are decided, and put them right.
+        """Find the schedules that have times ahead and no time at which they are decided, and make them due.
 
-        Their specs are evaluated outside of transactions; to look at one that is fine after all does no harm.
+        Their specs are evaluated outside of transactions; to decide one that needed nothing does no harm.
         """
         repaired, after = 0, ""
         while True:
@@ -131,7 +106,7 @@ class Maintenance:
                 if each.id in stuck or _has_times_ahead(each, going_on=each.id in going_on):
                     broken.append(each.id)
                 if number % EVALUATED_TOGETHER == 0:
-                    await asyncio.sleep(0)  # let others have their turn
+                    await asyncio.sleep(0)  # let other tasks have their turn
             if broken:
                 async with self._store.transaction() as transaction:
                     await transaction.mark_due(broken, now)
@@ -142,7 +117,7 @@ class Maintenance:
             after = ids[-1]
 
     async def prune(self, now: int) -> int:
-        """Look through the ledgers of some schedules, a page each round, and remove what is past retention."""
+        """Remove what is past retention from the ledgers of some schedules, a page of them each round."""
         async with self._store.reading() as transaction:
             ids = await transaction.known_ids(self._prune_after, PAGE)
             policies = (
@@ -169,7 +144,7 @@ class Maintenance:
         return Past(schedule_id, now - age, number, PRUNED_ROWS)
 
     async def _attend(self, nodes: Sequence[Node], now: int) -> int:
-        """Say of schedules whose runs wait for a node in vain that they need attention."""
+        """Mark schedules whose runs wait for a node in vain: they need attention."""
         able = {action for node in nodes if node.alive for action in node.actions}
         async with self._store.transaction() as transaction:
             waiting = dict(await transaction.waiting_for_node(now - self._config.attention_ms, PAGE))
@@ -185,12 +160,12 @@ class Maintenance:
 
 
 def _is_time(last: int | None, every: int, now: int) -> bool:
-    """Whether something that happens every so often is to happen; a clock set back does not hold it up."""
+    """Whether the time for something regular has come; a clock that was set back does not delay it."""
     return last is None or not 0 <= now - last < every
 
 
 async def _stuck(transaction: Transaction, schedules: list[Schedule]) -> tuple[set[str], set[str]]:
-    """Those of some schedules that have something that waits behind nothing, and those with something going on."""
+    """The schedules with runs that wait behind nothing, and those with runs that go on."""
     paused = {each.id for each in schedules if each.state.paused}
     waiting, going_on = set[str](), set[str]()
     for run in await transaction.open_runs([each.id for each in schedules]):
@@ -205,7 +180,7 @@ async def _stuck(transaction: Transaction, schedules: list[Schedule]) -> tuple[s
 
 
 def _has_times_ahead(schedule: Schedule, *, going_on: bool) -> bool:
-    """Whether a schedule that nobody will look at should be looked at."""
+    """Whether a schedule without a next time should have one."""
     if schedule.state.paused:
         return schedule.state.paused_until is not None
     if schedule.state.held or (going_on and schedule.state.remaining_actions == 0):

@@ -1,4 +1,4 @@
-"""What happened, told to whoever watches, once it is durable. While nobody does, nothing is gathered."""
+"""Observers are told what happened, once it is durable. While there is none, nothing is gathered."""
 
 from __future__ import annotations
 
@@ -18,71 +18,74 @@ _log = logging.getLogger("horae")
 
 
 class Observer:
-    """Somebody who wants to know. Derive from it, and say what you want to know; the rest does nothing.
+    """Derive from it, and override what you want to be told; the rest does nothing.
 
-    Called in the event loop, between two steps: be quick, and leave what takes time to somebody else.
+    Called in the event loop, between two steps: be quick, and do what takes time elsewhere.
     """
 
     def decided(self, decisions: Sequence[tuple[Schedule, Decision]]) -> None:
-        """What was decided for some schedules, each as it was before. What it passed over is told once more, as such."""
+        """What was decided for some schedules, each as it was before. Slots that did not start are told again as unstarted."""
 
     def claimed(self, runs: Sequence[Run], *, launched: bool) -> None:
-        """This node took runs, and launches them; or it does not, because its lease may be over."""
+        """This node claimed runs, and launches them; or it does not, because its lease may have ended."""
 
     def launched(self, run: Run, at: int) -> None:
         """The action of a run is called now, by the clock that all nodes share: the start that its end will record."""
 
     def ended(self, ended: Sequence[tuple[AttemptResult, Outcome]]) -> None:
-        """How attempts ended whose ends this program recorded, and what that meant for their runs.
+        """Results of attempts that this program recorded, and what each meant for its run.
 
-        They are its own, those that dead nodes left, and those that others did and reported.
+        The attempts are its own, those that dead nodes left, and those that external workers reported on.
         """
 
     def unstarted(self, unstarted: Sequence[Run | UnstartedRange]) -> None:
-        """Slots that this program passed over, and runs that it ended while nobody worked on them.
+        """Slots that did not start, and runs that ended while no node worked on them.
 
-        Time has decided so, or somebody: by an edit, a pause that ends, a deletion, a cancellation.
+        A decision was the cause, or a request: an edit, a pause that ends, a deletion, a cancellation.
         """
 
     def stepped(self, seconds: float) -> None:
-        """How long it took to read, decide and write."""
+        """How long one batch took: to read, decide and write."""
 
     def stored(self, seconds: float, error: BaseException | None) -> None:
-        """How long a transaction took, whoever made it, and what ended it early."""
+        """How long a transaction took, the engine's or another one, and what error ended it."""
 
     def maintained(self, report: MaintenanceReport) -> None:
-        """What a round of housekeeping did."""
+        """What a round of maintenance did."""
 
     def lost_lease(self) -> None:
-        """This node was late with its sign of life: others have taken its runs, and it joins anew."""
+        """This node did not renew its lease in time: others take over its runs, and it rejoins."""
 
 
 class Observers:
-    """All who watch. What one of them raises is logged, and nothing else."""
+    """All observers; false while there is none. What one of them raises is logged, and nothing else."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._all: list[Observer] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
     def add(self, observer: Observer) -> None:
-        """One more."""
+        """Tell one more."""
         self._all.append(observer)
 
     def tell(self, what: Callable[[Observer], None]) -> None:
-        """Tell all of them something."""
+        """Tell all observers something."""
         for observer in self._all:
             try:
                 what(observer)
             except Exception:
-                _log.exception("somebody who watches failed, and time goes on")
+                _log.exception("an observer failed, and is told what follows all the same")
 
     def launched(self, run: Run, at: int) -> None:
-        """Tell all of them that an action is called."""
+        """Tell all observers that an action is called."""
         self.tell(lambda each: each.launched(run, at))
 
     @contextmanager
     def transaction(self) -> Iterator[tuple[list[tuple[AttemptResult, Outcome]], list[Run | UnstartedRange]]]:
-        """Around a transaction: how long it took, how it ended, and what it recorded and passed over if it was written."""
+        """Around a transaction: how long it took, how it ended, and what it recorded if it was committed."""
         begun = self._monotonic()
         error: BaseException | None = None
         recorded: list[tuple[AttemptResult, Outcome]] = []

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from horae.engine.invoker import Recorded, record
+from horae.engine.results import Recorded, record
 from horae.errors import InvalidInputError, ReportRefusedError
 from horae.executor.context import hash_of
 from horae.executor.output import MAX_RESULT_LENGTH, kept_failure, kept_result

@@ -1,13 +1,12 @@
-"""The invoker: claims what was released, starts it once the claim is durable, and records how attempts ended."""
+"""Records the results of attempts of schedules' runs: what each means for its run, and what waited behind it."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from horae.engine.worker import Launch, Worker
 from horae.model import (
     Attempt,
     AttemptEnd,
@@ -27,58 +26,14 @@ from horae.policy.outcome import judge_end
 from horae.store.port import Advance, Transaction
 
 Recorded = list[tuple[AttemptResult, Outcome]]
-"""How attempts ended, and what became of their runs."""
+"""Results of attempts, and what each meant for its run."""
 _replace = msgspec.structs.replace
-
-
-class Invoker:
-    """Claims released runs, has the worker start them after the commit, and records how they ended."""
-
-    def __init__(self, worker: Worker, limits: Limits) -> None:
-        self._worker = worker
-        self._limits = limits
-
-    def claim(self, run: Run, epoch: int, now: int) -> Run:
-        """A released run, taken by this node: the next attempt is its own."""
-        return _replace(run, status=Status.RUNNING, attempt=run.attempt + 1, epoch=epoch, started_at=now)
-
-    def launch(self, starts: Iterable[Launch], *, allowed: bool) -> None:
-        """After the commit: start what was claimed. A node that may have lost its claims starts nothing."""
-        for start in starts:
-            if allowed:
-                self._worker.launch(start)
-            else:
-                self._worker.refuse(start.run)
-
-    async def record(self, transaction: Transaction, ended: Sequence[AttemptResult], now: int) -> Recorded:
-        """Write how attempts ended, within this program's limits; those whose claims were not stale."""
-        return await record(transaction, ended, now, self._limits)
-
-
-async def launches(
-    transaction: Transaction, runs: Sequence[Run], schedules: Mapping[str, Schedule]
-) -> list[Launch]:
-    """What the attempts of claimed runs need."""
-    if not runs:
-        return []
-    lasts = await transaction.last_outcomes({run.schedule_id for run in runs})
-    return [
-        Launch(
-            run=run,
-            timeouts=schedule.policies.timeouts,
-            last=lasts.get(run.schedule_id),
-            action=schedule.action,
-        )
-        if (schedule := schedules.get(run.schedule_id)) and schedule.generation == run.generation
-        else Launch(run=run, deleted=True)
-        for run in runs
-    ]
 
 
 async def record(
     transaction: Transaction, ended: Sequence[AttemptResult], now: int, limits: Limits
 ) -> Recorded:
-    """Write how attempts ended; what waited behind them is then due, in the same transaction."""
+    """Write results under their claims; what waited behind them is then due, in the same transaction."""
     if not ended:
         return []
     ids = {each.run.schedule_id for each in ended}
@@ -102,7 +57,7 @@ async def record(
     )
     await transaction.advance(_advances(judged, schedules, begun, now))
     await transaction.wake_waiting(ids, now)
-    if troubled:  # what goes on in other hands has not ended
+    if troubled:  # what an external worker goes on with has not ended
         judged = [(each, outcome) for each, outcome in judged if outcome.status is not Status.RUNNING]
     if transaction.recorded is not None:
         transaction.recorded += judged
@@ -117,9 +72,9 @@ async def _schedules(transaction: Transaction, ended: list[AttemptResult]) -> di
 
 
 async def _as_stored(transaction: Transaction, ended: Sequence[AttemptResult]) -> list[AttemptResult]:
-    """Attempts that are ours to end, with what was asked of their runs meanwhile; the others are somebody else's.
+    """Results whose claims still hold, with the requests to stop that their runs got meanwhile.
 
-    What returned has ended well whatever was asked: nothing about it needs to be read.
+    What returned has ended well whatever was requested: nothing about it needs to be read.
     """
     troubled = [each.run.id for each in ended if each.ending is not AttemptEnd.RETURNED]
     found = await transaction.runs_by_id(troubled)
@@ -131,14 +86,14 @@ async def _as_stored(transaction: Transaction, ended: Sequence[AttemptResult]) -
             continue
         stored = held.get((each.run.id, each.run.epoch, each.run.attempt))
         if stored is not None:
-            stop = each.run.stop or stored.stop  # a node that waited in vain has made it stop since
+            stop = each.run.stop or stored.stop  # a node that waited in vain has terminated it since
             reason = stored.reason if stored.stop else each.run.reason
             ours.append(_replace(each, run=_replace(each.run, stop=stop, reason=reason)))
     return ours
 
 
 async def _written(transaction: Transaction, judged: Recorded) -> Recorded:
-    """Some claims were stale: only of the others anything follows."""
+    """Those results whose claims were not stale, so that they were written."""
     found = await transaction.runs_by_id([outcome.run_id for _, outcome in judged])
     ends = {(run.id, run.epoch, run.attempt, run.status) for run in found}
     return [

@@ -1,0 +1,256 @@
+"""Deciders: what reads due things under lock, asks a policy, and writes the decision; and what all of them share.
+
+A new decider is one class: derive from :class:`Decider`, say how its things are decided, how results are recorded and which
+attempts a node has claimed, and give the class to ``App.add_decider``. Transactions, claims, leases, lost commits and dead
+nodes are dealt with here, the same for all. Every node of a database must have the same deciders.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from horae.clock import Clock
+from horae.config import Config
+from horae.engine.membership import Membership
+from horae.engine.observer import Observers
+from horae.engine.worker import Launch, Worker
+from horae.errors import StoreUnavailableError
+from horae.model import AttemptEnd, AttemptResult, Run, Status
+from horae.store.port import Store, Transaction
+
+T = TypeVar("T")
+
+COMMIT_GRACE_S = 10.0
+"""Seconds after which a commit whose answer was lost has come through, or never will."""
+
+CONTENTION_WAIT_MS = 20
+"""Milliseconds to wait when another node has locked all that is due."""
+
+PAGE = 500
+"""How many attempts of dead nodes are taken over in one transaction."""
+
+
+class NodeServices(NamedTuple):
+    """What a node gives its deciders."""
+
+    store: Store
+    worker: Worker
+    membership: Membership
+    observers: Observers
+    clock: Clock
+    config: Config
+
+
+class Batch:
+    """One transaction of a decider, with the attempts that it claims: they are launched after the commit."""
+
+    __slots__ = (
+        "_worker", "claimed", "decided", "epoch", "excluded", "free_capacity", "launches", "more", "now", "on_commit",
+        "transaction", "unclaimed",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        now: int,
+        epoch: int,
+        worker: Worker,
+        *,
+        free_capacity: int,
+        excluded: AbstractSet[str],
+    ) -> None:
+        self.transaction = transaction
+        self.now = now
+        self.epoch = epoch
+        self._worker = worker
+        self.free_capacity = free_capacity
+        """How many more attempts may be claimed."""
+        self.excluded = excluded
+        """Lanes that must not be decided in this batch: results of theirs are being recorded at the same time."""
+        self.claimed: list[Run] = []
+        self.unclaimed = 0
+        """How many released runs were left to other nodes."""
+        self.decided = 0
+        """How many lanes were decided. If none was although some are due, another node has them."""
+        self.more = False
+        """Whether more is due than this batch has decided: another follows at once."""
+        self.launches: Sequence[Launch] | None = None
+        """What the claimed attempts need; ``None`` leaves it to :meth:`Decider.prepare`."""
+        self.on_commit: list[Callable[[], None]] = []
+
+    def claim(self, run: Run) -> Run | None:
+        """Claim the next attempt of a released run; ``None`` if this node cannot run it, or has no capacity left."""
+        if self.free_capacity <= 0 or not self._worker.can_run(run):
+            self.unclaimed += 1
+            return None
+        self.free_capacity -= 1
+        claimed = msgspec.structs.replace(
+            run, status=Status.RUNNING, attempt=run.attempt + 1, epoch=self.epoch, started_at=self.now
+        )
+        self.claimed.append(claimed)
+        return claimed
+
+
+class Decider(ABC):
+    """Decides one kind of thing, a lane at a time (a schedule, a flow), each under its row's lock, on whichever node.
+
+    Nothing starts before the claim that says so is durable, and results are recorded under the claim of their attempt.
+    """
+
+    def __init__(self, node: NodeServices) -> None:
+        self.node = node
+        self._doubtful_until = 0.0  # until then, commits whose answers were lost may have claimed attempts
+        self._more = False  # more was due than the last batch could decide
+
+    @abstractmethod
+    async def decide(self, batch: Batch) -> int | None:
+        """Lock and decide what is due, and claim what this node can run. Returns when the next thing is due, if any is."""
+
+    @abstractmethod
+    async def record(self, transaction: Transaction, results: Sequence[AttemptResult], now: int) -> object:
+        """Lock the lanes of some results and write them under their claims; a stale claim writes nothing."""
+
+    @abstractmethod
+    async def claimed(self, transaction: Transaction, epochs: Sequence[int], limit: int) -> Sequence[Run]:
+        """The attempts that some nodes have claimed and that have no result yet, oldest first."""
+
+    async def prepare(self, transaction: Transaction, runs: Sequence[Run]) -> Sequence[Launch]:  # noqa: ARG002
+        """What the attempts of claimed runs need."""
+        return [Launch(run=run) for run in runs]
+
+    async def stopping(self, transaction: Transaction, epoch: int) -> Sequence[Run]:  # noqa: ARG002
+        """The attempts of a node that were asked to stop."""
+        return ()
+
+    async def step(self, now: int) -> int | None:
+        """Record results, decide what is due, and launch what was claimed. Returns when to step again, if it is known."""
+        if self._doubtful_until:
+            await self._recover()
+        return await self.run_batches(now)
+
+    async def run_batches(self, now: int) -> int | None:
+        """Decide one batch; a decider of many lanes may decide several at the same time."""
+        self._more = False
+        worker = self.node.worker
+        return await self.run_batch(now, worker.ended(), free_capacity=worker.free_capacity)
+
+    async def run_batch(
+        self,
+        now: int,
+        results: Sequence[AttemptResult] = (),
+        excluded: AbstractSet[str] = frozenset(),
+        *,
+        free_capacity: int,
+    ) -> int | None:
+        """Record results and decide, in one transaction; then launch what was claimed. Returns when to step again."""
+        store, worker, membership, observers, clock, _ = self.node
+        epoch = membership.epoch
+        begun = clock.monotonic() if observers else 0.0
+        wake = None
+        try:
+            async with store.transaction() as transaction:
+                batch = Batch(transaction, now, epoch, worker, free_capacity=free_capacity, excluded=excluded)
+                if results:
+                    await self.record(transaction, results, now)
+                if not membership.superseded:
+                    wake = await self.decide(batch)
+                stopping = await self.stopping(transaction, epoch)
+                launches = await self._checked_launches(batch)
+        except StoreUnavailableError:
+            self._doubtful_until = clock.monotonic() + COMMIT_GRACE_S
+            raise
+        worker.forget(len(results))
+        self._more = self._more or batch.more
+        for tell in batch.on_commit:
+            tell()
+        self._launch(launches, epoch)
+        for run in stopping:
+            worker.stop(run)
+        if observers:
+            seconds = clock.monotonic() - begun
+            observers.tell(lambda each: each.stepped(seconds))
+        if batch.more:
+            return now
+        waits = wake is not None and wake <= now and not batch.decided
+        return now + CONTENTION_WAIT_MS if waits else wake
+
+    async def _checked_launches(self, batch: Batch) -> Sequence[Launch]:
+        """What to launch after the commit. A node that others have taken for dead claims nothing."""
+        if not batch.claimed:
+            return ()
+        launches = batch.launches
+        if launches is None:
+            launches = await self.prepare(batch.transaction, batch.claimed)
+        if not await batch.transaction.is_node(batch.epoch):
+            raise StoreUnavailableError("the lease of this node expired, and others have taken it for dead")
+        return launches
+
+    def _launch(self, launches: Sequence[Launch], epoch: int) -> None:
+        """Launch what was claimed under an epoch; under a lease that may have ended it is given back instead."""
+        if not launches:
+            return
+        _, worker, membership, observers, *_ = self.node
+        allowed = membership.holds_lease and epoch == membership.epoch
+        for each in launches:
+            if allowed:
+                worker.launch(each)
+            else:
+                worker.refuse(each.run)
+        if observers:
+            runs = [each.run for each in launches]
+            observers.tell(lambda each: each.claimed(runs, launched=allowed))
+
+    async def _recover(self) -> None:
+        """Launch what a commit claimed whose answer was lost: no other node will while this one lives."""
+        store, worker, membership, _, clock, config = self.node
+        epoch, known = membership.epoch, worker.known
+        over = clock.monotonic() >= self._doubtful_until
+        async with store.transaction() as transaction:
+            claimed = await self.claimed(transaction, [epoch], len(known) + config.concurrency)
+            forgotten = [run for run in claimed if (run.id, run.attempt) not in known]
+            launches = await self.prepare(transaction, forgotten) if forgotten else ()
+        self._launch(launches, epoch)
+        if over:
+            self._doubtful_until = 0.0
+
+    async def record_results(self, now: int) -> None:
+        """Record results, and decide nothing."""
+        results = self.node.worker.ended()
+        if not results:
+            return
+        async with self.node.store.transaction() as transaction:
+            await self.record(transaction, results, now)
+            await transaction.notify()
+        self.node.worker.forget(len(results))
+
+    async def rescue(self, dead: Sequence[int], now: int) -> int:
+        """Record what dead nodes had claimed as crashed; how many attempts that were."""
+        rescued = 0
+        while True:
+            async with self.node.store.transaction() as transaction:
+                lost = await self.claimed(transaction, dead, PAGE)
+                if lost:
+                    await self.record(transaction, [_crashed(run) for run in lost], now)
+                    await transaction.notify()
+            rescued += len(lost)
+            if len(lost) < PAGE:
+                return rescued
+
+
+def _crashed(run: Run) -> AttemptResult:
+    return AttemptResult(run=run, ending=AttemptEnd.CRASHED, failure="the process died")
+
+
+async def all_of(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Do things at the same time. Each comes to its end whatever becomes of the others; then the first error is raised."""
+    results = await asyncio.gather(*parts, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in results if not isinstance(result, BaseException)]

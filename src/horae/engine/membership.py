@@ -1,0 +1,129 @@
+"""This process as a node: its name, its epoch, and the lease under which it may run anything."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+
+from horae.clock import Clock
+from horae.config import Config
+from horae.errors import NodeNameTakenError
+from horae.model import Node
+from horae.store.port import Store
+
+STOPPING = 0.2
+"""The part of a lease that attempts get to stop in: at its end another node may attempt them."""
+
+
+class Membership:
+    """Joins the nodes of a database, renews the lease, and knows when it has ended.
+
+    ``actions`` says what this node can run; ``on_lost`` is called once when a lease is lost, to stop what runs under it.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        config: Config,
+        *,
+        tzdata: str,
+        actions: Callable[[], tuple[str, ...]],
+        on_lost: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._config = config
+        self._tzdata = tzdata
+        self._actions = actions
+        self._on_lost = on_lost
+        self.epoch = 0
+        """The number under which this node claims; another one each time it joins."""
+        self.superseded = False
+        """Whether a newer program has changed the schema: this one then decides and claims nothing."""
+        self.outdated = False
+        """Whether another node has newer time-zone data: this one then claims only what others have decided."""
+        self._name = ""
+        self._registered_actions: tuple[str, ...] = ()
+        self._lease_until = 0.0  # by the monotonic clock; what is left of the lease then is for stopping
+        self._lost = True  # what ran under an earlier lease was stopped
+
+    @property
+    def generating(self) -> bool:
+        """Whether this node may decide what depends on time zones."""
+        return not (self.outdated or self.superseded)
+
+    @property
+    def holds_lease(self) -> bool:
+        """Whether no other node can take this one for dead before what it starts could be stopped."""
+        return self._clock.monotonic() < self._lease_until
+
+    async def join(self, now: int) -> None:
+        """Become a node: take a name and an epoch, and register what this one can run."""
+        patience = self._clock.monotonic() + (self._store.lease or 0) + 1
+        while True:
+            async with self._store.transaction() as transaction:
+                self.epoch = await transaction.next_number()
+            name = self._config.node_name or f"{socket.gethostname()}:{os.getpid()}:{self.epoch}"
+            begun = self._clock.monotonic()
+            if await self._register(name, now):
+                self._extend(begun)
+                return
+            # A name is free when no living node has it; one that was killed keeps it for the rest of its lease.
+            if self._clock.monotonic() >= patience:
+                raise NodeNameTakenError(name)
+            await asyncio.sleep(0.2)
+
+    async def _register(self, name: str, now: int) -> bool:
+        """Register what this node can run, again when that changes. ``False`` if another living node has the name."""
+        self._name, self._registered_actions = name, self._actions()
+        return await self._store.register_node(
+            Node(
+                epoch=self.epoch,
+                name=name,
+                actions=self._registered_actions,
+                tzdata=self._tzdata,
+                started_at=now,
+            )
+        )
+
+    async def renew(self, now: int) -> None:
+        """Renew the lease, or rejoin under a new epoch if it expired."""
+        if not await self.extend():
+            self.lose()
+            await self.join(now)
+            return
+        self.superseded = await self._store.has_newer_schema()
+        if self._actions() != self._registered_actions:
+            await self._register(self._name, now)
+
+    async def extend(self) -> bool:
+        """Renew the lease; ``False`` if it expired."""
+        begun = self._clock.monotonic()
+        if not await self._store.renew(self.epoch):
+            return False
+        self._extend(begun)
+        return True
+
+    def _extend(self, begun: float) -> None:
+        """Count the lease from the moment it was asked for, by a clock that is never set."""
+        lease = self._store.lease
+        self._lease_until = float("inf") if lease is None else begun + lease * (1 - STOPPING)
+        self._lost = False
+
+    def check(self) -> float | None:
+        """In how many seconds the lease ends; ``None`` if it has ended, and what ran under it was stopped."""
+        left = self._lease_until - self._clock.monotonic()
+        if left > 0:
+            return left
+        self.lose()
+        return None
+
+    def lose(self) -> None:
+        """Start nothing more, and stop what is running: another node may attempt it."""
+        self._lease_until = 0.0
+        if not self._lost:
+            self._lost = True
+            self._on_lost()

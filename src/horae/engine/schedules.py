@@ -1,0 +1,283 @@
+"""The decider of schedules: what is due, what its policies make of it, and what this node claims of that."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+
+import msgspec
+
+from horae.engine.decider import Batch, Decider, NodeServices, all_of
+from horae.engine.results import record
+from horae.engine.worker import Launch
+from horae.errors import SpecTooCostlyError
+from horae.model import UNREADABLE, AttemptResult, Backfill, Limits, Run, Schedule, Status
+from horae.policy.decide import decide
+from horae.policy.ledger import Decision, version_of
+from horae.spec import Spec
+from horae.spec.budget import QUESTION_STEPS, shared_budget
+from horae.store.port import Advance, Transaction
+
+BATCH_STEPS = QUESTION_STEPS
+"""What the evaluation of specs may cost in one transaction, before what is left waits for the next one."""
+
+BATCH_RUNS = 2000
+"""How many open runs are read in one transaction, as far as it is known how many the schedules have."""
+
+CROWD = 20
+"""From so many open runs on it is remembered how many a schedule has."""
+
+MAX_CROWDED = 10_000
+"""How many schedules that is remembered of."""
+
+
+class ScheduleDecider(Decider):
+    """Decides the schedules that are due, a batch at a time; in a herd several batches at the same time, if the store can."""
+
+    def __init__(self, node: NodeServices) -> None:
+        super().__init__(node)
+        self._limits = node.config.limits
+        self._batch = node.store.batch
+        self._crowded: dict[str, int] = {}
+        """How many open runs the schedules had that had many, when they were last decided."""
+
+    async def record(self, transaction: Transaction, results: Sequence[AttemptResult], now: int) -> object:
+        return await record(transaction, results, now, self._limits)
+
+    async def claimed(self, transaction: Transaction, epochs: Sequence[int], limit: int) -> Sequence[Run]:
+        return await transaction.claimed(epochs, limit)
+
+    async def stopping(self, transaction: Transaction, epoch: int) -> Sequence[Run]:
+        return await transaction.stopping(epoch)
+
+    async def prepare(self, transaction: Transaction, runs: Sequence[Run]) -> Sequence[Launch]:
+        found = await transaction.schedules({run.schedule_id for run in runs})
+        return await _launches(transaction, runs, {each.id: each for each in found})
+
+    async def run_batches(self, now: int) -> int | None:
+        worker, parallel = self.node.worker, self.node.store.parallel_batches
+        if not self._more or parallel == 1:
+            return await super().run_batches(now)
+        self._more = False
+        results = worker.ended()
+        # Nothing is decided for these before the results of their runs are recorded.
+        excluded = frozenset(each.run.schedule_id for each in results)
+        parts = [
+            self.run_batch(now, excluded=excluded, free_capacity=(worker.free_capacity + place) // parallel)
+            for place in range(parallel)
+        ]
+        if results:
+            parts.append(self._record_aside(results, now))
+        return min((wake for wake in await all_of(parts) if wake is not None), default=None)
+
+    async def _record_aside(self, results: Sequence[AttemptResult], now: int) -> int | None:
+        """Record results while other schedules are decided. Returns when the next schedule is due."""
+        async with self.node.store.transaction() as transaction:
+            await self.record(transaction, results, now)
+            wake = await transaction.wake_at()
+        self.node.worker.forget(len(results))
+        return wake
+
+    async def decide(self, batch: Batch) -> int | None:
+        """Decide what is due, and claim what this node can run; also what other nodes have released."""
+        if not self.node.membership.generating:
+            await self._claim_released(batch)
+        else:
+            await self._decide_due(batch)
+        if batch.more:
+            return batch.now
+        wake = await batch.transaction.wake_at()
+        is_left_to_others = not (self.node.membership.generating or batch.decided)
+        return None if wake is not None and wake <= batch.now and is_left_to_others else wake
+
+    async def _decide_due(self, batch: Batch) -> None:
+        transaction = batch.transaction
+        due = await transaction.due(batch.now, self._batch)
+        schedules = {each.id: each for each in due}
+        for each in await self._with_released_runs(batch):
+            schedules.setdefault(each.id, each)
+        for schedule_id in schedules.keys() & batch.excluded:
+            del schedules[schedule_id]
+        if not schedules:
+            return
+        found = self._within_bounds(list(schedules.values()))
+        runs = await _open_runs(transaction, found)
+        backfills: dict[str, list[Backfill]] = defaultdict(list)
+        for backfill in await transaction.open_backfills([each.id for each in found]):
+            backfills[backfill.schedule_id].append(backfill)
+        decisions = self._decide(found, runs, backfills, batch.now)
+        decided = found[: len(decisions)]
+        await _write(batch, decided, runs, decisions)
+        batch.launches = await _launches(transaction, batch.claimed, schedules)
+        batch.decided = len(decided)
+        batch.more = len(due) == self._batch or len(decided) < len(schedules)
+        if observers := self.node.observers:
+            told = [(schedule, decisions[schedule.id]) for schedule in decided]
+            batch.on_commit.append(lambda: observers.tell(lambda each: each.decided(told)))
+
+    async def _claim_released(self, batch: Batch) -> None:
+        """Claim what other nodes have released, and decide nothing: this node's time-zone data is older than theirs."""
+        found = await self._with_released_runs(batch)
+        schedules = {
+            each.id: each for each in found if not each.state.paused and each.id not in batch.excluded
+        }
+        if not schedules:
+            return
+        runs = await _open_runs(batch.transaction, list(schedules.values()))
+        released = (run for each in runs.values() for run in each if run.status is Status.STARTING)
+        await batch.transaction.update_runs(_claim_all(batch, released))
+        batch.launches = await _launches(batch.transaction, batch.claimed, schedules)
+        batch.decided = len(schedules)
+
+    async def _with_released_runs(self, batch: Batch) -> list[Schedule]:
+        """The schedules of runs that were released, that no node has claimed, and that this one could run."""
+        number = min(batch.free_capacity, self._batch)
+        return await batch.transaction.unclaimed(self.node.worker.actions, number) if number else []
+
+    def _within_bounds(self, schedules: list[Schedule]) -> list[Schedule]:
+        """Those that are decided in one transaction: the ones with few open runs first, and as many others as it may read.
+
+        At least one; the others stay due, and are next.
+        """
+        crowded = self._crowded
+        if not crowded or all(each.id not in crowded for each in schedules):
+            return schedules
+        schedules = sorted(schedules, key=lambda each: crowded.get(each.id, 0))
+        sums = accumulate(crowded.get(each.id, 0) for each in schedules)
+        number = sum(total <= BATCH_RUNS for total in sums)
+        return schedules[: max(number, 1)]
+
+    def _remember(self, schedule_id: str, runs: int) -> None:
+        if runs >= CROWD:
+            if len(self._crowded) == MAX_CROWDED:
+                self._crowded.clear()
+            self._crowded[schedule_id] = runs
+        else:
+            self._crowded.pop(schedule_id, None)
+
+    def _decide(
+        self,
+        schedules: Sequence[Schedule],
+        runs: Mapping[str, list[Run]],
+        backfills: Mapping[str, list[Backfill]],
+        now: int,
+    ) -> dict[str, Decision]:
+        """Decide for as many schedules as fit into one transaction's budget; the others stay due, and are next."""
+        decisions: dict[str, Decision] = {}
+        steps = 0
+        for each in schedules:
+            if steps > BATCH_STEPS:
+                break
+            with shared_budget(QUESTION_STEPS) as spent:
+                decisions[each.id] = _decision(each, runs[each.id], backfills[each.id], now, self._limits)
+            self._remember(each.id, len(runs[each.id]))
+            steps += spent.steps
+        return decisions
+
+
+async def _open_runs(transaction: Transaction, schedules: Sequence[Schedule]) -> dict[str, list[Run]]:
+    """The open runs of each schedule, without those of an earlier schedule of the same id."""
+    generations = {schedule.id: schedule.generation for schedule in schedules}
+    runs: dict[str, list[Run]] = defaultdict(list)
+    for run in await transaction.open_runs(generations):
+        if run.generation == generations[run.schedule_id]:
+            runs[run.schedule_id].append(run)
+    return runs
+
+
+async def _write(
+    batch: Batch, schedules: list[Schedule], runs: dict[str, list[Run]], decisions: dict[str, Decision]
+) -> None:
+    """Claim what was released, and write all decisions: a statement for each kind of row."""
+    transaction = batch.transaction
+    made = list(decisions.values())
+    new = [_claim(batch, run) for decision in made for run in decision.new]
+    changed = [_claim(batch, run) for decision in made for run in decision.changed]
+    touched = {run.id for run in changed}
+    changed += _claim_all(
+        batch,
+        (
+            run
+            for schedule in schedules
+            for run in runs[schedule.id]
+            if run.status is Status.STARTING and run.id not in touched
+        ),
+    )
+    await transaction.insert_runs(new)
+    await transaction.update_runs(changed)
+    await transaction.ask_to_stop(run for decision in made for run in decision.stop)
+    await transaction.insert_unstarted(unstarted for decision in made for unstarted in decision.unstarted)
+    await transaction.update_backfills(each for decision in made for each in decision.backfills)
+    await transaction.advance(_advances(schedules, decisions, batch))
+    if gone := [schedule for schedule in schedules if decisions[schedule.id].remove]:
+        await transaction.insert_versions(version_of(each, batch.now) for each in gone)
+        await transaction.delete_schedules(each.id for each in gone)
+    if batch.unclaimed or any(decision.stop for decision in made):
+        await transaction.notify()
+
+
+def _claim(batch: Batch, run: Run) -> Run:
+    """The run, claimed if it was released and this node can run it."""
+    return run if run.status is not Status.STARTING else batch.claim(run) or run
+
+
+def _claim_all(batch: Batch, runs: Iterator[Run]) -> list[Run]:
+    """Those of some released runs that this node claims."""
+    return [claimed for run in runs if (claimed := batch.claim(run)) is not None]
+
+
+def _advances(schedules: list[Schedule], decisions: dict[str, Decision], batch: Batch) -> Iterator[Advance]:
+    claimed = {run.schedule_id for run in batch.claimed}
+    for schedule in schedules:
+        decision = decisions[schedule.id]
+        state = decision.state
+        if state.attention and schedule.id in claimed:  # what kept it from running is over
+            state = msgspec.structs.replace(state, attention="")
+        changed = state if state != schedule.state else None
+        attempted_at = batch.now if schedule.id in claimed else None
+        yield Advance(schedule.id, decision.cursor, decision.next_at, changed, decision.counts, attempted_at)
+
+
+async def _launches(
+    transaction: Transaction, runs: Sequence[Run], schedules: Mapping[str, Schedule]
+) -> list[Launch]:
+    """What the attempts of claimed runs need."""
+    if not runs:
+        return []
+    lasts = await transaction.last_outcomes({run.schedule_id for run in runs})
+    return [
+        Launch(
+            run=run,
+            timeouts=schedule.policies.timeouts,
+            last=lasts.get(run.schedule_id),
+            action=schedule.action,
+        )
+        if (schedule := schedules.get(run.schedule_id)) and schedule.generation == run.generation
+        else Launch(run=run, deleted=True)
+        for run in runs
+    ]
+
+
+def _decision(
+    schedule: Schedule, runs: list[Run], backfills: list[Backfill], now: int, limits: Limits
+) -> Decision:
+    """Decide one schedule. One that cannot be decided is paused with a note that says why; it holds up no other."""
+    spoiled = next((run for run in runs if run.reason == UNREADABLE), None)
+    if spoiled is not None:
+        return _set_aside(schedule, f"the run {spoiled.id} cannot be read: {spoiled.failure}")
+    try:
+        return decide(schedule, Spec.parse(schedule.spec), runs, now, backfills=backfills, limits=limits)
+    except SpecTooCostlyError:
+        return _set_aside(
+            schedule, "finding its times takes more work than a spec may cause; simplify its spec"
+        )
+    except Exception as error:
+        return _set_aside(schedule, f"{type(error).__name__}: {error}")
+
+
+def _set_aside(schedule: Schedule, why: str) -> Decision:
+    """Pause a schedule that cannot be decided, until its owner has resumed it."""
+    note = f"needs attention: {why}"
+    state = msgspec.structs.replace(schedule.state, paused=True, note=note, attention=note)
+    return Decision(state=state, cursor=schedule.cursor, next_at=None)
