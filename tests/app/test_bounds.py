@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -109,28 +110,28 @@ async def test_a_page_ends_when_it_is_large_and_nothing_is_lost_between_pages(da
         )
         await ada.schedules.create("small", "0 9 * * *", "x")
         for schedules, only in ((app.schedules, Filter(tag="t")), (ada.schedules, Filter(prefix="s0"))):
-            first = await schedules.page(only, limit=1000)
-            assert [each.id for each in first.items] == names[:70]  # 4 MiB, and the end of the last
-            assert first.more
-            rest = await schedules.page(only, after="s069", limit=1000)
-            assert [each.id for each in rest.items] == names[70:]
-            assert not rest.more
-        assert [each.id for each in (await app.schedules.page(limit=3)).items] == names[:3]
-        assert not (await app.schedules.page(after="s099")).more
+            first = await schedules.list(only, limit=1000)
+            assert [each.id for each in first] == names[:70]  # 4 MiB, and the end of the last
+            assert first.next == "s069"
+            rest = await schedules.list(only, cursor=first.next, limit=1000)
+            assert [each.id for each in rest] == names[70:]
+            assert rest.next is None
+        assert [each.id for each in await app.schedules.list(limit=3)] == names[:3]
+        assert (await app.schedules.list(cursor="s099")).next is None
 
         for number in range(9):
             await app.schedules.trigger("small", input=LARGE * 10, note=str(number))
-        first_runs = await ada.runs.page("small")
-        assert ([each.note for each in first_runs.items], first_runs.more) == (list("8765432"), True)
-        more_runs = await ada.runs.page("small", before=first_runs.items[-1].id)
-        assert ([each.note for each in more_runs.items], more_runs.more) == (list("10"), False)
+        first_runs = await ada.runs.list("small")
+        assert [each.note for each in first_runs] == list("8765432")
+        more_runs = await ada.runs.list("small", cursor=first_runs.next)
+        assert ([each.note for each in more_runs], more_runs.next) == (list("10"), None)
 
         for number in range(9):
             await app.calendars.put(f"c{number}", {"dates": ["2026-12-25"] * 50_000})
-        first_days = await ada.calendars.page()
-        assert ([each.name[1] for each in first_days.items], first_days.more) == (list("0123456"), True)
-        more_days = await ada.calendars.page(after=("c6", ""))
-        assert ([each.name[1] for each in more_days.items], more_days.more) == (list("78"), False)
+        first_days = await ada.calendars.list()
+        assert [each.name[1] for each in first_days] == list("0123456")
+        more_days = await ada.calendars.list(cursor=first_days.next)
+        assert ([each.name[1] for each in more_days], more_days.next) == (list("78"), None)
 
 
 WEEK = BackfillRequest(first=START, last=START + timedelta(days=7))
@@ -163,16 +164,15 @@ async def test_so_many_backfills_of_a_schedule_are_open_at_most(database: str):
         await app.backfills.start("s", WEEK.first, WEEK.last)
 
 
-async def walk(page: Callable[[Any], Awaitable[Page[Any]]], cursor: Callable[[Any], Any]) -> list[Any]:
+async def walk(page: Callable[..., Awaitable[Page[Any]]]) -> list[Any]:
     """All items of a list, page by page; at no page's end anything is lost or comes twice."""
     found: list[Any] = []
-    before = None
+    cursor: str | None = None
     while True:
-        one = await page(before)
-        found += one.items
-        if not one.more:
+        one = await page(cursor=cursor)
+        found += one
+        if (cursor := one.next) is None:
             return found
-        before = cursor(one.items[-1])
 
 
 @pytest.mark.contract("SCHD-21", "SCHD-28")
@@ -191,16 +191,10 @@ async def test_versions_backfills_and_slots_that_did_not_run_come_in_pages(datab
                 await ada.schedules.delete("s")
         for there, versions, backfills in ((app.all_owners, 7, 6), (ada, 3, 3)):
             for limit in (1, 2, 3, 100):
-                found = await walk(
-                    lambda before: there.schedules.version_page("s", limit, before=before),  # noqa: B023
-                    lambda last: (last.generation, last.version),
-                )
+                found = await walk(partial(there.schedules.versions, "s", limit))
                 assert found == await there.schedules.versions("s", 100)
                 assert len(found) == versions
-                notes = await walk(
-                    lambda before: there.backfills.page("s", limit, before=before),  # noqa: B023
-                    lambda last: last.id,
-                )
+                notes = await walk(partial(there.backfills.list, "s", limit))
                 assert notes == await there.backfills.list("s", 100)
                 assert len(notes) == backfills
 
@@ -214,10 +208,7 @@ async def test_versions_backfills_and_slots_that_did_not_run_come_in_pages(datab
         async with app.transaction() as transaction:
             await transaction.insert_unstarted(ranges)
         for limit in (1, 2, 5, 100):
-            unstarted = await walk(
-                lambda before: ada.runs.unstarted_page("s", limit, before=before),  # noqa: B023
-                lambda last: last.number,
-            )
+            unstarted = await walk(partial(ada.runs.unstarted_ranges, "s", limit))
             assert [each.first for each in unstarted] == [4, 3, 2, 1, 0]
 
 
@@ -229,8 +220,8 @@ async def test_a_page_of_large_backfills_and_versions_ends_early(database: str):
         await app.schedules.create("s", "0 9 * * *", "x")
         for number in range(9):
             await app.backfills.start("s", WEEK.first, WEEK.last, input=LARGE * 10, note=str(number))
-        first = await app.backfills.page("s")
-        assert ([each.note for each in first.items], first.more) == (list("8765432"), True)
+        first = await app.backfills.list("s")
+        assert ([each.note for each in first], first.next) == (list("8765432"), first[-1].id)
         spec = (await app.schedules.get("s")).spec
         async with app.transaction() as transaction:
             await transaction.insert_versions(
@@ -240,5 +231,5 @@ async def test_a_page_of_large_backfills_and_versions_ends_early(database: str):
                 )
                 for number in range(9)
             )  # fmt: skip
-        large = await app.schedules.version_page("s")
-        assert ([each.version for each in large.items], large.more) == ([8, 7, 6, 5, 4, 3, 2], True)
+        large = await app.schedules.versions("s")
+        assert ([each.version for each in large], large.next) == ([8, 7, 6, 5, 4, 3, 2], "1.2")

@@ -77,11 +77,12 @@ async def test_what_was_interrupted_is_finished_by_asking_again(app: App, bulk: 
 async def changed(app: App) -> dict[str, int]:
     """The tokens of those that are no longer as they were created."""
     found: dict[str, int] = {}
-    after = ""
-    while page := await app.schedules.list(after=after, limit=1000):
-        after = page[-1].id
+    cursor = None
+    while True:
+        page = await app.schedules.list(cursor=cursor, limit=1000)
         found |= {each.id: each.version for each in page if each.version > 1}
-    return found
+        if (cursor := page.next) is None:
+            return found
 
 
 async def test_the_last_change_of_a_calendar_holds_when_several_come_at_once(app: App):

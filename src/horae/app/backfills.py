@@ -16,7 +16,7 @@ from horae.app.manual import (
     slots_of,
     start_backfill,
 )
-from horae.app.page import MOST, Page, fitting
+from horae.app.page import Page
 from horae.app.scope import OwnerScope
 from horae.errors import BackfillNotFoundError, ScheduleNotFoundError
 from horae.model import Backfill, BackfillStatus, Overlap, Reason, Status
@@ -85,19 +85,14 @@ class Backfills:
                 return own[0]
         raise BackfillNotFoundError(backfill_id)
 
-    async def list(self, schedule_id: str, limit: int = 20) -> list[Backfill]:
+    async def list(self, schedule_id: str, limit: int = 20, *, cursor: str | None = None) -> Page[Backfill]:
         """The latest backfills of a schedule, newest first."""
-        async with self._scope.store.reading() as transaction:
-            found = await transaction.backfills(schedule_id, min(limit, MOST))
-            return await self._scope.own(transaction, schedule_id, found)
-
-    async def page(self, schedule_id: str, limit: int = 20, *, before: str | None = None) -> Page[Backfill]:
-        """The same, a page of those before one, by its id; it ends early if they are large."""
-        limit = min(limit, MOST)
-        async with self._scope.store.reading() as transaction:
-            number, more = fitting(await transaction.backfill_sizes(schedule_id, limit, before), limit)
-            found = await transaction.backfills(schedule_id, number, before)
-            return await self._scope.own_page(transaction, schedule_id, found, more=more)
+        return await self._scope.ledger(
+            schedule_id, limit,
+            lambda transaction, number: transaction.backfill_sizes(schedule_id, number, cursor),
+            lambda transaction, number: transaction.backfills(schedule_id, number, cursor),
+            lambda last: last.id,
+        )  # fmt: skip
 
     async def cancel(self, backfill_id: str) -> Backfill:
         """Make no more of its slots up; those that wait never start, those that run go on."""

@@ -23,6 +23,9 @@ from horae.model import Schedule, StoredCalendar
 from horae.spec import SharedCalendar, Spec
 from horae.store.port import Transaction
 
+_SEPARATOR = "\x1f"
+"""Between the name and the owner in a cursor; neither may have it."""
+
 
 class Calendars:
     """Shared calendars by name: an owner's own, and those of everybody."""
@@ -90,19 +93,15 @@ class Calendars:
             raise CalendarNotFoundError(name)
         return found[-1]
 
-    async def page(self, *, after: tuple[str, str] = ("", ""), limit: int = 100) -> Page[StoredCalendar]:
-        """The same as a list, which ends early if the calendars are large."""
+    async def list(self, *, cursor: str | None = None, limit: int = 100) -> Page[StoredCalendar]:
+        """Calendars in the order of their names: the owner's own, and those that all owners share."""
         limit = min(limit, MOST)
+        name, _, owner = (cursor or "").partition(_SEPARATOR)
         async with self._scope.store.reading() as transaction:
-            sizes = await transaction.calendar_sizes(self._scope.owner, after, limit)
+            sizes = await transaction.calendar_sizes(self._scope.owner, (name, owner), limit)
             number, more = fitting(sizes, limit)
-            items = await transaction.calendars(self._scope.owner, after, number)
-        return Page(items, more)
-
-    async def list(self, *, after: tuple[str, str] = ("", ""), limit: int = 100) -> list[StoredCalendar]:
-        """A page of calendars in the order of their names: one's own, and everybody's."""
-        async with self._scope.store.reading() as transaction:
-            return await transaction.calendars(self._scope.owner, after, min(limit, MOST))
+            found = await transaction.calendars(self._scope.owner, (name, owner), number)
+        return Page(found, f"{found[-1].name}{_SEPARATOR}{found[-1].owner}" if more else None)
 
     async def delete(self, name: str) -> None:
         """Remove a calendar that no schedule excludes."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Generic, TypeVar
+import re
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
-import msgspec
+from horae.errors import InvalidInputError
 
 MOST = 1000
 """How many items a page has at most."""
@@ -14,11 +15,12 @@ MAX_BYTES = 4 * 1024 * 1024
 T = TypeVar("T")
 
 
-class Page(msgspec.Struct, Generic[T], frozen=True):
-    """Some of a list, and whether there may be more after the last of them."""
+class Page(list[T]):
+    """Some of a list, and in ``next`` the cursor that asks for what follows; ``None`` if this is the end."""
 
-    items: list[T]
-    more: bool
+    def __init__(self, items: Iterable[T] = (), next: str | None = None) -> None:  # noqa: A002 - the API's word
+        super().__init__(items)
+        self.next = next
 
 
 def fitting(sizes: Sequence[int], limit: int) -> tuple[int, bool]:
@@ -31,3 +33,11 @@ def fitting(sizes: Sequence[int], limit: int) -> tuple[int, bool]:
         size += sizes[number]
         number += 1
     return number, number > 0 and (number < len(sizes) or number == limit)
+
+
+def numbers_of(cursor: str, count: int) -> tuple[int, ...]:
+    """The numbers that a cursor stands for."""
+    parts = cursor.split(".")
+    if len(parts) != count or not all(re.fullmatch(r"[0-9]{1,18}", each) for each in parts):
+        raise InvalidInputError("cursor", "is none that a page gave", hint="leave it out to begin anew")
+    return tuple(map(int, parts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from horae.app.page import MOST, Page, fitting
+from horae.app.page import Page, numbers_of
 from horae.app.scope import OwnerScope
 from horae.engine.reports import Report, check_report, stop_reported, take_report
 from horae.model import WAITING, Attempt, Reason, Run, Status, UnstartedRange
@@ -18,20 +18,16 @@ class Runs:
         self._scope = scope
         self._store, self._now, self._wake = scope.store, scope.now, scope.wake
 
-    async def unstarted_ranges(self, schedule_id: str, limit: int = 20) -> list[UnstartedRange]:
-        """The latest ranges of slots that did not run, newest first."""
-        async with self._store.reading() as transaction:
-            found = await transaction.unstarted_ranges(schedule_id, min(limit, MOST))
-            return await self._scope.own(transaction, schedule_id, found)
-
-    async def unstarted_page(
-        self, schedule_id: str, limit: int = 20, *, before: int | None = None
+    async def unstarted_ranges(
+        self, schedule_id: str, limit: int = 20, *, cursor: str | None = None
     ) -> Page[UnstartedRange]:
-        """The same, a page of those before one, by its number."""
-        limit = min(limit, MOST)
-        async with self._store.reading() as transaction:
-            found = await transaction.unstarted_ranges(schedule_id, limit, before or NEWEST[0])
-            return await self._scope.own_page(transaction, schedule_id, found, more=len(found) == limit)
+        """The latest ranges of slots that did not run, newest first."""
+        before = NEWEST[0] if cursor is None else numbers_of(cursor, 1)[0]
+        return await self._scope.ledger(
+            schedule_id, limit, None,
+            lambda transaction, number: transaction.unstarted_ranges(schedule_id, number, before),
+            lambda last: str(last.number),
+        )  # fmt: skip
 
     async def get(self, run_id: str) -> Run:
         """One run."""
@@ -44,20 +40,14 @@ class Runs:
             await self._scope.run(transaction, run_id)
             return await transaction.attempts(run_id)
 
-    async def page(self, schedule_id: str, limit: int = 20, *, before: str | None = None) -> Page[Run]:
-        """The same as a list, which ends early if the runs are large."""
-        limit = min(limit, MOST)
-        async with self._store.reading() as transaction:
-            sizes = await transaction.run_sizes(schedule_id, limit, before)
-            number, more = fitting(sizes, limit)
-            found = await transaction.runs(schedule_id, number, before)
-            return await self._scope.own_page(transaction, schedule_id, found, more=more)
-
-    async def list(self, schedule_id: str, limit: int = 20, *, before: str | None = None) -> list[Run]:
-        """The latest runs of a schedule, newest first; those before one, by its id."""
-        async with self._store.reading() as transaction:
-            found = await transaction.runs(schedule_id, min(limit, MOST), before)
-            return await self._scope.own(transaction, schedule_id, found)
+    async def list(self, schedule_id: str, limit: int = 20, *, cursor: str | None = None) -> Page[Run]:
+        """The latest runs of a schedule, newest first."""
+        return await self._scope.ledger(
+            schedule_id, limit,
+            lambda transaction, number: transaction.run_sizes(schedule_id, number, cursor),
+            lambda transaction, number: transaction.runs(schedule_id, number, cursor),
+            lambda last: last.id,
+        )  # fmt: skip
 
     async def cancel(self, run_id: str) -> Run:
         """Ask a run to stop: it gets the time its schedule grants, and is then made to. One that waits never starts."""

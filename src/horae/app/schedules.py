@@ -29,7 +29,7 @@ from horae.app.manual import (
     start_backfill,
     start_trigger,
 )
-from horae.app.page import MOST, Page, fitting
+from horae.app.page import MOST, Page, fitting, numbers_of
 from horae.app.scope import OwnerScope
 from horae.app.times import times_ahead
 from horae.app.update import (
@@ -293,35 +293,28 @@ class Schedules:
             raise ScheduleNotFoundError(schedule_id)
         return found[schedule_id]
 
-    async def versions(self, schedule_id: str, limit: int = 20) -> list[Version]:
-        """What a schedule was before its edits, newest first; also of one that was deleted."""
-        async with self._scope.store.reading() as transaction:
-            found = await transaction.versions(schedule_id, min(limit, MOST))
-            return await self._scope.own(transaction, schedule_id, found)
-
-    async def version_page(
-        self, schedule_id: str, limit: int = 20, *, before: tuple[int, int] | None = None
+    async def versions(
+        self, schedule_id: str, limit: int = 20, *, cursor: str | None = None
     ) -> Page[Version]:
-        """The same, a page of those before one, by its generation and token; it ends early if they are large."""
-        limit, before = min(limit, MOST), before or NEWEST
-        async with self._scope.store.reading() as transaction:
-            number, more = fitting(await transaction.version_sizes(schedule_id, limit, before), limit)
-            found = await transaction.versions(schedule_id, number, before)
-            return await self._scope.own_page(transaction, schedule_id, found, more=more)
+        """What a schedule was before its edits, newest first; also of one that was deleted."""
+        generation, version = NEWEST if cursor is None else numbers_of(cursor, 2)
+        return await self._scope.ledger(
+            schedule_id, limit,
+            lambda transaction, number: transaction.version_sizes(schedule_id, number, (generation, version)),
+            lambda transaction, number: transaction.versions(schedule_id, number, (generation, version)),
+            lambda last: f"{last.generation}.{last.version}",
+        )  # fmt: skip
 
-    async def page(self, only: Filter | None = None, *, after: str = "", limit: int = 100) -> Page[Schedule]:
-        """A page of schedules in the order of their ids, which ends early if they are large."""
+    async def list(
+        self, only: Filter | None = None, *, cursor: str | None = None, limit: int = 100
+    ) -> Page[Schedule]:
+        """Schedules in the order of their ids."""
         limit = min(limit, MOST)
         async with self._scope.store.reading() as transaction:
-            sizes = await transaction.schedule_sizes(self._scope.only(only), after, limit)
+            sizes = await transaction.schedule_sizes(self._scope.only(only), cursor or "", limit)
             number, more = fitting([size for _, size in sizes], limit)
-            items = await transaction.read_schedules([each for each, _ in sizes[:number]])
-        return Page(items, more)
-
-    async def list(self, only: Filter | None = None, *, after: str = "", limit: int = 100) -> list[Schedule]:
-        """A page of schedules in the order of their ids."""
-        async with self._scope.store.reading() as transaction:
-            return await transaction.find_schedules(self._scope.only(only), after, min(limit, MOST))
+            found = await transaction.read_schedules([each for each, _ in sizes[:number]])
+        return Page(found, sizes[number - 1][0] if more else None)
 
     async def count(self, only: Filter | None = None) -> int:
         """How many schedules there are that a filter lets through."""

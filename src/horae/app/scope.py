@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
 import msgspec
 
 from horae.app.evaluation import Answers, Evaluator
-from horae.app.page import Page
+from horae.app.page import MOST, Page, fitting
 from horae.config import Config
 from horae.errors import InvalidInputError, RunNotFoundError, ScheduleNotFoundError
 from horae.executor.function import FunctionExecutor
@@ -104,13 +104,25 @@ class OwnerScope:
         schedule = await self.read(transaction, schedule_id)
         return [each for each in found if self.visible(each, schedule)]
 
-    async def own_page(
-        self, transaction: Transaction, schedule_id: str, found: Sequence[L], *, more: bool
+    async def ledger(
+        self,
+        schedule_id: str,
+        limit: int,
+        sizes: Callable[[Transaction, int], Awaitable[Sequence[int]]] | None,
+        entries: Callable[[Transaction, int], Awaitable[Sequence[L]]],
+        cursor_of: Callable[[L], str],
     ) -> Page[L]:
-        """The same as a page of a list, newest first, whether or not there may be more after it."""
-        items = await self.own(transaction, schedule_id, found)
-        # What follows one of an earlier schedule with the same id is of an earlier one as well.
-        return Page(items, more and len(items) == len(found))
+        """A page of a schedule's ledger, newest first; it ends early if the entries, by their ``sizes``, are large."""
+        number = limit = min(limit, MOST)
+        async with self.store.reading() as transaction:
+            more = True
+            if sizes is not None:
+                number, more = fitting(await sizes(transaction, limit), limit)
+            found = await entries(transaction, number)
+            own = await self.own(transaction, schedule_id, found)
+        # What follows an entry of an earlier schedule with the same id is of an earlier one as well.
+        more = more and 0 < len(own) == len(found) == number
+        return Page(own, cursor_of(own[-1]) if more else None)
 
     async def run(self, transaction: Transaction, run_id: str) -> Run:
         """A run. One of somebody else's schedule is as good as none; so is, for owners, one whose schedule is gone."""

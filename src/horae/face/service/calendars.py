@@ -7,7 +7,7 @@ from litestar import Router, delete, get, put
 from horae.app import App
 from horae.app.views import CalendarView, PageView, calendar_view
 from horae.face.service.caller import Caller
-from horae.face.service.routes import Cursor, Limit, Owner, named, operations
+from horae.face.service.routes import Cursor, Limit, Owner, named, operations, page_view
 from horae.spec import SharedCalendar
 
 
@@ -16,10 +16,8 @@ async def calendars(
     app: App, caller: Caller, owner: Owner = None, limit: Limit = 100, cursor: Cursor = None
 ) -> PageView[CalendarView]:
     """One's own, and everybody's, in the order of their names. A page ends early when it has 4 MiB."""
-    name, _, whose = (cursor or "").partition("\x1f")
-    found = await operations(app, caller, owner).calendars.page(after=(name, whose), limit=limit)
-    following = f"{found.items[-1].name}\x1f{found.items[-1].owner}" if found.more else None
-    return PageView(items=[calendar_view(each) for each in found.items], next=following)
+    found = await operations(app, caller, owner).calendars.list(cursor=cursor, limit=limit)
+    return page_view(found, calendar_view)
 
 
 @get("/{name:str}", operation_id="getCalendar", summary="A shared calendar")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote
 
 import msgspec
@@ -13,12 +13,13 @@ from litestar.params import HeaderParameter, QueryParameter
 
 from horae.app import App, BackfillRequest, Filter, ScopedOperations, Trigger
 from horae.app.page import Page
-from horae.app.views import ScheduleView
+from horae.app.views import PageView, ScheduleView
 from horae.errors import InvalidInputError, NaiveTimeError
 from horae.face.service.caller import Caller
 from horae.face.service.requests import BackfillBody, TriggerBody, Which
-from horae.model import Backfill, Run, Schedule
 
+T = TypeVar("T")
+V = TypeVar("V")
 Owner = Annotated[
     str | None, QueryParameter(name="owner", description="Whose things: needs the scope service or admin.")
 ]
@@ -124,19 +125,20 @@ def backfill_of(body: BackfillBody, caller: Caller) -> BackfillRequest:
     )  # fmt: skip
 
 
-def numbers_of(cursor: str | None, count: int) -> tuple[int, ...] | None:
-    """The numbers that a cursor stands for, as answers have it."""
-    if cursor is None:
-        return None
-    parts = cursor.split(".")
-    if len(parts) != count or not all(re.fullmatch(r"[0-9]{1,18}", each) for each in parts):
-        raise InvalidInputError("cursor", "is none that an answer gave", hint="leave it out to begin anew")
-    return tuple(map(int, parts))
+def page_view(page: Page[T], view: Callable[[T], V]) -> PageView[V]:
+    """A page of an answer."""
+    return PageView(items=[view(each) for each in page], next=page.next)
 
 
-def next_of(page: Page[Schedule] | Page[Run] | Page[Backfill]) -> str | None:
-    """Where the next page begins; nothing if this one is the last."""
-    return page.items[-1].id if page.more else None
+async def ledger_view(
+    there: ScopedOperations, schedule_id: str, page: Page[T], view: Callable[[T], V]
+) -> PageView[V]:
+    """A page of a schedule's ledger. An empty one is an answer about a schedule that exists, or left a version when it was
+    deleted.
+    """
+    if not page and not await there.schedules.versions(schedule_id, 1):
+        await there.schedules.get(schedule_id)
+    return page_view(page, view)
 
 
 def given(body: msgspec.Struct, *names: str) -> dict[str, Any]:

@@ -56,11 +56,11 @@ from horae.face.service.routes import (
     backfill_of,
     filter_of,
     given,
+    ledger_view,
     named,
-    next_of,
-    numbers_of,
     operations,
     optional_moment,
+    page_view,
     trigger_of,
     version_of_etag,
     with_etag,
@@ -138,9 +138,8 @@ async def list_schedules(
 ) -> PageView[ScheduleView]:
     """In the order of their ids, those that are so in every way that is named. A page ends early when it has 4 MiB."""
     there = operations(app, caller, owner)
-    found = await there.schedules.page(only, after=cursor or "", limit=limit)
-    items = await there.evaluate(lambda: [schedule_view(each) for each in found.items])
-    return PageView(items=items, next=next_of(found))
+    found = await there.schedules.list(only, cursor=cursor, limit=limit)
+    return await there.evaluate(lambda: page_view(found, schedule_view))
 
 
 def asked_filter(
@@ -376,10 +375,8 @@ async def backfills(
 ) -> PageView[BackfillView]:
     """The latest first. A page ends early when it has 4 MiB."""
     there = operations(app, caller, owner)
-    found = await there.backfills.page(named(schedule_id), limit, before=cursor)
-    if not found.items:
-        await _check_ever_there(there, named(schedule_id))
-    return PageView(items=[backfill_view(each) for each in found.items], next=next_of(found))
+    found = await there.backfills.list(named(schedule_id), limit, cursor=cursor)
+    return await ledger_view(there, named(schedule_id), found, backfill_view)
 
 
 @get("/{schedule_id:str}/times", operation_id="listTimes", summary="Matching times")
@@ -421,10 +418,8 @@ async def runs(
     A page ends early when it has 4 MiB.
     """
     there = operations(app, caller, owner)
-    found = await there.runs.page(named(schedule_id), limit, before=cursor)
-    if not found.items:
-        await _check_ever_there(there, named(schedule_id))
-    return PageView(items=[run_view(each) for each in found.items], next=next_of(found))
+    found = await there.runs.list(named(schedule_id), limit, cursor=cursor)
+    return await ledger_view(there, named(schedule_id), found, run_view)
 
 
 @get(
@@ -442,12 +437,8 @@ async def unstarted(
 ) -> PageView[UnstartedView]:
     """Consecutive slots that did not run for one reason are one range; the latest first."""
     there = operations(app, caller, owner)
-    (before,) = numbers_of(cursor, 1) or (None,)
-    found = await there.runs.unstarted_page(named(schedule_id), limit, before=before)
-    if not found.items:
-        await _check_ever_there(there, named(schedule_id))
-    following = str(found.items[-1].number) if found.more else None
-    return PageView(items=[unstarted_view(each) for each in found.items], next=following)
+    found = await there.runs.unstarted_ranges(named(schedule_id), limit, cursor=cursor)
+    return await ledger_view(there, named(schedule_id), found, unstarted_view)
 
 
 @get(
@@ -465,20 +456,8 @@ async def versions(
 ) -> PageView[VersionView]:
     """The latest first. A page ends early when it has 4 MiB."""
     there = operations(app, caller, owner)
-    numbers = numbers_of(cursor, 2)
-    before = None if numbers is None else (numbers[0], numbers[1])
-    found = await there.schedules.version_page(named(schedule_id), limit, before=before)
-    if not found.items:
-        await _check_ever_there(there, named(schedule_id))
-    last = found.items[-1] if found.more else None
-    following = None if last is None else f"{last.generation}.{last.version}"
-    return PageView(items=[version_view(each) for each in found.items], next=following)
-
-
-async def _check_ever_there(there: ScopedOperations, schedule_id: str) -> None:
-    """Nothing is an answer about a schedule that is there, or that left a version when it was deleted."""
-    if not await there.schedules.versions(schedule_id, 1):
-        await there.schedules.get(schedule_id)
+    found = await there.schedules.versions(named(schedule_id), limit, cursor=cursor)
+    return await ledger_view(there, named(schedule_id), found, version_view)
 
 
 def schedules_router() -> Router:
