@@ -58,8 +58,6 @@ class Log:
         self._stream = sys.stderr if stream is None else stream
         self._stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
         self._renderer = _renderer(config, self._stream)
-        # In a terminal lines are for the eye; else they are made as quickly as a herd needs.
-        self._quick = _as_json if config.log_format == "json" else None if self._stream.isatty() else _as_text
         before: list[Processor] = [
             structlog.processors.add_log_level,
             self._stamp,
@@ -103,10 +101,10 @@ class Log:
         if not events:
             return
         stamp = self._stamp(None, "", {})
-        made = []
-        for level, event in events:
-            masked = mask_secrets(None, level, {**event, "level": level, **stamp})
-            made.append(self._quick(masked) if self._quick else str(self._renderer(None, level, masked)))
+        made = [
+            str(self._renderer(None, level, mask_secrets(None, level, {**event, "level": level, **stamp})))
+            for level, event in events
+        ]
         self._stream.write("\n".join(made) + "\n")
         self._stream.flush()
 
@@ -116,19 +114,11 @@ def _renderer(config: Config, stream: TextIO) -> Processor:
         return structlog.processors.JSONRenderer(serializer=_as_json)
     # Its own way to show an exception shows the values of variables too.
     return structlog.dev.ConsoleRenderer(
-        colors=stream.isatty(), exception_formatter=structlog.dev.plain_traceback, pad_event_to=0
+        colors=stream.isatty(),
+        exception_formatter=structlog.dev.plain_traceback,
+        pad_event_to=0,
+        sort_keys=False,
     )
-
-
-def _as_text(event: EventDict) -> str:
-    """A line as the console has it, without colours."""
-    start = f"{event.pop('timestamp')} [{event.pop('level'):<9}] {event.pop('event')}"
-    return " ".join([start, *[f"{name}={_plain(value)}" for name, value in event.items()]])
-
-
-def _plain(value: object) -> str:
-    text = str(value)
-    return text if text.isalnum() or (" " not in text and text.isprintable()) else repr(text)
 
 
 _encoder = msgspec.json.Encoder(enc_hook=str)
