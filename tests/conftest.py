@@ -1,11 +1,7 @@
-"""What all tests share: how many examples a property is tried with, a real PostgreSQL, and processes to be killed."""
+"""Fixtures of all tests: a virtual clock, a real PostgreSQL, a littered working folder. Harnesses are in ``tests/support``."""
 
 import contextlib
-import json
 import os
-import signal
-import subprocess
-import sys
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -35,9 +31,6 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
-PROGRAM = Path(__file__).parent / "engine" / "program.py"
-
-
 @pytest.fixture(scope="session", autouse=True)
 def littered_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where all tests run: with a ``horae.db`` that is no database, and with settings that cannot be.
@@ -54,11 +47,6 @@ def littered_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     }
     with contextlib.chdir(folder), mock.patch.dict(os.environ, noise):
         yield folder
-
-
-def without_settings() -> dict[str, str]:
-    """The environment for a process that is to have the default settings."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("HORAE_")}
 
 
 @pytest.fixture
@@ -99,47 +87,3 @@ def fragile_server() -> Iterator[FragileServer]:
     server = FragileServer()
     yield server
     server.end()
-
-
-class Programs:
-    """Processes of ``program.py`` that write what they begin and end to one log; they end with the test."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.file = folder / "log"
-        self._started: list[subprocess.Popen[bytes]] = []
-
-    def start(
-        self, seconds: float, database: str | None = None, schedules: int = 0, **config: Any
-    ) -> subprocess.Popen[bytes]:
-        """A node whose actions take some seconds, which creates some schedules first."""
-        database = database or f"sqlite:///{self.folder / 'horae.db'}"
-        arguments = [database, str(self.file), str(seconds), str(schedules), json.dumps(config)]
-        process = subprocess.Popen([sys.executable, str(PROGRAM), *arguments])
-        self._started.append(process)
-        return process
-
-    def log(self) -> list[list[str]]:
-        """The lines of the log: key of the run, attempt or end, process."""
-        return [line.split() for line in self.file.read_text().splitlines()] if self.file.exists() else []
-
-    def lines(self) -> int:
-        """How many lines the log has."""
-        return self.file.read_bytes().count(b"\n") if self.file.exists() else 0
-
-    def end(self) -> None:
-        kill(*self._started)
-
-
-@pytest.fixture
-def programs(tmp_path: Path) -> Iterator[Programs]:
-    programs = Programs(tmp_path)
-    yield programs
-    programs.end()
-
-
-def kill(*processes: subprocess.Popen[bytes]) -> None:
-    """End processes at once, also those that stand still or have ended."""
-    for process in processes:
-        process.send_signal(signal.SIGKILL)
-        process.wait()

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.conftest import without_settings
+from tests.support.process import environment
 
 ROW = r"^\| (.+?) \| (create|describe|list) \| [\d,]+( \([\d.]+×\))? \| [\d.]+ \| [\d.]+ \|$"
 
@@ -15,7 +15,7 @@ def test_every_request_has_every_figure(tmp_path: Path):
     command = [sys.executable, "-m", "bench.service", "--schedules", "1000", "--requests", "50"]
     root = Path(__file__).parents[1]
     ran = subprocess.run(
-        [*command, "--write", str(written)], cwd=root, env=without_settings(), capture_output=True, text=True,
+        [*command, "--write", str(written)], cwd=root, env=environment(), capture_output=True, text=True,
         timeout=240, check=True,
     )  # fmt: skip
     rows = {(name, request) for name, request, _ in re.findall(ROW, ran.stdout, re.MULTILINE)}

@@ -15,7 +15,7 @@ import pytest
 from horae.face.cli import cli
 from horae.face.declarative.states import POLLING, SCHEDULER, TASK, diagram
 from horae.spec import Spec
-from tests.face.cli.process import horae
+from tests.face.cli.command import horae
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

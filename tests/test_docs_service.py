@@ -15,7 +15,6 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -34,6 +33,7 @@ from horae.config import VIRTUAL_CLOCK_CONFIG
 from horae.face.service import server
 from horae.store.queries import migrations
 from horae.testing import VirtualClock
+from tests.support.process import Listener, environment
 from tests.support.wait import wait_for
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -60,41 +60,30 @@ def free_port() -> int:
 
 
 class Reader:
-    """Somebody who follows a page in a folder of his own: runs what it shows, in a shell where ``horae`` is found."""
+    """A reader who follows a page in a folder of their own: runs what it shows, in a shell where ``horae`` is found."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.port = free_port()
-        self.environment = {key: value for key, value in os.environ.items() if not key.startswith("HORAE_")}
-        self.environment |= {
-            "PATH": f"{Path(sys.executable).parent}:{self.environment['PATH']}",
-            "PYTHONPATH": str(ROOT / "src"),
-            "HORAE_PORT": str(self.port),
-            "HORAE_URL": f"http://127.0.0.1:{self.port}",
-            "COLUMNS": "200",
-        }
-        self.serving: subprocess.Popen[str] | None = None
-        self.log: list[str] = []
+        self.environment = environment(
+            PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}", PYTHONPATH=str(ROOT / "src"), COLUMNS="200",
+            HORAE_PORT=str(self.port), HORAE_URL=f"http://127.0.0.1:{self.port}",
+        )  # fmt: skip
+        self.serving: Listener | None = None
+
+    @property
+    def log(self) -> list[str]:
+        return self.serving.lines if self.serving else []
 
     def start(self, command: str = "horae serve", **settings: str) -> None:
-        """Start the service, and read its log until it listens."""
-        self.serving = subprocess.Popen(
-            ["/bin/sh", "-c", f"exec {command}"], cwd=self.folder, env=self.environment | settings,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        self.log = []
-        threading.Thread(target=self._read, args=(self.serving,), daemon=True).start()
-        wait_for(lambda: any("listens on" in line for line in self.log), 60)
-
-    def _read(self, serving: subprocess.Popen[str]) -> None:
-        assert serving.stderr is not None
-        with serving.stderr as lines:
-            self.log.extend(lines)
+        """Start the service, which is there once it listens."""
+        self.serving = Listener(
+            ["/bin/sh", "-c", f"exec {command}"], self.folder, self.environment | settings
+        )
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> None:
-        if self.serving is not None and self.serving.poll() is None:
-            self.serving.send_signal(how)
-            self.serving.wait(60)
+        if self.serving is not None:
+            self.serving.end(how)
 
     def run(self, commands: str, **settings: str) -> str:
         """What commands print, all of which must succeed."""
@@ -191,8 +180,8 @@ class Tutorial:
 
     def kill(self, text: str) -> str:
         assert self.reader.serving is not None
-        printed = self.reader.run(re.sub(r"kill -9 \d+", f"kill -9 {self.reader.serving.pid}", text))
-        self.reader.serving.wait(10)
+        printed = self.reader.run(re.sub(r"kill -9 \d+", f"kill -9 {self.reader.serving.process.pid}", text))
+        self.reader.serving.process.wait(10)
         self.killed = True
         return printed
 

@@ -26,8 +26,8 @@ from horae.engine.worker import Worker
 from horae.errors import NodeNameTakenError, StoreUnavailableError, UnknownActionError
 from horae.executor.function import FunctionExecutor
 from horae.store.sqlite import SqliteStore
-from tests.conftest import Programs, kill
-from tests.engine.test_nodes import (
+from tests.engine.programs import Programs
+from tests.support.nodes import (
     ShiftedClock,
     due_now,
     has_status,
@@ -38,6 +38,7 @@ from tests.engine.test_nodes import (
     step_until,
     waits_for_lock,
 )
+from tests.support.process import kill
 from tests.support.wait import wait_for, wait_until
 
 QUICK = Config(

@@ -16,8 +16,9 @@ import pytest
 from horae import App, Overlap, Policies
 from horae.app import NewSchedule
 from horae.spec import slot_key
-from tests.conftest import Programs, kill
+from tests.engine.programs import Programs
 from tests.support.postgres import FragileServer
+from tests.support.process import kill
 from tests.support.wait import wait_for
 
 

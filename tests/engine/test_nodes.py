@@ -8,21 +8,31 @@ import signal
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import pytest
 
 from horae import App, Config, Context, NewSchedule, Overlap, Policies, Run, Timeouts
-from horae.clock import SystemClock
 from horae.engine.engine import Engine
 from horae.errors import StoreUnavailableError
 from horae.model import Schedule
 from horae.spec import slot_key
 from horae.store.postgres import PostgresStore
-from tests.conftest import Programs
+from tests.engine.programs import Programs
+from tests.support.nodes import (
+    ShiftedClock,
+    due_now,
+    fetch,
+    has_status,
+    nobody_can_write,
+    only_run,
+    running,
+    soon,
+    step_until,
+    waits_for_lock,
+)
 from tests.support.postgres import commits_wait
 from tests.support.wait import wait_for, wait_until
 
@@ -32,62 +42,9 @@ QUICK = Config(
 """Everything that takes its time by default, in a hurry."""
 
 
-class ShiftedClock(SystemClock):
-    """The machine's clock, off by as much as a test wants."""
-
-    def __init__(self, shift: timedelta = timedelta(0)) -> None:
-        self.shift = shift
-        self.slept = 0.0
-        """Seconds that the monotonic clock is ahead, as if this process had stood still for so long."""
-
-    def now(self) -> datetime:
-        return super().now() + self.shift
-
-    def monotonic(self) -> float:
-        return super().monotonic() + self.slept
-
-
-@asynccontextmanager
-async def running(app: App) -> AsyncIterator[App]:
-    """An app that keeps time as long as the context lasts."""
-    async with app:
-        task = asyncio.create_task(app.run())
-        try:
-            yield app
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-
-
-async def fetch(database: str, query: str, *values: object) -> list[Any]:
-    connection = await asyncpg.connect(database)
-    try:
-        rows: list[Any] = await connection.fetch(query, *values)
-    finally:
-        await connection.close()
-    return rows
-
-
 async def database_time(database: str) -> float:
     found: float = (await fetch(database, "SELECT extract(epoch FROM clock_timestamp())::float8"))[0][0]
     return found
-
-
-async def only_run(app: App, schedule_id: str = "s") -> Run:
-    (run,) = await app.runs.list(schedule_id)
-    return run
-
-
-async def has_status(app: App, status: str, schedule_id: str = "s") -> bool:
-    runs = await app.runs.list(schedule_id)
-    return bool(runs) and runs[-1].status == status
-
-
-def soon(app: App, seconds: int = 1) -> dict[str, Any]:
-    """A spec of one slot: a moment ahead, by the clock that the nodes share."""
-    at = datetime.fromtimestamp(app.now() // 1000 + seconds, UTC)
-    return {"times": [at.isoformat()]}
 
 
 HERD = 10_000
@@ -195,11 +152,6 @@ async def test_a_claimed_run_whose_node_may_have_lost_its_lease_goes_back_and_ru
         assert [each.attempt for each in await app.runs.attempts(run.id)] == [1]
 
 
-async def due_now(app: App) -> bool:
-    async with app._store.transaction() as transaction:
-        return bool(await transaction.due(app.now(), 1))
-
-
 async def test_the_outcome_of_a_run_that_was_taken_over_writes_nothing(postgres: str):
     held = asyncio.Event()
     async with App(postgres, config=QUICK) as late, App(postgres, config=QUICK) as other:
@@ -248,14 +200,6 @@ async def test_the_result_of_a_run_that_was_taken_over_is_not_left_to_the_next(p
         async with other._store.transaction() as transaction:
             last = (await transaction.last_outcomes(["s"]))["s"]
         assert last.result == '"other"'
-
-
-async def step_until(app: App, status: str, *, house: bool = False) -> bool:
-    """One step of a node that nobody else drives."""
-    if house:
-        await app.engine.renew_and_maintain(app.now())
-    await app.engine.step(app.now())
-    return await has_status(app, status)
 
 
 async def test_a_node_decides_what_it_cannot_run_and_leaves_it_to_one_that_can(postgres: str):
@@ -469,24 +413,6 @@ async def test_a_node_that_falls_silent_in_the_middle_of_a_decision_holds_up_no_
                 # It is silent for several leases; the database is to end what it had begun.
                 await wait_until(lambda: step_until(other, "succeeded", house=True), 5)
         assert await has_status(other, "succeeded")
-
-
-@asynccontextmanager
-async def nobody_can_write(table: str, database: str) -> AsyncIterator[None]:
-    """Every transaction that writes to a table waits in the middle of what it does."""
-    connection = await asyncpg.connect(database)
-    try:
-        async with connection.transaction():
-            await connection.execute(f"LOCK TABLE {table} IN SHARE MODE")
-            yield
-    finally:
-        await connection.close()
-
-
-async def waits_for_lock(database: str, count: int = 1) -> bool:
-    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    found: int = (await fetch(database, query))[0][0]
-    return found >= count
 
 
 async def test_a_node_that_joins_anew_in_the_middle_of_a_step_begins_nothing_under_its_old_number(

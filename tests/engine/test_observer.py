@@ -30,7 +30,8 @@ from horae.face.declarative.registration import read_registrations
 from horae.model import AttemptEnd, AttemptResult, Outcome, Reason, Run, Schedule, Status, UnstartedRange
 from horae.policy.ledger import Decision
 from horae.testing import TimeMachine, VirtualClock
-from tests.conftest import Programs, kill
+from tests.engine.programs import Programs
+from tests.support.process import kill
 from tests.support.wait import wait_for
 
 START = datetime(2026, 3, 2, tzinfo=UTC)

@@ -18,7 +18,7 @@ from horae.executor.context import hash_of
 from horae.executor.output import MAX_RESULT_LENGTH
 from horae.model import Run, Status
 from horae.testing import TimeMachine
-from tests.engine.test_nodes import running
+from tests.support.nodes import running
 from tests.support.wait import wait_until
 
 QUICK = Config(lease_ms=1500, housekeeping_ms=200, tick_ms=100, terminate_ms=200, drain_ms=500)

@@ -12,8 +12,8 @@ import pytest
 from horae.errors import ReportRefusedError
 from horae.executor.context import Accepted, Context
 from horae.model import Status
+from tests.engine.ledger import Ledger, check
 from tests.engine.simulator import Crash, Machine, World
-from tests.engine.test_simulation import Ledger, check
 from tests.support.dice import Dice
 
 SEEDS = int(os.environ.get("HORAE_SEEDS", "50"))

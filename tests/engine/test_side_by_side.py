@@ -8,7 +8,7 @@ import pytest
 
 from horae import App, Config, Context, NewSchedule, Overlap, Policies, Status
 from horae.store.postgres import PostgresStore
-from tests.engine.test_nodes import due_now, running, soon, step_until
+from tests.support.nodes import due_now, running, soon, step_until
 from tests.support.wait import wait_until
 
 MANY = 1700  # more than three batches

@@ -14,7 +14,7 @@ from horae import App, Config, Context, Overlap, Policies
 from horae.errors import StoreUnavailableError
 from horae.store.port import Transaction
 from horae.store.postgres import PostgresStore
-from tests.engine.test_nodes import fetch
+from tests.support.nodes import fetch
 from tests.support.wait import wait_until
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -148,3 +149,28 @@ async def serving(answer: Answer | None = None, **more: Any) -> AsyncIterator[Se
         for handler in server.handlers:
             handler.cancel()
         await asyncio.gather(*server.handlers)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process goes on; one that has ended and that nobody waits for does not."""
+    with contextlib.suppress(OSError):
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return state not in {"Z", "X"}
+    return False
+
+
+async def gone(*pids: int) -> None:
+    await wait_until(lambda: not any(map(is_alive, pids)))
+
+
+TREE = """
+import os, signal, sys, time
+folder, stubborn, depth = sys.argv[1], sys.argv[2] == "stubborn", int(sys.argv[3])
+if stubborn:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for _ in range(2 if depth else 0):
+    if os.fork() == 0:
+        os.execv(sys.executable, [sys.executable, "-S", "-c", open(folder + "/tree.py").read(), folder, sys.argv[2], str(depth - 1)])
+open(f"{folder}/{os.getpid()}.pid", "w").close()
+time.sleep(600)
+"""

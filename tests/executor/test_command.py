@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import signal
@@ -17,7 +16,7 @@ from horae import Config
 from horae.errors import ConfigError
 from horae.executor.command import Command, CommandAction, commands_of
 from horae.model import AttemptResult
-from tests.executor.harness import RUN, Attempts
+from tests.executor.harness import RUN, TREE, Attempts, gone, is_alive
 from tests.support.wait import wait_until
 
 pytestmark = pytest.mark.contract("SCHD-17")
@@ -36,18 +35,6 @@ async def make(action: CommandAction, **more: Any) -> AttemptResult:
 def result(ended: AttemptResult) -> Any:
     assert ended.ending == "returned", ended.failure
     return json.loads(ended.result or "null")
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process goes on; one that has ended and that nobody waits for does not."""
-    with contextlib.suppress(OSError):
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        return state not in {"Z", "X"}
-    return False
-
-
-async def gone(*pids: int) -> None:
-    await wait_until(lambda: not any(map(is_alive, pids)))
 
 
 # What it finds
@@ -149,19 +136,6 @@ async def test_a_command_that_takes_longer_than_it_may_is_ended(tmp_path: Path):
 
 
 # How it ends
-
-
-TREE = """
-import os, signal, sys, time
-folder, stubborn, depth = sys.argv[1], sys.argv[2] == "stubborn", int(sys.argv[3])
-if stubborn:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-for _ in range(2 if depth else 0):
-    if os.fork() == 0:
-        os.execv(sys.executable, [sys.executable, "-S", "-c", open(folder + "/tree.py").read(), folder, sys.argv[2], str(depth - 1)])
-open(f"{folder}/{os.getpid()}.pid", "w").close()
-time.sleep(600)
-"""
 
 
 class Tree:

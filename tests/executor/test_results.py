@@ -13,7 +13,7 @@ from horae.executor.http import _Answer, _result
 from horae.json_bounds import MAX_DEPTH, MAX_VALUES
 from horae.model import Status
 from horae.testing import TimeMachine
-from tests.face.service.conftest import client_of
+from tests.support.service import client_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -18,9 +18,8 @@ from horae import App, Config, Overlap, Policies, RetryPolicy, Timeouts
 from horae.errors import InvalidInputError
 from horae.model import HttpRequest, Run, Status
 from horae.policy.lifecycle import ENDED
-from tests.engine.test_nodes import running
-from tests.executor.harness import Asked, say, serving
-from tests.executor.test_command import TREE, gone, is_alive
+from tests.executor.harness import TREE, Asked, gone, is_alive, say, serving
+from tests.support.nodes import running
 from tests.support.wait import wait_until
 
 pytestmark = pytest.mark.contract("SCHD-17")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from horae.spec import TZDATA_VERSION
-from tests.face.cli.process import horae
+from tests.face.cli.command import horae
 
 
 def instants(*arguments: str, stdin: str = "") -> list[str]:

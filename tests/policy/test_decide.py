@@ -42,24 +42,13 @@ from horae.policy.ledger import Decision, action_id, new_run, run_id
 from horae.policy.lifecycle import ENDED
 from horae.policy.pause import resume
 from horae.spec import Spec
+from tests.policy.examples import MINUTELY, T, schedule_of
 
 VECTORS: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "vectors" / "policy.json").read_text("utf-8")
 )
-T = 1_772_366_400  # a Sunday noon
-MINUTELY = Spec.cron("* * * * *")
-PLAIN, USUAL = State(), Policies()
 LIMITS = Limits(catch_up_per_pass=7, max_buffer_size=5, backfills_per_pass=3)
 _replace = msgspec.structs.replace
-
-
-def schedule_of(
-    spec: Spec = MINUTELY, policies: Policies = USUAL, state: State = PLAIN, cursor: int = T
-) -> Schedule:
-    return Schedule(
-        id="s", generation=1, spec=spec.text, action=Action(name="work"), policies=policies, state=state, version=1,
-        cursor=cursor, created_at=cursor * 1000, updated_at=cursor * 1000,
-    )  # fmt: skip
 
 
 def run_of(schedule: Schedule, minute: int, status: Status = Status.PENDING, **more: Any) -> Run:

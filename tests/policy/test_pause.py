@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from horae.model import OnResume, Policies, Reason, State
 from horae.policy.pause import is_over, resume
-from tests.policy.test_decide import MINUTELY, T, schedule_of
+from tests.policy.examples import MINUTELY, T, schedule_of
 
 NOON = T * 1000
 

@@ -223,3 +223,9 @@ def zone_moments(draw: st.DrawFn) -> tuple[str, int]:
         wanted = draw(st.sampled_from(HARD_ZONES))
         changes = [change for change in changes if change[0] == wanted]
     return draw(st.sampled_from(changes))
+
+
+def as_calendar(text: str) -> dict[str, str]:
+    """A cron of six fields as a calendar, in which all fields must match."""
+    names = ("second", "minute", "hour", "day_of_month", "month", "day_of_week")
+    return dict(zip(names, text.split(), strict=True))

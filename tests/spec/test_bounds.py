@@ -13,8 +13,7 @@ from horae.errors import HoraeError, NaiveTimeError
 from horae.spec import DIALECTS, Spec
 from horae.spec.budget import shared_budget
 from horae.spec.civilset import CivilSet
-from tests.spec.strategies import Case, unix_crons
-from tests.spec.test_oracle import as_calendar
+from tests.spec.strategies import Case, as_calendar, unix_crons
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 EVERYTHING = {"second": "*", "minute": "*", "hour": "*"}

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from horae.errors import InvalidSpecError, UnknownCalendarError
 from horae.spec import Spec
-from tests.spec.strategies import Case, posix_crons, temporal_crons, unix_crons
-from tests.spec.test_oracle import as_calendar
+from tests.spec.strategies import Case, as_calendar, posix_crons, temporal_crons, unix_crons
 
 DURATIONS = st.sampled_from(["1s", "90s", "5m", "1h30m", "2d", "1w", "PT1H"])
 TIMES = st.datetimes(datetime(2001, 1, 1), datetime(2099, 1, 1)).map(lambda t: t.replace(microsecond=0))

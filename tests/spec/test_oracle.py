@@ -17,6 +17,7 @@ from horae.spec.canonical import render_instant
 from tests.spec.oracle import walk
 from tests.spec.strategies import (
     Case,
+    as_calendar,
     posix_crons,
     temporal_crons,
     unix_crons,
@@ -156,12 +157,6 @@ def test_exclusions_take_away_what_they_match(
         alone = Spec.parse({"calendars": [as_calendar(text)], "timezone": zone})
         expected -= set(alone.instants(after, until, 100_000))
     agrees(spec, sorted(expected), after, until, moment)
-
-
-def as_calendar(text: str) -> dict[str, str]:
-    """A cron of six fields as a calendar, in which all fields must match."""
-    names = ("second", "minute", "hour", "day_of_month", "month", "day_of_week")
-    return dict(zip(names, text.split(), strict=True))
 
 
 @pytest.mark.contract("SCHD-04", "SCHD-01")

@@ -6,7 +6,7 @@ import asyncio
 
 from horae import App, Context
 from horae.store.limited import MOST
-from tests.engine.test_nodes import running, soon
+from tests.support.nodes import running, soon
 from tests.support.wait import wait_until
 
 

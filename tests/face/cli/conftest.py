@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.face.cli.process import Server
+from tests.support.process import Server
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def server(database: str) -> Iterator[Server]:
     """A server without authentication, for this machine."""
-    server = Server(database)
+    server = Server(database, app="tests.face.cli.actions", HORAE_DRAIN_MS="0")
     yield server
     server.end()
 

@@ -16,7 +16,7 @@ from horae.model import Node
 from horae.spec import TZDATA_VERSION
 from horae.store.health import Health
 from horae.store.queries import migrations
-from tests.face.cli.process import answered, horae
+from tests.face.cli.command import answered, horae
 
 KNOWN = len(migrations("sqlite"))
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - nothing listens there, it is only looked at

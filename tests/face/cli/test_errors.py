@@ -16,7 +16,8 @@ import jwt
 import pytest
 
 from horae.face.cli.command import until_ended
-from tests.face.cli.process import PLAIN, Server, answered, horae, horae_process, refused
+from tests.face.cli.command import PLAIN, answered, horae, horae_process, refused
+from tests.support.process import Server
 from tests.support.wait import wait_for
 
 SECRET = "a secret of the tests, longer than it must be"  # noqa: S105
@@ -206,7 +207,7 @@ def test_a_reader_who_leaves_is_no_error(server: Server):
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that wants to know who asks."""
     database = f"sqlite:///{tmp_path_factory.mktemp('guarded') / 'horae.db'}"
-    server = Server(database, HORAE_JWT_SECRET=SECRET)
+    server = Server(database, app="tests.face.cli.actions", HORAE_DRAIN_MS="0", HORAE_JWT_SECRET=SECRET)
     yield server
     server.end()
 

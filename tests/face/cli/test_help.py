@@ -13,7 +13,8 @@ import pytest
 from typer.main import get_command
 
 from horae.face.cli import cli
-from tests.face.cli.process import Server, answered, horae, horae_process
+from tests.face.cli.command import answered, horae, horae_process
+from tests.support.process import Server
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "cli.md").read_text("utf-8")
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.face.cli.process import Server, answered, horae, refused
+from tests.face.cli.command import answered, horae, refused
+from tests.support.process import Server
 from tests.support.wait import wait_for
 
 CRONTAB = r"""GREETING="good  morning"
@@ -74,7 +75,12 @@ def test_imported_lines_run_and_are_imported_once(tmp_path: Path):
     assert [each["outcome"] for each in second["schedules"]] == ["there already"] * 3
     commands = json.loads((tmp_path / "commands.json").read_text())
     assert set(commands) == {"mine", *(each["id"] for each in first["schedules"])}
-    server = Server(database, HORAE_COMMANDS=str(tmp_path / "commands.json"))
+    server = Server(
+        database,
+        app="tests.face.cli.actions",
+        HORAE_DRAIN_MS="0",
+        HORAE_COMMANDS=str(tmp_path / "commands.json"),
+    )
     try:
         greeting, shout = (each["id"] for each in first["schedules"][:2])
         assert output(server, greeting) == "good  morning\n" + commands[greeting]["folder"] + "\n"

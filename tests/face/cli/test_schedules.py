@@ -10,7 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.face.cli.process import Server, answered, horae, refused
+from tests.face.cli.command import answered, horae, refused
+from tests.support.process import Server
 from tests.support.wait import wait_for
 
 BOTH = pytest.mark.parametrize("place", ["url", "database"], indirect=True)

@@ -13,7 +13,7 @@ import termios
 
 import pytest
 
-from tests.face.cli.process import PLAIN, answered
+from tests.face.cli.command import PLAIN, answered
 from tests.support.wait import wait_for
 
 

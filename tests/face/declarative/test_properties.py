@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from horae import Scheduler
 from tests.face.declarative import TASK_EVENTS, Story
-from tests.face.declarative.test_time import zone_info
+from tests.spec.oracle import zoneinfo
 from tests.support.dice import Dice
 
 EXAMPLES = max(settings().max_examples // 4, 1)
@@ -138,7 +138,7 @@ class Model:
         minutes, hours = CRONS[task.cron]
         minute = self.now.replace(second=0)
         while minute > task.served:
-            local = minute.astimezone(zone_info(self.zone)) if self.zone != "UTC" else minute
+            local = minute.astimezone(zoneinfo(self.zone)) if self.zone != "UTC" else minute
             if local.minute in minutes and local.hour in hours:
                 yield minute
             minute -= timedelta(minutes=1)

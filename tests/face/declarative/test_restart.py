@@ -7,7 +7,6 @@ import json
 import signal
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.conftest import kill
+from tests.support.process import Programs, kill
 from tests.support.wait import wait_for
 
 PROGRAM = Path(__file__).parent / "program.py"
@@ -24,24 +23,14 @@ LONG, SHORT = 600.0, 0.01
 Task = tuple[str, str, float]
 
 
-class Processes:
-    """Processes of the program on one database, that write to one log; they end with the test."""
-
-    def __init__(self, folder: Path) -> None:
-        self.file = folder / "log"
-        self.database = f"sqlite:///{folder / 'horae.db'}"
-        self._started: list[subprocess.Popen[bytes]] = []
+class Processes(Programs):
+    """Processes of the program on one database."""
 
     def start(self, *tasks: Task, **config: int) -> subprocess.Popen[bytes]:
-        arguments = [self.database, str(self.file), json.dumps(tasks), json.dumps(config)]
-        process = subprocess.Popen([sys.executable, str(PROGRAM), *arguments])
-        self._started.append(process)
-        return process
+        return self.launch(self.database, str(self.file), json.dumps(tasks), json.dumps(config))
 
     def lines(self, process: subprocess.Popen[bytes] | None = None) -> list[dict[str, Any]]:
-        found = (
-            [json.loads(line) for line in self.file.read_text().splitlines()] if self.file.exists() else []
-        )
+        found = [json.loads(line) for line in self.text().splitlines()]
         return [line for line in found if process is None or line["pid"] == process.pid]
 
     def tasks(self, what: str, process: subprocess.Popen[bytes]) -> list[str]:
@@ -62,13 +51,10 @@ class Processes:
         counts: dict[str, int] = self.completed(process)["details"]
         return counts
 
-    def end(self) -> None:
-        kill(*self._started)
-
 
 @pytest.fixture
 def processes(tmp_path: Path) -> Iterator[Processes]:
-    processes = Processes(tmp_path)
+    processes = Processes(tmp_path, PROGRAM)
     yield processes
     processes.end()
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from importlib import resources
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import pytest
 
 from horae import Scheduler
 from tests.face.declarative import DELAY, NOON, Registered, Story, at
+from tests.spec.oracle import zoneinfo
 
 MINUTE = timedelta(minutes=1)
 
@@ -247,13 +245,6 @@ CHANGES = [(zone, day) for zone, *days in ZONES for day in days]
 CRONS = ["0,10,30,45 0-3,23 * * *", "30 2 * * *", "0 0 * * *", "15 1-2 * * *", "59 23 * * *"]
 
 
-@cache
-def zone_info(name: str) -> ZoneInfo:
-    """A zone of the installed database, which may be newer than the machine's."""
-    with resources.files("tzdata.zoneinfo").joinpath(*name.split("/")).open("rb") as file:
-        return ZoneInfo.from_file(file)
-
-
 def matches(cron: str, local: datetime) -> bool:
     """Whether a minute matches: only what the expressions here need."""
     minute, hour, *_ = cron.split()
@@ -272,7 +263,7 @@ def walk(cron: str, zone: str, after: datetime, until: datetime) -> list[datetim
     """All minutes between two instants that match, one after the other, by the standard library."""
     found, moment = [], after.replace(second=0, microsecond=0) + MINUTE
     while moment <= until:
-        if matches(cron, moment.astimezone(zone_info(zone))):
+        if matches(cron, moment.astimezone(zoneinfo(zone))):
             found.append(moment)
         moment += MINUTE
     return found
@@ -280,7 +271,7 @@ def walk(cron: str, zone: str, after: datetime, until: datetime) -> list[datetim
 
 def around(zone: str, day: datetime) -> tuple[datetime, datetime]:
     """From noon before to noon after a day in a zone, as instants."""
-    noon = day.replace(hour=12, tzinfo=zone_info(zone))
+    noon = day.replace(hour=12, tzinfo=zoneinfo(zone))
     return (noon - timedelta(days=1)).astimezone(UTC), noon.astimezone(UTC)
 
 
@@ -294,7 +285,7 @@ async def test_minutes_that_are_skipped_never_were_and_minutes_that_come_twice_r
     zone: str, day: datetime, tmp_path: Path
 ):
     begin, end = around(zone, day)
-    offsets = {each.astimezone(zone_info(zone)).utcoffset() for each in (begin, end)}
+    offsets = {each.astimezone(zoneinfo(zone)).utcoffset() for each in (begin, end)}
     assert len(offsets) == 2  # a change there was
     story = Story(tmp_path, begin + timedelta(seconds=1), zone)
     scheduler = await story.begin(*tasks_of(story))

@@ -12,7 +12,7 @@ from horae.policy.defaults import REGISTRAR_SHOWS, registrar_shows
 from horae.registrar import Registrar
 from horae.spec import slot_key
 from horae.testing import TimeMachine
-from tests.face.registrar.test_request import GOOD
+from tests.face.registrar.inputs import GOOD
 
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)
 ONCE = GOOD | {

@@ -11,7 +11,7 @@ from horae.face.registrar.views import ledger
 from horae.model import AUTOMATIC, Reason, Run, Status, UnstartedRange
 from horae.registrar import Registrar
 from horae.testing import TimeMachine
-from tests.face.registrar.test_request import GOOD
+from tests.face.registrar.inputs import GOOD
 
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)
 SECONDLY = Spec.cron("* * * * * *")

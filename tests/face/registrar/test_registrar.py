@@ -15,7 +15,7 @@ from horae import App, Config, Context, Policies
 from horae.errors import InvalidInputError, PermissionDeniedError, ScheduleExistsError, ScheduleNotFoundError
 from horae.registrar import Registrar
 from horae.testing import TimeMachine
-from tests.face.registrar.test_request import GOOD
+from tests.face.registrar.inputs import GOOD
 from tests.support.wait import wait_until
 
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)

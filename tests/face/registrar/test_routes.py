@@ -10,8 +10,8 @@ import httpx
 import jwt
 import pytest
 
-from tests.face.registrar.test_request import FAULTS, GOOD
-from tests.face.service.conftest import Server
+from tests.face.registrar.inputs import FAULTS, GOOD
+from tests.support.process import Server
 from tests.support.wait import wait_for
 
 HOURLY = GOOD | {"cron_expr": "0 * * * *", "timezone": "UTC"}
@@ -31,7 +31,7 @@ ALICE, BOB = as_user("alice"), as_user("bob")
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     database = f"sqlite:///{tmp_path_factory.mktemp('registrar')}/horae.db"
-    server = Server(database, {"HORAE_JWT_SECRET": SECRET, "HORAE_JITTER_LIMIT_MS": "60000"}, [])
+    server = Server(database, HORAE_JWT_SECRET=SECRET, HORAE_JITTER_LIMIT_MS="60000")
     yield server
     server.end(signal.SIGKILL)
 

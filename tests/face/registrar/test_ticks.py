@@ -10,7 +10,7 @@ import pytest
 from horae import Config, Context
 from horae.registrar import LedgerRow, Registrar
 from horae.testing import TimeMachine
-from tests.face.registrar.test_request import GOOD
+from tests.face.registrar.inputs import GOOD
 
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)
 HOURLY = GOOD | {"schedule_id": "s", "cron_expr": "0 * * * *", "timezone": "UTC"}

@@ -25,7 +25,7 @@ import httpx
 import jwt
 import pytest
 
-from tests.face.service.conftest import Server, StartServer
+from tests.support.process import Server, StartServer
 from tests.support.wait import wait_for
 
 SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
@@ -123,7 +123,7 @@ def receiver() -> Iterator[Receiver]:
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A service that wants tokens, for tests that leave it as it is for others."""
-    server = Server(f"sqlite:///{tmp_path_factory.mktemp('attacks')}/horae.db", GUARDED, [])
+    server = Server(f"sqlite:///{tmp_path_factory.mktemp('attacks')}/horae.db", **GUARDED)
     yield server
     server.end(signal.SIGKILL)
 
@@ -351,7 +351,7 @@ def test_a_page_of_another_site_changes_nothing(service: Server) -> None:
     assert (
         service.ask("POST", "/schedules", {"id": "aim", "spec": NEVER, "action": "ping"}).status_code == 201
     )
-    own = service.address.removeprefix("http://")
+    own = service.url.removeprefix("http://")
     forged: list[dict[str, str]] = [
         {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": f"http://{own}.evil.example"},
         {"Host": "evil.example"}, {"Host": f"evil.example:{own.rpartition(':')[2]}"}, {"Host": f"{own}@evil.example"},
@@ -411,7 +411,7 @@ def test_a_stranger_who_names_another_run_each_time_is_slowed_down_and_nobody_el
         asked = [server.client.post(f"/api/v1/runs/{number}/failed", **more) for number in range(60)]
         assert 429 in {answer.status_code for answer in asked}, more
     with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.2")) as elsewhere:
-        answer = elsewhere.post(f"{server.address}/api/v1/runs/x/started", headers=junk)
+        answer = elsewhere.post(f"{server.url}/api/v1/runs/x/started", headers=junk)
         assert answer.json()["code"] == "report_refused"
     assert alice.ask("GET", "/actions").status_code == 200
 
@@ -419,12 +419,12 @@ def test_a_stranger_who_names_another_run_each_time_is_slowed_down_and_nobody_el
 def test_connections_that_say_nothing_keep_nobody_out(start: StartServer) -> None:
     server = start(**GUARDED)
     resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (100, 100))
-    host, _, port = server.address.removeprefix("http://").partition(":")
+    host, _, port = server.url.removeprefix("http://").partition(":")
     silent = [socket.create_connection((host, int(port))) for _ in range(120)]
     try:
         for each in silent:
             each.sendall(b"POST /api/v1/schedules HTTP/1.1\r\nHost: x\r\n")
-        assert httpx.get(f"{server.address}/healthz", timeout=5).status_code == 200
+        assert httpx.get(f"{server.url}/healthz", timeout=5).status_code == 200
     finally:
         for each in silent:
             each.close()
@@ -441,7 +441,7 @@ def answers_meanwhile(server: Server, method: str, path: str, body: Any) -> bool
         asked.set()
         with contextlib.suppress(httpx.HTTPError):  # whether it is answered in time or not
             httpx.request(
-                method, f"{server.address}/api/v1{path}", json=body, headers=bearer("mallory"), timeout=60
+                method, f"{server.url}/api/v1{path}", json=body, headers=bearer("mallory"), timeout=60
             )
 
     asking = threading.Thread(target=ask)
@@ -449,7 +449,7 @@ def answers_meanwhile(server: Server, method: str, path: str, body: Any) -> bool
     asked.wait()
     time.sleep(0.5)
     try:
-        return httpx.get(f"{server.address}/healthz", timeout=5).status_code == 200
+        return httpx.get(f"{server.url}/healthz", timeout=5).status_code == 200
     except httpx.TimeoutException:
         return False
     finally:
@@ -731,7 +731,7 @@ def storm(server: Server, times: int, act: Act, clients: int = 8) -> None:
 
     def client(seed: int) -> None:
         chance = random.Random(seed)  # noqa: S311 - no secret
-        with httpx.Client(base_url=f"{server.address}/api/v1", timeout=30, headers=bearer("alice")) as each:
+        with httpx.Client(base_url=f"{server.url}/api/v1", timeout=30, headers=bearer("alice")) as each:
             for _ in range(times):
                 act(each, chance)
 
@@ -928,7 +928,7 @@ class Heard:
 
     def go_on(self, server: Server) -> None:
         chance = random.Random(self.id)  # noqa: S311 - no secret
-        with httpx.Client(base_url=f"{server.address}/api/v1", timeout=30, headers=bearer("alice")) as client:
+        with httpx.Client(base_url=f"{server.url}/api/v1", timeout=30, headers=bearer("alice")) as client:
             while True:
                 try:
                     self.act(client, chance)

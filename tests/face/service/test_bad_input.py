@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.face.service.conftest import Server, StartServer
+from tests.support.process import Server, StartServer
 from tests.support.wait import wait_for
 
 HUGE = 2**70
@@ -32,7 +32,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         name = f"t{uuid.uuid4().hex}"
         postgres.psql(f"CREATE DATABASE {name};")
         address = postgres.get_uri(database=name)
-    server = Server(address, {"HORAE_PREVIEW_LIMIT": "1000"}, [])
+    server = Server(address, HORAE_PREVIEW_LIMIT="1000")
     made = server.ask("POST", "/schedules", {**GOOD, "id": "there", "paused": True})
     assert made.status_code == 201, made.text
     assert server.ask("PUT", "/calendars/there", {"dates": ["2099-01-01"]}).status_code == 200
@@ -493,7 +493,7 @@ def test_a_user_asks_so_often_at_most(start: StartServer):
 
 
 def connected(server: Server) -> socket.socket:
-    parts = urlsplit(server.address)
+    parts = urlsplit(server.url)
     return socket.create_connection((parts.hostname or "", parts.port or 0), timeout=10)
 
 

@@ -10,7 +10,8 @@ import pytest
 from horae import Accepted, Context
 from horae.json_bounds import MAX_DEPTH, MAX_VALUES
 from horae.testing import TimeMachine
-from tests.face.service.conftest import Server, client_of
+from tests.support.process import Server
+from tests.support.service import client_of
 
 REPORTS = ("succeeded", "failed")
 TAKING = ("/schedules", "/bulk/schedules", "/preview", "/calendars/c")
@@ -18,7 +19,7 @@ TAKING = ("/schedules", "/bulk/schedules", "/preview", "/calendars/c")
 
 def answer_to(server: Server, request: bytes) -> bytes:
     """The first bytes of the answer to a request that is not sent to its end."""
-    host, _, port = server.address.removeprefix("http://").partition(":")
+    host, _, port = server.url.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=30) as connection:
         connection.sendall(request)
         return connection.recv(1000)

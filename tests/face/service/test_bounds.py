@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.face.service.conftest import Server
+from tests.support.process import Server
 
 NEVER = "0 0 29 2 *"
 LARGE = "ä" * 30_000  # 60,000 bytes

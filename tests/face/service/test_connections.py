@@ -22,7 +22,7 @@ from horae.face.service import http_protocol
 from horae.face.service.connections import Connections, Listener, group_of, most_connections
 from horae.face.service.http_protocol import HttpProtocol, in_pieces, tls_options
 from tests.face.service.certificates import Authority
-from tests.face.service.conftest import Server, StartServer
+from tests.support.process import Server, StartServer
 
 WAIT = 60
 LARGE = 16 * 1024 * 1024
@@ -269,7 +269,7 @@ def test_a_process_short_of_files_answers_the_next_client(start: StartServer):
     server = start()
     assert server.client.get("/openapi.json").status_code == 200
     resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (200, 200))
-    host, port = server.address.removeprefix("http://").split(":")
+    host, port = server.url.removeprefix("http://").split(":")
     blocked = []
     for _ in range(250):
         sock = socket.socket()
@@ -288,7 +288,7 @@ def test_a_process_short_of_files_answers_the_next_client(start: StartServer):
 
 def asks_anew(server: Server) -> bytes:
     """Ask for /healthz over a connection of its own."""
-    host, port = server.address.removeprefix("http://").split(":")
+    host, port = server.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=WAIT) as sock:
         sock.sendall(GET % b"/healthz")
         return sock.recv(1000)

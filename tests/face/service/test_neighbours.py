@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from horae.clock import SystemClock
-from tests.face.service.conftest import Server, StartServer
+from tests.support.process import Server, StartServer
 
 CLOCK = SystemClock()
 GOOD = 1000
@@ -204,7 +204,7 @@ def test_a_hundred_hostile_schedules_do_not_delay_a_thousand_good_ones(
     create_good(server, log)
     time.sleep(2)
     alone = watch(log)
-    pulse, neighbour = Pulse(server.address), Neighbour(server.address)
+    pulse, neighbour = Pulse(server.url), Neighbour(server.url)
     refused = []
     for each in hostile():
         answer = server.ask("POST", "/schedules", each, params={"owner": "eve"})

@@ -17,7 +17,8 @@ import pytest
 from horae import App, errors
 from horae.face.service.examples import ANSWERS, REQUESTS
 from horae.face.service.problems import _CODES, STATUSES, code_of
-from tests.face.service.conftest import ROOT, Server, StartServer, client_of
+from tests.support.process import ROOT, Server, StartServer
+from tests.support.service import client_of
 
 SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
 SETTINGS = Path(__file__).with_name("schemathesis.toml")
@@ -45,7 +46,7 @@ def run_schemathesis(folder: Path, server: Server, *arguments: str) -> None:
     token = jwt.encode({"sub": "alice", "aud": "horae", "exp": 4_000_000_000}, SECRET)
     command = [
         sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()",
-        "--config-file", str(SETTINGS), "run", f"{server.address}/openapi.json",
+        "--config-file", str(SETTINGS), "run", f"{server.url}/openapi.json",
         "-H", f"Authorization: Bearer {token}", "--seed", str(SEED), "--max-examples", "10", "--workers", "1",
         "--no-color", "--continue-on-failure", "--generation-database", "none", *arguments,
     ]  # fmt: skip

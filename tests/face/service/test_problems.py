@@ -12,7 +12,7 @@ from horae.config import Config
 from horae.errors import DatabaseVersionError, StoreUnavailableError
 from horae.face.service.log import Log, LogObserver
 from horae.face.service.problems import on_horae_error
-from tests.face.service.conftest import client_of
+from tests.support.service import client_of
 
 PATHS = ("/api/v1/schedules", "/api/v1/nodes", "/api/v1/runs/x", "/readyz", "/metrics", "/schedules/x")
 

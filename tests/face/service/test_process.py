@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.face.service.conftest import ROOT, Server, StartServer
-from tests.face.service.test_schedules import create, ended_runs
+from tests.face.service.requests import create, ended_runs
+from tests.support.process import ROOT, Server, StartServer
 from tests.support.wait import wait_for
 
 

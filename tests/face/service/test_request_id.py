@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from horae.app import App
-from tests.face.service.conftest import client_of
+from tests.support.service import client_of
 
 TOGETHER = 8
 

@@ -4,33 +4,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 from urllib.parse import quote
-from uuid import uuid4
 
 import pytest
 
-from tests.face.service.conftest import Server
+from tests.face.service.requests import create, ended_runs, new_id
+from tests.support.process import Server
 from tests.support.wait import wait_for
 
 SECRETLESS = {"title", "status", "detail", "code", "type", "hint", "errors", "details"}
-
-
-def new_id(prefix: str = "s") -> str:
-    return f"{prefix}-{uuid4().hex[:12]}"
-
-
-def create(service: Server, **fields: Any) -> dict[str, Any]:
-    body = {"id": new_id(), "spec": "0 9 * * *", "action": "ping", **fields}
-    answer = service.ask("POST", "/schedules", body)
-    assert answer.status_code == 201, answer.text
-    created: dict[str, Any] = answer.json()
-    assert answer.headers["ETag"] == f'"{created["version"]}"'
-    assert answer.headers["Location"] == f"/api/v1/schedules/{quote(created['id'], safe='')}"
-    return created
-
-
-def ended_runs(service: Server, schedule_id: str) -> list[dict[str, Any]]:
-    runs = service.get(f"/schedules/{schedule_id}/runs")["items"]
-    return [run for run in runs if run["ended_at"] is not None]
 
 
 def running(service: Server, schedule_id: str) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import jwt
 import pytest
 
 from horae.face.service.examples import REQUESTS
-from tests.face.service.conftest import Server
+from tests.support.process import Server
 from tests.support.wait import wait_for
 
 SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
@@ -32,7 +32,7 @@ class User:
 
     def __init__(self, server: Server, name: str, *scopes: str) -> None:
         headers = {"Authorization": f"Bearer {token(name, *scopes)}"}
-        self.client = httpx.Client(base_url=server.address, headers=headers, timeout=30)
+        self.client = httpx.Client(base_url=server.url, headers=headers, timeout=30)
 
     def ask(self, method: str, path: str, body: Any = None, **params: Any) -> httpx.Response:
         return self.client.request(method, f"/api/v1{path}", json=body, params=params or None)
@@ -104,7 +104,7 @@ def _body(operation: dict[str, Any], ids: dict[str, str]) -> Any:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     address = f"sqlite:///{tmp_path_factory.mktemp('tenants')}/horae.db"
-    server = Server(address, {"HORAE_JWT_SECRET": SECRET}, [])
+    server = Server(address, HORAE_JWT_SECRET=SECRET)
     world = World(server)
     yield world
     for user in (world.alice, world.bob, world.service, world.admin):
@@ -252,7 +252,7 @@ def test_nothing_is_answered_to_strangers(world: World):
     tokens.append("Bearer " + jwt.encode({"sub": "alice", "aud": "x", "exp": 4_000_000_000}, SECRET))
     for given in tokens:
         headers = {"Authorization": given} if given else {}
-        with httpx.Client(base_url=world.server.address, headers=headers) as client:
+        with httpx.Client(base_url=world.server.url, headers=headers) as client:
             for method, path, operation in world.operations():
                 answer = world.send(client, method, path, operation, world.hers)
                 if path in OPEN:

@@ -1,4 +1,4 @@
-"""The command, run in this process or as one of its own, and a server, which is a real process."""
+"""The command, run in this process or as one of its own."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import io
 import json
 import logging
 import os
-import re
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -19,9 +16,12 @@ from typing import Any
 from unittest import mock
 
 from horae.face.cli import main
+from tests.support.process import ROOT
 
-FOLDER = Path(__file__).parent
-PLAIN = {"PATH": "/usr/bin:/bin", "NO_COLOR": "1", "COLUMNS": "200", "LANG": "C.UTF-8", "HOME": "/nowhere"}
+PLAIN = {
+    "PATH": "/usr/bin:/bin", "NO_COLOR": "1", "COLUMNS": "200", "LANG": "C.UTF-8", "HOME": "/nowhere",
+    "PYTHONPATH": str(ROOT / "src"),
+}  # fmt: skip
 
 
 def horae(
@@ -93,37 +93,3 @@ def refused(*arguments: str, **more: Any) -> dict[str, Any]:
     problem: dict[str, Any] = json.loads(ran.stderr)
     assert set(problem) == {"error", "message", "details", "hint"}
     return problem
-
-
-class Server:
-    """A process of ``horae serve`` on a free port; its log goes to a file."""
-
-    def __init__(self, database: str, **environment: str) -> None:
-        with tempfile.NamedTemporaryFile(prefix="horae-log-", delete=False) as log:
-            self._log = Path(log.name)
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "horae", "serve", "--port", "0", "--database", database, "--app", "actions"],
-                stdout=log, stderr=subprocess.STDOUT, cwd=FOLDER, env=PLAIN | {"HORAE_DRAIN_MS": "0"} | environment,
-            )  # fmt: skip
-        self.url = self._address()
-
-    def _address(self) -> str:
-        for _ in range(600):
-            if match := re.search(r"listens on (http://[\d.]+:\d+)", self._log.read_text()):
-                return match[1]
-            assert self._process.poll() is None, self._log.read_text()
-            time.sleep(0.05)
-        raise AssertionError(self._log.read_text())
-
-    def end(self) -> str:
-        """Ask it to end, as an operator would; what it wrote."""
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(30)
-        finally:
-            if self._process.poll() is None:
-                os.kill(self._process.pid, signal.SIGKILL)
-                self._process.wait()
-        written = self._log.read_text()
-        self._log.unlink()
-        return written

@@ -1,0 +1,99 @@
+"""Nodes in this process: apps that run, step by step or by themselves, and the database behind them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import asyncpg
+
+from horae import App, Run
+from horae.clock import SystemClock
+
+
+class ShiftedClock(SystemClock):
+    """The machine's clock, off by as much as a test wants."""
+
+    def __init__(self, shift: timedelta = timedelta(0)) -> None:
+        self.shift = shift
+        self.slept = 0.0
+        """Seconds that the monotonic clock is ahead, as if this process had stood still for so long."""
+
+    def now(self) -> datetime:
+        return super().now() + self.shift
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.slept
+
+
+@asynccontextmanager
+async def running(app: App) -> AsyncIterator[App]:
+    """An app that keeps time as long as the context lasts."""
+    async with app:
+        task = asyncio.create_task(app.run())
+        try:
+            yield app
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+async def fetch(database: str, query: str, *values: object) -> list[Any]:
+    connection = await asyncpg.connect(database)
+    try:
+        rows: list[Any] = await connection.fetch(query, *values)
+    finally:
+        await connection.close()
+    return rows
+
+
+async def only_run(app: App, schedule_id: str = "s") -> Run:
+    (run,) = await app.runs.list(schedule_id)
+    return run
+
+
+async def has_status(app: App, status: str, schedule_id: str = "s") -> bool:
+    runs = await app.runs.list(schedule_id)
+    return bool(runs) and runs[-1].status == status
+
+
+def soon(app: App, seconds: int = 1) -> dict[str, Any]:
+    """A spec of one slot: a moment ahead, by the clock that the nodes share."""
+    at = datetime.fromtimestamp(app.now() // 1000 + seconds, UTC)
+    return {"times": [at.isoformat()]}
+
+
+async def due_now(app: App) -> bool:
+    async with app._store.transaction() as transaction:
+        return bool(await transaction.due(app.now(), 1))
+
+
+async def step_until(app: App, status: str, *, house: bool = False) -> bool:
+    """One step of a node that nobody else drives."""
+    if house:
+        await app.engine.renew_and_maintain(app.now())
+    await app.engine.step(app.now())
+    return await has_status(app, status)
+
+
+@asynccontextmanager
+async def nobody_can_write(table: str, database: str) -> AsyncIterator[None]:
+    """Every transaction that writes to a table waits in the middle of what it does."""
+    connection = await asyncpg.connect(database)
+    try:
+        async with connection.transaction():
+            await connection.execute(f"LOCK TABLE {table} IN SHARE MODE")
+            yield
+    finally:
+        await connection.close()
+
+
+async def waits_for_lock(database: str, count: int = 1) -> bool:
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    found: int = (await fetch(database, query))[0][0]
+    return found >= count

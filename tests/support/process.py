@@ -1,0 +1,129 @@
+"""Real processes, to be asked, interrupted and killed. They run this tree, whatever is installed, without HORAE_ settings."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+ROOT = Path(__file__).resolve().parents[2]
+StartServer = Callable[..., "Server"]
+
+
+def environment(**settings: str) -> dict[str, str]:
+    """The environment of a process that has the default settings, and some others."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HORAE_")}
+    return kept | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])} | settings
+
+
+def kill(*processes: subprocess.Popen[Any]) -> None:
+    """End processes at once, also those that are stopped or have ended."""
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+class Programs:
+    """Processes of a Python program that write to one log file; they end with the test."""
+
+    def __init__(self, folder: Path, program: Path) -> None:
+        self.folder, self._program = folder, program
+        self.file = folder / "log"
+        self.database = f"sqlite:///{folder / 'horae.db'}"
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def launch(self, *arguments: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen([sys.executable, str(self._program), *arguments], env=environment())
+        self._started.append(process)
+        return process
+
+    def text(self) -> str:
+        """What all of them wrote so far."""
+        return self.file.read_text() if self.file.exists() else ""
+
+    def end(self) -> None:
+        kill(*self._started)
+
+
+class Listener:
+    """A process that serves; its log is read as it comes, and it is there once it says where it listens."""
+
+    def __init__(self, command: Sequence[str], folder: Path, environment: dict[str, str]) -> None:
+        self.process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        self.lines: list[str] = []
+        self.url = ""
+        self._told = threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        assert self._told.wait(60), self.log
+        assert self.url, self.log
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        with self.process.stderr as lines:
+            for line in lines:
+                self.lines.append(line)
+                if found := re.search(r"listens on (https?://[^\s:]+:\d+)", line):
+                    self.url = found[1]
+                    self._told.set()
+        self._told.set()
+
+    @property
+    def log(self) -> str:
+        return "".join(self.lines)
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """End the process, and wait for it; its exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        code = self.process.wait(60)
+        self._reader.join(10)
+        return code
+
+
+class Server(Listener):
+    """``horae serve`` on a free port, with a client of it."""
+
+    def __init__(
+        self, database: str, *arguments: str, app: str = "tests.face.service.actions", **settings: str
+    ) -> None:
+        command = [
+            sys.executable,
+            "-m",
+            "horae",
+            "serve",
+            "--port",
+            "0",
+            "--database",
+            database,
+            "--app",
+            app,
+        ]
+        super().__init__([*command, *arguments], ROOT, environment(**{"HORAE_TICK_MS": "100"} | settings))
+        self.client = httpx.Client(base_url=self.url, timeout=30)
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        code = super().end(how)
+        self.client.close()
+        return code
+
+    def ask(self, method: str, path: str, body: Any = None, **more: Any) -> httpx.Response:
+        """A request below /api/v1."""
+        if body is not None:
+            more["json"] = body
+        return self.client.request(method, f"/api/v1{path}", **more)
+
+    def get(self, path: str, **more: Any) -> Any:
+        answer = self.ask("GET", path, **more)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
