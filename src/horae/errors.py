@@ -24,6 +24,7 @@
     ├── AuthenticationError             who sent a request is not known
     ├── PermissionDeniedError           who sent a request may not do this
     ├── ReportRefusedError              a report on a run brought no token of its present attempt
+    ├── StaleClaimError                 an attempt that is not its run's present one any more saved a checkpoint
     ├── ServerError                     a server could not be reached, or answered with an error
     ├── MissingExtraError               a part of Horae was asked for that was not installed
     ├── InvalidInputError               a value that was given cannot be taken; names the field
@@ -633,6 +634,16 @@ class ReportRefusedError(HoraeError):
 
     def __init__(self, run_id: str, reason: str) -> None:
         super().__init__(f"The report on the run {_shown(run_id)} was refused: {reason}", {"runId": run_id})
+
+
+class StaleClaimError(HoraeError):
+    """An attempt is not its run's present one any more, and saved nothing: another may be under way, so end this one."""
+
+    def __init__(self, run_id: str, attempt: int) -> None:
+        super().__init__(
+            f"Attempt {attempt} of the run {_shown(run_id)} is not its present one any more",
+            {"runId": run_id, "attempt": attempt},
+        )
 
 
 class ServerError(HoraeError):

@@ -11,10 +11,43 @@ import os
 import signal
 import sys
 import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 from horae import App, Config, Context
-from horae.errors import ScheduleExistsError
+from horae.errors import ScheduleExistsError, StaleClaimError, StoreUnavailableError
+
+
+def offer_saving(app: App, write: Callable[[Context, object], None], seconds: float) -> None:
+    """Actions that save checkpoints: each step once; and one after the other, for as long as it may."""
+
+    @app.action("steps")
+    async def steps(context: Context) -> None:
+        write(context, context.attempt)
+        for step in ("one", "two", "three"):
+            if step in context.checkpoints:
+                write(context, f"saw:{step}={context.checkpoints[step]}")
+                continue
+            write(context, f"did:{step}")
+            await context.checkpoint(step, os.getpid())
+            write(context, f"saved:{step}")
+            await asyncio.sleep(seconds)
+        write(context, "done")
+
+    @app.action("keep saving")
+    def keep_saving(context: Context) -> None:
+        write(context, context.attempt)
+        write(context, f"saw:{len(context.checkpoints)}")
+        for number in range(900):
+            try:
+                context.checkpoint_from_thread(f"{context.attempt}-{number}")
+            except StoreUnavailableError:
+                write(context, "away")
+            except StaleClaimError:
+                write(context, "stale")
+                raise
+            time.sleep(seconds)
 
 
 async def main(database: str, log: str, seconds: float, schedules: int, config: dict[str, Any]) -> None:
@@ -39,6 +72,7 @@ async def main(database: str, log: str, seconds: float, schedules: int, config: 
         write(context, context.attempt)
         threading.Event().wait()
 
+    offer_saving(app, write, seconds)
     async with app:
         for number in range(schedules):
             with contextlib.suppress(ScheduleExistsError):

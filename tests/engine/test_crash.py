@@ -15,6 +15,7 @@ import pytest
 
 from horae import App, Overlap, Policies
 from horae.app import NewSchedule
+from horae.model import Checkpoint
 from horae.spec import slot_key
 from tests.engine.programs import Programs
 from tests.support.postgres import FragileServer
@@ -49,6 +50,66 @@ def test_a_killed_run_is_attempted_again_under_the_same_key(tmp_path: Path, prog
     assert key == again == done
     assert (first, second, word) == ("1", "2", "done")
     assert statuses(tmp_path)[0] == ("succeeded", 2)
+
+
+async def trigger(database: str, action: str) -> str:
+    """A run of an action that another process will do."""
+    async with App(database) as app:
+        app.action(action)(print)
+        await app.schedules.create("s", {}, action)
+        return await app.schedules.trigger("s")
+
+
+async def saved_by(database: str, run_id: str) -> list[Checkpoint]:
+    async with App(database) as app:
+        return await app.runs.checkpoints(run_id)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_the_next_attempt_sees_what_a_killed_one_saved(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, programs: Programs
+):
+    database = (
+        request.getfixturevalue("postgres") if kind == "postgres" else f"sqlite:///{tmp_path / 'horae.db'}"
+    )
+    run_id = asyncio.run(trigger(database, "steps"))
+    lease = {"lease_ms": 2000, "housekeeping_ms": 300}
+    killed = programs.start(60, database, **lease)
+    wait_for(lambda: any(word == "saved:one" for _, word, _ in programs.log()))
+    kill(killed)
+    programs.start(0.01, database, **lease)
+    wait_for(lambda: any(word == "done" for _, word, _ in programs.log()))
+    programs.end()
+    words = [word for _, word, _ in programs.log()]
+    assert words == [
+        "1", "did:one", "saved:one", "2", f"saw:one={killed.pid}", "did:two", "saved:two", "did:three", "saved:three",
+        "done",
+    ]  # fmt: skip
+    saved = asyncio.run(saved_by(database, run_id))
+    assert [(each.key, each.attempt) for each in saved] == [("one", 1), ("two", 2), ("three", 2)]
+
+
+@pytest.mark.contract("GRNT-07")
+def test_a_node_that_stood_still_while_its_run_was_taken_over_saves_nothing(
+    postgres: str, programs: Programs
+):
+    run_id = asyncio.run(trigger(postgres, "keep saving"))
+    lease = {"lease_ms": 2000, "housekeeping_ms": 300}
+    stopped = programs.start(0.02, postgres, **lease)
+    wait_for(lambda: len(asyncio.run(saved_by(postgres, run_id))) > 3)
+    stopped.send_signal(signal.SIGSTOP)
+    programs.start(0.02, postgres, **lease)
+    wait_for(lambda: any(word == "2" for _, word, _ in programs.log()))
+    stopped.send_signal(signal.SIGCONT)
+    wait_for(lambda: ["stale", str(stopped.pid)] in [line[1:] for line in programs.log()])
+    programs.end()
+    (seen,) = [
+        int(word[4:]) for _, word, pid in programs.log() if word[:4] == "saw:" and pid != str(stopped.pid)
+    ]
+    saved = asyncio.run(saved_by(postgres, run_id))
+    assert (
+        sum(each.attempt == 1 for each in saved) == seen > 3
+    )  # all that is there of the first, the second was given
 
 
 def test_every_slot_is_in_the_ledger_once_whatever_is_killed(tmp_path: Path, programs: Programs):

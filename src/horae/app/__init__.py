@@ -27,6 +27,7 @@ from horae.app.views import Description
 from horae.app.why import Why
 from horae.clock import Clock, SystemClock
 from horae.config import Config
+from horae.engine.checkpoint import save_checkpoint
 from horae.engine.decider import Decider, NodeServices
 from horae.engine.engine import Engine
 from horae.engine.maintenance import MaintenanceReport
@@ -144,6 +145,7 @@ class App:
         self._closing: list[Callable[[], Awaitable[None]]] = []
         self._limited_store = LimitedStore(self._store)
         self.worker.keep_token = partial(keep_token, self._limited_store)
+        self.worker.save_checkpoint = partial(save_checkpoint, self._limited_store, self.now)
         self._evaluator = Evaluator(self.clock)
         self._scope = OwnerScope(
             self._limited_store, self.now, self.wake, executor=self.functions, config=self.config, evaluator=self._evaluator

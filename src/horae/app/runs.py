@@ -7,7 +7,7 @@ import msgspec
 from horae.app.page import Page, numbers_of
 from horae.app.scope import OwnerScope
 from horae.engine.reports import Report, check_report, stop_reported, take_report
-from horae.model import WAITING, Attempt, Reason, Run, Status, UnstartedRange
+from horae.model import WAITING, Attempt, Checkpoint, Reason, Run, Status, UnstartedRange
 from horae.store.port import NEWEST
 
 
@@ -39,6 +39,12 @@ class Runs:
         async with self._store.reading() as transaction:
             await self._scope.run(transaction, run_id)
             return await transaction.attempts(run_id)
+
+    async def checkpoints(self, run_id: str) -> list[Checkpoint]:
+        """What attempts of a run saved, in the order in which it was saved."""
+        async with self._store.reading() as transaction:
+            await self._scope.run(transaction, run_id)
+            return await transaction.checkpoints([run_id])
 
     async def list(self, schedule_id: str, limit: int = 20, *, cursor: str | None = None) -> Page[Run]:
         """The latest runs of a schedule, newest first."""

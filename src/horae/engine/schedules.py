@@ -12,7 +12,7 @@ from horae.engine.decider import Batch, Decider, NodeServices, all_of
 from horae.engine.results import record
 from horae.engine.worker import Launch
 from horae.errors import SpecTooCostlyError
-from horae.model import UNREADABLE, AttemptResult, Backfill, Limits, Run, Schedule, Status
+from horae.model import UNREADABLE, AttemptResult, Backfill, Checkpoint, Limits, Run, Schedule, Status
 from horae.policy.decide import decide
 from horae.policy.ledger import Decision, version_of
 from horae.spec import Spec
@@ -246,17 +246,27 @@ async def _launches(
     if not runs:
         return []
     lasts = await transaction.last_outcomes({run.schedule_id for run in runs})
+    checkpoints = await _checkpoints(transaction, [run.id for run in runs if run.attempt > 1])
     return [
         Launch(
             run=run,
             timeouts=schedule.policies.timeouts,
             last=lasts.get(run.schedule_id),
             action=schedule.action,
+            checkpoints=checkpoints.get(run.id, ()),
         )
         if (schedule := schedules.get(run.schedule_id)) and schedule.generation == run.generation
         else Launch(run=run, deleted=True)
         for run in runs
     ]
+
+
+async def _checkpoints(transaction: Transaction, run_ids: Sequence[str]) -> Mapping[str, list[Checkpoint]]:
+    """What earlier attempts of some runs saved; nothing is read for a first attempt."""
+    found: dict[str, list[Checkpoint]] = defaultdict(list)
+    for each in await transaction.checkpoints(run_ids) if run_ids else ():
+        found[each.run_id].append(each)
+    return found
 
 
 def _decision(

@@ -9,19 +9,20 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 
 import msgspec
 
 from horae.errors import NotStartedError
-from horae.executor.context import Accepted, Context, KeepToken, RunningAttempt
+from horae.executor.context import Accepted, Context, KeepToken, RunningAttempt, SaveCheckpoint
 from horae.executor.function import FunctionExecutor
 from horae.executor.output import kept_failure, kept_result
 from horae.model import (
     Action,
     AttemptEnd,
     AttemptResult,
+    Checkpoint,
     Denial,
     LastOutcome,
     Reason,
@@ -45,6 +46,8 @@ class Launch(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What the schedule says of its action; ``None`` if the schedule is gone."""
     deleted: bool = False
     """Whether the schedule was deleted since the run was claimed."""
+    checkpoints: Sequence[Checkpoint] = ()
+    """What earlier attempts of the run saved."""
 
 
 class Worker:
@@ -76,6 +79,7 @@ class Worker:
         self._deadlines: list[tuple[int, int, str, Key]] = []
         self._numbers = count()
         self.keep_token: KeepToken = _keep_no_token
+        self.save_checkpoint: SaveCheckpoint = _save_no_checkpoint
         self.on_launch: Callable[[Run, int], None] | None = None
         """Told of each attempt and when its action is called, right before."""
 
@@ -115,7 +119,10 @@ class Worker:
         key = (run.id, run.attempt)
         attempt = RunningAttempt(run, timeouts, self._now)
         self._attempts[key] = attempt
-        context = Context(run, start.last, attempt, start.action, self.keep_token)
+        context = Context(
+            run, start.last, attempt, start.action, self.keep_token,
+            save_checkpoint=self.save_checkpoint, earlier=start.checkpoints,
+        )  # fmt: skip
         attempt.task = asyncio.create_task(self._run(key, attempt, context), name=run.action_id)
         if timeouts.run is not None or timeouts.heartbeat is not None:
             self._set_deadlines(key, attempt)
@@ -236,6 +243,10 @@ class Worker:
 
 async def _keep_no_token(run: Run, token_hash: str) -> None:  # noqa: ARG001 - what keeps tokens takes both
     raise RuntimeError("this program has no engine that could keep a token")
+
+
+async def _save_no_checkpoint(run: Run, key: str, value: str) -> None:  # noqa: ARG001 - what saves takes all
+    raise RuntimeError("this program has no engine that could save a checkpoint")
 
 
 def _returned(attempt: RunningAttempt, value: object) -> AttemptResult:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from horae.model import AUTOMATIC, Action, HttpRequest, LastOutcome, Reason, Run, Timeouts
+from horae.executor.checkpoint import Checkpoints
+from horae.model import AUTOMATIC, Action, Checkpoint, HttpRequest, LastOutcome, Reason, Run, Timeouts
 from horae.spec import slot_key
 
 
@@ -24,6 +27,10 @@ class Accepted(msgspec.Struct, frozen=True):
 
 KeepToken = Callable[[Run, str], Awaitable[None]]
 """Stores the hash of a run's report token under the claim of its attempt, or raises: the claim is stale."""
+
+
+SaveCheckpoint = Callable[[Run, str, str], Awaitable[None]]
+"""Saves a value, as JSON, under a key and the claim of an attempt; or raises: the claim is stale."""
 
 
 class RunningAttempt:
@@ -53,7 +60,16 @@ class RunningAttempt:
 class Context:
     """What an action gets to know about its run."""
 
-    __slots__ = ("_action", "_held", "_keep_token", "_last", "_run")
+    __slots__ = (
+        "_action",
+        "_checkpoints",
+        "_earlier",
+        "_held",
+        "_keep_token",
+        "_last",
+        "_run",
+        "_save_checkpoint",
+    )
 
     def __init__(
         self,
@@ -62,8 +78,14 @@ class Context:
         held: RunningAttempt,
         action: Action | None,
         keep_token: KeepToken,
+        *,
+        save_checkpoint: SaveCheckpoint,
+        earlier: Sequence[Checkpoint] = (),
     ) -> None:
         self._run = run
+        self._save_checkpoint = save_checkpoint
+        self._earlier = earlier
+        self._checkpoints: Checkpoints | None = None
         self._last = last
         self._held = held
         self._action = action
@@ -154,6 +176,38 @@ class Context:
         One that was asked to stop, and has not when its time is up, is made to: it is cancelled a second time.
         """
         return self._held.time_to_stop
+
+    @property
+    def checkpoints(self) -> Mapping[str, Any]:
+        """What earlier attempts of this run saved, and this one, by key. Read-only."""
+        return self._saved()
+
+    async def checkpoint(self, key: str, value: Any = None) -> None:  # noqa: ANN401 - any JSON
+        """Save a value for the next attempts of this run; it is durable when this returns.
+
+        Raises ``StaleClaimError`` if this attempt is not the run's present one any more: it must end.
+        """
+        await self._saved().save(key, value)
+
+    def checkpoint_from_thread(self, key: str, value: Any = None) -> None:  # noqa: ANN401 - any JSON
+        """The same for a plain function, which runs in a thread: blocks until the value is durable."""
+        loop = self._loop()
+        asyncio.run_coroutine_threadsafe(self.checkpoint(key, value), loop).result()
+
+    def _saved(self) -> Checkpoints:
+        if self._checkpoints is None:
+            self._checkpoints = Checkpoints(self._earlier, partial(self._save_checkpoint, self._run))
+        return self._checkpoints
+
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop that the attempt was launched in, for other threads."""
+        if self._held.task is None:
+            raise RuntimeError("the attempt has not been launched")
+        loop = self._held.task.get_loop()
+        with contextlib.suppress(RuntimeError):
+            if asyncio.get_running_loop() is loop:
+                raise TypeError("this would block the event loop: use `await context.checkpoint(…)`")
+        return loop
 
     async def report_token(self) -> str:
         """A token with which somebody else may report on this attempt; its hash is stored when this returns.

@@ -40,20 +40,23 @@ def without(data: bytes, secrets: Iterable[bytes]) -> bytes:
 
 
 def kept_result(value: object) -> str:
-    """A result as it is kept: JSON, not too much of it, and nothing that could not be read and shown again."""
+    """A result as it is kept."""
+    return kept_json(value, "the result", MAX_RESULT_LENGTH)
+
+
+def kept_json(value: object, name: str, most: int) -> str:
+    """A value as it is kept: JSON, not too much of it, and nothing that could not be read and shown again."""
     try:
-        result = _encode(value)
+        text = _encode(value)
     except RecursionError:
-        raise ValueError(f"the result has values more than {MAX_DEPTH} deep within each other") from None
-    if len(result) > MAX_RESULT_LENGTH:
-        raise ValueError(
-            f"the result has {len(result)} bytes of JSON, and {MAX_RESULT_LENGTH} are kept at most"
-        )
+        raise ValueError(f"{name} has values more than {MAX_DEPTH} deep within each other") from None
+    if len(text) > most:
+        raise ValueError(f"{name} has {len(text)} bytes of JSON, and {most} are kept at most")
     try:
-        check_json(result)
+        check_json(text)
     except JsonTooLargeError as error:
-        raise ValueError(f"the result {error}") from None
-    return result.decode()
+        raise ValueError(f"{name} {error}") from None
+    return text.decode()
 
 
 def kept_failure(text: str) -> str:
