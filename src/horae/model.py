@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from horae.spec import SharedCalendar
-
-AUTOMATIC = "automatic"
-"""The origin of slots that the spec itself brought about; others are ``trigger:…`` and ``backfill:…``."""
+from horae.spec import SharedCalendar, slot_key
 
 UNREADABLE = "unreadable"
 """The reason of a run whose row was spoiled by hand; ``failure`` says how."""
@@ -328,6 +326,36 @@ class Counts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         return self.unstarted.get(Reason.BUFFER_FULL, 0)
 
 
+class OriginKind(StrEnum):
+    """What brings runs about."""
+
+    AUTOMATIC = "automatic"
+    TRIGGER = "trigger"
+    BACKFILL = "backfill"
+
+
+class Origin(msgspec.Struct, frozen=True, gc=False):
+    """What brought a run about: a slot of its schedule, a trigger or a backfill."""
+
+    kind: OriginKind
+    id: str = ""
+    """Which trigger or backfill. Of an automatic run that an edit added: the version of the schedule since then."""
+
+    def __str__(self) -> str:
+        """``automatic``, ``trigger:ID`` or ``backfill:ID``: so it is stored, and hashed into the id of the run."""
+        return f"{self.kind}:{self.id}" if self.id else self.kind.value
+
+    @staticmethod
+    @lru_cache
+    def parse(text: str) -> Origin:
+        """The origin that a text stands for; raises a ``ValueError`` if there is none."""
+        kind, _, own = text.partition(":")
+        return Origin(OriginKind(kind), own)
+
+
+AUTOMATIC = Origin(OriginKind.AUTOMATIC)
+
+
 class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What became of a slot, or of a trigger."""
 
@@ -335,7 +363,7 @@ class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     schedule_id: str
     generation: int
     nominal: int
-    origin: str
+    origin: Origin
     overlap: Overlap
     status: Status
     fire_at: int
@@ -363,6 +391,16 @@ class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     input: Any = None
     result: Any = None
     failure: str | None = None
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether its schedule brought it about, and not a caller."""
+        return self.origin.kind is OriginKind.AUTOMATIC
+
+    @property
+    def key(self) -> str:
+        """The same for every attempt of the same slot, and for no other."""
+        return slot_key(self.schedule_id, self.nominal) if self.origin == AUTOMATIC else self.id
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):

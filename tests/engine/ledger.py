@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 
-from horae.model import AUTOMATIC, BackfillStatus, CatchUp, Counts, Overlap, Run, Schedule, Status, Version
+from horae.model import (
+    AUTOMATIC,
+    BackfillStatus,
+    CatchUp,
+    Counts,
+    Origin,
+    OriginKind,
+    Overlap,
+    Run,
+    Schedule,
+    Status,
+    Version,
+)
 from horae.policy.due import fire_instant
 from horae.policy.lifecycle import ENDED
 from horae.spec import Spec
@@ -133,7 +145,9 @@ def check_runs(world: World, ledger: Ledger) -> None:
 def check_backfills(ledger: Ledger) -> None:
     """Each of a backfill's slots has one run, unless it was cancelled or its spec changed meanwhile."""
     for backfill in ledger.backfills:
-        made = sorted(run.nominal for run in ledger.runs if run.origin == f"backfill:{backfill.id}")
+        made = sorted(
+            run.nominal for run in ledger.runs if run.origin == Origin(OriginKind.BACKFILL, backfill.id)
+        )
         assert len(made) == backfill.made == len(set(made))
         assert all(backfill.first <= nominal <= backfill.last for nominal in made)
         if not ledger.versions and backfill.status is BackfillStatus.DONE:

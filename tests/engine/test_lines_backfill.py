@@ -10,7 +10,17 @@ import pytest
 
 from horae import App, Config, Context
 from horae.errors import BackfillLimitError, BackfillNotFoundError, InvalidInputError, NaiveTimeError
-from horae.model import AUTOMATIC, BackfillStatus, CatchUp, CatchUpPolicy, Overlap, Policies, Status
+from horae.model import (
+    AUTOMATIC,
+    BackfillStatus,
+    CatchUp,
+    CatchUpPolicy,
+    Origin,
+    OriginKind,
+    Overlap,
+    Policies,
+    Status,
+)
 from horae.testing import TimeMachine
 from tests.support.machine import START, Recorder, at
 
@@ -31,7 +41,9 @@ async def test_a_range_is_made_up_with_both_ends_ascending(machine: TimeMachine,
     done = await machine.app.backfills.get(backfill.id)
     assert (done.status, done.made, done.total) == (BackfillStatus.DONE, 5, 5)
     assert done.ended_at == int(START.timestamp() * 1000)
-    assert {run.origin for run in await machine.app.runs.list("s")} == {f"backfill:{backfill.id}"}
+    assert {run.origin for run in await machine.app.runs.list("s")} == {
+        Origin(OriginKind.BACKFILL, backfill.id)
+    }
 
 
 @pytest.mark.contract("SCHD-19")

@@ -110,7 +110,7 @@ async def test_a_start_that_waited_longer_than_the_window_is_missed_when_release
         await machine.app.schedules.trigger("s")
     await machine.advance(minutes=7)
     assert slow.nominal == [START, START, at(6)]
-    automatic = [run for run in reversed(await machine.app.runs.list("s")) if run.origin == "automatic"]
+    automatic = [run for run in reversed(await machine.app.runs.list("s")) if run.is_automatic]
     assert [run.nominal for run in automatic] == [at(m).timestamp() for m in range(1, 8)]
     assert [(run.status, run.reason) for run in automatic] == [
         *[(Status.MISSED, "late")] * 5,

@@ -89,7 +89,7 @@ async def of_the_slot(machine: TimeMachine) -> list[tuple[str, datetime]]:
     return [
         (str(run.status), datetime.fromtimestamp(run.fire_at / 1000, UTC))
         for run in await machine.app.runs.list("s", 100)
-        if run.origin == "automatic" and run.nominal == NOMINAL.timestamp()
+        if run.is_automatic and run.nominal == NOMINAL.timestamp()
     ]
 
 

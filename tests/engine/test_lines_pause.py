@@ -512,7 +512,7 @@ async def test_a_schedule_at_its_limit_takes_triggers_and_is_kept(machine: TimeM
 
     @machine.app.action("note")
     async def note(context: Context) -> None:
-        seen.append(context.origin.partition(":")[0])
+        seen.append(context.origin.kind)
 
     await machine.app.schedules.create("s", "* * * * *", "note", remaining_actions=0)
     await machine.advance(days=2)

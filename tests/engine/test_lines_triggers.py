@@ -22,7 +22,7 @@ async def test_a_trigger_has_its_own_input_note_and_author(machine: TimeMachine)
 
     @machine.app.action("note")
     async def note(context: Context) -> None:
-        seen.append((context.run_id, context.key, context.origin.partition(":")[0], context.input))
+        seen.append((context.run_id, context.key, context.origin.kind, context.input))
 
     await machine.app.schedules.create("s", {}, "note", input={"usual": True})
     plain = await machine.app.schedules.trigger("s")
@@ -73,7 +73,7 @@ async def test_a_trigger_has_its_own_overlap_policy(
     run = await machine.app.schedules.trigger("s", overlap=own)
     await machine.advance(seconds=1)
     assert (await machine.app.runs.get(run)).status == became
-    (automatic,) = [each for each in await machine.app.runs.list("s") if each.origin == "automatic"]
+    (automatic,) = [each for each in await machine.app.runs.list("s") if each.is_automatic]
     assert automatic.status == running
 
 

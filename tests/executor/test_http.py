@@ -91,7 +91,7 @@ async def test_a_request_says_which_slot_it_is_for():
     key = horae.spec.slot_key(RUN.schedule_id, RUN.nominal)
     assert json.loads(asked.body) == {
         "schedule_id": "nightly", "run_id": "5f0c", "action_id": "nightly-2026", "nominal": "2026-03-01T12:00:00Z",
-        "fire_time": "2026-03-01T12:00:00.250000Z", "attempt": 2, "origin": "automatic", "idempotency_key": key,
+        "fire_time": "2026-03-01T12:00:00.250000Z", "attempt": 2, "origin": {"kind": "automatic", "id": ""}, "idempotency_key": key,
         "input": {"a": [1, "ü"]}, "last_result": {"rows": 3}, "last_failure": "it rained",
     }  # fmt: skip
     assert asked.headers == {

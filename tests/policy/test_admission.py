@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from horae.model import AUTOMATIC, Attempt, Denial, Overlap, Reason, Run, State, Status
+from horae.model import AUTOMATIC, Attempt, Denial, Origin, Overlap, Reason, Run, State, Status
 from horae.policy.admission import Facts, admit, give_back, has_begun
 
 RUN = Run(
@@ -45,11 +45,11 @@ def test_what_the_executor_objects_to_is_the_answer():
         (AUTOMATIC, 0, 1),
         (AUTOMATIC, 4, 5),
         (AUTOMATIC, None, None),
-        ("trigger:7", 4, 4),
-        ("backfill:7", 0, 0),
+        (Origin.parse("trigger:7"), 4, 4),
+        (Origin.parse("backfill:7"), 0, 0),
     ],
 )
-def test_only_automatic_starts_were_charged(origin: str, left: int | None, then: int | None):
+def test_only_automatic_starts_were_charged(origin: Origin, left: int | None, then: int | None):
     state = State(remaining_actions=left, note="n")
     assert give_back(state, _replace(RUN, origin=origin)) == State(remaining_actions=then, note="n")
 

@@ -24,6 +24,8 @@ from horae.model import (
     Counts,
     Limits,
     OnResume,
+    Origin,
+    OriginKind,
     Overlap,
     Policies,
     Reason,
@@ -119,7 +121,7 @@ def open_runs(draw: st.DrawFn, schedule: Schedule) -> list[Run]:
         status = draw(st.sampled_from(OPEN))
         more: dict[str, Any] = {"overlap": draw(st.sampled_from(Overlap))}
         if draw(st.booleans()):
-            more["origin"] = f"trigger:{number}"
+            more["origin"] = Origin(OriginKind.TRIGGER, str(number))
         if status is Status.RETRYING:  # it may have some time to go
             more |= {"attempt": 1, "start_at": (T + draw(st.integers(-60, 3600))) * 1000}
         runs.append(run_of(schedule, number - 10, status, **more))
@@ -347,7 +349,10 @@ def test_what_has_expired_leaves_its_turn_to_the_next():
 def test_a_start_that_was_released_and_not_claimed_waits_again_in_a_pause(remaining_actions: int | None):
     """It counts as a start again when it is released again, and overlaps nothing meanwhile."""
     schedule = schedule_of(state=State(paused=True, remaining_actions=remaining_actions), cursor=T + 60)
-    released, trigger = run_of(schedule, 1, Status.STARTING), run_of(schedule, 2, origin="trigger:1")
+    released, trigger = (
+        run_of(schedule, 1, Status.STARTING),
+        run_of(schedule, 2, origin=Origin.parse("trigger:1")),
+    )
     paused = decide(schedule, MINUTELY, [released, trigger], (T + 125) * 1000)
     assert {run.id: run.status for run in paused.changed} == {
         released.id: Status.PENDING, trigger.id: Status.STARTING,
@@ -464,7 +469,7 @@ def test_vector_of_a_pause_that_discards_automatic_starts_and_keeps_manual_ones(
     (vector,) = [each for each in VECTORS["misc"] if "paused" in each]
     # As its server does it; with ``catch_up`` the automatic ones stay waiting.
     schedule = schedule_of(policies=TEMPORAL, state=State(paused=vector["paused"]))
-    origins = {"auto": AUTOMATIC, "manual": "trigger:1"}
+    origins = {"auto": AUTOMATIC, "manual": Origin.parse("trigger:1")}
     waiting = [run_of(schedule, n, origin=origins[each]) for n, each in enumerate(vector["buffer"])]
     decision = decide(schedule, MINUTELY, waiting, (T + 60) * 1000)
     names = {origin: name for name, origin in origins.items()}
@@ -481,13 +486,13 @@ def test_the_id_of_a_run_is_a_uuid_that_follows_from_its_slot():
     """
     (vector,) = VECTORS["ids"]
     nominal = vector["nominal_ms"] // 1000
-    backfill = f"backfill:{vector['backfill_id']}"
+    backfill = Origin(OriginKind.BACKFILL, vector["backfill_id"])
     slot = (vector["schedule_id"], 1, nominal, backfill)
     others = [
         (vector["schedule_id"], 2, nominal, backfill),
         (vector["schedule_id"], 1, nominal + 1, backfill),
         (vector["schedule_id"], 1, nominal, AUTOMATIC),
-        (vector["schedule_id"], 1, nominal, "trigger:1"),
+        (vector["schedule_id"], 1, nominal, Origin.parse("trigger:1")),
         (vector["schedule_id"][:-1], 1, nominal, backfill),
     ]
     ids = [run_id(*each) for each in (slot, slot, *others)]

@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 from horae.model import (
+    AUTOMATIC,
     Action,
+    Origin,
     Overlap,
     Policies,
     Reason,
@@ -59,7 +61,7 @@ def version(
 
 def run(status: Status, **more: Any) -> Run:
     made = Run(
-        id="r", schedule_id="s", generation=2, nominal=NOON, origin="automatic", overlap=Overlap.SKIP, status=status,
+        id="r", schedule_id="s", generation=2, nominal=NOON, origin=AUTOMATIC, overlap=Overlap.SKIP, status=status,
         fire_at=NOON * 1000, start_at=NOON * 1000, started_at=NOON * 1000 + 250, ended_at=NOON * 1000 + 900,
     )  # fmt: skip
     return _replace(made, **more)
@@ -123,9 +125,9 @@ def test_what_a_run_is_waiting_for_and_how_it_ended(made: Run, sentence: str):
 
 def test_the_slot_itself_goes_before_backfills_and_triggers():
     others = (
-        run(Status.TIMED_OUT, id="b", origin="backfill:1"),
+        run(Status.TIMED_OUT, id="b", origin=Origin.parse("backfill:1")),
         run(Status.SUCCEEDED),
-        run(Status.RUNNING, id="t", origin="trigger:2"),
+        run(Status.RUNNING, id="t", origin=Origin.parse("trigger:2")),
     )
     found = told(*others)
     assert (found.verdict, found.run_id) == (Verdict.FIRED, "r")
@@ -197,9 +199,9 @@ def test_a_range_has_the_slots_that_its_own_spec_names():
 
 
 def test_the_ids_of_a_nominal_time_begin_alike():
-    for origin in ("automatic", "trigger:7", "backfill:abc"):
+    for origin in (AUTOMATIC, Origin.parse("trigger:7"), Origin.parse("backfill:abc")):
         assert run_id("s", 3, NOON, origin).startswith(run_ids_at(NOON))
-    assert not run_id("s", 3, NOON + 1, "automatic").startswith(run_ids_at(NOON))
+    assert not run_id("s", 3, NOON + 1, AUTOMATIC).startswith(run_ids_at(NOON))
 
 
 @pytest.mark.contract("SCHD-29")

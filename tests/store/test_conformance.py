@@ -17,6 +17,7 @@ import pytest
 
 from horae.errors import ClockOffError, StoreUnavailableError
 from horae.model import (
+    AUTOMATIC,
     Action,
     Attempt,
     Backfill,
@@ -25,6 +26,7 @@ from horae.model import (
     Counts,
     LastOutcome,
     Node,
+    Origin,
     Outcome,
     Overlap,
     Policies,
@@ -66,7 +68,7 @@ def schedule(name: str, cursor: int = 100, **more: Any) -> Schedule:
 
 def run(number: int, status: Status = Status.RUNNING, schedule_id: str = "s", **more: Any) -> Run:
     made = Run(
-        id=f"run-{schedule_id}-{number}", schedule_id=schedule_id, generation=1, nominal=number, origin="automatic",
+        id=f"run-{schedule_id}-{number}", schedule_id=schedule_id, generation=1, nominal=number, origin=AUTOMATIC,
         overlap=Overlap.SKIP, status=status, fire_at=number * 1000, start_at=number * 1000, action="a",
         action_id=f"{schedule_id}-{number}", attempt=int(status is Status.RUNNING),
         epoch=7 if status is Status.RUNNING else 0, input={"a": 1},
@@ -405,8 +407,8 @@ async def test_backfills_and_versions(store: Store):
 @pytest.mark.contract("SCHD-28")
 async def test_what_was_at_a_moment_is_found(store: Store):
     """The runs of a nominal time by how their ids begin, the range it lies in, the version that was in force."""
-    first = run(1, id="019ca6f5-b000-8aaa-aaaa-0", origin="automatic")
-    again = run(1, id="019ca6f5-b000-8fff-aaaa-0", origin="backfill:1")
+    first = run(1, id="019ca6f5-b000-8aaa-aaaa-0", origin=AUTOMATIC)
+    again = run(1, id="019ca6f5-b000-8fff-aaaa-0", origin=Origin.parse("backfill:1"))
     version = Version(
         schedule_id="s",
         generation=1,

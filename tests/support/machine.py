@@ -36,5 +36,5 @@ class Recorder:
 
 async def accounted(machine: TimeMachine, schedule: str) -> int:
     """Runs and ranges together: how many automatic slots the ledger knows."""
-    runs = [run for run in await machine.app.runs.list(schedule, 1000) if run.origin == "automatic"]
+    runs = [run for run in await machine.app.runs.list(schedule, 1000) if run.is_automatic]
     return len(runs) + sum(each.count for each in await machine.app.runs.unstarted_ranges(schedule, 1000))

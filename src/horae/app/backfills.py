@@ -19,7 +19,7 @@ from horae.app.manual import (
 from horae.app.page import Page
 from horae.app.scope import OwnerScope
 from horae.errors import BackfillNotFoundError, ScheduleNotFoundError
-from horae.model import Backfill, BackfillStatus, Overlap, Reason, Status
+from horae.model import Backfill, BackfillStatus, Origin, OriginKind, Overlap, Reason, Status
 from horae.spec import Spec
 from horae.store.port import Transaction
 
@@ -104,10 +104,11 @@ class Backfills:
             if backfill.status is BackfillStatus.OPEN:
                 backfill = _replace(backfill, status=BackfillStatus.CANCELLED, ended_at=now)
                 await transaction.update_backfills([backfill])
+            origin = Origin(OriginKind.BACKFILL, backfill_id)
             waiting = [
                 run
                 for run in await transaction.open_runs([backfill.schedule_id])
-                if run.origin == f"backfill:{backfill_id}" and run.status is not Status.RUNNING
+                if run.origin == origin and run.status is not Status.RUNNING
             ]
             await transaction.update_runs(
                 _replace(run, status=Status.DROPPED, reason=Reason.BACKFILL_CANCELLED, ended_at=now)

@@ -12,7 +12,7 @@ import msgspec
 from horae.app.evaluation import Answers
 from horae.errors import BackfillLimitError, InvalidInputError, LimitExceededError, NaiveTimeError
 from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json
-from horae.model import Backfill, Overlap, Run, Schedule
+from horae.model import Backfill, Origin, OriginKind, Overlap, Run, Schedule
 from horae.policy.due import Slot
 from horae.policy.ledger import new_run
 from horae.spec import Spec
@@ -92,7 +92,7 @@ async def start_trigger(
     if await transaction.count_triggers(schedule.id, most_waiting) >= most_waiting:
         reason = f'too many manual starts of the schedule "{schedule.id}" wait'
         raise LimitExceededError("max_buffer_size", most_waiting, reason)
-    origin = f"trigger:{await transaction.next_number()}"
+    origin = Origin(OriginKind.TRIGGER, str(await transaction.next_number()))
     run = new_run(schedule, Slot(now // 1000, now, now), origin, own_overlap(schedule, trigger.overlap))
     own = run.input if trigger.input is msgspec.UNSET else trigger.input
     run = _replace(run, input=own, author=trigger.author, note=trigger.note)

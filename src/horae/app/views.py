@@ -17,12 +17,12 @@ from horae.app.times import fire_time, instant, next_time, nominal_seconds
 from horae.errors import HoraeError
 from horae.executor.sealing import Sealer
 from horae.model import (
-    AUTOMATIC,
     Action,
     Attempt,
     Backfill,
     Counts,
     Node,
+    Origin,
     Policies,
     Run,
     Schedule,
@@ -34,7 +34,7 @@ from horae.model import (
 from horae.policy.ahead import Forecast, Preview
 from horae.policy.explain import Explanation
 from horae.policy.reason import SENTENCES
-from horae.spec import CalendarDocument, Spec, slot_key
+from horae.spec import CalendarDocument, Spec
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ class RunView(View, frozen=True):
     status: str
     reason: str
     sentence: str
-    origin: str
+    origin: Origin
     attempt: int
     overlap: str
     author: str
@@ -312,7 +312,7 @@ class HappenedView(View, frozen=True):
     """A run at the moment that was asked about."""
 
     id: str
-    origin: str
+    origin: Origin
     status: str
     reason: str
     fire: FireTime
@@ -519,8 +519,7 @@ R = TypeVar("R", bound=RunView)
 
 
 def _run(kind: type[R], run: Run, **more: object) -> R:
-    key = slot_key(run.schedule_id, run.nominal) if run.origin == AUTOMATIC else run.id
-    return view_of(kind, run, key=key, sentence=sentence_of(run.reason), **more)
+    return view_of(kind, run, sentence=sentence_of(run.reason), **more)
 
 
 def backfill_view(backfill: Backfill) -> BackfillView:

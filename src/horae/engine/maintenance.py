@@ -11,7 +11,7 @@ from horae.config import Config
 from horae.engine.decider import Decider, all_of
 from horae.engine.reports import end_overdue, stop_reported
 from horae.engine.results import Recorded
-from horae.model import AUTOMATIC, WAITING, Node, Policies, Retention, Schedule, Status
+from horae.model import WAITING, Node, Policies, Retention, Schedule, Status
 from horae.spec import Spec
 from horae.store.port import Advance, Past, Store, Transaction
 
@@ -171,7 +171,7 @@ async def _stuck(transaction: Transaction, schedules: list[Schedule]) -> tuple[s
     for run in await transaction.open_runs([each.id for each in schedules]):
         if run.status not in WAITING:
             going_on.add(run.schedule_id)
-        elif run.schedule_id not in paused or run.status is Status.RETRYING or run.origin != AUTOMATIC:
+        elif run.schedule_id not in paused or run.status is Status.RETRYING or not run.is_automatic:
             waiting.add(run.schedule_id)  # the others are held by a pause
     waiting |= {
         each.schedule_id for each in await transaction.open_backfills([each.id for each in schedules])

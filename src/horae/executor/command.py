@@ -149,7 +149,7 @@ def _environment(command: Command, context: Context) -> dict[str, str]:
         "FIRE_TIME": msgspec.to_builtins(context.fire_time),
         "ATTEMPT": str(context.attempt),
         "IDEMPOTENCY_KEY": context.key,
-        "ORIGIN": context.origin,
+        "ORIGIN": str(context.origin),
     }
     said = {f"HORAE_{name}": value.replace("\0", "") for name, value in facts.items()}
     return inherited | command.environment | said

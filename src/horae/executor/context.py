@@ -14,8 +14,7 @@ from typing import Any
 import msgspec
 
 from horae.executor.checkpoint import Checkpoints
-from horae.model import AUTOMATIC, Action, Checkpoint, HttpRequest, LastOutcome, Reason, Run, Timeouts
-from horae.spec import slot_key
+from horae.model import Action, Checkpoint, HttpRequest, LastOutcome, Origin, Reason, Run, Timeouts
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -109,8 +108,7 @@ class Context:
     @property
     def key(self) -> str:
         """The same for every attempt of the same slot, and for no other: use it to make effects idempotent."""
-        run = self._run
-        return slot_key(run.schedule_id, run.nominal) if run.origin == AUTOMATIC else run.id
+        return self._run.key
 
     @property
     def attempt(self) -> int:
@@ -123,8 +121,8 @@ class Context:
         return self._run.reason
 
     @property
-    def origin(self) -> str:
-        """What brought it about: ``automatic``, ``trigger:…`` or ``backfill:…``."""
+    def origin(self) -> Origin:
+        """What brought it about: its ``kind`` is automatic, trigger or backfill, its ``id`` that of the trigger or backfill."""
         return self._run.origin
 
     @property

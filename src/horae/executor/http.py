@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable
+from datetime import datetime
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Protocol
@@ -288,11 +289,12 @@ _IN_HEADERS = ("schedule_id", "run_id", "action_id", "nominal", "fire_time", "at
 
 def _fact_headers(facts: dict[str, Any]) -> dict[str, str]:
     """The facts of a request that has no body; text that no header can have is percent-encoded."""
-    said = {
-        _header(name): quote(str(msgspec.to_builtins(facts[name])), safe="!#$&'()*+,/:;=?@[]-._~")
-        for name in _IN_HEADERS
-    }
+    said = {_header(name): quote(_text(facts[name]), safe="!#$&'()*+,/:;=?@[]-._~") for name in _IN_HEADERS}
     return said | {_header(f"report_{name}"): value for name, value in facts.get("report", {}).items()}
+
+
+def _text(fact: object) -> str:
+    return str(msgspec.to_builtins(fact) if isinstance(fact, datetime) else fact)
 
 
 def _header(fact: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from horae.model import AUTOMATIC, Attempt, Denial, Reason, Run, State
+from horae.model import Attempt, Denial, Reason, Run, State
 
 _replace = msgspec.structs.replace
 
@@ -39,6 +39,6 @@ def has_begun(earlier: Sequence[Attempt]) -> bool:
 
 def give_back(state: State, run: Run) -> State:
     """The state of a schedule after a run that never began: its start is left to another one."""
-    if run.origin != AUTOMATIC or state.remaining_actions is None:
+    if not run.is_automatic or state.remaining_actions is None:
         return state
     return _replace(state, remaining_actions=state.remaining_actions + 1)

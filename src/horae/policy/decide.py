@@ -19,6 +19,8 @@ from horae.model import (
     Counts,
     Limits,
     OnResume,
+    Origin,
+    OriginKind,
     Overlap,
     Policies,
     Reason,
@@ -140,9 +142,7 @@ class _DecisionBuilder:
     def unbegun(self, runs: Sequence[Run]) -> list[Run]:
         """The automatic starts among some runs that no node has claimed."""
         return [
-            run
-            for run in runs
-            if run.origin == AUTOMATIC and not has_begun(run) and not self.ledger.has_ended(run)
+            run for run in runs if run.is_automatic and not has_begun(run) and not self.ledger.has_ended(run)
         ]
 
     def leave_edit(self) -> int:
@@ -198,7 +198,7 @@ class _DecisionBuilder:
             each = step.backfill
             for nominal in step.nominals:
                 slot = Slot(nominal, self.now, self.now)
-                run = new_run(self.schedule, slot, f"backfill:{each.id}", each.overlap)
+                run = new_run(self.schedule, slot, Origin(OriginKind.BACKFILL, each.id), each.overlap)
                 own = run.input if each.input is None else each.input
                 self.ledger.add(_replace(run, input=own, author=each.author, note=each.note))
             self.again = self.again or (bool(step.nominals) and each.status is BackfillStatus.OPEN)
@@ -217,7 +217,7 @@ class _DecisionBuilder:
         for run in self.queue:
             if self.is_held(run):
                 continue
-            if run.origin == AUTOMATIC and left is not None:
+            if run.is_automatic and left is not None:
                 left -= 1
                 if left < 0:  # judged when it is known what became of the others
                     self.withheld += 1
@@ -257,7 +257,7 @@ class _DecisionBuilder:
 
     def is_held(self, run: Run) -> bool:
         """Whether a pause keeps a start waiting."""
-        return self.state.paused and run.origin == AUTOMATIC
+        return self.state.paused and run.is_automatic
 
     def judge(self, waiting: list[Run]) -> tuple[Run, ...]:
         """Overlap: release, keep, skip, replace; and let retries whose time has come begin. What must stop is returned."""
@@ -269,14 +269,14 @@ class _DecisionBuilder:
         ready = [run for run in retries if run.start_at <= self.now]
         if policies.retry.preempted and retries and waiting:
             if ready:  # one attempt serves both
-                served = [run for run in waiting if run.origin == AUTOMATIC]
+                served = [run for run in waiting if run.is_automatic]
                 ledger.end(served, Status.SKIPPED, Reason.SERVED)
             else:
                 ledger.end(retries, Status.FAILED, Reason.PREEMPTED)
             waiting = [run for run in waiting if not ledger.has_ended(run)]
             going_on = [run for run in going_on if not ledger.has_ended(run)]
         if policies.coalesce:
-            automatic = [run for run in waiting if run.origin.startswith(AUTOMATIC)]
+            automatic = [run for run in waiting if run.is_automatic]
             ledger.end(automatic[:-1], Status.MISSED, Reason.SUPERSEDED)
             waiting = [run for run in waiting if not ledger.has_ended(run)]
         free = sum(run.overlap is Overlap.ALLOW_ALL for run in going_on)
@@ -309,13 +309,13 @@ class _DecisionBuilder:
         """The automatic starts that were released count towards the limit; further attempts of a run do not."""
         if self.state.remaining_actions is None:
             return
-        started = sum(run.origin == AUTOMATIC and run.attempt == 0 for run in self.ledger.released)
+        started = sum(run.is_automatic and run.attempt == 0 for run in self.ledger.released)
         self.state = _replace(
             self.state, remaining_actions=self.state.remaining_actions - started + self.taken_back
         )
         if self.withheld:
             # Their turn has come if others that were judged will not start, or none is left for them.
-            skipped = any(run.origin == AUTOMATIC and self.ledger.has_ended(run) for run in judged)
+            skipped = any(run.is_automatic and self.ledger.has_ended(run) for run in judged)
             self.again = self.again or skipped or self.state.remaining_actions == 0
 
     def finish(self) -> tuple[State, int | None, bool]:
@@ -379,6 +379,6 @@ def _is_expired(policies: Policies, run: Run, now: int) -> bool:
     window = window_of(policies.catch_up)
     if window is None or not policies.expire_waiting:
         return False
-    if run.origin != AUTOMATIC or run.start_at > run.fire_at:
+    if not run.is_automatic or run.start_at > run.fire_at:
         return False
     return now - run.fire_at > window

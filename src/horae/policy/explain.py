@@ -11,7 +11,18 @@ from enum import StrEnum
 
 import msgspec
 
-from horae.model import AUTOMATIC, OnResume, Reason, Run, Schedule, Status, UnstartedRange, Version
+from horae.model import (
+    AUTOMATIC,
+    OnResume,
+    Origin,
+    OriginKind,
+    Reason,
+    Run,
+    Schedule,
+    Status,
+    UnstartedRange,
+    Version,
+)
 from horae.policy.due import fire_instant
 from horae.policy.ledger import run_id
 from horae.policy.reason import SENTENCES
@@ -105,7 +116,7 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
     """A run at the moment that was asked about: of the slot itself, of a backfill, or of a trigger."""
 
     id: str
-    origin: str
+    origin: Origin
     status: Status
     reason: str
     fire_at: int
@@ -213,7 +224,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_ids_at(nominal: int) -> str:
     """How the ids of all runs at a nominal second begin."""
-    return run_id("", 0, nominal, "")[:14]
+    return run_id("", 0, nominal, AUTOMATIC)[:14]
 
 
 def explain(facts: Facts, now: int) -> Explanation:
@@ -229,7 +240,7 @@ def explain(facts: Facts, now: int) -> Explanation:
         blank = _replace(
             blank, by=standing.by, moved_to=standing.moved_to, before=standing.before, after=standing.after
         )
-    automatic = [run for run in facts.runs if run.origin == AUTOMATIC] if standing.exists else []
+    automatic = [run for run in facts.runs if run.is_automatic] if standing.exists else []
     if automatic:
         found = _of_run(blank, automatic[-1], facts.schedule)
     elif facts.unstarted is not None and standing.exists:
@@ -242,7 +253,7 @@ def explain(facts: Facts, now: int) -> Explanation:
         found = _of_no_slot(blank, facts)
     else:
         found = _said(blank, Verdict.UNKNOWN, "is older than what the ledger keeps of the schedule")
-    by_hand = [run for run in blank.runs if run.origin != AUTOMATIC]
+    by_hand = [run for run in blank.runs if run.origin.kind is not OriginKind.AUTOMATIC]
     return _replace(found, sentence=f"{found.sentence}{''.join(map(_by_hand, by_hand))}.")
 
 
@@ -407,7 +418,7 @@ def _because(reason: str) -> str:
 
 
 def _by_hand(run: Happened) -> str:
-    word = "backfilled" if run.origin.startswith("backfill:") else "triggered"
+    word = "backfilled" if run.origin.kind is OriginKind.BACKFILL else "triggered"
     return f"; it was {word} too, and is {run.status.replace('_', ' ')}"
 
 

@@ -10,11 +10,11 @@ from hashlib import sha256
 import msgspec
 
 from horae.model import (
-    AUTOMATIC,
     MISSED,
     Action,
     Backfill,
     Counts,
+    Origin,
     Overlap,
     Reason,
     Run,
@@ -54,7 +54,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The schedule has nothing left to do and was kept long enough."""
 
 
-def run_id(schedule_id: str, generation: int, nominal: int, origin: str) -> str:
+def run_id(schedule_id: str, generation: int, nominal: int, origin: Origin) -> str:
     """The identity of a slot's run: a UUID that is computed, so that nobody can make two.
 
     It begins with the nominal time, like a UUID of version 7, so that the index of a large ledger grows at its end.
@@ -76,7 +76,7 @@ def _stamp(form: str, nominal: int) -> str:
     return datetime.fromtimestamp(nominal, UTC).strftime(form)
 
 
-def new_run(schedule: Schedule, slot: Slot, origin: str, overlap: Overlap) -> Run:
+def new_run(schedule: Schedule, slot: Slot, origin: Origin, overlap: Overlap) -> Run:
     """The run of a slot that has none yet; it waits until it is judged."""
     action = schedule.action
     return Run(
@@ -153,7 +153,7 @@ class Ledger:
             ended = _replace(run, status=status, reason=reason, ended_at=self._now)
             if run.id not in self._new:
                 self._changed.append(ended)
-            elif run.origin == AUTOMATIC and status in _IN_RANGES:
+            elif run.is_automatic and status in _IN_RANGES:
                 del self._new[run.id]
                 self._unstarted.append((run.nominal, status, reason))
             else:

@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from horae.errors import SpecError
-from horae.model import AUTOMATIC, Action, Reason, Run, Schedule, State, Status, UnstartedRange
+from horae.model import Action, Origin, OriginKind, Reason, Run, Schedule, State, Status, UnstartedRange
 from horae.policy.defaults import declarative
 from horae.policy.due import Slot, fire_instant, leave_behind
 from horae.policy.ledger import new_run, unstarted_ranges
@@ -140,7 +140,7 @@ class TaskPlan:
         schedule = self.changed[-1][0]
         slot = Slot(owed, owed * 1000, self._now)
         # An origin of its own: the old spec may have had a slot at that time, and a slot is unique.
-        origin = f"{AUTOMATIC}:{schedule.version}"
+        origin = Origin(OriginKind.AUTOMATIC, str(schedule.version))
         self.made_up.append(new_run(schedule, slot, origin, schedule.policies.overlap))
 
     def _serves(self, run: Run) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from horae.model import (
+    AUTOMATIC,
     UNREADABLE,
     Action,
     Attempt,
@@ -16,6 +17,7 @@ from horae.model import (
     BackfillStatus,
     Checkpoint,
     Node,
+    Origin,
     Overlap,
     Policies,
     Reason,
@@ -128,9 +130,9 @@ def run_of(row: Row) -> Run:
     """A run. One that somebody spoiled by hand is known by its reason, and is no reason to read no other."""
     try:
         return _run(row)
-    except (KeyError, msgspec.MsgspecError) as error:
+    except (KeyError, ValueError, msgspec.MsgspecError) as error:
         return Run(
-            id=row[0], schedule_id=row[1], generation=row[2], nominal=0, origin="", overlap=Overlap.SKIP,
+            id=row[0], schedule_id=row[1], generation=row[2], nominal=0, origin=AUTOMATIC, overlap=Overlap.SKIP,
             status=_statuses.get(row[6], Status.PENDING), fire_at=0, start_at=0, reason=UNREADABLE,
             failure=f"{type(error).__name__}: {error}",
         )  # fmt: skip
@@ -138,7 +140,7 @@ def run_of(row: Row) -> Run:
 
 def _run(row: Row) -> Run:
     return Run(
-        id=row[0], schedule_id=row[1], generation=row[2], nominal=row[3], origin=row[4], overlap=_overlaps[row[5]],
+        id=row[0], schedule_id=row[1], generation=row[2], nominal=row[3], origin=Origin.parse(row[4]), overlap=_overlaps[row[5]],
         status=_statuses[row[6]], fire_at=row[7], start_at=row[8], action=row[9], action_id=row[10], reason=row[11],
         attempt=row[12], epoch=row[13], failures=row[14], refusals=row[15], crashes=row[16], stop=row[17],
         started_at=row[18], ended_at=row[19], author=row[20], note=row[21], input=_optional(row[22]),
@@ -149,7 +151,7 @@ def _run(row: Row) -> Run:
 def run_row(run: Run) -> dict[str, Any]:
     return {
         "id": run.id, "schedule_id": run.schedule_id, "generation": run.generation, "nominal": run.nominal,
-        "origin": run.origin, "overlap": run.overlap.value, "status": run.status.value, "fire_at": run.fire_at,
+        "origin": str(run.origin), "overlap": run.overlap.value, "status": run.status.value, "fire_at": run.fire_at,
         "start_at": run.start_at, "action": run.action, "action_id": run.action_id, "reason": run.reason,
         "attempt": run.attempt, "epoch": run.epoch, "started_at": run.started_at, "ended_at": run.ended_at,
         "author": run.author, "note": run.note, "input": optional_json(run.input),

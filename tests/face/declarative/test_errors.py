@@ -197,6 +197,7 @@ ELSEWHERE = {
     "no action name": drop("$.name"),
     "tags": column("tags", "'{'"),
     "status of a run": f"UPDATE run SET status = 'pending', overlap = 'weird' WHERE schedule_id = {ID}",  # noqa: S608
+    "origin of a run": f"UPDATE run SET status = 'pending', origin = 'weird' WHERE schedule_id = {ID}",  # noqa: S608
     "input of a run": f"UPDATE run SET status = 'pending', input = '{{' WHERE schedule_id = {ID}",  # noqa: S608
     "start of a run": f"UPDATE run SET status = 'pending', start_at = 'x' WHERE schedule_id = {ID}",  # noqa: S608
 }

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from horae import Context, Overlap, Spec
 from horae.face.registrar.views import ledger
-from horae.model import AUTOMATIC, Reason, Run, Status, UnstartedRange
+from horae.model import AUTOMATIC, Origin, Reason, Run, Status, UnstartedRange
 from horae.registrar import Registrar
 from horae.testing import TimeMachine
 from tests.face.registrar.inputs import GOOD
@@ -25,7 +25,7 @@ def unstarted(first: int, last: int, step: int = 1, reason: Reason = Reason.LATE
     )  # fmt: skip
 
 
-def run(nominal: int, *, origin: str = AUTOMATIC, fire_at: int | None = None) -> Run:
+def run(nominal: int, *, origin: Origin = AUTOMATIC, fire_at: int | None = None) -> Run:
     return Run(
         id=f"{nominal}:{origin}", schedule_id="s", generation=1, nominal=nominal, origin=origin, overlap=Overlap.SKIP,
         status=Status.SUCCEEDED, fire_at=nominal * 1000 if fire_at is None else fire_at, start_at=nominal * 1000,
@@ -80,7 +80,7 @@ def test_runs_and_ranges_are_merged_in_order(kinds: list[str], limit: int):
 
 @pytest.mark.contract("CRON-17")
 def test_what_was_started_by_hand_stands_where_it_was_started():
-    backfilled = run(100, origin="backfill:1", fire_at=300_000)
+    backfilled = run(100, origin=Origin.parse("backfill:1"), fire_at=300_000)
     rows = ledger([backfilled, run(200)], [unstarted(201, 202)], [SECONDLY], 10)
     assert [int(row.run_at.timestamp()) for row in rows] == [100, 202, 201, 200]
     assert rows[0].idempotency_key == "100:backfill:1"

@@ -95,9 +95,9 @@ def test_creation_may_trigger_and_backfill_at_once(service: Server):
         backfills=[{"start": "2026-01-01T00:00:00Z", "end": "2026-01-03T23:59:59Z", "overlap": "allow_all"}],
     )  # fmt: skip
     runs = wait_for(lambda: len(found := ended_runs(service, created["id"])) == 4 and found)
-    by_origin = {run["origin"].partition(":")[0] for run in runs}
+    by_origin = {run["origin"]["kind"] for run in runs}
     assert by_origin == {"trigger", "backfill"}
-    triggered = next(run for run in runs if run["origin"].startswith("trigger"))
+    triggered = next(run for run in runs if run["origin"]["kind"] == "trigger")
     assert (triggered["result"]["pong"], triggered["author"], triggered["note"]) == (7, "local", "first")
     assert sorted(run["nominal"] for run in runs if run is not triggered) == [
         "2026-01-01T09:00:00Z", "2026-01-02T09:00:00Z", "2026-01-03T09:00:00Z",

@@ -153,7 +153,7 @@ def run_panel(run: Json, zone: str) -> RenderableType:
         ("started", both(run["started_at"], zone)),
         ("ended", both(run["ended_at"], zone)),
         ("took", _took(run)),
-        ("origin", run["origin"]),
+        ("origin", " ".join(each for each in (run["origin"]["kind"], run["origin"]["id"]) if each)),
         ("author", run.get("author")),
         ("note", run.get("note")),
         ("action", run["action"]),

@@ -15,7 +15,7 @@ from horae.app.views import sentence_of
 from horae.errors import SpecError
 from horae.face.registrar.launch import workflow_of
 from horae.face.registrar.request import CATCH_UPS, OVERLAPS
-from horae.model import AUTOMATIC, CatchUp, Overlap, Run, Schedule, UnstartedRange, Version
+from horae.model import CatchUp, Overlap, Run, Schedule, UnstartedRange, Version
 from horae.spec import Spec, slot_key
 
 PREVIEW = 5
@@ -146,7 +146,7 @@ def _newest_first(row: LedgerRow) -> tuple[float, float]:
 
 def _run_row(run: Run) -> LedgerRow:
     return LedgerRow(
-        idempotency_key=slot_key(run.schedule_id, run.nominal) if run.origin == AUTOMATIC else run.id,
+        idempotency_key=run.key,
         schedule_id=run.schedule_id,
         run_at=instant(run.nominal * 1000),
         status=registrar_shows(run.status, run.reason),

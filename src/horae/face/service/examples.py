@@ -23,7 +23,7 @@ RUN: dict[str, Any] = {
     "key": "b133a0c0e9bee3be20163d2ad31d6248db292aa6dcb1ee087a2aa50e0fc75ae2",
     "nominal": "2026-11-03T01:30:00Z", "fire": "2026-11-03T01:30:00Z", "started_at": "2026-11-03T01:30:00.012Z",
     "ended_at": "2026-11-03T01:30:04.2Z", "status": "succeeded", "reason": "", "sentence": "",
-    "origin": "automatic", "attempt": 1, "overlap": "buffer_one", "author": "", "note": "",
+    "origin": {"kind": "automatic", "id": ""}, "attempt": 1, "overlap": "buffer_one", "author": "", "note": "",
     "input": {"format": "pdf"}, "result": {"pages": 12}, "failure": None, "stop": "",
 }  # fmt: skip
 

@@ -24,7 +24,6 @@ from horae.engine.maintenance import MaintenanceReport
 from horae.engine.observer import Decision, Observer
 from horae.errors import ClockOffError, StoreUnavailableError
 from horae.model import (
-    AUTOMATIC,
     OPEN,
     WAITING,
     AttemptResult,
@@ -272,7 +271,7 @@ def _why_it_goes_on(run: Run) -> str:
         return "waiting"
     if run.attempt:
         return "again"
-    return "due" if run.origin == AUTOMATIC else run.origin.partition(":")[0]
+    return "due" if run.is_automatic else run.origin.kind
 
 
 def _sentence(reason: str) -> str:

@@ -17,7 +17,6 @@ from horae.engine.maintenance import MaintenanceReport
 from horae.engine.observer import Observer
 from horae.errors import StoreUnavailableError
 from horae.model import (
-    AUTOMATIC,
     OPEN,
     AttemptEnd,
     AttemptResult,
@@ -98,7 +97,7 @@ class Metrics(Observer):
     def launched(self, run: Run, at: int) -> None:
         if run.attempt == 1:
             self._emitted.inc()
-            if run.origin == AUTOMATIC:  # what others start has no time of its own
+            if run.is_automatic:  # what others start has no time of its own
                 self._drift.observe(abs(at - run.fire_at) / 1000)
 
     def ended(self, ended: Sequence[tuple[AttemptResult, Outcome]]) -> None:

@@ -110,7 +110,7 @@ class TraceWatcher(Observer):
                 "horae.schedule": run.schedule_id,
                 "horae.run": run.id,
                 "horae.action": run.action,
-                "horae.origin": run.origin,
+                "horae.origin": str(run.origin),
                 "horae.nominal": datetime.fromtimestamp(run.nominal, UTC).isoformat(),
                 "horae.attempt": run.attempt,
                 "horae.status": str(outcome.status),

@@ -2,6 +2,6 @@
 SELECT count(*) FROM (
     SELECT 1 FROM run
     WHERE schedule_id = :id AND status IN ('pending', 'retrying', 'starting', 'running') AND status = 'pending'
-        AND origin = 'automatic'
+        AND origin LIKE 'automatic%'
     LIMIT :limit
 ) AS counted
