@@ -48,7 +48,7 @@ SCHEDULES: list[tuple[str, Any, str, dict[str, Any]]] = [
         "flaky-import",
         "* * * * *",
         "flaky",
-        {"policies": horae.Policies(retry=horae.RetryPolicy(attempts=3, initial_delay=2000))},
+        {"policies": horae.Policies(retry=horae.RetryPolicy(attempts=3, initial_delay="2s"))},
     ),
     (
         "nightly-backup",

@@ -26,7 +26,7 @@ async def machine() -> AsyncIterator[TimeMachine]:
 
         @machine.app.action("long")
         async def long(context: Context) -> None:
-            await machine.sleep(10 * 3600)
+            await machine.sleep(seconds=10 * 3600)
 
         @machine.app.action("broken")
         async def broken(context: Context) -> None:
@@ -51,7 +51,7 @@ async def told(machine: TimeMachine, hour: int) -> str:
 
 
 async def test_moving_the_clock_of_the_machine_is_a_downtime(machine: TimeMachine):
-    await create(machine, overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(window=2 * HOUR))
+    await create(machine, overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(window="2h"))
     machine.clock.move_to(START + timedelta(hours=5, minutes=30))
     assert [await told(machine, hour) for hour in range(1, 6)] == ["undecided"] * 5
     await machine.advance(seconds=1)
@@ -89,7 +89,7 @@ async def test_late_slots_that_are_made_up_use_up_what_is_to_be_skipped(machine:
 
 
 async def test_late_slots_that_are_not_made_up_do_not(machine: TimeMachine):
-    await create(machine, overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(window=2 * HOUR))
+    await create(machine, overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(window="2h"))
     await machine.app.schedules.skip_next("s", 2)
     machine.clock.move_to(START + timedelta(hours=4, minutes=30))
     await machine.advance(hours=1)
@@ -99,7 +99,7 @@ async def test_late_slots_that_are_not_made_up_do_not(machine: TimeMachine):
 
 @pytest.mark.parametrize("waiting", ["retry", "trigger"])
 async def test_all_that_waits_takes_a_place(machine: TimeMachine, waiting: str):
-    retry = RetryPolicy(attempts=2, initial_delay=30 * HOUR, max_delay=30 * HOUR)
+    retry = RetryPolicy(attempts=2, initial_delay="1d6h", max_delay="1d6h")
     action = "broken" if waiting == "retry" else "long"
     await create(machine, action, overlap=Overlap.BUFFER_ALL, max_buffer_size=1, retry=retry)
     await machine.advance(hours=1, minutes=30)
@@ -116,7 +116,7 @@ WINNERS = ["limit_reached", "late", "superseded", "no_consent", "skip_next", "bu
 async def test_which_reason_wins(machine: TimeMachine, winner: str):
     """All rules that come after the winner would keep the slot from running as well."""
     holds = set(WINNERS[WINNERS.index(winner) :])
-    window = HOUR if "late" in holds else None
+    window = "1h" if "late" in holds else None
     mode = CatchUp.LATEST if "superseded" in holds else CatchUp.ALL
     await create(
         machine, "long", more=1 if "limit_reached" in holds else None, overlap=Overlap.SKIP,
@@ -136,7 +136,7 @@ async def test_which_reason_wins(machine: TimeMachine, winner: str):
 async def test_undecided_lasts_as_long_as_there_is_no_room(machine: TimeMachine):
     await create(
         machine, "long", overlap=Overlap.BUFFER_ALL, max_buffer_size=1, when_full=WhenFull.WAIT, expire_waiting=False,
-        catch_up=CatchUpPolicy(window=HOUR), backfill_limit=0,
+        catch_up=CatchUpPolicy(window="1h"), backfill_limit=0,
     )  # fmt: skip
     await machine.advance(hours=10, minutes=30)
     assert [await told(machine, hour) for hour in (1, 2, 3, 10)] == [

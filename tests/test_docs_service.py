@@ -427,7 +427,7 @@ def start_load(reader: Reader, *schedules: str, **settings: str) -> None:
     for name in schedules:
         body = {
             "id": name, "spec": "* * * * * *", "action": {"name": "greet", "input": {"name": name}},
-            "policies": {"overlap": "allow_all", "catch_up": {"grace": GRACE * 1000}},
+            "policies": {"overlap": "allow_all", "catch_up": {"grace": f"{GRACE}s"}},
         }  # fmt: skip
         httpx.post(f"{reader.environment['HORAE_URL']}/api/v1/schedules", json=body).raise_for_status()
     wait_for(lambda: len(accounted(reader, schedules[0])) > 2)
@@ -552,7 +552,7 @@ def test_entries_of_celery_beat_become_schedules(reader: Reader):
     assert (day.isoweekday(), day.day <= 7, day.hour, day.minute) == (1, True, 8, 30)
     sweep = reader.ask("schedules", "describe", "sweep")["policies"]
     assert (sweep["timeouts"]["start"], sweep["catch_up"]["mode"], sweep["overlap"]) == (
-        60_000,
+        "1m",
         "latest",
         "allow_all",
     )

@@ -24,7 +24,8 @@ INTRODUCTION = """# The API
 `horae serve` answers over HTTP. This page is made from its own description at `/openapi.json` by `tools/api_page.py`.
 
 - Bodies are JSON with `Content-Type: application/json`. A field that is not known is refused.
-- Times in answers are UTC with `Z`; in requests they have any offset. Spans in policies are milliseconds.
+- Times in answers are UTC with `Z`; in requests they have any offset. A duration is a text with units: `"90s"`, `"1h30m"`,
+  `"500ms"`, `"7d"`; ISO 8601 (`"PT1H30M"`) is taken too. A bare number is refused.
 - When a schedule fires is [a spec](spec.md); what becomes of its slots, [policies](runs.md) say.
 - An id in a path is percent-encoded: the id `team/report` is `team%2Freport`.
 - A list answers `{"items": […], "next": …}`. Give `next` as `cursor` for the rest; `null` is the end.

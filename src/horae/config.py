@@ -12,7 +12,8 @@ from typing import Literal
 import msgspec
 
 from horae.errors import ConfigError
-from horae.model import DAY, CatchUp, Limits, Overlap
+from horae.model import CatchUp, Limits, Overlap
+from horae.spec.duration import DAY_MS
 
 HOUR = 60 * 60 * 1000
 
@@ -50,7 +51,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """How long a node that stops waits for its runs; what goes on then is stopped and attempted elsewhere."""
     terminate_ms: int = 5000
     """How long a run that is made to stop may take to end; then it has ended as far as the ledger goes."""
-    retention_age_ms: int = 90 * DAY
+    retention_age_ms: int = 90 * DAY_MS
     """How long the ledger keeps what ended."""
     retention_count: int = 10_000
     """How many ended runs of one schedule the ledger keeps."""
@@ -108,7 +109,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """How many schedules one user has at most."""
     calendars_per_user: int = 1000
     """How many shared calendars one user may have, and how many may belong to no user."""
-    jitter_limit_ms: int = DAY
+    jitter_limit_ms: int = DAY_MS
     """How much jitter a schedule has at most."""
     requests_per_second: int = 1000
     """How many requests of one user are answered each second."""
@@ -185,6 +186,6 @@ def setting_name(field: str) -> str:
 
 
 VIRTUAL_CLOCK_CONFIG = Config(
-    tick_ms=DAY, housekeeping_ms=HOUR, lease_ms=2 * HOUR, reconcile_ms=DAY, prune_ms=DAY, drain_ms=2**40
+    tick_ms=DAY_MS, housekeeping_ms=HOUR, lease_ms=2 * HOUR, reconcile_ms=DAY_MS, prune_ms=DAY_MS, drain_ms=2**40
 )  # fmt: skip
 """For a program on a virtual clock: no wake-up can be lost, and years pass in moments."""

@@ -1,7 +1,7 @@
 """The nouns: schedules, their policies and state, runs and what becomes of them. All frozen.
 
-Instants are milliseconds since the epoch, except nominal times, which are whole seconds; spans are
-milliseconds. Values that a herd makes thousands of are ``gc=False``: they hold no cycles, and the collector need not look.
+Instants are milliseconds since the epoch, except nominal times, which are whole seconds. Durations are texts
+in their short form; :func:`~horae.spec.duration.milliseconds` says how long they are. Values that a herd makes thousands of are ``gc=False``: they hold no cycles, and the collector need not look.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from horae.spec import SharedCalendar, slot_key
+from horae.spec.duration import Duration, DurationFields
 
 UNREADABLE = "unreadable"
 """The reason of a run whose row was spoiled by hand; ``failure`` says how."""
 
-DAY = 24 * 60 * 60 * 1000
 DEFAULT_ID_FORMAT = "{id}-%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -130,53 +130,54 @@ MISSED = (Reason.LATE, Reason.SUPERSEDED, Reason.NO_CONSENT)
 """The reasons of slots that were missed."""
 
 
-class CatchUpPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How late a slot may start. ``window`` in milliseconds; ``None`` is for ever."""
+class CatchUpPolicy(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How late a slot may start."""
 
     mode: CatchUp = CatchUp.ALL
-    window: int | None = None
-    grace: int = 10_000
+    window: Duration | None = None
+    """Slots that are later than this are missed; ``None`` is for ever."""
+    grace: Duration = "10s"
     """Lateness up to this much counts as on time, whatever the mode and the window."""
-    spread: int = 60_000
+    spread: Duration = "1m"
     """Over how long the mode ``spread`` distributes what is late."""
 
 
-class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RetryPolicy(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How often an action that failed is tried again, when, and after which errors."""
 
     attempts: int | None = 1
     """``None`` is for ever."""
-    initial_delay: int = 1000
+    initial_delay: Duration = "1s"
     factor: float = 2.0
     """1 is a fixed delay."""
-    max_delay: int = 60_000
+    max_delay: Duration = "1m"
     retry_on: tuple[str, ...] = ()
     """Names of exception classes, their own or of a class they derive from; none named is any."""
     preempted: bool = False
     """Whether a slot that falls due takes the place of a retry that waits for its time."""
 
 
-class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Timeouts(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How long things may take; ``None`` is for ever."""
 
-    start: int | None = None
+    start: Duration | None = None
     """From the fire time to the start."""
-    run: int | None = None
+    run: Duration | None = None
     """One attempt."""
-    heartbeat: int | None = None
+    heartbeat: Duration | None = None
     """Between two signs of life of an attempt."""
-    cancel: int = 30_000
-    """How long a run that was asked to stop may take; then it is made to."""
+    cancel: Duration = "30s"
+    """How long a run that was asked to stop may take; after that it is terminated."""
 
 
-class Retention(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Retention(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How long the ledger keeps what ended: by age and by number, whichever is less; ``None`` is the program's own."""
 
-    age: int | None = None
+    age: Duration | None = None
     count: int | None = None
 
 
-class Policies(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Policies(DurationFields, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Everything that decides what becomes of a schedule's slots."""
 
     overlap: Overlap = Overlap.SKIP
@@ -201,7 +202,7 @@ class Policies(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     """Whether a run whose process died has failed, instead of being attempted again."""
     timeouts: Timeouts = Timeouts()
     retention: Retention = Retention()
-    finished_ttl: int | None = 7 * DAY
+    finished_ttl: Duration | None = "7d"
     """How long a schedule with nothing left to fire is kept; ``None`` is for ever."""
 
 
@@ -236,19 +237,19 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What somebody should look at, in a sentence."""
 
 
-class HttpRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class HttpRequest(DurationFields, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A request that the action ``http`` makes. Its JSON body says which slot it is for; see ``docs/reference/http-action.md``."""
 
     url: str
     method: str = "POST"
-    headers: dict[str, str] = {}
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
     """Their values are stored encrypted, and never shown."""
     secret: str = ""
     """What the body is signed with; stored encrypted, and never shown."""
     success: tuple[int, ...] = ()
     """The statuses that mean success; none named is any from 200 to 299."""
-    timeout: int = 30_000
-    """How long an answer may take, in milliseconds."""
+    timeout: Duration = "30s"
+    """How long an answer may take."""
     reports: bool = False
     """Whether success only means that the work was accepted: whoever does it reports its end with the run's own token."""
 

@@ -51,10 +51,10 @@ class VirtualClock:
         self._asked += 1
         return (self._now - self._started).total_seconds()
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait on this clock."""
+    async def sleep(self, **span: float) -> None:
+        """Wait on this clock, as long as ``timedelta(**span)``."""
         self._asked += 1
-        sleeper = _Sleeper(self._now + timedelta(seconds=seconds), next(self._numbers))
+        sleeper = _Sleeper(self._now + timedelta(**span), next(self._numbers))
         heapq.heappush(self._sleepers, sleeper)
         try:
             await sleeper.woken.wait()
@@ -63,7 +63,7 @@ class VirtualClock:
 
     async def wait(self, event: asyncio.Event, seconds: float) -> None:
         """Wait until an event is set, or so much time has passed on this clock."""
-        tasks = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(self.sleep(seconds))]
+        tasks = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(self.sleep(seconds=seconds))]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -139,9 +139,9 @@ class TimeMachine:
         """The present of this machine."""
         return self.clock.now()
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait on the machine's clock: for actions."""
-        await self.clock.sleep(seconds)
+    async def sleep(self, **span: float) -> None:
+        """Wait on the machine's clock, as long as ``timedelta(**span)``: for actions."""
+        await self.clock.sleep(**span)
 
     async def advance(self, **span: float) -> None:
         """Let time pass, as ``timedelta(**span)``: everything due on the way happens at its time."""

@@ -77,7 +77,7 @@ async def test_what_waits_by_itself_or_runs_takes_no_room_of_manual_starts():
     async with TimeMachine(START, Config(max_buffer_size=2)) as machine:
 
         async def slow(_: Context) -> None:
-            await machine.sleep(3600)
+            await machine.sleep(seconds=3600)
 
         machine.app.action("slow")(slow)
         schedules = machine.app.schedules

@@ -56,7 +56,7 @@ def machine(machine: TimeMachine) -> TimeMachine:
 
     @machine.app.action("slow")
     async def slow(context: Context) -> None:
-        await machine.sleep(150)
+        await machine.sleep(seconds=150)
 
     @machine.app.action("broken")
     async def broken(context: Context) -> None:
@@ -112,10 +112,10 @@ async def test_lateness_is_that_of_the_first_start(machine: TimeMachine):
         refusals -= 1
         if refusals >= 0:
             raise NotStartedError("not now")
-        await machine.sleep(1)
+        await machine.sleep(seconds=1)
         raise RuntimeError("no")
 
-    retry = Policies(retry=RetryPolicy(attempts=3, initial_delay=60_000, factor=1))
+    retry = Policies(retry=RetryPolicy(attempts=3, initial_delay="1m", factor=1))
     await app.schedules.create("b", "0 1 * * *", "broken", policies=retry)
     await app.schedules.create("r", "0 1 * * *", "refuses", policies=retry)
     machine.clock.move_to(at(60) + timedelta(seconds=5))
@@ -187,7 +187,7 @@ async def test_what_waits_runs_or_was_skipped(machine: TimeMachine):
 
 @pytest.mark.contract("SCHD-28")
 async def test_a_year_of_downtime_is_explained_slot_by_slot(machine: TimeMachine):
-    policies = Policies(catch_up=CatchUpPolicy(mode=CatchUp.LATEST, window=3_600_000))
+    policies = Policies(catch_up=CatchUpPolicy(mode=CatchUp.LATEST, window="1h"))
     await machine.app.schedules.create("s", "* * * * *", "instant", policies=policies)
     machine.clock.move_to(START + timedelta(days=365))
     await machine.advance(seconds=0)
@@ -411,7 +411,7 @@ async def test_the_window_and_the_very_second(machine: TimeMachine):
 
 @pytest.mark.contract("SCHD-28")
 async def test_what_the_ledger_no_longer_keeps_is_unknown(machine: TimeMachine):
-    keep = Policies(retention=Retention(age=60_000, count=1))
+    keep = Policies(retention=Retention(age="1m", count=1))
     await machine.app.schedules.create("s", "* * * * *", "instant", policies=keep)
     await machine.advance(minutes=3)
     await machine.app.schedules.update("s", "*/2 * * * *")
@@ -485,7 +485,7 @@ policies = st.builds(
     Policies,
     overlap=st.sampled_from(Overlap),
     catch_up=st.builds(
-        CatchUpPolicy, mode=st.sampled_from(CatchUp), window=st.sampled_from([None, 20_000]), grace=st.just(2000)
+        CatchUpPolicy, mode=st.sampled_from(CatchUp), window=st.sampled_from([None, "20s"]), grace=st.just("2s")
     ),
     on_resume=st.sampled_from(OnResume),
     coalesce=st.booleans(),
@@ -630,7 +630,7 @@ async def live(plan: Plan, how: Policies, story: list[tuple[str, Any]], seconds:
 
         @machine.app.action("work")
         async def work(context: Context) -> None:
-            await machine.sleep(seconds)
+            await machine.sleep(seconds=seconds)
             if int(context.nominal.timestamp()) % 7 == 0:
                 raise RuntimeError("a bad number")
 
@@ -797,7 +797,7 @@ async def test_what_is_explained_and_shown_goes_as_far_as_the_limit_does(machine
 
     @machine.app.action("slow")
     async def slow(context: Context) -> None:
-        await machine.sleep(600)
+        await machine.sleep(seconds=600)
 
     policies = Policies(overlap=Overlap.BUFFER_ALL)
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies, remaining_actions=5)

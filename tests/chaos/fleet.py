@@ -72,7 +72,7 @@ class Planned(NamedTuple):
 
 
 ALLOW = Policies(overlap=Overlap.ALLOW_ALL)
-QUICK_RETRY = RetryPolicy(attempts=3, initial_delay=200)
+QUICK_RETRY = RetryPolicy(attempts=3, initial_delay="200ms")
 FAST = ((2, True), (3, False), (4, True), (7, False))
 CALM = ((3, True), (5, False), (6, True), (11, False))
 
@@ -85,16 +85,16 @@ KINDS = (
     Kind("allow", ALLOW, 0.1, FAST),
     Kind("allow-long", ALLOW, 6, CALM),
     Kind("allow-once", Policies(overlap=Overlap.ALLOW_ALL, at_most_once=True), 1, FAST),
-    Kind("cancel", Policies(overlap=Overlap.CANCEL_OTHER, timeouts=Timeouts(cancel=1000)), 7, CALM),
+    Kind("cancel", Policies(overlap=Overlap.CANCEL_OTHER, timeouts=Timeouts(cancel="1s")), 7, CALM),
     Kind("terminate", Policies(overlap=Overlap.TERMINATE_OTHER), 7, CALM),
     Kind("jitter", ALLOW, 0.1, CALM, jitter=4),
     Kind("jitter-skip", Policies(overlap=Overlap.SKIP), 1, CALM, jitter=2),
     Kind("retry", Policies(overlap=Overlap.BUFFER_ALL, retry=QUICK_RETRY), 0.1, CALM, failures=1),
     Kind("fail", Policies(overlap=Overlap.SKIP, retry=QUICK_RETRY), 0.1, CALM, failures=99),
     Kind("two-at-once", Policies(overlap=Overlap.ALLOW_ALL, max_concurrent=2), 1.5, FAST),
-    Kind("latest", Policies(catch_up=CatchUpPolicy(mode=CatchUp.LATEST, grace=1000)), 0.1, FAST),
-    Kind("spread", Policies(catch_up=CatchUpPolicy(mode=CatchUp.SPREAD, grace=1000, spread=5000)), 0.1, FAST),
-    Kind("in-time", Policies(overlap=Overlap.ALLOW_ALL, catch_up=CatchUpPolicy(window=2000, grace=2000)), 0.1, FAST),
+    Kind("latest", Policies(catch_up=CatchUpPolicy(mode=CatchUp.LATEST, grace="1s")), 0.1, FAST),
+    Kind("spread", Policies(catch_up=CatchUpPolicy(mode=CatchUp.SPREAD, grace="1s", spread="5s")), 0.1, FAST),
+    Kind("in-time", Policies(overlap=Overlap.ALLOW_ALL, catch_up=CatchUpPolicy(window="2s", grace="2s")), 0.1, FAST),
     Kind("paused", ALLOW, 0.1, FAST, operation="pause"),
     Kind("paused-long", Policies(overlap=Overlap.BUFFER_ALL), 1, CALM, operation="pause"),
     Kind("paused-skip", Policies(on_resume=OnResume.SKIP), 0.1, CALM, operation="pause"),

@@ -290,7 +290,7 @@ class World:
         self.most_live = max(self.most_live, len(self.live))
         try:
             if self.takes:
-                await self.clock.sleep(self.takes)
+                await self.clock.sleep(seconds=self.takes)
             if self.failing and context.nominal.minute % self.failing == 0 and context.attempt == 1:
                 raise RuntimeError("as planned")
         finally:
@@ -430,22 +430,22 @@ def _policies(dice: Dice) -> Policies:
         overlap=dice.choice(list(Overlap)),
         max_concurrent=dice.choice([None, None, 1, 2]),
         catch_up=CatchUpPolicy(
-            mode=dice.choice(list(CatchUp)), window=dice.choice([None, None, 0, 90_000]), grace=dice.choice([0, 10_000, 60_000])
+            mode=dice.choice(list(CatchUp)), window=dice.choice([None, None, "0s", "90s"]), grace=dice.choice(["0s", "10s", "1m"])
         ),
         backfill_limit=dice.choice([None, None, None, 0, 2]),
         on_resume=dice.choice(list(OnResume)),
         retry=RetryPolicy(
-            attempts=dice.choice([1, 1, 2, 3, None]), initial_delay=dice.choice([0, 5000, 70_000]), preempted=dice.chance(20)
+            attempts=dice.choice([1, 1, 2, 3, None]), initial_delay=dice.choice(["0s", "5s", "70s"]), preempted=dice.chance(20)
         ),
         max_buffer_size=dice.choice([1, 3, None]),
         when_full=dice.choice(list(WhenFull)),
         expire_waiting=dice.chance(50),
         at_most_once=dice.chance(30),
         timeouts=Timeouts(
-            start=dice.choice([None, None, None, 45_000]), run=dice.choice([None, None, 60_000]), cancel=10_000
+            start=dice.choice([None, None, None, "45s"]), run=dice.choice([None, None, "1m"]), cancel="10s"
         ),
         pause_on_failure=dice.chance(10),
-        finished_ttl=dice.choice([None, 100_000_000]),
+        finished_ttl=dice.choice([None, "100000s"]),
     )  # fmt: skip
 
 

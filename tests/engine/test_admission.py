@@ -18,7 +18,7 @@ from tests.executor.harness import serving
 from tests.support.machine import at
 
 DENIAL = Denial(Reason.NOT_ALLOWED, "the host example.com is not among the allowed ones")
-STUBBORN = Policies(retry=RetryPolicy(attempts=5, initial_delay=1000), pause_on_failure=True)
+STUBBORN = Policies(retry=RetryPolicy(attempts=5, initial_delay="1s"), pause_on_failure=True)
 
 
 class Door:

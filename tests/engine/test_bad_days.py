@@ -114,7 +114,9 @@ async def test_whatever_an_action_raises_its_attempt_has_failed_and_the_program_
     async with running(App(":memory:", config=QUICK)) as app:
         for kind in kinds:
             app.functions.register(kind.__name__, raising(kind, threaded=threaded))
-            await once(app, kind.__name__, policies=Policies(retry=RetryPolicy(attempts=2, initial_delay=1)))
+            await once(
+                app, kind.__name__, policies=Policies(retry=RetryPolicy(attempts=2, initial_delay="1ms"))
+            )
         for kind in kinds:
             await wait_until(partial(has_status, app, "failed", kind.__name__))
             run = await only_run(app, kind.__name__)
@@ -215,7 +217,7 @@ async def test_an_action_that_never_returns_is_timed_out_and_its_schedule_goes_o
 
     async with running(App(file, config=QUICK)) as app:
         app.functions.register("work", hang if threaded else ignore_it)
-        policies = Policies(overlap=Overlap.BUFFER_ALL, timeouts=Timeouts(run=200))
+        policies = Policies(overlap=Overlap.BUFFER_ALL, timeouts=Timeouts(run="200ms"))
         await app.schedules.create("s", "* * * * * *", "work", policies=policies)
 
         async def two_timed_out() -> bool:
@@ -233,7 +235,7 @@ async def test_an_action_that_never_returns_is_timed_out_and_its_schedule_goes_o
 
 def test_a_program_ends_although_one_of_its_threads_never_does(programs: Programs, file: str):
     process = programs.start(0, drain_ms=300, terminate_ms=200)
-    asyncio.run(create_when_known(file, "hang", Policies(timeouts=Timeouts(run=300))))
+    asyncio.run(create_when_known(file, "hang", Policies(timeouts=Timeouts(run="300ms"))))
     wait_for(lambda: any(word == "1" for _, word, _ in programs.log()))
     wait_for(lambda: "timed_out" in read(file, "SELECT status FROM run"))
     process.send_signal(signal.SIGTERM)

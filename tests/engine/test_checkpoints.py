@@ -17,7 +17,7 @@ from horae.store.sqlite import SqliteTransaction
 from horae.testing import TimeMachine
 from tests.support.wait import wait_until
 
-AGAIN = Policies(retry=RetryPolicy(attempts=3, initial_delay=0))
+AGAIN = Policies(retry=RetryPolicy(attempts=3, initial_delay="0s"))
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -95,7 +95,7 @@ async def test_it_has_its_own_overlap_input_author_and_note(machine: TimeMachine
     @machine.app.action("note")
     async def note(context: Context) -> None:
         seen.append((context.input, context.key == context.run_id))
-        await machine.sleep(1000)
+        await machine.sleep(seconds=1000)
 
     await machine.app.schedules.create("s", {"intervals": [{"every": "1m"}]}, "note", input="usual")
     await machine.app.backfills.start("s", at(-3), at(-1), input={"own": 1}, author="ann", note="again")

@@ -104,7 +104,7 @@ async def test_overlap_is_judged_at_fire_time(
 async def test_a_start_that_waited_longer_than_the_window_is_missed_when_released(machine: TimeMachine):
     slow = Recorder(machine, 200)
     machine.app.action("slow")(slow)
-    policies = Policies(overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(window=60_000))
+    policies = Policies(overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(window="1m"))
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies)
     for _ in range(2):  # the second waits as long as it must
         await machine.app.schedules.trigger("s")
@@ -125,7 +125,7 @@ async def test_a_start_that_waited_longer_than_the_window_is_missed_when_release
 async def test_a_start_that_waited_within_the_grace_is_on_time(machine: TimeMachine, mode: str):
     slow = Recorder(machine, 65)
     machine.app.action("slow")(slow)
-    policies = Policies(overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(mode=CatchUp(mode), window=0))
+    policies = Policies(overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(mode=CatchUp(mode), window="0s"))
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies)
     await machine.advance(minutes=4)
     assert slow.nominal == [at(1), at(2), at(3)]  # the third waited ten seconds
@@ -135,11 +135,11 @@ async def test_a_start_that_waited_within_the_grace_is_on_time(machine: TimeMach
 @pytest.mark.parametrize(
     ("catch_up", "started", "missed"),
     [
-        (CatchUpPolicy(mode=CatchUp.NONE, grace=60_000), [59, 60], 58),  # within the grace is on time
+        (CatchUpPolicy(mode=CatchUp.NONE, grace="1m"), [59, 60], 58),  # within the grace is on time
         (CatchUpPolicy(), list(range(1, 61)), 0),
         (CatchUpPolicy(mode=CatchUp.LATEST), [60], 59),
-        (CatchUpPolicy(window=0), [60], 59),
-        (CatchUpPolicy(window=600_000), list(range(50, 61)), 49),
+        (CatchUpPolicy(window="0s"), [60], 59),
+        (CatchUpPolicy(window="10m"), list(range(50, 61)), 49),
     ],
     ids=["none", "all", "latest", "window 0", "window 10 min"],
 )
@@ -161,7 +161,7 @@ async def test_after_an_hour_of_downtime(
 async def test_spread_distributes_what_is_late_and_nothing_else(machine: TimeMachine):
     hello = Recorder(machine)
     machine.app.action("hello")(hello)
-    catch_up = CatchUpPolicy(mode=CatchUp.SPREAD, grace=1000, spread=60_000)
+    catch_up = CatchUpPolicy(mode=CatchUp.SPREAD, grace="1s", spread="1m")
     policies = Policies(overlap=Overlap.ALLOW_ALL, catch_up=catch_up)
     await machine.app.schedules.create("s", "*/10 * * * *", "hello", policies=policies)
     machine.clock.move_to(at(65))

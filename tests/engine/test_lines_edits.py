@@ -16,7 +16,7 @@ from horae.testing import TimeMachine
 from tests.support.machine import Recorder, at
 
 HOURLY: dict[str, Any] = {"crons": ["0 * * * *"], "jitter": "59m"}
-STRICT = Policies(overlap=Overlap.ALLOW_ALL, catch_up=CatchUpPolicy(window=0, grace=0))
+STRICT = Policies(overlap=Overlap.ALLOW_ALL, catch_up=CatchUpPolicy(window="0s", grace="0s"))
 NOMINAL = at(60)
 Act = Callable[[TimeMachine], Awaitable[object]]
 

@@ -76,7 +76,7 @@ async def test_a_start_that_waits_behind_nothing_is_found(machine: TimeMachine, 
     work = Recorder(machine, fails=1)
     machine.app.action("work")(work)
     spec = {"times": [at(1).isoformat()]}
-    policies = Policies(retry=RetryPolicy(attempts=2, initial_delay=60_000), overlap=Overlap.ALLOW_ALL)
+    policies = Policies(retry=RetryPolicy(attempts=2, initial_delay="1m"), overlap=Overlap.ALLOW_ALL)
     await machine.app.schedules.create("s", spec, "work", policies=policies)
     await machine.advance(minutes=1 if what == "retry" else 5)
     begun = len(work.called)
@@ -193,7 +193,7 @@ async def test_a_schedule_whose_action_no_node_knows_needs_attention(machine: Ti
 
 @pytest.mark.contract("SCHD-28")
 @pytest.mark.parametrize(
-    ("retention", "kept"), [(Retention(count=3), 3), (Retention(age=5 * 60_000), 5), (Retention(), 30)]
+    ("retention", "kept"), [(Retention(count=3), 3), (Retention(age="5m"), 5), (Retention(), 30)]
 )
 async def test_the_ledger_is_kept_for_its_retention(
     machine: TimeMachine, hello: Recorder, retention: Retention, kept: int

@@ -128,14 +128,14 @@ async def buffer_full(machine: TimeMachine) -> None:
 
 @produces(Reason.SERVED, 2)
 async def served(machine: TimeMachine) -> None:
-    retry = RetryPolicy(attempts=5, initial_delay=60_000, preempted=True)
+    retry = RetryPolicy(attempts=5, initial_delay="1m", preempted=True)
     await every_minute(machine, 0, Policies(retry=retry), fails=1)
     await machine.advance(minutes=2)
 
 
 @produces(Reason.PREEMPTED, 1)
 async def preempted(machine: TimeMachine) -> None:
-    retry = RetryPolicy(attempts=5, initial_delay=90_000, max_delay=90_000, preempted=True)
+    retry = RetryPolicy(attempts=5, initial_delay="1m30s", max_delay="1m30s", preempted=True)
     await every_minute(machine, 0, Policies(retry=retry), fails=1)
     await machine.advance(minutes=2)
 
@@ -184,20 +184,20 @@ async def not_allowed(machine: TimeMachine) -> None:
 
 @produces(Reason.START_TIMEOUT, 2)
 async def start_timeout(machine: TimeMachine) -> None:
-    policies = Policies(overlap=Overlap.BUFFER_ALL, timeouts=Timeouts(start=30_000))
+    policies = Policies(overlap=Overlap.BUFFER_ALL, timeouts=Timeouts(start="30s"))
     await every_minute(machine, 600, policies)
     await machine.advance(minutes=2, seconds=30)
 
 
 @produces(Reason.RUN_TIMEOUT, 1)
 async def run_timeout(machine: TimeMachine) -> None:
-    await every_minute(machine, 600, Policies(timeouts=Timeouts(run=30_000)))
+    await every_minute(machine, 600, Policies(timeouts=Timeouts(run="30s")))
     await machine.advance(minutes=1, seconds=30)
 
 
 @produces(Reason.HEARTBEAT_TIMEOUT, 1)
 async def heartbeat_timeout(machine: TimeMachine) -> None:
-    await every_minute(machine, 600, Policies(timeouts=Timeouts(heartbeat=30_000)))
+    await every_minute(machine, 600, Policies(timeouts=Timeouts(heartbeat="30s")))
     await machine.advance(minutes=1, seconds=30)
 
 
@@ -254,7 +254,7 @@ async def test_a_process_that_ended_before_its_run_is_recorded(
         @machine.app.action("work")
         async def work(context: Context) -> None:
             keys.append(context.key)
-            await machine.sleep(seconds)
+            await machine.sleep(seconds=seconds)
 
         return machine
 
@@ -391,7 +391,7 @@ async def test_the_row_and_the_next_slot_are_in_place_before_anything_is_launche
         if what == "refuses":
             raise NotStartedError("no", permanent=True)
         if what == "goes on":
-            await machine.sleep(10_000)
+            await machine.sleep(seconds=10_000)
 
     await machine.app.schedules.create(
         "s", "*/10 * * * *", "work", policies=Policies(overlap=Overlap.ALLOW_ALL)

@@ -202,7 +202,7 @@ async def test_explain_says_that_a_start_waits_for_the_end_of_a_pause(
 async def test_what_fell_due_in_a_pause_goes_through_catch_up_and_overlap(
     machine: TimeMachine, hello: Recorder
 ):
-    policies = Policies(catch_up=CatchUpPolicy(window=150_000))  # and skip
+    policies = Policies(catch_up=CatchUpPolicy(window="2m30s"))  # and skip
     await machine.app.schedules.create("s", "* * * * *", "hello", policies=policies)
     await machine.app.schedules.pause("s")
     await machine.advance(minutes=10)
@@ -412,7 +412,7 @@ async def test_a_run_with_no_attempt_left_pauses_its_schedule(machine: TimeMachi
     machine.app.action("work")(work)
     policies = Policies(
         pause_on_failure=True,
-        timeouts=Timeouts(run=10_000),
+        timeouts=Timeouts(run="10s"),
         retry=RetryPolicy(attempts=2),
         overlap=Overlap.ALLOW_ALL,
     )

@@ -66,7 +66,7 @@ async def test_an_action_that_can_never_begin_is_started_once(machine: TimeMachi
 async def test_starts_and_attempts_are_counted_apart(machine: TimeMachine):
     """Two refusals, two failures, a refusal: three attempts of each kind would not have been enough together."""
     work = Raiser(machine, busy(), busy(), ValueError("a"), ValueError("b"), busy())
-    policies = Policies(retry=RetryPolicy(attempts=3, initial_delay=10_000, factor=1), start_attempts=4)
+    policies = Policies(retry=RetryPolicy(attempts=3, initial_delay="10s", factor=1), start_attempts=4)
     run = await play(machine, policies)
     assert work.seconds == [0, 1, 3, 13, 23, 27]
     assert (run.status, run.refusals, run.failures, run.attempt) == (Status.SUCCEEDED, 3, 2, 6)
@@ -97,10 +97,10 @@ async def test_only_the_named_errors_are_worth_another_attempt(
 @pytest.mark.parametrize(
     ("retry", "expected"),
     [
-        (RetryPolicy(attempts=4, initial_delay=1000, factor=3, max_delay=5000), [0, 1, 4, 9]),
-        (RetryPolicy(attempts=4, initial_delay=0), [0, 0, 0, 0]),
-        (RetryPolicy(attempts=4, initial_delay=20_000, factor=1), [0, 20, 40, 60]),
-        (RetryPolicy(attempts=None, initial_delay=400_000, factor=1, max_delay=500_000), [0, 400, 800, 1200, 1600]),
+        (RetryPolicy(attempts=4, initial_delay="1s", factor=3, max_delay="5s"), [0, 1, 4, 9]),
+        (RetryPolicy(attempts=4, initial_delay="0s"), [0, 0, 0, 0]),
+        (RetryPolicy(attempts=4, initial_delay="20s", factor=1), [0, 20, 40, 60]),
+        (RetryPolicy(attempts=None, initial_delay="6m40s", factor=1, max_delay="8m20s"), [0, 400, 800, 1200, 1600]),
     ],
 )  # fmt: skip
 async def test_attempts_and_backoff_are_policies(
@@ -114,7 +114,7 @@ async def test_attempts_and_backoff_are_policies(
 @pytest.mark.contract("GRNT-07", "CRON-06")
 async def test_one_row_one_run_id_and_one_key_over_all_attempts(machine: TimeMachine):
     work = Raiser(machine, ValueError("first"), busy())
-    policies = Policies(retry=RetryPolicy(attempts=3, initial_delay=60_000))
+    policies = Policies(retry=RetryPolicy(attempts=3, initial_delay="1m"))
     await machine.app.schedules.create("s", "0 * * * *", "work", policies=policies)
     await machine.advance(minutes=60, seconds=30)
     (waiting,) = await machine.app.runs.list("s")
@@ -136,7 +136,7 @@ async def test_one_row_one_run_id_and_one_key_over_all_attempts(machine: TimeMac
 async def test_a_run_stands_in_the_way_over_all_its_attempts(machine: TimeMachine):
     work = Recorder(machine, fails=2)
     machine.app.action("work")(work)
-    policies = Policies(retry=RetryPolicy(attempts=3, initial_delay=90_000, factor=1, max_delay=90_000))
+    policies = Policies(retry=RetryPolicy(attempts=3, initial_delay="1m30s", factor=1, max_delay="1m30s"))
     await machine.app.schedules.create("s", "* * * * *", "work", policies=policies)
     await machine.advance(minutes=5)
     assert work.nominal == [at(1), at(1), at(1), at(5)]
@@ -150,7 +150,7 @@ async def test_a_retry_that_waits_is_replaced_by_a_newer_start(machine: TimeMach
     machine.app.action("work")(work)
     policies = Policies(
         overlap=Overlap.CANCEL_OTHER,
-        retry=RetryPolicy(attempts=9, initial_delay=600_000, max_delay=600_000),
+        retry=RetryPolicy(attempts=9, initial_delay="10m", max_delay="10m"),
     )
     await machine.app.schedules.create("s", "* * * * *", "work", policies=policies)
     await machine.advance(minutes=2)
@@ -163,7 +163,7 @@ async def test_a_retry_that_waits_is_replaced_by_a_newer_start(machine: TimeMach
 @pytest.mark.parametrize("how", ["cancel", "terminate"])
 async def test_a_retry_that_waits_can_be_stopped(machine: TimeMachine, how: str):
     work = Raiser(machine, ValueError("x"))
-    policies = Policies(retry=RetryPolicy(attempts=3, initial_delay=60_000))
+    policies = Policies(retry=RetryPolicy(attempts=3, initial_delay="1m"))
     await machine.app.schedules.create("s", "0 * * * *", "work", policies=policies)
     await machine.advance(minutes=60, seconds=30)
     (run,) = await machine.app.runs.list("s")

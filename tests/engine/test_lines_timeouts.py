@@ -41,7 +41,7 @@ class Stubborn:
         while until is None or self.machine.now < until:
             try:
                 await self.machine.sleep(
-                    1_000_000 if until is None else (until - self.machine.now).total_seconds()
+                    seconds=1_000_000 if until is None else (until - self.machine.now).total_seconds()
                 )
             except asyncio.CancelledError:
                 self.asked.append(self.machine.now)
@@ -83,7 +83,7 @@ async def test_a_coroutine_that_takes_too_long_is_stopped(
 ):
     """It is asked to stop; if it does not within five seconds, it has ended as far as the ledger goes."""
     work = stubborn(lingers)
-    run = await start(machine, work, Timeouts(run=10_000))
+    run = await start(machine, work, Timeouts(run="10s"))
     await machine.advance(minutes=1)
     run = await machine.app.runs.get(run.id)
     assert (run.status, run.reason, seconds(run.ended_at)) == (Status.TIMED_OUT, "run_timeout", ended)
@@ -101,7 +101,7 @@ async def test_a_plain_function_that_takes_too_long_is_given_up(
         released.wait()
         noticed.append(context.stop_requested())
 
-    run = await start(machine, work, Timeouts(run=10_000))
+    run = await start(machine, work, Timeouts(run="10s"))
     await machine.advance(minutes=1)
     run = await machine.app.runs.get(run.id)
     assert (run.status, run.reason, seconds(run.ended_at)) == (Status.TIMED_OUT, "run_timeout", 15)
@@ -115,7 +115,7 @@ async def test_a_plain_function_that_looks_stops_in_time(machine: TimeMachine, r
         if context.stop_requested():
             raise InterruptedError("I was asked to")
 
-    run = await start(machine, work, Timeouts(run=10_000))
+    run = await start(machine, work, Timeouts(run="10s"))
     (task,) = machine.app.worker.tasks
     await machine.advance(seconds=10)
     released.set()
@@ -129,7 +129,7 @@ async def test_a_plain_function_that_looks_stops_in_time(machine: TimeMachine, r
 async def test_each_attempt_has_the_time(machine: TimeMachine):
     work = Recorder(machine, 20)
     machine.app.action("work")(work)
-    policies = Policies(timeouts=Timeouts(run=10_000), retry=RetryPolicy(attempts=2, initial_delay=5000))
+    policies = Policies(timeouts=Timeouts(run="10s"), retry=RetryPolicy(attempts=2, initial_delay="5s"))
     await machine.app.schedules.create("s", "*/10 * * * *", "work", policies=policies)
     await machine.advance(minutes=11)
     assert [(moment - at(10)).total_seconds() for _, moment in work.called] == [0, 15]
@@ -143,11 +143,11 @@ async def test_each_attempt_has_the_time(machine: TimeMachine):
 async def test_a_sign_of_life_lets_a_coroutine_go_on(machine: TimeMachine):
     async def work(context: Context) -> None:
         for _ in range(5):
-            await machine.sleep(9)
+            await machine.sleep(seconds=9)
             context.heartbeat()
-        await machine.sleep(1000)
+        await machine.sleep(seconds=1000)
 
-    run = await start(machine, work, Timeouts(heartbeat=10_000))
+    run = await start(machine, work, Timeouts(heartbeat="10s"))
     await machine.advance(seconds=54)
     assert (await machine.app.runs.get(run.id)).status is Status.RUNNING
     await machine.advance(seconds=6)
@@ -165,7 +165,7 @@ async def test_a_sign_of_life_lets_a_plain_function_go_on(machine: TimeMachine, 
         beaten.set()
         released.wait()
 
-    run = await start(machine, work, Timeouts(heartbeat=10_000))
+    run = await start(machine, work, Timeouts(heartbeat="10s"))
     await machine.advance(seconds=9)
     beat.set()
     await asyncio.to_thread(beaten.wait)
@@ -180,7 +180,7 @@ async def test_a_sign_of_life_lets_a_plain_function_go_on(machine: TimeMachine, 
 async def test_a_start_that_waits_too_long_times_out(machine: TimeMachine):
     slow = Recorder(machine, 600)
     machine.app.action("slow")(slow)
-    policies = Policies(overlap=Overlap.BUFFER_ALL, timeouts=Timeouts(start=90_000))
+    policies = Policies(overlap=Overlap.BUFFER_ALL, timeouts=Timeouts(start="1m30s"))
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies)
     await machine.advance(minutes=4)
     ended = [(run.status, run.reason, seconds(run.ended_at)) for run in await machine.app.runs.list("s")]
@@ -195,7 +195,7 @@ async def test_a_start_that_waits_too_long_times_out(machine: TimeMachine):
 @pytest.mark.contract("SCHD-17")
 async def test_a_start_that_no_node_takes_times_out(machine: TimeMachine):
     machine.app.action("elsewhere")(Recorder(machine))
-    policies = Policies(timeouts=Timeouts(start=30_000))
+    policies = Policies(timeouts=Timeouts(start="30s"))
     await machine.app.schedules.create("s", "0 * * * *", "elsewhere", policies=policies)
     machine.app.functions.unregister("elsewhere")
     await machine.advance(minutes=61)
@@ -222,7 +222,7 @@ async def test_cancel_asks_and_waits_a_grace(
     asked: list[float],
 ):
     work = stubborn(lingers)
-    run = await start(machine, work, Timeouts(cancel=30_000))
+    run = await start(machine, work, Timeouts(cancel="30s"))
     await machine.advance(minutes=1)
     asked_to = await machine.app.runs.cancel(run.id)
     assert (asked_to.status, asked_to.stop) == (Status.RUNNING, "cancel")
@@ -238,7 +238,7 @@ async def test_terminate_forces(
     machine: TimeMachine, stubborn: Callable[[float], Stubborn], lingers: float, ended: float
 ):
     work = stubborn(lingers)
-    run = await start(machine, work, Timeouts(cancel=3_600_000))
+    run = await start(machine, work, Timeouts(cancel="1h"))
     await machine.advance(minutes=1)
     await machine.app.runs.terminate(run.id)
     await machine.advance(minutes=1)
@@ -250,7 +250,7 @@ async def test_terminate_forces(
 async def test_terminate_cuts_the_grace_of_a_cancel_short(
     machine: TimeMachine, stubborn: Callable[[float], Stubborn]
 ):
-    run = await start(machine, stubborn(600), Timeouts(cancel=300_000))
+    run = await start(machine, stubborn(600), Timeouts(cancel="5m"))
     await machine.app.runs.cancel(run.id)
     await machine.advance(seconds=10)
     await machine.app.runs.terminate(run.id)
@@ -266,7 +266,7 @@ async def test_terminate_cuts_the_grace_of_a_cancel_short(
 async def test_a_plain_function_that_does_not_look_is_given_up(
     machine: TimeMachine, released: threading.Event, how: str, status: str, ended: float
 ):
-    run = await start(machine, lambda context: released.wait(), Timeouts(cancel=30_000))
+    run = await start(machine, lambda context: released.wait(), Timeouts(cancel="30s"))
     await (machine.app.runs.cancel(run.id) if how == "cancel" else machine.app.runs.terminate(run.id))
     await machine.advance(minutes=2)
     run = await machine.app.runs.get(run.id)
@@ -282,7 +282,7 @@ async def test_a_plain_function_sees_that_it_was_asked_to_stop(
         if context.stop_requested():
             raise InterruptedError("asked to")
 
-    run = await start(machine, work, Timeouts(cancel=30_000))
+    run = await start(machine, work, Timeouts(cancel="30s"))
     (task,) = machine.app.worker.tasks
     await machine.app.runs.cancel(run.id)
     await machine.advance(seconds=1)
@@ -315,7 +315,7 @@ async def test_a_run_that_is_cancelled_while_it_times_out_is_not_attempted_again
 ):
     work = stubborn(4)
     machine.app.action("work")(work)
-    policies = Policies(timeouts=Timeouts(run=10_000), retry=RetryPolicy(attempts=3))
+    policies = Policies(timeouts=Timeouts(run="10s"), retry=RetryPolicy(attempts=3))
     await machine.app.schedules.create("s", {}, "work", policies=policies)
     run = await machine.app.schedules.trigger("s")
     await machine.advance(seconds=12)
@@ -333,7 +333,7 @@ async def test_what_takes_the_place_of_another_waits_until_that_has_stopped(
     machine: TimeMachine, stubborn: Callable[[float], Stubborn], overlap: str, status: str, began: float
 ):
     machine.app.action("work")(stubborn(20))
-    policies = Policies(overlap=Overlap(overlap), timeouts=Timeouts(cancel=30_000))
+    policies = Policies(overlap=Overlap(overlap), timeouts=Timeouts(cancel="30s"))
     await machine.app.schedules.create("s", "* * * * *", "work", policies=policies)
     await machine.advance(seconds=170)
     newest, oldest = await machine.app.runs.list("s")
@@ -345,7 +345,7 @@ async def test_what_takes_the_place_of_another_waits_until_that_has_stopped(
 async def test_a_run_that_ends_well_although_it_was_asked_to_stop_has_succeeded(machine: TimeMachine):
     async def work(context: Context) -> str:
         try:
-            await machine.sleep(1000)
+            await machine.sleep(seconds=1000)
         except asyncio.CancelledError:
             return "saved what there was"
         return "all of it"
@@ -361,7 +361,7 @@ async def test_a_run_that_ends_well_although_it_was_asked_to_stop_has_succeeded(
 
 @pytest.mark.contract("SCHD-17")
 async def test_a_clock_that_is_set_back_gives_nobody_more_time(machine: TimeMachine):
-    run = await start(machine, Recorder(machine, 1000), Timeouts(run=60_000))
+    run = await start(machine, Recorder(machine, 1000), Timeouts(run="1m"))
     await machine.advance(seconds=30)
     machine.clock.set_back(hours=1)
     await machine.advance(seconds=29)
@@ -374,9 +374,9 @@ async def test_a_clock_that_is_set_back_gives_nobody_more_time(machine: TimeMach
 async def test_a_run_that_waited_too_long_for_its_start_pauses_its_schedule_too(machine: TimeMachine):
     @machine.app.action("work")
     async def work(context: Context) -> None:
-        await machine.sleep(3600)
+        await machine.sleep(seconds=3600)
 
-    policies = Policies(overlap=Overlap.BUFFER_ALL, timeouts=Timeouts(start=30_000), pause_on_failure=True)
+    policies = Policies(overlap=Overlap.BUFFER_ALL, timeouts=Timeouts(start="30s"), pause_on_failure=True)
     await machine.app.schedules.create("s", "* * * * *", "work", policies=policies)
     await machine.advance(minutes=5)
     late, _ = await machine.app.runs.list("s")

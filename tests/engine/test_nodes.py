@@ -333,7 +333,7 @@ async def test_a_clock_that_jumps_by_an_hour_ends_no_run_before_its_time_is_up(p
         async def work(context: Context) -> None:
             await held.wait()
 
-        policies = Policies(timeouts=Timeouts(run=30 * 60 * 1000))
+        policies = Policies(timeouts=Timeouts(run="30m"))
         await app.schedules.create("s", soon(app), "work", policies=policies)
         await wait_until(lambda: step_until(app, "running"))
         clock.shift = timedelta(hours=1)

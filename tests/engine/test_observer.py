@@ -89,7 +89,7 @@ async def test_what_becomes_of_slots_is_told():
 
         @tm.app.action("slow")
         async def slow(context: Context) -> None:
-            await tm.sleep(90)
+            await tm.sleep(seconds=90)
 
         await tm.app.schedules.create("s", "* * * * *", action="slow")
         await tm.advance(minutes=4, seconds=1)
@@ -131,7 +131,7 @@ async def test_a_start_is_the_moment_of_the_launch_in_the_ledger_and_for_who_wat
             if context.attempt == 1:
                 raise RuntimeError("no")
 
-        retry = Policies(retry=RetryPolicy(attempts=2, initial_delay=1000))
+        retry = Policies(retry=RetryPolicy(attempts=2, initial_delay="1s"))
         for number in range(3):
             await app.schedules.create(f"s{number}", "* * * * *", "looks at the clock", policies=retry)
         clock.move_to(START + timedelta(minutes=1))
@@ -322,7 +322,7 @@ async def test_what_a_change_by_hand_passes_over_is_told_and_nothing_twice():
 
         @app.action("slow")
         async def slow(context: Context) -> None:
-            await tm.sleep(360_000)
+            await tm.sleep(seconds=360_000)
 
         skip, wait = Policies(on_resume=OnResume.SKIP), Policies(overlap=Overlap.BUFFER_ALL)
         for name in ("edited", "resumed", "deleted", "stopped"):

@@ -114,7 +114,7 @@ async def test_a_report_that_says_nothing_that_can_be_is_refused(machine: TimeMa
 async def test_a_reported_failure_is_followed_by_another_attempt_with_a_token_of_its_own(
     machine: TimeMachine, outside: Outside
 ):
-    run = await handed_off(machine, retry=RetryPolicy(attempts=2, initial_delay=1000))
+    run = await handed_off(machine, retry=RetryPolicy(attempts=2, initial_delay="1s"))
     first = outside.tokens[run.id]
     again = await machine.app.runs.report(run.id, first, "failed", failure="no luck")
     assert (again.status, again.failures) == ("retrying", 1)
@@ -144,8 +144,8 @@ async def test_silence_ends_a_run_after_an_hour(machine: TimeMachine, outside: O
 
 @pytest.mark.contract("CRON-13", "SCHD-17")
 async def test_the_schedule_says_how_long_it_may_take_and_be_silent(machine: TimeMachine, outside: Outside):
-    timeouts = Timeouts(run=100_000, heartbeat=30_000)
-    run = await handed_off(machine, timeouts=timeouts, retry=RetryPolicy(attempts=2, initial_delay=1))
+    timeouts = Timeouts(run="1m40s", heartbeat="30s")
+    run = await handed_off(machine, timeouts=timeouts, retry=RetryPolicy(attempts=2, initial_delay="1ms"))
     for _ in range(4):
         await machine.advance(seconds=20)
         await machine.app.runs.report(run.id, outside.tokens[run.id], "heartbeat")
@@ -162,7 +162,7 @@ async def test_the_schedule_says_how_long_it_may_take_and_be_silent(machine: Tim
 async def test_work_of_others_stands_in_the_way_of_the_next_slot(
     machine: TimeMachine, outside: Outside, overlap: Overlap
 ):
-    policies = Policies(overlap=overlap, timeouts=Timeouts(run=150_000))
+    policies = Policies(overlap=overlap, timeouts=Timeouts(run="2m30s"))
     await machine.app.schedules.create("s", "* * * * *", "outside", policies=policies)
     await machine.advance(minutes=2)
     (first, *waiting) = reversed(await machine.app.runs.list("s"))
@@ -190,7 +190,7 @@ async def test_silence_ends_at_its_time_however_far_time_is_moved(machine: TimeM
 async def test_who_is_asked_to_stop_learns_it_with_the_next_sign_of_life(
     machine: TimeMachine, outside: Outside
 ):
-    run = await handed_off(machine, timeouts=Timeouts(cancel=20_000))
+    run = await handed_off(machine, timeouts=Timeouts(cancel="20s"))
     asked = await machine.app.runs.cancel(run.id)
     assert (asked.status, asked.stop) == ("running", "cancel")
     await machine.advance(seconds=10)
@@ -204,7 +204,7 @@ async def test_who_is_asked_to_stop_learns_it_with_the_next_sign_of_life(
 async def test_who_does_not_stop_when_asked_to_has_stopped_after_a_while(
     machine: TimeMachine, outside: Outside
 ):
-    run = await handed_off(machine, timeouts=Timeouts(cancel=20_000), retry=RetryPolicy(attempts=9))
+    run = await handed_off(machine, timeouts=Timeouts(cancel="20s"), retry=RetryPolicy(attempts=9))
     await machine.app.runs.cancel(run.id)
     await machine.advance(seconds=19)
     await machine.app.runs.report(run.id, outside.tokens[run.id], "heartbeat")
@@ -230,7 +230,7 @@ async def test_work_of_others_that_is_terminated_has_ended_at_once(machine: Time
 async def test_work_of_others_makes_way_for_the_next_slot(
     machine: TimeMachine, outside: Outside, overlap: Overlap, first: str
 ):
-    policies = Policies(overlap=overlap, timeouts=Timeouts(cancel=5000))
+    policies = Policies(overlap=overlap, timeouts=Timeouts(cancel="5s"))
     await machine.app.schedules.create("s", "* * * * *", "outside", policies=policies)
     await machine.advance(minutes=2, seconds=5)
     runs = await machine.app.runs.list("s")
@@ -326,7 +326,7 @@ async def test_the_ledger_keeps_no_token_and_the_run_outlives_its_node(database:
 
 @pytest.mark.contract("CRON-13", "SCHD-17")
 async def test_silence_is_noticed_by_whoever_keeps_house(database: str):
-    async with started(database, timeouts=Timeouts(heartbeat=300)) as (app, _):
+    async with started(database, timeouts=Timeouts(heartbeat="300ms")) as (app, _):
         ids = [await app.schedules.trigger("s", overlap=Overlap.ALLOW_ALL) for _ in range(3)]
 
         async def have_ended() -> bool:

@@ -55,18 +55,18 @@ class OutsideWorld(World):
             raise
         self.workers.append(asyncio.create_task(self.elsewhere(context.run_id, context.attempt, token)))
         if self.fate.chance(30):  # the end may be known before it is known that it was accepted
-            await self.clock.sleep(self.fate.choice([0.2, 5, 50]))
+            await self.clock.sleep(seconds=self.fate.choice([0.2, 5, 50]))
         return Accepted()
 
     async def elsewhere(self, run_id: str, attempt: int, token: str) -> None:
         """Somebody does the work: gives signs of life, or not, and says how it ended, or not, or twice."""
         try:
             for _ in range(self.fate.below(4)):
-                await self.clock.sleep(self.fate.choice([1, 20, 80]))
+                await self.clock.sleep(seconds=self.fate.choice([1, 20, 80]))
                 heard = await self.runs.report(run_id, token, self.fate.choice(["started", "heartbeat"]))
                 if heard.stop:
                     break
-            await self.clock.sleep(self.fate.choice([0, 0.1, 10]))
+            await self.clock.sleep(seconds=self.fate.choice([0, 0.1, 10]))
             what = self.fate.choice(["succeeded", "succeeded", "failed", ""])
             for _ in range(self.fate.choice([1, 1, 2]) if what else 0):
                 ended = await self.runs.report(run_id, token, what, result=attempt)

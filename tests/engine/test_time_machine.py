@@ -145,7 +145,7 @@ async def test_limited_actions(machine: TimeMachine):
 async def test_retries_wait_longer_each_time(machine: TimeMachine):
     flaky = Recorder(machine, fails=3)
     machine.app.action("flaky")(flaky)
-    policies = Policies(retry=RetryPolicy(attempts=5, initial_delay=10_000, factor=2, max_delay=15_000))
+    policies = Policies(retry=RetryPolicy(attempts=5, initial_delay="10s", factor=2, max_delay="15s"))
     await machine.app.schedules.create("s", "0 * * * *", "flaky", policies=policies)
     await machine.advance(hours=1, minutes=5)
     delays = [round((begun - at(60)).total_seconds()) for _, begun in flaky.called]
@@ -221,9 +221,9 @@ class Timeline:
         self.started.append((context.action_id, f"{self.machine.now:%Y-%m-%dT%H:%M:%SZ}"))
         until = self.end_of(run)
         try:
-            await self.machine.sleep((until - self.machine.now).total_seconds())
+            await self.machine.sleep(seconds=(until - self.machine.now).total_seconds())
         except asyncio.CancelledError:  # it was asked to stop, and takes its time
-            await self.machine.sleep((until - self.machine.now).total_seconds())
+            await self.machine.sleep(seconds=(until - self.machine.now).total_seconds())
             raise
         if "FAILED" in run.get("status", ""):
             raise RuntimeError("oops")
@@ -424,7 +424,7 @@ async def test_a_run_that_ends_when_the_next_slot_falls_due_does_not_block_it(dr
     @machine.app.action("work")
     async def work(context: Context) -> None:
         begun.append(context.nominal)
-        sleeping = machine.clock.sleep(60)
+        sleeping = machine.clock.sleep(seconds=60)
         await (
             asyncio.wait_for(sleeping, None) if not nested else asyncio.gather(asyncio.create_task(sleeping))
         )
@@ -448,7 +448,7 @@ async def test_an_app_on_a_virtual_clock_can_be_left_while_an_action_sleeps_on_i
 
             @app.action("work")
             async def work(context: Context) -> None:
-                await clock.sleep(10)
+                await clock.sleep(seconds=10)
 
             await app.schedules.create("s", "* * * * *", "work")
             task = asyncio.create_task(app.run())

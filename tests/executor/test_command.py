@@ -129,7 +129,7 @@ async def test_a_program_that_is_not_there_is_not_started(command: Command):
 
 async def test_a_command_that_takes_longer_than_it_may_is_ended(tmp_path: Path):
     code = f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(600)"
-    ended = await make(python(code, timeout=700))
+    ended = await make(python(code, timeout="700ms"))
     assert ended.ending == "raised"
     assert "TimeoutError" in ended.errors
     await gone(int((tmp_path / "pid").read_text()))
@@ -264,7 +264,7 @@ def test_commands_are_named_in_a_file(tmp_path: Path):
     assert commands_of(Config()) == {}
     config = configured(
         tmp_path,
-        '{"backup": {"argv": ["/usr/bin/pg_dump", "x"], "environment": {"A": "b"}, "folder": "/tmp", "timeout": 5},'
+        '{"backup": {"argv": ["/usr/bin/pg_dump", "x"], "environment": {"A": "b"}, "folder": "/tmp", "timeout": "5ms"},'
         ' "a.b-c_1": {"argv": ["true"]}}',
     )
     assert set(commands_of(config)) == {"backup", "a.b-c_1"}
@@ -290,7 +290,11 @@ async def test_a_configured_command_runs(tmp_path: Path):
         ('{"": {"argv": ["a"]}}', "whose name"),
         ('{"x": {"argv": ["a", "\\u0000"]}}', "NUL"),
         ('{"x": {"argv": ["a"], "environment": {"A=B": "c"}}}', "cannot be named so"),
-        ('{"x": {"argv": ["a"], "timeout": 0}}', "below 1"),
+        ('{"x": {"argv": ["a"], "timeout": "0s"}}', "timeout of 0s"),
+        (
+            '{"x": {"argv": ["a"], "timeout": 30}}',
+            'timeout is 30, a number without a unit - at `$[...]`; write "30s"',
+        ),
     ],
 )
 def test_a_file_that_is_wrong_says_what_is_wrong(tmp_path: Path, content: str | bytes, fault: str):

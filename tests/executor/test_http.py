@@ -287,9 +287,7 @@ async def test_an_answer_that_costs_more_than_it_says_is_given_up(
         await behaviour(send)
 
     async with serving(answer) as server:
-        ended = await ask(
-            HttpRequest(url=server.url, timeout=3_600_000), Config(http_private=("127.0.0.0/8",))
-        )
+        ended = await ask(HttpRequest(url=server.url, timeout="1h"), Config(http_private=("127.0.0.0/8",)))
     assert ended.ending == "raised"
     assert reason in (ended.failure or "")
     assert ended.errors[:2] == ("HttpAnswerError", "HoraeError")
@@ -308,7 +306,7 @@ async def test_an_answer_by_the_byte_is_given_up():
             await asyncio.sleep(0)
 
     async with serving(answer) as server:
-        ended = await ask(HttpRequest(url=server.url, timeout=3_600_000))
+        ended = await ask(HttpRequest(url=server.url, timeout="1h"))
     assert ended.errors[0] == "HttpAnswerError"
     assert "came in more than 10000 pieces" in (ended.failure or "")
 
@@ -348,8 +346,8 @@ async def test_the_whole_answer_has_one_time_limit(form: str):
             await asyncio.sleep(0.02)
 
     async with serving(answer) as server:
-        ended = await ask(HttpRequest(url=server.url, timeout=200))
-    assert (ended.ending, ended.failure) == ("raised", "TimeoutError: no answer within 200 ms")
+        ended = await ask(HttpRequest(url=server.url, timeout="200ms"))
+    assert (ended.ending, ended.failure) == ("raised", "TimeoutError: no answer within 200ms")
 
 
 async def test_a_server_that_switches_protocols_has_not_answered():
@@ -394,9 +392,9 @@ async def test_an_answer_that_takes_too_long_is_a_timeout(drip: bool):
                 return
 
     async with serving(answer) as server:
-        ended = await ask(HttpRequest(url=server.url, timeout=200))
+        ended = await ask(HttpRequest(url=server.url, timeout="200ms"))
         server.answer = lambda _, writer: say(writer, "200 OK")
-    assert (ended.ending, ended.failure) == ("raised", "TimeoutError: no answer within 200 ms")
+    assert (ended.ending, ended.failure) == ("raised", "TimeoutError: no answer within 200ms")
     assert "TimeoutError" in ended.errors
 
 
@@ -419,10 +417,10 @@ async def test_a_connection_that_takes_too_long_has_not_begun():
         return []
 
     action = HttpAction(LOOPBACK, SEALER, str, lambda: NOW, resolve=never)
-    ended = await Attempts(action).make(HttpRequest(url="http://slow.example/", timeout=50))
+    ended = await Attempts(action).make(HttpRequest(url="http://slow.example/", timeout="50ms"))
     await action.aclose()
     assert ended.ending == "refused"
-    assert "no connection to slow.example within 50 ms" in (ended.failure or "")
+    assert "no connection to slow.example within 50ms" in (ended.failure or "")
 
 
 async def test_a_connection_that_is_lost_after_the_request_was_sent_has_begun():

@@ -76,7 +76,7 @@ async def test_what_is_secret_of_a_request_is_nowhere_in_the_database(database: 
         request = HttpRequest(
             url=server.url, headers={"Authorization": f"Bearer {WORDS[0]}"}, secret=WORDS[1]
         )
-        policies = Policies(retry=RetryPolicy(attempts=2, initial_delay=1))
+        policies = Policies(retry=RetryPolicy(attempts=2, initial_delay="1ms"))
         await app.schedules.create("s", {}, "http", http=request, policies=policies)
         run = await ended(app, await app.schedules.trigger("s"))
         (attempt,) = await app.runs.attempts(run.id)
@@ -150,7 +150,7 @@ async def test_a_command_that_was_stopped_is_gone_when_the_ledger_says_so(
     database: str, tmp_path: Path, how: str
 ):
     async with offering(database, commands=commands(tmp_path)) as app:
-        timeouts = Timeouts(cancel=300, run=4000 if how == "timeout" else None)
+        timeouts = Timeouts(cancel="300ms", run="4s" if how == "timeout" else None)
         run_id, leader = await begun(app, tmp_path, timeouts=timeouts)
         if how == "cancel":
             await app.runs.cancel(run_id)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import msgspec
 import pytest
 
 from horae.errors import InvalidInputError
 from horae.model import CatchUpPolicy, Policies, Retention, RetryPolicy, Timeouts
-from horae.policy.check import CENTURY, LONGEST, check_policies
+from horae.policy.check import BOUNDS, check_policies
 
 
 def test_the_defaults_make_sense():
@@ -25,27 +28,15 @@ def test_the_defaults_make_sense():
         (Policies(retry=RetryPolicy(attempts=0)), "retry.attempts"),
         (Policies(retry=RetryPolicy(factor=0.5)), "retry.factor"),
         (Policies(retry=RetryPolicy(factor=float("nan"))), "retry.factor"),
-        (Policies(retry=RetryPolicy(initial_delay=-1)), "retry.initial_delay"),
-        (Policies(retry=RetryPolicy(initial_delay=LONGEST + 1)), "retry.initial_delay"),
-        (Policies(retry=RetryPolicy(max_delay=LONGEST + 1)), "retry.max_delay"),
-        (Policies(catch_up=CatchUpPolicy(window=-1)), "catch_up.window"),
-        (Policies(catch_up=CatchUpPolicy(grace=-1)), "catch_up.grace"),
-        (Policies(catch_up=CatchUpPolicy(spread=-1)), "catch_up.spread"),
-        (Policies(timeouts=Timeouts(start=0)), "timeouts.start"),
-        (Policies(timeouts=Timeouts(run=0)), "timeouts.run"),
-        (Policies(timeouts=Timeouts(heartbeat=0)), "timeouts.heartbeat"),
-        (Policies(timeouts=Timeouts(cancel=-1)), "timeouts.cancel"),
-        (Policies(retention=Retention(age=0)), "retention.age"),
+        (Policies(retry=RetryPolicy(initial_delay="366d1ms")), "retry.initial_delay"),
+        (Policies(retry=RetryPolicy(max_delay="366d1ms")), "retry.max_delay"),
+        (Policies(timeouts=Timeouts(start="0s")), "timeouts.start"),
+        (Policies(timeouts=Timeouts(run="0s")), "timeouts.run"),
+        (Policies(timeouts=Timeouts(heartbeat="0s")), "timeouts.heartbeat"),
+        (Policies(retention=Retention(age="0s")), "retention.age"),
         (Policies(retention=Retention(count=-1)), "retention.count"),
-        (Policies(finished_ttl=0), "finished_ttl"),
-        (Policies(finished_ttl=CENTURY + 1), "finished_ttl"),
-        (Policies(catch_up=CatchUpPolicy(spread=CENTURY + 1)), "catch_up.spread"),
-        (Policies(timeouts=Timeouts(start=CENTURY + 1)), "timeouts.start"),
-        (Policies(timeouts=Timeouts(run=CENTURY + 1)), "timeouts.run"),
-        (Policies(timeouts=Timeouts(heartbeat=CENTURY + 1)), "timeouts.heartbeat"),
-        (Policies(timeouts=Timeouts(cancel=CENTURY + 1)), "timeouts.cancel"),
-        (Policies(retention=Retention(age=CENTURY + 1)), "retention.age"),
-        (Policies(retention=Retention(count=CENTURY + 1)), "retention.count"),
+        (Policies(finished_ttl="0s"), "finished_ttl"),
+        (Policies(retention=Retention(count=2**53)), "retention.count"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(policies: Policies, field: str):
@@ -58,10 +49,10 @@ def test_what_cannot_be_is_refused_by_name(policies: Policies, field: str):
     "policies",
     [
         Policies(backfill_limit=0),
-        Policies(retry=RetryPolicy(attempts=None, initial_delay=0, factor=1)),
-        Policies(catch_up=CatchUpPolicy(window=0, grace=0, spread=0)),
-        Policies(timeouts=Timeouts(start=1, run=1, heartbeat=1, cancel=0)),
-        Policies(retention=Retention(age=1, count=0), finished_ttl=None),
+        Policies(retry=RetryPolicy(attempts=None, initial_delay="0s", factor=1)),
+        Policies(catch_up=CatchUpPolicy(window="0s", grace="0s", spread="0s")),
+        Policies(timeouts=Timeouts(start="1ms", run="1ms", heartbeat="1ms", cancel="0s")),
+        Policies(retention=Retention(age="1ms", count=0), finished_ttl=None),
     ],
 )
 def test_the_least_that_can_be_is_taken(policies: Policies):
@@ -69,23 +60,45 @@ def test_the_least_that_can_be_is_taken(policies: Policies):
 
 
 def test_the_most_that_can_be_is_taken():
-    timeouts = Timeouts(start=CENTURY, run=CENTURY, heartbeat=CENTURY, cancel=CENTURY)
-    retention = Retention(age=CENTURY, count=CENTURY)
-    catch_up = CatchUpPolicy(
-        window=2**63 - 1, grace=2**63 - 1, spread=CENTURY
-    )  # the first two are only compared
-    check_policies(Policies(catch_up=catch_up, timeouts=timeouts, retention=retention, finished_ttl=CENTURY))
+    most = "36600d"
+    timeouts = Timeouts(start=most, run=most, heartbeat=most, cancel=most)
+    retention = Retention(age=most, count=2**53 - 1)
+    catch_up = CatchUpPolicy(window=most, grace=most, spread=most)
+    check_policies(Policies(catch_up=catch_up, timeouts=timeouts, retention=retention, finished_ttl=most))
+
+
+def test_a_bound_is_said_as_a_duration():
+    with pytest.raises(InvalidInputError, match=r"retry\.max_delay must be at most 366d, and is 400d"):
+        check_policies(Policies(retry=RetryPolicy(max_delay=timedelta(days=400))))
+    with pytest.raises(InvalidInputError, match=r"timeouts\.run must be at least 1ms, and is 0s"):
+        check_policies(Policies(timeouts=Timeouts(run=timedelta(0))))
 
 
 @pytest.mark.parametrize(
-    ("policies", "said"),
+    ("kind", "field"),
     [
-        (Policies(finished_ttl=CENTURY + 1), "it is in milliseconds, a hundred years at most"),
-        (Policies(retry=RetryPolicy(initial_delay=LONGEST + 1)), "it is in milliseconds, a year at most"),
-        (Policies(retention=Retention(count=CENTURY + 1)), None),
+        (kind, field)
+        for kind, fields in {
+            Policies: ["finished_ttl"],
+            RetryPolicy: ["initial_delay", "max_delay"],
+            CatchUpPolicy: ["window", "grace", "spread"],
+            Timeouts: ["start", "run", "heartbeat", "cancel"],
+            Retention: ["age"],
+        }.items()
+        for field in fields
     ],
 )
-def test_a_span_that_is_too_long_is_told_its_unit(policies: Policies, said: str | None):
-    with pytest.raises(InvalidInputError) as raised:
-        check_policies(policies)
-    assert raised.value.hint == said
+def test_every_duration_takes_a_text_or_a_timedelta_and_no_number(kind: type[msgspec.Struct], field: str):
+    assert getattr(kind(**{field: "PT90S"}), field) == "1m30s"
+    assert getattr(kind(**{field: timedelta(seconds=90)}), field) == "1m30s"
+    for number in (90, 90.0, -1, True):
+        with pytest.raises(InvalidInputError) as refused:
+            kind(**{field: number})
+        assert refused.value.details["field"] == field
+    with pytest.raises(InvalidInputError, match=f"{field} must be from 0s to 36600d"):
+        kind(**{field: "36600d1ms"})
+
+
+def test_every_bound_is_of_a_policy():
+    for kind, bounds in BOUNDS.items():
+        assert set(bounds) <= set(kind.__struct_fields__)

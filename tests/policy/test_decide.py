@@ -90,8 +90,8 @@ POLICIES = st.builds(
     catch_up=st.builds(
         CatchUpPolicy,
         mode=st.sampled_from(CatchUp),
-        window=st.sampled_from([None, 0, 60_000, 600_000]),
-        grace=st.sampled_from([0, 10_000, 60_000]),
+        window=st.sampled_from([None, "0s", "1m", "10m"]),
+        grace=st.sampled_from(["0s", "10s", "1m"]),
     ),
     backfill_limit=st.sampled_from([None, 0, 1, 5]),
     on_resume=st.sampled_from(OnResume),
@@ -99,8 +99,8 @@ POLICIES = st.builds(
     max_buffer_size=st.sampled_from([None, 1, 4]),
     when_full=st.sampled_from(WhenFull),
     expire_waiting=st.booleans(),
-    timeouts=st.builds(Timeouts, start=st.sampled_from([None, None, 90_000])),
-    finished_ttl=st.sampled_from([None, 60_000]),
+    timeouts=st.builds(Timeouts, start=st.sampled_from([None, None, "1m30s"])),
+    finished_ttl=st.sampled_from([None, "1m"]),
 )
 STATES = st.builds(
     State,
@@ -307,7 +307,7 @@ def test_a_start_that_is_too_late_and_paused_ends_once(
     on_resume: OnResume, status: Status, reason: Reason, counts: Counts
 ):
     """It is too late when its turn comes, and no turn comes in a pause."""
-    policies = Policies(catch_up=CatchUpPolicy(window=0), on_resume=on_resume)
+    policies = Policies(catch_up=CatchUpPolicy(window="0s"), on_resume=on_resume)
     schedule = schedule_of(policies=policies, state=State(paused=True), cursor=T + 120)
     waiting, now = run_of(schedule, 1), (T + 130) * 1000
     paused = decide(schedule, MINUTELY, [waiting], now)
@@ -321,7 +321,7 @@ def test_a_start_that_is_too_late_and_paused_ends_once(
 
 @pytest.mark.contract("SCHD-12")
 def test_a_start_that_has_expired_keeps_the_place_of_buffer_one_until_it_would_be_released():
-    policies = Policies(overlap=Overlap.BUFFER_ONE, catch_up=CatchUpPolicy(window=0))
+    policies = Policies(overlap=Overlap.BUFFER_ONE, catch_up=CatchUpPolicy(window="0s"))
     schedule = schedule_of(policies=policies, cursor=T + 120)
     running, waiting = run_of(schedule, 1, Status.RUNNING), run_of(schedule, 2)
     while_running = decide(schedule, MINUTELY, [running, waiting], (T + 180) * 1000)
@@ -333,7 +333,7 @@ def test_a_start_that_has_expired_keeps_the_place_of_buffer_one_until_it_would_b
 
 @pytest.mark.contract("SCHD-12")
 def test_what_has_expired_leaves_its_turn_to_the_next():
-    policies = Policies(overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(window=0))
+    policies = Policies(overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(window="0s"))
     schedule = schedule_of(policies=policies, state=State(remaining_actions=1), cursor=T + 180)
     runs = [run_of(schedule, minute) for minute in (1, 2, 3)]
     now = (T + 190) * 1000

@@ -13,9 +13,8 @@ from horae.policy.defaults import (
     declarative,
     registrar,
 )
+from horae.spec.duration import milliseconds
 
-YEAR = 365 * 24 * 60 * 60 * 1000
-WEEK = 7 * 24 * 60 * 60 * 1000
 NONE = registrar(Overlap.SKIP, CatchUp.NONE, 60_000, 60_000)
 ALL = registrar(Overlap.BUFFER_ALL, CatchUp.ALL, 60_000, 60_000)
 
@@ -27,8 +26,8 @@ ALL = registrar(Overlap.BUFFER_ALL, CatchUp.ALL, 60_000, 60_000)
         (NONE, "skip", "none", None, "skip", 3, None),
         (ALL, "buffer_all", "all", None, "catch_up", 3, None),
         (GRANTS, "skip", "none", None, "skip", 3, None),
-        (SCHEDULES, "skip", "all", None, "catch_up", 10, WEEK),
-        (TEMPORAL, "skip", "all", YEAR, "skip", 10, WEEK),
+        (SCHEDULES, "skip", "all", None, "catch_up", 10, "7d"),
+        (TEMPORAL, "skip", "all", "365d", "skip", 10, "7d"),
     ],
 )
 @pytest.mark.contract("SCHD-10", "SCHD-12", "SCHD-16", "CRON-10")
@@ -36,24 +35,24 @@ def test_the_table_of_defaults(
     face: Policies,
     overlap: str,
     mode: str,
-    window: int | None,
+    window: str | None,
     on_resume: str,
     start_attempts: int,
-    kept: int | None,
+    kept: str | None,
 ):
     check_policies(face)
     assert (face.overlap, face.catch_up.mode, face.catch_up.window) == (overlap, mode, window)
     assert (face.on_resume, face.start_attempts, face.finished_ttl) == (on_resume, start_attempts, kept)
-    assert face.catch_up.grace >= 10_000
+    assert milliseconds(face.catch_up.grace) >= 10_000
 
 
 @pytest.mark.contract("CRON-07", "CRON-08", "GRNT-11")
 def test_what_sets_the_faces_apart():
-    assert (NONE.catch_up.grace, NONE.catch_up.spread) == (60_000, 60_000)
+    assert (NONE.catch_up.grace, NONE.catch_up.spread) == ("1m", "1m")
     assert (ALL.when_full, ALL.expire_waiting) == (WhenFull.WAIT, False)
-    assert (GRANTS.backfill_limit, GRANTS.catch_up.grace) == (0, 10_000)
+    assert (GRANTS.backfill_limit, GRANTS.catch_up.grace) == (0, "10s")
     retry = declarative(5000).retry
-    assert (retry.attempts, retry.initial_delay, retry.factor, retry.preempted) == (None, 5000, 1, True)
+    assert (retry.attempts, retry.initial_delay, retry.factor, retry.preempted) == (None, "5s", 1, True)
     assert SCHEDULES.on_resume is OnResume.CATCH_UP
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from horae.model import CatchUp, CatchUpPolicy, Reason
 from horae.policy.due import Due, find_due, fire_instant, pass_over
 from horae.spec import Spec
+from horae.spec.duration import duration_text, milliseconds
 
 MINUTELY = Spec.cron("* * * * *")
 T = 1_772_366_400  # a Sunday noon
@@ -35,8 +36,8 @@ SPECS = st.sampled_from(
 POLICIES = st.builds(
     CatchUpPolicy,
     mode=st.sampled_from(list(CatchUp)),
-    window=st.one_of(st.none(), st.integers(0, 3 * HOUR * 1000)),
-    grace=st.sampled_from([0, 10_000, 60_000]),
+    window=st.one_of(st.none(), st.integers(0, 3 * HOUR * 1000).map(duration_text)),
+    grace=st.sampled_from(["0s", "10s", "1m"]),
 )
 
 
@@ -89,17 +90,17 @@ def test_how_often_one_looks_changes_nothing_while_all_is_on_time(
     ("mode", "window", "started", "missed"),
     [
         ("all", None, 60, 0),
-        ("all", 0, 1, 59),
-        ("all", 5_000, 1, 59),  # on time still means within ten seconds
-        ("all", 600_000, 11, 49),  # ten minutes late is within the window; strictly more is not
-        ("all", 599_999, 10, 50),
+        ("all", "0s", 1, 59),
+        ("all", "5s", 1, 59),  # on time still means within ten seconds
+        ("all", "10m", 11, 49),  # ten minutes late is within the window; strictly more is not
+        ("all", "9m59s999ms", 10, 50),
         ("latest", None, 1, 59),
-        ("latest", 600_000, 1, 59),
+        ("latest", "10m", 1, 59),
         ("none", None, 1, 59),
         ("spread", None, 60, 0),
     ],
 )
-def test_an_hour_of_downtime(mode: str, window: int | None, started: int, missed: int):
+def test_an_hour_of_downtime(mode: str, window: str | None, started: int, missed: int):
     policy = CatchUpPolicy(mode=CatchUp(mode), window=window)
     due = find_due(MINUTELY, "a", T, (T + HOUR) * 1000, policy)
     assert (len(due.slots), sum(unstarted.count for unstarted in due.unstarted)) == (started, missed)
@@ -108,8 +109,8 @@ def test_an_hour_of_downtime(mode: str, window: int | None, started: int, missed
 
 
 @pytest.mark.contract("SCHD-12", "CRON-08")
-@pytest.mark.parametrize(("mode", "window"), [("all", 0), ("all", 9_999), ("none", None)])
-def test_all_that_is_late_within_the_grace_is_on_time(mode: str, window: int | None):
+@pytest.mark.parametrize(("mode", "window"), [("all", "0s"), ("all", "9999ms"), ("none", None)])
+def test_all_that_is_late_within_the_grace_is_on_time(mode: str, window: str | None):
     """Also if several are, and whatever the window: a slot a second, and nobody looked for twenty."""
     policy = CatchUpPolicy(mode=CatchUp(mode), window=window)
     due = find_due(Spec.cron("* * * * * *"), "a", T, (T + 20) * 1000, policy)
@@ -126,7 +127,7 @@ def test_of_late_slots_the_latest_are_made_up_as_far_as_there_is_consent(
     free, bound = (
         find_due(spec, "a", T, now, policy, limit=10_000, consent=each) for each in (None, consent)
     )
-    late = [slot.nominal for slot in free.slots if now - slot.fire_at > policy.grace]
+    late = [slot.nominal for slot in free.slots if now - slot.fire_at > milliseconds(policy.grace)]
     refused = late[: max(len(late) - consent, 0)]
     assert [slot.nominal for slot in bound.slots] == [slot.nominal for slot in free.slots][len(refused) :]
     assert bound.unstarted[: len(free.unstarted)] == free.unstarted
@@ -175,7 +176,7 @@ def test_a_long_outage_ends_in_no_storm():
 
 @pytest.mark.contract("CRON-08")
 def test_spread_moves_starts_and_never_nominal_times():
-    policy = CatchUpPolicy(mode=CatchUp.SPREAD, grace=60_000, spread=60_000)
+    policy = CatchUpPolicy(mode=CatchUp.SPREAD, grace="1m", spread="1m")
     now = (T + HOUR) * 1000
     due = find_due(MINUTELY, "a", T, now, policy)
     late, on_time = due.slots[:-2], due.slots[-2:]
@@ -193,7 +194,7 @@ def test_lateness_is_measured_from_the_fire_time():
     """A slot that jitter moved by five minutes is not late before its fire time has passed."""
     spec = Spec.parse({"crons": ["0 * * * *"], "jitter": "30m"})
     fire = fire_instant(spec, T + HOUR, "a")
-    policy = CatchUpPolicy(window=0)
+    policy = CatchUpPolicy(window="0s")
     assert find_due(spec, "a", T, fire - 1, policy) == Due((), (), T, fire)
     assert len(find_due(spec, "a", T, fire + 10_000, policy).slots) == 1
     assert len(find_due(spec, "a", T, fire + 10_001, policy).unstarted) == 1

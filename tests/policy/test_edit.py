@@ -120,7 +120,7 @@ def test_random_edits_lose_no_slot_that_both_specs_have(
 @given(st.sampled_from(SPECS), EDITS)
 def test_an_edit_makes_no_slot_late(first: Spec, edits: list[tuple[int, int]]):
     """With a window of nothing and no grace: looked at in time, everything starts at its fire time or at the edit's."""
-    policies = Policies(overlap=Overlap.ALLOW_ALL, catch_up=CatchUpPolicy(window=0, grace=0))
+    policies = Policies(overlap=Overlap.ALLOW_ALL, catch_up=CatchUpPolicy(window="0s", grace="0s"))
     told = tell(first, edits, policies, None)
     moments = {T * 1000 + at for at, _ in edits}
     late = [each for each in told.unstarted if each[3] != Reason.EDITED]
@@ -135,7 +135,7 @@ def test_an_edit_makes_no_slot_late(first: Spec, edits: list[tuple[int, int]]):
 def test_a_slot_between_its_nominal_and_its_fire_time_stays_due_with_the_new_jitter():
     old = Spec.parse({"crons": ["0 * * * *"], "jitter": "59m"})
     now = T * 1000 + 1000
-    schedule = schedule_of(old, Policies(catch_up=CatchUpPolicy(window=0, grace=0)), T - 1)
+    schedule = schedule_of(old, Policies(catch_up=CatchUpPolicy(window="0s", grace="0s")), T - 1)
     assert fire_instant(old, T, "s") > now
     for new in (
         {"crons": ["0,30 * * * *"]},

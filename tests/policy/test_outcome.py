@@ -27,7 +27,7 @@ from horae.policy.outcome import judge_end, overdue, report_by
 
 NOW = 1_772_366_400_000
 LIMITS = Limits()
-TWICE = Policies(retry=RetryPolicy(attempts=2, initial_delay=5000), start_attempts=2)
+TWICE = Policies(retry=RetryPolicy(attempts=2, initial_delay="5s"), start_attempts=2)
 ONCE = Policies(at_most_once=True, start_attempts=1)
 
 RUN = Run(
@@ -174,12 +174,12 @@ HOUR = 60 * 60 * 1000
     ("timeouts", "stop", "later", "by"),
     [
         (Timeouts(), "", 0, HOUR),
-        (Timeouts(run=5000), "", 0, 5000),
-        (Timeouts(run=5000), "", 4000, 5000),
-        (Timeouts(heartbeat=1000), "", 4000, 5000),
-        (Timeouts(run=5000, heartbeat=3000), "", 4000, 5000),
-        (Timeouts(run=50_000, cancel=2000), "cancel", 4000, 6000),
-        (Timeouts(run=5000, cancel=2000), "cancel", 4000, 5000),
+        (Timeouts(run="5s"), "", 0, 5000),
+        (Timeouts(run="5s"), "", 4000, 5000),
+        (Timeouts(heartbeat="1s"), "", 4000, 5000),
+        (Timeouts(run="5s", heartbeat="3s"), "", 4000, 5000),
+        (Timeouts(run="50s", cancel="2s"), "cancel", 4000, 6000),
+        (Timeouts(run="5s", cancel="2s"), "cancel", 4000, 5000),
     ],
 )
 def test_until_when_something_must_be_heard(timeouts: Timeouts, stop: str, later: int, by: int):
@@ -194,9 +194,9 @@ def test_until_when_something_must_be_heard(timeouts: Timeouts, stop: str, later
     ("timeouts", "stop", "by", "status", "reason"),
     [
         (Timeouts(), "", HOUR, "timed_out", "run_timeout"),
-        (Timeouts(run=HOUR, heartbeat=5), "", HOUR, "timed_out", "run_timeout"),
-        (Timeouts(run=HOUR, heartbeat=5), "", HOUR - 1, "timed_out", "heartbeat_timeout"),
-        (Timeouts(run=2 * HOUR), "", HOUR, "timed_out", "run_timeout"),
+        (Timeouts(run="1h", heartbeat="5ms"), "", HOUR, "timed_out", "run_timeout"),
+        (Timeouts(run="1h", heartbeat="5ms"), "", HOUR - 1, "timed_out", "heartbeat_timeout"),
+        (Timeouts(run="2h"), "", HOUR, "timed_out", "run_timeout"),
         (Timeouts(), "cancel", 5, "cancelled", "cancelled"),
     ],
 )

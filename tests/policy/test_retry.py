@@ -41,7 +41,7 @@ def test_a_delay_is_the_first_times_the_factor(first: int, times: int):
 
 @pytest.mark.contract("SCHD-16")
 def test_a_run_that_is_retried_for_ever_waits_no_longer_than_the_longest():
-    policy = RetryPolicy(attempts=None, initial_delay=1, factor=1.5, max_delay=60_000)
+    policy = RetryPolicy(attempts=None, initial_delay="1ms", factor=1.5, max_delay="1m")
     assert retry_at(policy, 1_000_000_000, ("ValueError",), NOW) == NOW + 60_000
 
 

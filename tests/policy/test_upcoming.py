@@ -92,7 +92,7 @@ def test_what_fell_due_in_a_pause_uses_up_the_limit_first(
     on_resume: str, overlap: Overlap, expected: list[int]
 ):
     policies = Policies(
-        overlap=overlap, on_resume=OnResume(on_resume), catch_up=CatchUpPolicy(window=150_000)
+        overlap=overlap, on_resume=OnResume(on_resume), catch_up=CatchUpPolicy(window="2m30s")
     )
     schedule = schedule_of(State(paused=True, remaining_actions=5), policies)
     assert minutes(upcoming(schedule, MINUTELY, (T + 630) * 1000, 10)) == expected

@@ -112,7 +112,7 @@ def test_any_exclusion_is_answered(included: list[Case], excluded: list[Case], e
     spec = Spec.parse(
         {
             "calendars": [as_calendar(text) for text, _ in included],
-            "intervals": [{"every": every}],
+            "intervals": [{"every": f"{every}s"}],
             "exclude": [as_calendar(text) for text, _ in excluded],
             "timezone": zone,
         }

@@ -267,7 +267,7 @@ COSTLY = st.fixed_dictionaries(
         "crons": st.lists(st.sampled_from(["* * * * * *", "0 0 29 2 1", "*/7 * * * *", "0 0 31 2 *", "59 59 23 L * *"]), max_size=3),
         "calendars": st.lists(costly_calendars(), max_size=12),
         "intervals": st.lists(
-            st.builds(lambda every, phase: {"every": every, "phase": phase % every}, st.one_of(st.integers(1, 10**6), st.sampled_from(PRIMES)), st.integers(0, 10**6)),
+            st.builds(lambda every, phase: {"every": f"{every}s", "phase": f"{phase % every}s"}, st.one_of(st.integers(1, 10**6), st.sampled_from(PRIMES)), st.integers(0, 10**6)),
             max_size=20,
         ),
         "rrules": st.lists(costly_rrules(), max_size=20),

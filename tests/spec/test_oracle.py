@@ -172,7 +172,7 @@ def test_intervals_count_real_seconds_and_respect_exclusions(
     zone, moment = place
     after, until = moment - DAYS // 2, moment + DAYS // 2
     document = {
-        "intervals": [{"every": every, "phase": phase % every}],
+        "intervals": [{"every": f"{every}s", "phase": f"{phase % every}s"}],
         "timezone": zone,
         "exclude": [as_calendar(excluded[0])] if excluded else [],
     }

@@ -24,7 +24,7 @@ class Recorder:
     async def __call__(self, context: Context) -> str:
         self.called.append((context.nominal, self.machine.now))
         if self.seconds:
-            await self.machine.sleep(self.seconds)
+            await self.machine.sleep(seconds=self.seconds)
         if len(self.called) <= self.fails:
             raise RuntimeError(f"failure {len(self.called)}")
         return f"done {context.nominal:%H:%M}"

@@ -20,6 +20,7 @@ from horae.policy.ledger import action_id
 from horae.spec import SharedCalendar, Spec, SpecDocument
 from horae.spec.cost import check_cost
 from horae.spec.document import read_document
+from horae.spec.duration import duration_text
 from horae.store.port import Transaction
 
 MAX_ID_LENGTH = 500
@@ -178,7 +179,7 @@ def check_jitter(spec: Spec, config: Config) -> None:
     jitter = spec.elements.jitter
     if jitter is not None and jitter.milliseconds > config.jitter_limit_ms:
         raise LimitExceededError(
-            "jitter_limit_ms", config.jitter_limit_ms, f"the jitter has {jitter.milliseconds} ms"
+            "jitter_limit_ms", config.jitter_limit_ms, f"the jitter is {duration_text(jitter.milliseconds)}"
         )
 
 

@@ -113,8 +113,8 @@ class Why:
         visible = self._scope.visible
         found = visible(await transaction.version_at(schedule_id, second * 1000), schedule)
         before = visible(await transaction.version_before(schedule_id, second * 1000), schedule)
-        age = None if schedule is None else schedule.policies.retention.age
-        kept_since = self._scope.now() - (self._scope.config.retention_age_ms if age is None else age)
+        age_ms = None if schedule is None else milliseconds(schedule.policies.retention.age)
+        kept_since = self._scope.now() - (self._scope.config.retention_age_ms if age_ms is None else age_ms)
         place = in_force(second, schedule, found, before, kept_since)
         spec = shown if place.spec is None else Spec.parse(place.spec)
         standing = answers.ask(("instant", spec, second), lambda: why_instant(spec, second))

@@ -13,6 +13,7 @@ from horae.engine.reports import end_overdue, stop_reported
 from horae.engine.results import Recorded
 from horae.model import WAITING, Node, Policies, Retention, Schedule, Status
 from horae.spec import Spec
+from horae.spec.duration import milliseconds
 from horae.store.port import Advance, Past, Store, Transaction
 
 PAGE = 500
@@ -139,9 +140,10 @@ class Maintenance:
 
     def _past(self, schedule_id: str, policies: Policies | None, now: int) -> Past:
         retention = _NEVER if policies is None else policies.retention
-        age = self._config.retention_age_ms if retention.age is None else retention.age
+        age_ms = milliseconds(retention.age)
+        age_ms = self._config.retention_age_ms if age_ms is None else age_ms
         number = self._config.retention_count if retention.count is None else retention.count
-        return Past(schedule_id, now - age, number, PRUNED_ROWS)
+        return Past(schedule_id, now - age_ms, number, PRUNED_ROWS)
 
     async def _attend(self, nodes: Sequence[Node], now: int) -> int:
         """Mark schedules whose runs wait for a node in vain: they need attention."""

@@ -17,6 +17,7 @@ from horae.executor.context import hash_of
 from horae.executor.output import MAX_RESULT_LENGTH, kept_failure, kept_result
 from horae.model import AttemptEnd, AttemptResult, Limits, Run, Status, Timeouts
 from horae.policy.outcome import overdue, report_by
+from horae.spec.duration import milliseconds
 from horae.store.limited import StoreAccess
 from horae.store.port import ReportableRun, Transaction
 
@@ -145,7 +146,7 @@ async def stop_reported(transaction: Transaction, runs: Sequence[Run], now: int)
     await transaction.lock({run.schedule_id for run in runs})
     timeouts = await _timeouts(transaction, runs)
     asked = [run for run in runs if run.stop == "cancel"]
-    await transaction.expect_reports((run, now + timeouts[run.id].cancel) for run in asked)
+    await transaction.expect_reports((run, now + milliseconds(timeouts[run.id].cancel)) for run in asked)
     made = [AttemptResult(run=run, ending=AttemptEnd.STOPPED) for run in runs if run.stop == "terminate"]
     if made:
         await transaction.notify()

@@ -30,6 +30,7 @@ from horae.model import (
     Timeouts,
 )
 from horae.policy.admission import Facts, admit
+from horae.spec.duration import milliseconds
 
 Key = tuple[str, int]
 """An attempt: the id of its run, and its number."""
@@ -138,7 +139,7 @@ class Worker:
         attempt.beat()
         for kind, span in (("run", attempt.timeouts.run), ("heartbeat", attempt.timeouts.heartbeat)):
             if span is not None:
-                self._deadline(attempt.beat_at + span, kind, key)
+                self._deadline(attempt.beat_at + milliseconds(span), kind, key)
 
     async def _run(self, key: Key, attempt: RunningAttempt, context: Context) -> None:
         attempt.launched_at = at = self._shared_now()
@@ -159,7 +160,11 @@ class Worker:
             return
         attempt.run = msgspec.structs.replace(attempt.run, stop=run.stop)
         attempt.reason = Reason(run.reason) if run.reason else Reason.CANCELLED
-        self._stop(attempt, run.stop, self._terminate if run.stop == "terminate" else attempt.timeouts.cancel)
+        self._stop(
+            attempt,
+            run.stop,
+            self._terminate if run.stop == "terminate" else milliseconds(attempt.timeouts.cancel),
+        )
 
     def stop_all(self, reason: Reason) -> None:
         """Stop every attempt: this program ends, or has lost its lease."""
@@ -167,14 +172,14 @@ class Worker:
             attempt.reason = reason
             self._stop(attempt, "terminate", self._terminate)
 
-    def _stop(self, attempt: RunningAttempt, how: str, grace: int) -> None:
+    def _stop(self, attempt: RunningAttempt, how: str, grace_ms: int) -> None:
         attempt.stop = how
-        attempt.time_to_stop = grace if how == "terminate" or attempt.timed_out else None
+        attempt.time_to_stop_ms = grace_ms if how == "terminate" or attempt.timed_out else None
         if attempt.task is not None and attempt.launched_at is not None:
             attempt.task.cancel()
         elif attempt.task is not None:  # cancelled before its first step, a task would never call the action
             asyncio.get_running_loop().call_soon(attempt.task.cancel)
-        self._deadline(self._now() + grace, "end", (attempt.run.id, attempt.run.attempt))
+        self._deadline(self._now() + grace_ms, "end", (attempt.run.id, attempt.run.attempt))
 
     def _deadline(self, at: int, kind: str, key: Key) -> None:
         heapq.heappush(self._deadlines, (at, next(self._numbers), kind, key))
@@ -193,8 +198,12 @@ class Worker:
                 continue
             if kind == "end":
                 self._give_up(key, attempt)
-            elif kind == "heartbeat" and now - attempt.beat_at < (attempt.timeouts.heartbeat or 0):
-                self._deadline(attempt.beat_at + (attempt.timeouts.heartbeat or 0), "heartbeat", key)
+            elif kind == "heartbeat" and now - attempt.beat_at < milliseconds(
+                attempt.timeouts.heartbeat or "0s"
+            ):
+                self._deadline(
+                    attempt.beat_at + milliseconds(attempt.timeouts.heartbeat or "0s"), "heartbeat", key
+                )
             elif not attempt.timed_out and not attempt.stop:
                 attempt.timed_out = True
                 attempt.reason = Reason.RUN_TIMEOUT if kind == "run" else Reason.HEARTBEAT_TIMEOUT

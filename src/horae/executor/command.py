@@ -12,12 +12,13 @@ from typing import Any, Protocol
 
 import msgspec
 
-from horae.errors import CommandFailedError, ConfigError, NotStartedError
+from horae.errors import CommandFailedError, ConfigError, InvalidInputError, NotStartedError
 from horae.executor.context import Context
 from horae.executor.output import MAX_RESULT_LENGTH, text_of
+from horae.spec.duration import Duration, DurationFields, milliseconds
 
-TIME_TO_STOP = 5000
-"""Milliseconds that a command which took longer than its own timeout has to end by itself."""
+TIME_TO_STOP_MS = 5000
+"""How long a command which took longer than its own timeout has to end by itself."""
 KILLED_WITHIN = 5.0
 """Seconds in which a process that was killed is gone, unless the kernel holds it."""
 LEFT_OPEN = 1.0
@@ -40,16 +41,16 @@ class Settings(Protocol):
         """How many bytes of their output are kept."""
 
 
-class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Command(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A program that schedules may run by its name."""
 
     argv: tuple[str, ...]
     """The program and its arguments; no shell reads them."""
-    environment: dict[str, str] = {}
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
     folder: str = ""
     """Where it runs; empty is where the service does."""
-    timeout: int | None = None
-    """How many milliseconds it may take; ``None`` is as long as the schedule says."""
+    timeout: Duration | None = None
+    """How long it may take; ``None`` is as long as the schedule says."""
 
 
 def commands_of(settings: Settings) -> dict[str, CommandAction]:
@@ -61,7 +62,8 @@ def commands_of(settings: Settings) -> dict[str, CommandAction]:
     except OSError as error:
         raise _wrong(settings, f"cannot be read: {error.strerror}") from None
     except msgspec.MsgspecError as error:
-        raise _wrong(settings, f"must be a file of commands as JSON: {error}") from None
+        hint = f"; {error.__cause__.hint}" if isinstance(error.__cause__, InvalidInputError) else ""
+        raise _wrong(settings, f"must be a file of commands as JSON: {error}{hint}") from None
     for name, command in found.items():
         if reason := _fault(name, command):
             raise _wrong(settings, f'names a command "{name}" {reason}')
@@ -82,8 +84,8 @@ def _fault(name: str, command: Command) -> str:
         return "with a NUL character"
     if not all(_VARIABLE.fullmatch(variable) for variable in command.environment):
         return "with an environment variable that cannot be named so"
-    if command.timeout is not None and command.timeout < 1:
-        return "with a timeout below 1"
+    if command.timeout == "0s":
+        return "with a timeout of 0s"
     return ""
 
 
@@ -99,15 +101,15 @@ class CommandAction:
         """Run it to its end. Asked to stop, it is given its time, and then killed with all that it started."""
         child = _Child(self._command, _environment(self._command, context), self._limit)
         life = asyncio.create_task(child.live(msgspec.json.encode(context.input)), name=context.action_id)
-        timeout = None if self._command.timeout is None else self._command.timeout / 1000
+        timeout_ms = milliseconds(self._command.timeout)
         try:
-            await asyncio.wait([life], timeout=timeout)
+            await asyncio.wait([life], timeout=None if timeout_ms is None else timeout_ms / 1000)
         except asyncio.CancelledError:
             await child.end(life, _grace(context))
             raise
         if not life.done():
-            await child.end(life, TIME_TO_STOP / 1000)
-            raise TimeoutError(f'the command "{self._name}" took longer than {self._command.timeout} ms')
+            await child.end(life, TIME_TO_STOP_MS / 1000)
+            raise TimeoutError(f'the command "{self._name}" took longer than {self._command.timeout}')
         return self._result(child, life.result())
 
     def _result(self, child: _Child, code: int) -> dict[str, Any]:
@@ -126,9 +128,10 @@ class CommandAction:
 
 def _grace(context: Context) -> float | None:
     """How many seconds a command has that is to stop; ``None`` if there will be another cancel when its time is up."""
-    if context.stop_requested() and context.time_to_stop is None:
+    left = context.time_to_stop
+    if context.stop_requested() and left is None:
         return None
-    time = (context.time_to_stop or 0) / 1000
+    time = 0.0 if left is None else left.total_seconds()
     return time - min(time / 5, 1)  # it must be gone before it is given up
 
 

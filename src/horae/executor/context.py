@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -36,7 +36,7 @@ class RunningAttempt:
     """An attempt that a worker runs: when it was called, and whether it is to stop."""
 
     __slots__ = (
-        "_now", "beat_at", "launched_at", "reason", "run", "stop", "task", "time_to_stop", "timed_out", "timeouts",
+        "_now", "beat_at", "launched_at", "reason", "run", "stop", "task", "time_to_stop_ms", "timed_out", "timeouts",
     )  # fmt: skip
 
     def __init__(self, run: Run, timeouts: Timeouts, now: Callable[[], int]) -> None:
@@ -44,7 +44,7 @@ class RunningAttempt:
         self.timeouts = timeouts
         self.task: asyncio.Task[None] | None = None
         self.stop = ""
-        self.time_to_stop: int | None = None
+        self.time_to_stop_ms: int | None = None
         self.timed_out = False
         self.reason: Reason | None = None
         self.beat_at = 0
@@ -168,12 +168,13 @@ class Context:
         return bool(self._held.stop)
 
     @property
-    def time_to_stop(self) -> int | None:
-        """How many milliseconds an attempt that is made to stop has before it is given up; ``None`` if it is not made to.
+    def time_to_stop(self) -> timedelta | None:
+        """How long an attempt that is terminated has before it is given up; ``None`` if it is not terminated.
 
         One that was asked to stop, and has not when its time is up, is made to: it is cancelled a second time.
         """
-        return self._held.time_to_stop
+        left_ms = self._held.time_to_stop_ms
+        return None if left_ms is None else timedelta(milliseconds=left_ms)
 
     @property
     def checkpoints(self) -> Mapping[str, Any]:

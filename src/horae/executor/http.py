@@ -27,6 +27,7 @@ from horae.executor.destination import Destinations, Target, target_of
 from horae.executor.output import MAX_RESULT_LENGTH, kept_result, secrets_in, text_of, without
 from horae.executor.sealing import Sealer
 from horae.model import Action, Denial, HttpRequest, Reason
+from horae.spec.duration import duration_text, milliseconds
 
 if TYPE_CHECKING:
     import httpcore
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 WITHOUT_BODY = {"GET", "HEAD", "DELETE"}
-MAX_TIMEOUT = 60 * 60 * 1000
+MAX_TIMEOUT = "1h"
 MAX_HEADERS = 50
 MAX_HEADERS_LENGTH = 16 * 1024
 SHOWN_OF_ANSWER = 500
@@ -75,8 +76,10 @@ def check_request(request: HttpRequest, settings: Settings) -> None:
         ) from None
     if request.method not in METHODS:
         raise InvalidInputError("action.http.method", f"must be one of {', '.join(METHODS)}")
-    if not 1 <= request.timeout <= MAX_TIMEOUT:
-        raise InvalidInputError("action.http.timeout", f"must be from 1 to {MAX_TIMEOUT} milliseconds")
+    if not 1 <= milliseconds(request.timeout) <= milliseconds(MAX_TIMEOUT):
+        raise InvalidInputError(
+            "action.http.timeout", f"must be from 1ms to {MAX_TIMEOUT}, and is {request.timeout}"
+        )
     if not all(100 <= status <= 599 for status in request.success):
         raise InvalidInputError("action.http.success", "must be statuses from 100 to 599")
     _check_headers(request.headers)
@@ -133,7 +136,7 @@ class HttpAction:
         token = await context.report_token() if request.reports else ""
         secrets = secrets_in([*request.headers.values(), request.secret, token])
         message = self._message(context, request, token)
-        answer = await self._ask(message, request.timeout, secrets)
+        answer = await self._ask(message, milliseconds(request.timeout), secrets)
         if not (answer.status in request.success if request.success else 200 <= answer.status <= 299):
             raise HttpStatusError(answer.status, text_of(answer.body, MAX_RESULT_LENGTH)[:SHOWN_OF_ANSWER])
         return Accepted() if request.reports else _result(answer)
@@ -172,7 +175,7 @@ class HttpAction:
             headers["Horae-Signature"] = signature(request.secret, self._now() // 1000, body)
         return _Message(request.method, target, headers, body)
 
-    async def _ask(self, message: _Message, timeout: int, secrets: list[bytes]) -> _Answer:
+    async def _ask(self, message: _Message, timeout_ms: int, secrets: list[bytes]) -> _Answer:
         """Send, and read the answer. What goes wrong before anything was sent has not begun."""
         pool, failures = self._connected()
         sent = False
@@ -183,14 +186,16 @@ class HttpAction:
 
         target = message.target
         try:
-            async with asyncio.timeout(timeout / 1000):
+            async with asyncio.timeout(timeout_ms / 1000):
                 return await self._exchange(pool, message, trace, secrets)
         except DestinationRefusedError:
             raise
         except TimeoutError:
             if sent:
-                raise TimeoutError(f"no answer within {timeout} ms") from None
-            raise NotStartedError(f"no connection to {target.authority} within {timeout} ms") from None
+                raise TimeoutError(f"no answer within {duration_text(timeout_ms)}") from None
+            raise NotStartedError(
+                f"no connection to {target.authority} within {duration_text(timeout_ms)}"
+            ) from None
         except failures as error:
             if sent:
                 raise ConnectionError(

@@ -32,11 +32,12 @@ from horae.model import (
 )
 from horae.policy import backfill as backfiller
 from horae.policy import pause
-from horae.policy.due import Due, Slot, Unstarted, find_due, pass_over, window_of
+from horae.policy.due import Due, Slot, Unstarted, find_due, pass_over, window_ms_of
 from horae.policy.ledger import Decision, Ledger, new_run
 from horae.policy.overlap import Start, Verdict, judge_overlap
 from horae.policy.undecided import undecided
 from horae.spec import Spec
+from horae.spec.duration import milliseconds
 
 DEFAULT_LIMITS = Limits()
 _NOT_LATE = CatchUpPolicy()
@@ -227,13 +228,13 @@ class _DecisionBuilder:
 
     def withhold_by_time(self) -> None:
         """Starts that waited longer than their own timeout never run."""
-        timeout = self.schedule.policies.timeouts.start
-        if timeout is None:
+        timeout_ms = milliseconds(self.schedule.policies.timeouts.start)
+        if timeout_ms is None:
             return
         overdue = [
             run
             for run in [*self.runs, *self.ledger.added]
-            if not has_begun(run) and self.now - run.start_at >= timeout and not self.ledger.has_ended(run)
+            if not has_begun(run) and self.now - run.start_at >= timeout_ms and not self.ledger.has_ended(run)
         ]
         self.ledger.end(overdue, Status.TIMED_OUT, Reason.START_TIMEOUT)
         if overdue and self.schedule.policies.pause_on_failure:
@@ -325,8 +326,8 @@ class _DecisionBuilder:
             state = state if state.completed_at is None else _replace(state, completed_at=None)
             return state, self.now if self.again else self.next_look(), False
         completed_at = self.now if state.completed_at is None else state.completed_at
-        keep = self.schedule.policies.finished_ttl
-        until = None if keep is None else completed_at + keep
+        ttl_ms = milliseconds(self.schedule.policies.finished_ttl)
+        until = None if ttl_ms is None else completed_at + ttl_ms
         # At the limit slots go by, and are recorded as they do.
         moments = [at for at in (until, self.due.next_fire) if at is not None]
         over = until is not None and until <= self.now
@@ -343,15 +344,15 @@ class _DecisionBuilder:
 
     def next_look(self) -> int | None:
         """The earliest of the moments ahead at which something changes by itself."""
-        state, timeout = self.state, self.schedule.policies.timeouts.start
+        state, timeout_ms = self.state, milliseconds(self.schedule.policies.timeouts.start)
         # At the limit the end of what is open comes first: then the schedule is finished.
         waits = state.held or state.remaining_actions == 0
         moments = [None if waits else self.due.next_fire, state.paused_until if state.paused else None]
         for run in [*self.runs, *self.ledger.added]:
             if run.status in WAITING:
                 moments.append(run.start_at)
-            if timeout is not None and not has_begun(run):
-                moments.append(run.start_at + timeout)
+            if timeout_ms is not None and not has_begun(run):
+                moments.append(run.start_at + timeout_ms)
         return min((at for at in moments if at is not None and at > self.now), default=None)
 
 
@@ -376,9 +377,9 @@ def has_begun(run: Run) -> bool:
 
 def _is_expired(policies: Policies, run: Run, now: int) -> bool:
     """Automatic starts that waited too long are missed, by the same window as late ones."""
-    window = window_of(policies.catch_up)
-    if window is None or not policies.expire_waiting:
+    window_ms = window_ms_of(policies.catch_up)
+    if window_ms is None or not policies.expire_waiting:
         return False
     if not run.is_automatic or run.start_at > run.fire_at:
         return False
-    return now - run.fire_at > window
+    return now - run.fire_at > window_ms

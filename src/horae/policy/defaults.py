@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 from horae.model import (
-    DAY,
     CatchUp,
     CatchUpPolicy,
     OnResume,
@@ -17,13 +16,12 @@ from horae.model import (
     Timeouts,
     WhenFull,
 )
-
-HOUR = 60 * 60 * 1000
+from horae.spec.duration import MAX_MS, duration_text
 
 SCHEDULES = Policies()
 """The schedules' own face: everything is made up, a finished schedule is kept for a week."""
 
-TEMPORAL = Policies(catch_up=CatchUpPolicy(window=365 * DAY), on_resume=OnResume.SKIP)
+TEMPORAL = Policies(catch_up=CatchUpPolicy(window="365d"), on_resume=OnResume.SKIP)
 """Schedules that speak Temporal: as its server does it."""
 
 GRANTS = Policies(
@@ -37,12 +35,12 @@ GRANTS = Policies(
 
 
 @lru_cache(maxsize=256)
-def declarative(retry_delay: int) -> Policies:
+def declarative(retry_delay_ms: int) -> Policies:
     """Tasks of the declarative scheduler: one make-up run at most, a fixed retry that a new occurrence preempts.
 
     No delay means the next time the clock is looked at, never the same: a second later, and not as fast as it can fail.
     """
-    delay = retry_delay or 1000
+    delay = duration_text(min(retry_delay_ms or 1000, MAX_MS))
     return Policies(
         overlap=Overlap.BUFFER_ONE,
         coalesce=True,
@@ -53,19 +51,21 @@ def declarative(retry_delay: int) -> Policies:
     )
 
 
-def registrar(overlap: Overlap, catch_up: CatchUp, grace: int, lookahead: int) -> Policies:
+def registrar(overlap: Overlap, catch_up: CatchUp, grace_ms: int, lookahead_ms: int) -> Policies:
     """Schedules of the registrar: a queue loses no tick, and lateness is judged when a tick falls due.
 
     A run ends after an hour if it does not by itself, so that ``skip`` and ``queue`` block nothing for ever.
     """
     return Policies(
         overlap=overlap,
-        catch_up=CatchUpPolicy(mode=catch_up, grace=grace, spread=lookahead),
+        catch_up=CatchUpPolicy(
+            mode=catch_up, grace=duration_text(grace_ms), spread=duration_text(lookahead_ms)
+        ),
         on_resume=OnResume.SKIP if catch_up is CatchUp.NONE else OnResume.CATCH_UP,
         start_attempts=3,
         when_full=WhenFull.WAIT,
         expire_waiting=False,
-        timeouts=Timeouts(run=HOUR),
+        timeouts=Timeouts(run="1h"),
         finished_ttl=None,
     )
 

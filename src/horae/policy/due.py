@@ -17,6 +17,7 @@ import msgspec
 from horae.model import CatchUp, CatchUpPolicy, Limits, Reason
 from horae.policy.undecided import UndecidedSpec
 from horae.spec import Spec
+from horae.spec.duration import milliseconds
 
 _LIMITS = Limits()
 
@@ -72,7 +73,7 @@ def find_due(
     if fires > now:
         return Due((), (), cursor, fires)
     following = spec.next_instant(first)
-    if now - fires <= policy.grace and (following is None or fire(following) > now):
+    if now - fires <= milliseconds(policy.grace) and (following is None or fire(following) > now):
         # The usual case, and the one that must be fast: one slot, on time.
         slot = Slot(first, fires, fires)
         return Due((slot,), (), first, None if following is None else fire(following))
@@ -89,10 +90,11 @@ def find_due(
     return Due(tuple(slots), tuple(unstarted), start, None if following is None else fire(following))
 
 
-def window_of(policy: CatchUpPolicy) -> int | None:
+def window_ms_of(policy: CatchUpPolicy) -> int | None:
     """How late a slot may start, in milliseconds; ``None`` is for ever."""
-    window = policy.grace if policy.mode is CatchUp.NONE else policy.window
-    return None if window is None else max(window, policy.grace)
+    grace_ms = milliseconds(policy.grace)
+    window_ms = grace_ms if policy.mode is CatchUp.NONE else milliseconds(policy.window)
+    return None if window_ms is None else max(window_ms, grace_ms)
 
 
 def _passed_over(
@@ -121,13 +123,13 @@ def _passed_over(
         return found[-1].last == last
 
     def late() -> Iterator[tuple[int | None, Reason]]:
-        if (window := window_of(policy)) is not None:
+        if (window_ms := window_ms_of(policy)) is not None:
             # Strictly later than the window is missed; what is late within the grace is on time.
-            yield _last_before(spec, fire, now - window), Reason.LATE
+            yield _last_before(spec, fire, now - window_ms), Reason.LATE
         if policy.mode is CatchUp.LATEST and (last := _last_before(spec, fire, now + 1)) is not None:
             yield spec.previous_instant(last - 1), Reason.SUPERSEDED
         if consent is not None:
-            late = _last_before(spec, fire, now - policy.grace)
+            late = _last_before(spec, fire, now - milliseconds(policy.grace))
             if consent and late is not None:
                 late = all_but(spec, start(), late, consent)
             yield late, Reason.NO_CONSENT
@@ -232,6 +234,7 @@ def _spread(slots: list[Slot], now: int, policy: CatchUpPolicy) -> list[Slot]:
     """Distribute the late slots evenly over the time ahead; those on time start now."""
     if policy.mode is not CatchUp.SPREAD:
         return slots
-    late = [slot for slot in slots if now - slot.fire_at > policy.grace]
-    starts = {slot: now + policy.spread * n // len(late) for n, slot in enumerate(late)}
+    grace_ms, spread_ms = milliseconds(policy.grace), milliseconds(policy.spread)
+    late = [slot for slot in slots if now - slot.fire_at > grace_ms]
+    starts = {slot: now + spread_ms * n // len(late) for n, slot in enumerate(late)}
     return [Slot(slot.nominal, slot.fire_at, starts.get(slot, slot.fire_at)) for slot in slots]

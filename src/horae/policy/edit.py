@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from horae.model import Carried, Reason, Schedule
-from horae.policy.due import Unstarted, all_but, fire_instant, leave_behind, window_of
+from horae.policy.due import Unstarted, all_but, fire_instant, leave_behind, window_ms_of
 from horae.policy.undecided import UndecidedSpec, undecided
 from horae.spec import Spec
 
@@ -28,12 +28,12 @@ def change_spec(schedule: Schedule, old: Spec, new: Spec, now: int, *, recompute
     Those that are too late to start do not, for they would be missed; to ``recompute``, none that has fired does.
     """
     before, since = undecided(schedule, old), max(now // 1000, schedule.cursor)
-    window = -1 if recompute else window_of(schedule.policies.catch_up)
+    window_ms = -1 if recompute else window_ms_of(schedule.policies.catch_up)
     kept = [
         nominal
         for nominal in _latest(before, schedule.cursor, since)
         if new.next_instant(nominal - 1) == nominal
-        and (window is None or now - fire_instant(before, nominal, schedule.id) <= window)
+        and (window_ms is None or now - fire_instant(before, nominal, schedule.id) <= window_ms)
     ]
     unstarted: list[Unstarted] = []
     after = schedule.cursor

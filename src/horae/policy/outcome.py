@@ -8,11 +8,12 @@ import msgspec
 
 from horae.model import AttemptEnd, AttemptResult, Limits, Outcome, Policies, Reason, Run, Status, Timeouts
 from horae.policy.retry import retry_at, start_again_at
+from horae.spec.duration import milliseconds
 
 GONE = Policies(at_most_once=True, start_attempts=1)
 """What holds for a run whose schedule was deleted while it went on: no further attempt."""
 
-REPORTED_WITHIN = 60 * 60 * 1000
+REPORTED_WITHIN_MS = 60 * 60 * 1000
 """How long work that somebody else does may take, if its schedule does not say."""
 
 
@@ -31,13 +32,15 @@ def judge_end(ended: AttemptResult, policies: Policies | None, now: int, limits:
 def report_by(run: Run, timeouts: Timeouts, now: int) -> int:
     """Until when something must be heard of work that somebody else does, if it gave a sign of life now."""
     by = _run_until(run, timeouts)
-    if timeouts.heartbeat is not None:
-        by = min(by, now + timeouts.heartbeat)
-    return min(by, now + timeouts.cancel) if run.stop else by
+    heartbeat_ms = milliseconds(timeouts.heartbeat)
+    if heartbeat_ms is not None:
+        by = min(by, now + heartbeat_ms)
+    return min(by, now + milliseconds(timeouts.cancel)) if run.stop else by
 
 
 def _run_until(run: Run, timeouts: Timeouts) -> int:
-    return (run.started_at or 0) + (REPORTED_WITHIN if timeouts.run is None else timeouts.run)
+    run_ms = milliseconds(timeouts.run)
+    return (run.started_at or 0) + (REPORTED_WITHIN_MS if run_ms is None else run_ms)
 
 
 def overdue(run: Run, expected_by: int, timeouts: Timeouts) -> AttemptResult:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from horae.model import RetryPolicy
+from horae.spec.duration import milliseconds
 
-FIRST_START_DELAY = 1000
-MAX_START_DELAY = 60_000
+FIRST_START_DELAY_MS = 1000
+MAX_START_DELAY_MS = 60_000
 
 
 def retry_at(policy: RetryPolicy, failures: int, errors: Sequence[str], now: int) -> int | None:
@@ -19,21 +20,23 @@ def retry_at(policy: RetryPolicy, failures: int, errors: Sequence[str], now: int
         return None
     if policy.retry_on and not set(policy.retry_on) & set(errors):
         return None
-    return now + backoff(policy.initial_delay, policy.factor, policy.max_delay, failures)
+    return now + backoff(
+        milliseconds(policy.initial_delay), policy.factor, milliseconds(policy.max_delay), failures
+    )
 
 
 def start_again_at(attempts: int, refusals: int, now: int) -> int | None:
     """When a run that could not begin is started again; ``None`` if it was tried often enough."""
     if refusals >= attempts:
         return None
-    return now + backoff(FIRST_START_DELAY, 2.0, MAX_START_DELAY, refusals)
+    return now + backoff(FIRST_START_DELAY_MS, 2.0, MAX_START_DELAY_MS, refusals)
 
 
-def backoff(first: int, factor: float, longest: int, times: int) -> int:
+def backoff(first_ms: int, factor: float, longest_ms: int, times: int) -> int:
     """The delay after so many times (counted from 1): the first one, growing by a factor up to the longest."""
-    if first == 0:
+    if first_ms == 0:
         return 0
     try:
-        return int(min(first * float(factor) ** (times - 1), longest))
+        return int(min(first_ms * float(factor) ** (times - 1), longest_ms))
     except OverflowError:  # more than a float can be
-        return longest
+        return longest_ms

@@ -92,17 +92,18 @@ def _of_text(text: str) -> int | None:
 
 
 def _refusal(given: object, field: str) -> InvalidInputError:
-    shown = given[:60] if isinstance(given, str) else given
-    number = (
-        shown if isinstance(shown, str) else str(shown) if type(shown) is int and abs(shown) < 10**13 else ""
-    )
-    if _NUMBER.fullmatch(number):
+    if isinstance(given, float) and given.is_integer():
+        given = int(given)
+    if type(given) is int and abs(given) < 10**13:
+        given = str(given)
+    if not isinstance(given, str):
         return InvalidInputError(
-            field, f"is {number}, a number without a unit", hint=f'write "{number}s", or "{number}ms"'
+            field, f"must be a duration as a text, not {type(given).__name__}", hint=_HINT
         )
-    if isinstance(shown, str):
-        return InvalidInputError(field, f'is "{shown}", which is not a duration', hint=_HINT)
-    return InvalidInputError(field, f"must be a duration as a text, not {type(given).__name__}", hint=_HINT)
+    if _NUMBER.fullmatch(given):
+        hint = f'write "{given}s", or "{given}ms"'
+        return InvalidInputError(field, f"is {given}, a number without a unit", hint=hint)
+    return InvalidInputError(field, f'is "{given[:60]}", which is not a duration', hint=_HINT)
 
 
 def element_milliseconds(duration: Duration, element: str) -> int:

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import jwt
 import pytest
@@ -92,7 +93,11 @@ def test_a_bad_expression_is_pointed_at(place: list[str]):
         (["schedules", "create", "x", "--every", "1h"], "the action is missing", "--http URL"),
         (["schedules", "create", "x", "--action", "greet"], "the times are missing", "--cron"),
         (["schedules", "create", "x", "--every", "1h", "--action", "none"], 'no action "none"', "greet"),
-        (["schedules", "create", "x", "--every", "soon", "--action", "greet"], "every", ""),
+        (["schedules", "create", "x", "--every", "soon", "--action", "greet"], "every", "1h30m"),
+        (["schedules", "create", "x", "--every", "90", "--action", "greet"], "is 90, a number without a unit", 'write "90s"'),
+        (["schedules", "create", "x", "--every", "1h/15", "--action", "greet"], "phase", 'write "15s"'),
+        (["schedules", "create", "x", "--every", "1h", "--jitter", "10", "--action", "greet"], "jitter", 'write "10s"'),
+        (["forecast", "--jitter", "10"], "jitter is 10, a number without a unit", 'write "10s"'),
         (["schedules", "create", "x", "--every", "1h", "--tz", "Europe/Berlln", "--action", "greet"], "Europe/Berlln", "Europe/Berlin"),
         (["schedules", "create", "x", "--every", "1h", "--action", "greet", "--input", "{"], "--input is no JSON", "@file.json"),
         (["schedules", "create", "x", "--every", "1h", "--action", "greet", "--input", "@/none"], "--input", ""),
@@ -131,6 +136,14 @@ def test_bad_input_is_answered_with_what_would_be_right(
     problem = refused(*arguments, "--url", server.url)
     assert words in problem["message"]
     assert hint in (problem["hint"] or "")
+
+
+def test_a_number_without_a_unit_in_a_file(place: list[str], tmp_path: Path):
+    file = tmp_path / "x.json"
+    file.write_text('{"spec": "0 9 * * *", "action": "greet", "policies": {"timeouts": {"run": 30000}}}')
+    problem = refused("schedules", "create", "x", "--file", str(file), *place)
+    assert problem["message"] == "policies.timeouts.run is 30000, a number without a unit"
+    assert problem["hint"] == 'write "30000s", or "30000ms"'
 
 
 @pytest.mark.parametrize(

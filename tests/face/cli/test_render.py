@@ -20,7 +20,7 @@ async def test_what_never_started_is_shown_by_its_reason():
 
         @machine.app.action("slow")
         async def slow(context: Context) -> None:
-            await machine.sleep(90)
+            await machine.sleep(seconds=90)
 
         await machine.app.schedules.create("s", "* * * * *", "slow", remaining_actions=3)
         await machine.advance(minutes=1)

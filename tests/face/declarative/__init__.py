@@ -60,7 +60,7 @@ class Story:
                 self.overlapped.add(name)
             try:
                 if takes := self.takes.get(name):
-                    await self.clock.sleep(takes)
+                    await self.clock.sleep(seconds=takes)
                 if name in self.raises:
                     error = self.raises[name]()
                     raise error

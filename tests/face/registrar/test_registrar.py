@@ -226,13 +226,13 @@ async def test_a_change_by_another_face_is_shown(machine: TimeMachine, registrar
 async def test_what_others_set_survives_an_upsert(machine: TimeMachine, registrar: Registrar):
     await registrar.upsert_schedule(HOURLY)
     policies = (await machine.app.schedules.get("s")).policies
-    timeouts = msgspec.structs.replace(policies.timeouts, run=5000)
+    timeouts = msgspec.structs.replace(policies.timeouts, run="5s")
     await machine.app.schedules.update(
         "s", policies=msgspec.structs.replace(policies, timeouts=timeouts), tags=("registrar", "mine")
     )
     await registrar.upsert_schedule(HOURLY | {"overlap_policy": "queue"})
     schedule = await machine.app.schedules.get("s")
-    assert (schedule.policies.timeouts.run, schedule.policies.overlap) == (5000, "buffer_all")
+    assert (schedule.policies.timeouts.run, schedule.policies.overlap) == ("5s", "buffer_all")
     assert set(schedule.tags) == {"registrar", "mine"}
 
 

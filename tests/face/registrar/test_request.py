@@ -149,8 +149,8 @@ def test_defaults_are_those_of_the_settings():
     read = read_input(GOOD)
     policies = policies_of(read, Config())
     assert (policies.overlap, policies.catch_up.mode) == (Overlap.SKIP, CatchUp.NONE)
-    assert (policies.catch_up.grace, policies.catch_up.spread) == (60_000, 60_000)
-    assert policies.timeouts.run == 60 * 60 * 1000
+    assert (policies.catch_up.grace, policies.catch_up.spread) == ("1m", "1m")
+    assert policies.timeouts.run == "1h"
     config = Config.from_environment(
         {
             "HORAE_DEFAULT_OVERLAP_POLICY": "queue",
@@ -162,7 +162,7 @@ def test_defaults_are_those_of_the_settings():
     )
     policies = policies_of(read, config)
     assert (policies.overlap, policies.catch_up.mode) == (Overlap.BUFFER_ALL, CatchUp.SPREAD)
-    assert (policies.catch_up.grace, policies.catch_up.spread) == (5000, 2000)
+    assert (policies.catch_up.grace, policies.catch_up.spread) == ("5s", "2s")
     jitter = spec_of(read, config).elements.jitter
     assert jitter is not None
     assert jitter.centred
@@ -197,9 +197,9 @@ def test_only_none_leaves_a_pause_behind():
 
 def test_what_the_input_has_no_word_for_is_kept():
     first = policies_of(read_input(GOOD), Config())
-    kept = msgspec.structs.replace(first, timeouts=msgspec.structs.replace(first.timeouts, run=5))
+    kept = msgspec.structs.replace(first, timeouts=msgspec.structs.replace(first.timeouts, run="5ms"))
     again = policies_of(read_input(GOOD | {"overlap_policy": "queue"}), Config(), kept)
-    assert (again.timeouts.run, again.overlap) == (5, OVERLAPS["queue"])
+    assert (again.timeouts.run, again.overlap) == ("5ms", OVERLAPS["queue"])
 
 
 @given(

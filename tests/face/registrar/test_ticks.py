@@ -35,7 +35,7 @@ class Kitchen:
     async def _report(self, context: Context) -> None:
         self.begun.append((context.nominal, self.machine.now))
         if self.seconds:
-            await self.machine.sleep(self.seconds)
+            await self.machine.sleep(seconds=self.seconds)
 
     async def upsert(self, given: dict[str, Any] = HOURLY, **more: Any) -> None:
         await self.registrar.upsert_schedule(given | more)

@@ -683,7 +683,7 @@ def test_reports_after_cancel_terminate_and_deletion(
 def test_the_token_of_an_attempt_that_failed_is_no_token_of_the_next(
     alice: Tenant, receiver: Receiver, handed: Callable[..., tuple[str, str, dict[str, str]]]
 ) -> None:
-    run, url, old = handed("again", policies={"retry": {"attempts": 3, "initial_delay": 1}})
+    run, url, old = handed("again", policies={"retry": {"attempts": 3, "initial_delay": "1ms"}})
     assert httpx.post(f"{url}/failed", headers=old).status_code == 200
     wait_for(lambda: sum(body["run_id"] == run for _, _, body in receiver.got) == 2)
     assert httpx.post(f"{url}/succeeded", headers=old).status_code == 409
@@ -695,7 +695,7 @@ def test_a_failure_may_be_reported_twice_also_if_another_attempt_follows(
     handed: Callable[..., tuple[str, str, dict[str, str]]],
 ) -> None:
     _, url, token = handed(
-        "twice", policies={"retry": {"attempts": 3, "initial_delay": 600_000, "max_delay": 600_000}}
+        "twice", policies={"retry": {"attempts": 3, "initial_delay": "10m", "max_delay": "10m"}}
     )
     assert httpx.post(f"{url}/failed", headers=token, json={"failure": "no"}).status_code == 200
     again = httpx.post(

@@ -61,15 +61,16 @@ POLICIES: list[tuple[dict[str, Any], int, str]] = [
     ({"backfill_limit": -1}, 422, "invalid_input"),
     ({"start_attempts": 0}, 422, "invalid_input"),
     ({"finished_ttl": -HUGE}, 422, "invalid_input"),
+    ({"finished_ttl": "a week"}, 422, "invalid_input"),
     ({"retry": {"attempts": 0}}, 422, "invalid_input"),
     ({"retry": {"factor": 0.5}}, 422, "invalid_input"),
-    ({"retry": {"initial_delay": 366 * 86_400_000 + 1}}, 422, "invalid_input"),
-    ({"retry": {"max_delay": 2**60}}, 422, "invalid_input"),
-    ({"catch_up": {"window": -1}}, 422, "invalid_input"),
+    ({"retry": {"initial_delay": "366d1ms"}}, 422, "invalid_input"),
+    ({"retry": {"max_delay": "9999999999999w"}}, 422, "invalid_input"),
+    ({"catch_up": {"window": "-1s"}}, 422, "invalid_input"),
     ({"catch_up": {"mode": "some"}}, 400, "invalid_request"),
-    ({"timeouts": {"run": 0}}, 422, "invalid_input"),
-    ({"timeouts": {"run": 2**63}}, 422, "invalid_input"),
-    ({"retention": {"age": 0}}, 422, "invalid_input"),
+    ({"timeouts": {"run": "0s"}}, 422, "invalid_input"),
+    ({"timeouts": {"run": 30_000}}, 422, "invalid_input"),
+    ({"retention": {"age": "0s"}}, 422, "invalid_input"),
     ({"retention": []}, 400, "invalid_request"),
 ]  # fmt: skip
 
@@ -96,7 +97,7 @@ CREATIONS: list[tuple[str, Any, int, str]] = [
     ("zone is a number", created(spec={"crons": ["0 9 * * *"], "timezone": 7}), 422, "invalid_spec"),
     ("unknown key in the spec", created(spec={"cron": ["0 9 * * *"]}), 422, "invalid_spec"),
     ("spec is a list", created(spec=["0 9 * * *"]), 400, "invalid_request"),
-    ("interval of nothing", created(spec={"intervals": [{"every": 0}]}), 422, "invalid_spec"),
+    ("interval of nothing", created(spec={"intervals": [{"every": "0s"}]}), 422, "invalid_spec"),
     ("interval too long", created(spec={"intervals": [{"every": HUGE}]}), 422, "invalid_input"),
     ("time out of range", created(spec={"times": ["0001-01-01T00:00:00Z"]}), 422, "invalid_spec"),
     ("time far out of range", created(spec={"times": ["99999-01-01T00:00:00Z"]}), 422, "invalid_spec"),
@@ -378,14 +379,56 @@ def test_stale_tokens(server: Server):
     assert stored(server) == before
 
 
+DURATIONS = [
+    ({"spec": {"intervals": [{"every": 90}]}}, "spec.intervals[0].every"),
+    ({"spec": {"crons": ["* * * * *"], "jitter": 90}}, "spec.jitter"),
+    ({"policies": {"finished_ttl": 90}}, "policies.finished_ttl"),
+    ({"policies": {"timeouts": {"run": 90}}}, "policies.timeouts.run"),
+    ({"policies": {"timeouts": {"run": "90"}}}, "policies.timeouts.run"),
+    ({"policies": {"catch_up": {"window": 90.0}}}, "policies.catch_up.window"),
+    ({"action": {"name": "http", "http": {"url": "https://example.com", "timeout": 90}}}, "action.http.timeout"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "path"), DURATIONS)
+def test_a_duration_has_a_unit(server: Server, change: dict[str, Any], path: str):
+    """A number is refused in whichever way a schedule is written, with its place and how to write it."""
+    for method, where, body in (
+        ("POST", "/schedules", created(**change)),
+        ("POST", "/bulk/schedules", {"schedules": [created(**change)]}),
+        ("PUT", "/schedules/there", {"spec": GOOD["spec"], "action": GOOD["action"], **change}),
+        ("PATCH", "/schedules/there", change),
+    ):
+        problem = assert_refused(
+            server.ask(method, where, body), 422, "invalid_spec" if "spec" in change else "invalid_input"
+        )
+        assert problem["errors"][0]["path"].removeprefix("schedules[0].") == path
+        assert problem["hint"] == 'write "90s", or "90ms"'
+
+
+def test_a_duration_is_shown_in_its_short_form(server: Server):
+    body = created(
+        id="durations", spec={"intervals": [{"every": "PT90M"}], "jitter": "90s"},
+        policies={"timeouts": {"run": "PT1H30M", "cancel": "1500ms"}, "retry": {"initial_delay": "0s"}},
+    )  # fmt: skip
+    assert server.ask("POST", "/schedules", body).status_code == 201
+    shown = server.get("/schedules/durations")
+    assert shown["spec"] == {"intervals": [{"every": "1h30m"}], "jitter": "1m30s"}
+    assert shown["policies"]["timeouts"] == {
+        "start": None, "run": "1h30m", "heartbeat": None, "cancel": "1s500ms",
+    }  # fmt: skip
+    assert (shown["policies"]["retry"]["initial_delay"], shown["policies"]["finished_ttl"]) == ("0s", "7d")
+    assert server.ask("DELETE", "/schedules/durations").status_code == 204
+
+
 def test_the_largest_and_smallest_that_can_be_are_kept(server: Server):
     """Values at the edge are taken by both databases, decided on, and read again as they were sent."""
-    most, century = 2**53 - 1, 100 * 366 * 86_400_000
+    most, century = 2**53 - 1, "36600d"
     policies = {
         "overlap": "allow_all", "max_concurrent": most, "max_buffer_size": most, "backfill_limit": most,
-        "start_attempts": most, "finished_ttl": century, "retention": {"age": century, "count": century},
+        "start_attempts": most, "finished_ttl": century, "retention": {"age": century, "count": most},
         "timeouts": {"start": century, "run": century, "heartbeat": century, "cancel": century},
-        "catch_up": {"mode": "spread", "window": most, "grace": most, "spread": century}, "retry": {"attempts": most},
+        "catch_up": {"mode": "spread", "window": century, "grace": century, "spread": century}, "retry": {"attempts": most},
     }  # fmt: skip
     body = {
         "id": "\U0001f4a9/edge ü", "spec": "* * * * * *", "policies": policies, "remaining_actions": most,

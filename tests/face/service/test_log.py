@@ -51,7 +51,7 @@ async def busy_hour(level: int, form: str = "json") -> io.StringIO:
 
         @tm.app.action("slow")
         async def slow(context: Context) -> None:
-            await tm.sleep(90)
+            await tm.sleep(seconds=90)
 
         @tm.app.action("fails")
         async def fails(context: Context) -> None:

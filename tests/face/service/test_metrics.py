@@ -40,7 +40,7 @@ async def test_emitted_skipped_and_drift(machine: TimeMachine):
 
     @machine.app.action("slow")
     async def slow(context: Context) -> None:
-        await machine.sleep(150)
+        await machine.sleep(seconds=150)
 
     await machine.app.schedules.create("s", "* * * * *", action="slow")
     await machine.advance(minutes=6, seconds=1)
@@ -122,7 +122,7 @@ async def test_what_somebody_passes_over_is_counted_once(machine: TimeMachine):
 
     @machine.app.action("slow")
     async def slow(context: Context) -> None:
-        await machine.sleep(360_000)
+        await machine.sleep(seconds=360_000)
 
     policies = Policies(overlap=Overlap.BUFFER_ONE, on_resume=OnResume.SKIP)
     await machine.app.schedules.create("s", "0 * * * *", action="slow", policies=policies)

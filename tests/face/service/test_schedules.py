@@ -40,7 +40,7 @@ def test_a_schedule_from_creation_to_deletion(service: Server):
     assert created["timezone"] == "Europe/Berlin"
     assert created["policies"]["overlap"] == "buffer_all"
     assert created["policies"]["retry"] == {
-        "attempts": 3, "initial_delay": 1000, "factor": 2.0, "max_delay": 60000, "retry_on": [], "preempted": False,
+        "attempts": 3, "initial_delay": "1s", "factor": 2.0, "max_delay": "1m", "retry_on": [], "preempted": False,
     }  # fmt: skip
     assert (created["state"], created["version"], created["owner"]) == ("running", 1, "local")
     described = service.get(f"/schedules/{created['id']}")
@@ -366,7 +366,7 @@ def test_describing_tells_what_became_of_it(service: Server):
 @pytest.mark.contract("SCHD-16")
 def test_a_run_shows_its_attempts(service: Server):
     created = create(
-        service, action="fail", policies={"retry": {"attempts": 2, "initial_delay": 10}}, trigger=True
+        service, action="fail", policies={"retry": {"attempts": 2, "initial_delay": "10ms"}}, trigger=True
     )
     run = wait_for(lambda: ended_runs(service, created["id"]))[0]
     (attempt,) = service.get(f"/runs/{run['id']}")["attempts"]

@@ -40,11 +40,11 @@ async def test_each_attempt_is_a_span():
 
         @tm.app.action("flaky")
         async def flaky(context: Context) -> None:
-            await tm.sleep(30)
+            await tm.sleep(seconds=30)
             if context.attempt == 1:
                 raise RuntimeError("not yet")
 
-        policies = Policies(retry=RetryPolicy(attempts=3, initial_delay=10_000))
+        policies = Policies(retry=RetryPolicy(attempts=3, initial_delay="10s"))
         await tm.app.schedules.create("s", "0 1 * * *", action="flaky", policies=policies)
         await tm.advance(hours=2)
         (run,) = await tm.app.runs.list("s")

@@ -22,7 +22,9 @@ async def forecast(
     minutes: Annotated[int, typer.Option(min=1, help="How far to look ahead.")] = 60,
     jitter: Annotated[
         str | None,
-        typer.Option(metavar="SPAN", help="How it would be with this jitter everywhere.", show_default=False),
+        typer.Option(
+            metavar="DURATION", help="How it would be with this jitter everywhere.", show_default=False
+        ),
     ] = None,
 ) -> None:
     """Show how many starts the next minutes bring, where the peaks are, and how jitter would flatten them.

@@ -39,7 +39,7 @@ Crons = Annotated[
 ]
 Every = Annotated[
     list[str] | None,
-    typer.Option("--every", metavar="SPAN", help="An interval, such as 90m, or 90m/15m with a phase.", rich_help_panel=WHEN),
+    typer.Option("--every", metavar="DURATION", help="An interval, such as 90m, or 90m/15m with a phase.", rich_help_panel=WHEN),
 ]  # fmt: skip
 At = Annotated[
     list[str] | None,
@@ -51,7 +51,7 @@ Timezone = Annotated[
 ]  # fmt: skip
 Jitter = Annotated[
     str | None,
-    typer.Option(metavar="SPAN", help="Spread starts over a span, such as 30s.", rich_help_panel=WHEN, show_default=False),
+    typer.Option(metavar="DURATION", help="Spread starts over a span, such as 30s.", rich_help_panel=WHEN, show_default=False),
 ]  # fmt: skip
 SpecFile = Annotated[
     str | None,

@@ -145,8 +145,8 @@ def policies_of(read: ScheduleInput, config: Config, kept: Policies | None = Non
     policies = defaults.registrar(
         OVERLAPS.get(read.overlap_policy or "", config.default_overlap_policy),
         CATCH_UPS.get(read.catchup_policy or "", config.default_catchup_policy),
-        grace=max(config.tick_ms, config.lookahead_ms),
-        lookahead=config.lookahead_ms,
+        grace_ms=max(config.tick_ms, config.lookahead_ms),
+        lookahead_ms=config.lookahead_ms,
     )
     if kept is None:
         return policies

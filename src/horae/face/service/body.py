@@ -62,9 +62,23 @@ class JsonRequest(Request[Any, Any, Any]):
         try:
             return _converted(value, wanted)
         except msgspec.ValidationError as error:
-            reason, _, path = str(error).partition(" - at `$")
-            fault = {"key": path.rstrip("`").lstrip(".") or "body", "message": reason}
+            reason, path = fault_of(error)
+            if isinstance(error.__cause__, InvalidInputError):
+                raise at_path(error.__cause__, path) from None
+            fault = {"key": path or "body", "message": reason}
             raise ValidationException("The body is not what it should be", extra=[fault]) from None
+
+
+def fault_of(error: msgspec.ValidationError) -> tuple[str, str]:
+    """What msgspec found wrong, and where: ``policies.timeouts``."""
+    reason, _, path = str(error).partition(" - at `$")
+    return reason, path.rstrip("`").lstrip(".")
+
+
+def at_path(error: InvalidInputError, path: str) -> InvalidInputError:
+    """An error that a value raised about one of its own fields, with the path to the value before it."""
+    field = ".".join(filter(None, (path, error.details["field"])))
+    return InvalidInputError(field, error.details["reason"], hint=error.hint)
 
 
 def _converted(value: object, wanted: Any) -> Any:  # noqa: ANN401 - a type, and a value of it

@@ -33,8 +33,7 @@ from horae.face.service.body import MAX_INTEGER
 from horae.face.service.examples import ANSWERS, REQUESTS
 from horae.face.service.problems import MEDIA_TYPE, Problem
 from horae.model import Policies
-from horae.policy.check import CENTURY
-from horae.policy.check import LONGEST as MAX_SPAN
+from horae.policy.check import BOUNDS
 from horae.spec import SpecDocument
 
 Json = dict[str, Any]
@@ -57,22 +56,6 @@ _SHAPES: dict[str, Json] = {
     "VersionView": {"policies": _POLICIES},
 }
 """Fields that are read or written by what understands them, and so are plain objects to the routes."""
-
-_LEAST: dict[str, dict[str, int]] = {
-    "Policies": {"max_concurrent": 1, "max_buffer_size": 1, "backfill_limit": 0, "start_attempts": 1, "finished_ttl": 1},
-    "RetryPolicy": {"attempts": 1, "initial_delay": 0, "max_delay": 0, "factor": 1},
-    "CatchUpPolicy": {"window": 0, "grace": 0, "spread": 0},
-    "Timeouts": {"start": 1, "run": 1, "heartbeat": 1, "cancel": 0},
-    "Retention": {"age": 1, "count": 0},
-}  # fmt: skip
-_MOST: dict[str, dict[str, int]] = {
-    "RetryPolicy": {"initial_delay": MAX_SPAN, "max_delay": MAX_SPAN},
-    "CatchUpPolicy": {"spread": CENTURY},
-    "Timeouts": {"start": CENTURY, "run": CENTURY, "heartbeat": CENTURY, "cancel": CENTURY},
-    "Retention": {"age": CENTURY, "count": CENTURY},
-    "Policies": {"finished_ttl": CENTURY},
-}
-"""What :mod:`horae.policy.check` refuses."""
 
 _IN_PATHS = {
     "schedule_id": "The id of a schedule, percent-encoded: a slash in it is %2F.",
@@ -196,12 +179,11 @@ def _refine(schemas: Json) -> None:
         for field, shape in fields.items():
             said = schemas[name]["properties"][field].get("description")
             schemas[name]["properties"][field] = shape | ({"description": said} if said else {})
-    for name, bounds in _LEAST.items():
-        for field, least in bounds.items():
-            schemas[name]["properties"][field]["minimum"] = least
-    for name, most in _MOST.items():
-        for field, largest in most.items():
-            schemas[name]["properties"][field]["maximum"] = largest
+    for kind, bounds in BOUNDS.items():
+        for field, (least, most) in bounds.items():
+            if not isinstance(least, str) and not isinstance(most, str):
+                bounded = {"minimum": least} | ({"maximum": most} if most <= MAX_INTEGER else {})
+                schemas[kind.__name__]["properties"][field] |= bounded
 
 
 def _structs(module: ModuleType) -> Iterator[type[msgspec.Struct]]:

@@ -31,6 +31,7 @@ from horae.app.views import (
     version_view,
 )
 from horae.errors import ConflictTokenMismatchError, InvalidInputError
+from horae.face.service.body import at_path, fault_of
 from horae.face.service.caller import Caller
 from horae.face.service.problems import PreconditionFailedError
 from horae.face.service.requests import (
@@ -253,8 +254,11 @@ def merged(policies: Policies, change: dict[str, Any]) -> Policies:
     try:
         return msgspec.convert(_merge(msgspec.to_builtins(policies), change), Policies)
     except msgspec.ValidationError as error:
-        reason, _, path = str(error).partition(" - at `$")
-        raise InvalidInputError(f"policies{path.rstrip('`')}", reason) from None
+        reason, path = fault_of(error)
+        path = f"policies.{path}".rstrip(".")
+        if isinstance(error.__cause__, InvalidInputError):
+            raise at_path(error.__cause__, path) from None
+        raise InvalidInputError(path, reason) from None
 
 
 def _merge(old: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
