@@ -39,7 +39,7 @@ from horae.model import (
     Timeouts,
     WhenFull,
 )
-from horae.store.port import Store, Transaction
+from horae.store.port import HasClaims, Store, Transaction
 from horae.store.rows import Row, node_of
 from horae.store.sqlite import SqliteStore
 from horae.testing import VirtualClock
@@ -141,9 +141,9 @@ class Line(Store):
         self.call()
         return await self._store.nodes()
 
-    async def deregister(self, epochs: Collection[int]) -> None:
+    async def deregister(self, epochs: Collection[int], has_claims: HasClaims) -> None:
         self.call()
-        await self._store.deregister(epochs)
+        await self._store.deregister(epochs, has_claims)
 
     async def time(self) -> int | None:
         return await self._store.time()
@@ -159,6 +159,10 @@ class LineTransaction(Transaction):
     async def rows(self, name: str, /, **values: Any) -> Sequence[Row]:
         self._line.call()
         return await self._transaction.rows(name, **values)
+
+    async def execute(self, text: str, /, **values: Any) -> Sequence[Row]:
+        self._line.call()
+        return await self._transaction.execute(text, **values)
 
     async def write(self, name: str, rows: list[dict[str, Any]]) -> int:
         self._line.call()

@@ -140,7 +140,9 @@ async def test_an_attempt_that_was_never_launched_does_not_count_as_a_start(
     await machine.app.schedules.create("s", "0 * * * *", "work", remaining_actions=5)
     worker = machine.app.worker
     with monkeypatch.context() as patch:
-        patch.setattr(worker, "launch", lambda start: worker.refuse(start.run))  # as if the lease may be over
+        patch.setattr(
+            worker, "launch", lambda name, start: worker.refuse(name, start.run)
+        )  # as if the lease may be over
         machine.clock.move_to(at(60))
         await machine.app.engine.step(machine.app.now())
     await machine.advance(minutes=1)

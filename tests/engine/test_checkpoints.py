@@ -167,7 +167,7 @@ async def test_a_thread_that_was_given_up_saves_nothing_more(database: str):
 
         await wait_until(has_saved)
         run = await app.runs.terminate(run_id)
-        app.worker.stop(run)
+        app.worker.stop("schedules", run)
         app.worker.give_up_all()
         await wait_until(lambda: stepped(app, run_id, Status.TERMINATED))
         go_on.set()

@@ -229,7 +229,7 @@ async def test_a_lost_lease_is_told(postgres: str):
     notes = Notes()
     async with App(postgres) as app:
         app.watch(notes)
-        await app._store.deregister([app.engine.epoch])  # others took it for dead
+        await app.engine._maintenance.deregister([app.engine.epoch])  # others took it for dead
         await app.engine.renew_and_maintain(app.now())
         assert notes.lost == 1
 

@@ -27,6 +27,7 @@ from tests.support.wait import wait_until
 
 NOW = 1_772_366_400_000
 
+DECIDER = "test"
 RUN = Run(
     id="5f0c", schedule_id="nightly", generation=1, nominal=NOW // 1000, origin=AUTOMATIC, overlap=Overlap.SKIP,
     status=Status.RUNNING, fire_at=NOW + 250, start_at=NOW, action="act", action_id="nightly-2026", attempt=2, epoch=7,
@@ -57,13 +58,13 @@ class Attempts:
 
     def begin(self, request: HttpRequest | None = None, last: LastOutcome | None = None, **more: Any) -> Run:
         run = msgspec.structs.replace(RUN, **more)
-        self.worker.launch(Launch(run=run, last=last, action=Action(name="act", http=request)))
+        self.worker.launch(DECIDER, Launch(run=run, last=last, action=Action(name="act", http=request)))
         return run
 
     async def end(self) -> AttemptResult:
         await wait_until(self.worker.ended)
         (ended,) = self.worker.ended()
-        self.worker.forget(1)
+        self.worker.forget(DECIDER, 1)
         return ended
 
     async def make(
@@ -74,9 +75,8 @@ class Attempts:
 
     def ask(self, run: Run, how: str) -> None:
         """Ask it to stop."""
-        self.worker.stop(
-            msgspec.structs.replace(run, stop=how, reason=f"{how}led".replace("terminateled", "terminated"))
-        )
+        reason = f"{how}led".replace("terminateled", "terminated")
+        self.worker.stop(DECIDER, msgspec.structs.replace(run, stop=how, reason=reason))
 
     def pass_time(self, milliseconds: int) -> None:
         self.clock += milliseconds

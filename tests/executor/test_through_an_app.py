@@ -116,7 +116,7 @@ async def test_work_that_a_request_handed_over_reports_its_end(database: str, ha
         await app.schedules.create("s", {}, "http", http=HttpRequest(url=server.url, reports=True))
         run_id = await app.schedules.trigger("s")
         await asyncio.wait_for(reported.wait(), 30)
-        await wait_until(lambda: not app.worker.known)
+        await wait_until(lambda: not app.worker.known("schedules"))
         run = await app.runs.get(run_id)
     assert (run.status, run.result, run.attempt) == ("succeeded", {"n": 1}, 1)
 

@@ -38,7 +38,7 @@ from horae.model import (
     UnstartedRange,
     Version,
 )
-from horae.store.port import Advance, Filter, Past, Store
+from horae.store.port import Advance, Filter, Past, Store, Transaction
 from horae.store.postgres import PostgresStore, prepared
 from horae.store.sqlite import SqliteStore
 
@@ -516,6 +516,10 @@ def node(epoch: int, name: str = "one") -> Node:
     return Node(epoch=epoch, name=name, actions=("a", "b"), tzdata="2026a", started_at=5)
 
 
+async def has_claims(transaction: Transaction, epoch: int) -> bool:
+    return bool(await transaction.claimed([epoch], 1))
+
+
 async def test_a_node_says_what_it_can_run_and_is_buried_when_nothing_of_its_is_left(store: Store):
     await store.register_node(node(7))
     assert await store.renew(7)
@@ -524,11 +528,11 @@ async def test_a_node_says_what_it_can_run_and_is_buried_when_nothing_of_its_is_
     assert [n.actions for n in await store.nodes()] == [("c",)]
     async with store.transaction() as transaction:
         await transaction.insert_runs([run(1)])
-    await store.deregister([7])
+    await store.deregister([7], has_claims)
     assert len(await store.nodes()) == 1
     async with store.transaction() as transaction:
         await transaction.finish([ended(1)])
-    await store.deregister([7])
+    await store.deregister([7], has_claims)
     assert await store.nodes() == []
 
 
@@ -732,5 +736,5 @@ async def test_a_name_belongs_to_who_came_first_whatever_the_numbers(store: Stor
     assert not await store.register_node(second)
     assert [each.epoch for each in await store.nodes()] == [8]
     assert await store.register_node(_replace(first, actions=("c",)))
-    await store.deregister([8])
+    await store.deregister([8], has_claims)
     assert await store.register_node(second)

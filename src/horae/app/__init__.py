@@ -229,7 +229,7 @@ class App:
             status = "the database has a newer schema than this program, which decides nothing: update it"
         elif off is not None and abs(off) > MAX_OFF:
             status = f"the clock is {off} ms off the database's"
-        elif self._failing:
+        elif self._failing or self.engine.failing:
             status = "the last step failed, and is tried again: the log says why"
         return Readiness(status=status, store=True, clock_off_ms=off, lease=lease, generating=generating)
 

@@ -77,7 +77,7 @@ class Batch:
         self.unclaimed = 0
         """How many released runs were left to other nodes."""
         self.decided = 0
-        """How many lanes were decided. If none was although some are due, another node has them."""
+        """How many lanes were decided. If none was and none claimed although some are due, another node has them."""
         self.more = False
         """Whether more is due than this batch has decided: another follows at once."""
         self.launches: Sequence[Launch] | None = None
@@ -102,6 +102,9 @@ class Decider(ABC):
 
     Nothing starts before the claim that says so is durable, and results are recorded under the claim of their attempt.
     """
+
+    name: str
+    """Unique in a node: the worker keeps the results of its attempts under it."""
 
     def __init__(self, node: NodeServices) -> None:
         self.node = node
@@ -138,7 +141,7 @@ class Decider(ABC):
         """Decide one batch; a decider of many lanes may decide several at the same time."""
         self._more = False
         worker = self.node.worker
-        return await self.run_batch(now, worker.ended(), free_capacity=worker.free_capacity)
+        return await self.run_batch(now, worker.results(self.name), free_capacity=worker.free_capacity)
 
     async def run_batch(
         self,
@@ -165,19 +168,19 @@ class Decider(ABC):
         except StoreUnavailableError:
             self._doubtful_until = clock.monotonic() + COMMIT_GRACE_S
             raise
-        worker.forget(len(results))
+        worker.forget(self.name, len(results))
         self._more = self._more or batch.more
         for tell in batch.on_commit:
             tell()
         self._launch(launches, epoch)
         for run in stopping:
-            worker.stop(run)
+            worker.stop(self.name, run)
         if observers:
             seconds = clock.monotonic() - begun
             observers.tell(lambda each: each.stepped(seconds))
         if batch.more:
             return now
-        waits = wake is not None and wake <= now and not batch.decided
+        waits = wake is not None and wake <= now and not (batch.decided or batch.claimed)
         return now + CONTENTION_WAIT_MS if waits else wake
 
     async def _checked_launches(self, batch: Batch) -> Sequence[Launch]:
@@ -199,9 +202,9 @@ class Decider(ABC):
         allowed = membership.holds_lease and epoch == membership.epoch
         for each in launches:
             if allowed:
-                worker.launch(each)
+                worker.launch(self.name, each)
             else:
-                worker.refuse(each.run)
+                worker.refuse(self.name, each.run)
         if observers:
             runs = [each.run for each in launches]
             observers.tell(lambda each: each.claimed(runs, launched=allowed))
@@ -209,7 +212,7 @@ class Decider(ABC):
     async def _recover(self) -> None:
         """Launch what a commit claimed whose answer was lost: no other node will while this one lives."""
         store, worker, membership, _, clock, config = self.node
-        epoch, known = membership.epoch, worker.known
+        epoch, known = membership.epoch, worker.known(self.name)
         over = clock.monotonic() >= self._doubtful_until
         async with store.transaction() as transaction:
             claimed = await self.claimed(transaction, [epoch], len(known) + config.concurrency)
@@ -221,13 +224,13 @@ class Decider(ABC):
 
     async def record_results(self, now: int) -> None:
         """Record results, and decide nothing."""
-        results = self.node.worker.ended()
+        results = self.node.worker.results(self.name)
         if not results:
             return
         async with self.node.store.transaction() as transaction:
             await self.record(transaction, results, now)
             await transaction.notify()
-        self.node.worker.forget(len(results))
+        self.node.worker.forget(self.name, len(results))
 
     async def rescue(self, dead: Sequence[int], now: int) -> int:
         """Record what dead nodes had claimed as crashed; how many attempts that were."""

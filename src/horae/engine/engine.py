@@ -77,9 +77,17 @@ class Engine:
         """Whether no other node can take this one for dead before what it starts could be stopped."""
         return self._membership.holds_lease
 
+    @property
+    def failing(self) -> bool:
+        """Whether the last step of a decider failed."""
+        return bool(self._retry_at)
+
     def add_decider(self, make: Callable[[NodeServices], Decider]) -> None:
         """Drive one more decider, from the next step on."""
-        self._deciders.append(make(self._services))
+        decider = make(self._services)
+        if any(each.name == decider.name for each in self._deciders):
+            raise ValueError(f'this node has a decider "{decider.name}" already')
+        self._deciders.append(decider)
 
     def watch(self, observer: Observer) -> None:
         """Tell an observer what happens, from now on."""
@@ -158,12 +166,14 @@ class Engine:
         if left > 0:
             return now + math.ceil(left * 1000)
         try:
-            return await decider.step(now)
+            wake = await decider.step(now)
         except STORE_ERRORS:  # they concern all deciders, and pass
             raise
         except Exception:
             self._retry_at[decider] = self._clock.monotonic() + self._config.tick_ms / 1000
             raise
+        self._retry_at.pop(decider, None)
+        return wake
 
     async def drain(self, now: Callable[[], int]) -> None:
         """Wait for running attempts, and record their results; nothing new is started.
@@ -184,7 +194,7 @@ class Engine:
             self._worker.give_up_all()
         with contextlib.suppress(StoreUnavailableError):  # others take over what could not be recorded
             await self._record_results(now())
-            await self._store.deregister([self.epoch])
+            await self._maintenance.deregister([self.epoch])
 
     async def _record_results(self, now: int) -> None:
         """Record results, decide nothing, and renew the lease."""

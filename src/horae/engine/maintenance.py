@@ -88,8 +88,16 @@ class Maintenance:
         if not dead:
             return 0
         rescued = await all_of(decider.rescue(dead, now) for decider in self._deciders)
-        await self._store.deregister(dead)
+        await self.deregister(dead)
         return sum(rescued)
+
+    async def deregister(self, epochs: Sequence[int]) -> None:
+        """Forget nodes that are dead, or end; one with claims stays, to be rescued."""
+
+        async def has_claims(transaction: Transaction, epoch: int) -> bool:
+            return any([await decider.claimed(transaction, [epoch], 1) for decider in self._deciders])
+
+        await self._store.deregister(epochs, has_claims)
 
     async def reconcile(self, now: int) -> int:
         """Find the schedules that have times ahead and no time at which they are decided, and make them due.

@@ -35,6 +35,8 @@ MAX_CROWDED = 10_000
 class ScheduleDecider(Decider):
     """Decides the schedules that are due, a batch at a time; in a herd several batches at the same time, if the store can."""
 
+    name = "schedules"
+
     def __init__(self, node: NodeServices) -> None:
         super().__init__(node)
         self._limits = node.config.limits
@@ -60,7 +62,7 @@ class ScheduleDecider(Decider):
         if not self._more or parallel == 1:
             return await super().run_batches(now)
         self._more = False
-        results = worker.ended()
+        results = worker.results(self.name)
         # Nothing is decided for these before the results of their runs are recorded.
         excluded = frozenset(each.run.schedule_id for each in results)
         parts = [
@@ -76,7 +78,7 @@ class ScheduleDecider(Decider):
         async with self.node.store.transaction() as transaction:
             await self.record(transaction, results, now)
             wake = await transaction.wake_at()
-        self.node.worker.forget(len(results))
+        self.node.worker.forget(self.name, len(results))
         return wake
 
     async def decide(self, batch: Batch) -> int | None:

@@ -1,14 +1,14 @@
 """The worker: runs claimed attempts, the only part that calls executors.
 
-It knows how many more may begin, enforces their deadlines, stops them, gives up those that do not stop, and keeps how they ended
-until that is recorded.
+It knows how many more may begin, enforces their deadlines, stops them, gives up those that do not stop, and keeps their results
+until the decider that launched them has recorded them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import heapq
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from itertools import count
 
@@ -32,8 +32,8 @@ from horae.model import (
 from horae.policy.admission import Facts, admit
 from horae.spec.duration import milliseconds
 
-Key = tuple[str, int]
-"""An attempt: the id of its run, and its number."""
+Key = tuple[str, str, int]
+"""An attempt: the decider that launched it, the id of its run, and its number."""
 _NO_TIMEOUTS = Timeouts()
 
 
@@ -75,7 +75,7 @@ class Worker:
         self._concurrency = concurrency
         self._terminate = terminate
         self._attempts: dict[Key, RunningAttempt] = {}
-        self._ended: deque[AttemptResult] = deque()
+        self._results: defaultdict[str, deque[AttemptResult]] = defaultdict(deque)
         self._given_up: set[asyncio.Task[None]] = set()
         self._deadlines: list[tuple[int, int, str, Key]] = []
         self._numbers = count()
@@ -103,21 +103,21 @@ class Worker:
         """The asyncio tasks of running attempts."""
         return [attempt.task for attempt in self._attempts.values() if attempt.task is not None]
 
-    @property
-    def known(self) -> set[Key]:
-        """The attempts that are running, or have ended and are not recorded yet."""
-        return set(self._attempts) | {(each.run.id, each.run.attempt) for each in self._ended}
+    def known(self, decider: str) -> set[tuple[str, int]]:
+        """The attempts of a decider that are running, or whose results are not recorded yet: ids of runs, and numbers."""
+        running = {(run_id, number) for name, run_id, number in self._attempts if name == decider}
+        return running | {(each.run.id, each.run.attempt) for each in self._results[decider]}
 
-    def launch(self, start: Launch) -> None:
-        """Begin an attempt whose claim is durable, if its run is admitted."""
+    def launch(self, decider: str, start: Launch) -> None:
+        """Begin an attempt that a decider has claimed, once the claim is durable, if its run is admitted."""
         run, timeouts = start.run, start.timeouts
         denial = admit(
             Facts(deleted=start.deleted, by_executor=self._functions.admit(run.action, start.action))
         )
         if denial is not None:
-            self._deny(run, denial)
+            self._deny(decider, run, denial)
             return
-        key = (run.id, run.attempt)
+        key = (decider, run.id, run.attempt)
         attempt = RunningAttempt(run, timeouts, self._now)
         self._attempts[key] = attempt
         context = Context(
@@ -128,9 +128,9 @@ class Worker:
         if timeouts.run is not None or timeouts.heartbeat is not None:
             self._set_deadlines(key, attempt)
 
-    def _deny(self, run: Run, denial: Denial) -> None:
+    def _deny(self, decider: str, run: Run, denial: Denial) -> None:
         failure = kept_failure(denial.sentence)
-        self._ended.append(
+        self._results[decider].append(
             AttemptResult(run=run, ending=AttemptEnd.NOT_ADMITTED, reason=denial.reason, failure=failure)
         )
         self._wake()
@@ -150,36 +150,34 @@ class Worker:
         except BaseException as error:
             ended = _raised(attempt, error)
         if self._attempts.pop(key, None) is attempt:  # else it was given up before, and its end is known
-            self._ended.append(ended)
+            self._results[key[0]].append(ended)
             self._wake()
 
-    def stop(self, run: Run) -> None:
+    def stop(self, decider: str, run: Run) -> None:
         """Ask a run to stop (cancel), or make it (terminate); it is given up if it has not stopped in time."""
-        attempt = self._attempts.get((run.id, run.attempt))
+        key = (decider, run.id, run.attempt)
+        attempt = self._attempts.get(key)
         if attempt is None or attempt.stop in {run.stop, "terminate"}:
             return
         attempt.run = msgspec.structs.replace(attempt.run, stop=run.stop)
         attempt.reason = Reason(run.reason) if run.reason else Reason.CANCELLED
-        self._stop(
-            attempt,
-            run.stop,
-            self._terminate if run.stop == "terminate" else milliseconds(attempt.timeouts.cancel),
-        )
+        cancel_ms = milliseconds(attempt.timeouts.cancel)
+        self._stop(key, attempt, run.stop, self._terminate if run.stop == "terminate" else cancel_ms)
 
     def stop_all(self, reason: Reason) -> None:
         """Stop every attempt: this program ends, or has lost its lease."""
-        for attempt in list(self._attempts.values()):
+        for key, attempt in list(self._attempts.items()):
             attempt.reason = reason
-            self._stop(attempt, "terminate", self._terminate)
+            self._stop(key, attempt, "terminate", self._terminate)
 
-    def _stop(self, attempt: RunningAttempt, how: str, grace_ms: int) -> None:
+    def _stop(self, key: Key, attempt: RunningAttempt, how: str, grace_ms: int) -> None:
         attempt.stop = how
         attempt.time_to_stop_ms = grace_ms if how == "terminate" or attempt.timed_out else None
         if attempt.task is not None and attempt.launched_at is not None:
             attempt.task.cancel()
         elif attempt.task is not None:  # cancelled before its first step, a task would never call the action
             asyncio.get_running_loop().call_soon(attempt.task.cancel)
-        self._deadline(self._now() + grace_ms, "end", (attempt.run.id, attempt.run.attempt))
+        self._deadline(self._now() + grace_ms, "end", key)
 
     def _deadline(self, at: int, kind: str, key: Key) -> None:
         heapq.heappush(self._deadlines, (at, next(self._numbers), kind, key))
@@ -207,20 +205,20 @@ class Worker:
             elif not attempt.timed_out and not attempt.stop:
                 attempt.timed_out = True
                 attempt.reason = Reason.RUN_TIMEOUT if kind == "run" else Reason.HEARTBEAT_TIMEOUT
-                self._stop(attempt, "cancel", self._terminate)
+                self._stop(key, attempt, "cancel", self._terminate)
 
     def _give_up(self, key: Key, attempt: RunningAttempt) -> None:
         """End an attempt that did not stop in time: its task is cancelled once more, and its result is ignored."""
         if attempt.stop == "cancel" and not attempt.timed_out:
             attempt.run = msgspec.structs.replace(attempt.run, stop="terminate")
-            self._stop(attempt, "terminate", self._terminate)
+            self._stop(key, attempt, "terminate", self._terminate)
             return
         del self._attempts[key]
         if attempt.task is not None:
             attempt.task.cancel()
             self._given_up.add(attempt.task)
             attempt.task.add_done_callback(self._given_up.discard)
-        self._ended.append(_stopped(attempt, "it did not stop when it was asked to"))
+        self._results[key[0]].append(_stopped(attempt, "it did not stop when it was asked to"))
 
     def give_up_all(self) -> None:
         """Wait no longer for any attempt."""
@@ -236,18 +234,22 @@ class Worker:
             asyncio._unregister_task(task)  # noqa: SLF001 - documented for loops of others
         return sorted({task.get_name() for task in self._given_up})
 
+    def results(self, decider: str) -> list[AttemptResult]:
+        """The results of a decider's attempts that are not recorded yet."""
+        return list(self._results[decider])
+
     def ended(self) -> list[AttemptResult]:
-        """What has ended and is not recorded yet."""
-        return list(self._ended)
+        """The results of all deciders' attempts that are not recorded yet."""
+        return [result for results in self._results.values() for result in results]
 
-    def forget(self, recorded: int) -> None:
-        """Drop the first results: so many were recorded."""
+    def forget(self, decider: str, recorded: int) -> None:
+        """Drop the first results of a decider: so many were recorded."""
         for _ in range(recorded):
-            self._ended.popleft()
+            self._results[decider].popleft()
 
-    def refuse(self, run: Run) -> None:
+    def refuse(self, decider: str, run: Run) -> None:
         """End a claimed attempt that must not begin any more."""
-        self._ended.append(AttemptResult(run=run, ending=AttemptEnd.UNLAUNCHED))
+        self._results[decider].append(AttemptResult(run=run, ending=AttemptEnd.UNLAUNCHED))
 
 
 async def _keep_no_token(run: Run, token_hash: str) -> None:  # noqa: ARG001 - what keeps tokens takes both

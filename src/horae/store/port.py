@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from functools import wraps
 from typing import Any, NamedTuple, TypeVar
@@ -122,6 +122,10 @@ class Transaction(ABC):
     @abstractmethod
     async def write(self, name: str, rows: list[dict[str, Any]]) -> int:
         """Do something for each of many rows, at once; how many there were."""
+
+    @abstractmethod
+    async def execute(self, text: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
+        """Execute a statement on tables that are not Horae's own, and return its rows; parameters are named ``:name``."""
 
     @abstractmethod
     async def notify(self) -> None:
@@ -583,6 +587,8 @@ def _backfill_row(backfill: Backfill) -> dict[str, Any]:
     return fields(backfill) | {"input": optional_json(backfill.input)}
 
 
+HasClaims = Callable[[Transaction, int], Awaitable[bool]]
+"""Whether a node has claimed attempts that have no result yet, by its epoch."""
 S = TypeVar("S", bound="Store")
 Watch = Callable[
     [], AbstractContextManager[tuple[list[tuple[AttemptResult, Outcome]], list[Run | UnstartedRange]]]
@@ -650,8 +656,8 @@ class Store(ABC):
         """All nodes, and whether they live; the dead until they are buried."""
 
     @abstractmethod
-    async def deregister(self, epochs: Collection[int]) -> None:
-        """Forget nodes that are dead, or end, once nothing of theirs is left."""
+    async def deregister(self, epochs: Collection[int], has_claims: HasClaims) -> None:
+        """Forget nodes that are dead, or end; except those that have claims, as long as they do."""
 
     @property
     def gone(self) -> bool:

@@ -17,6 +17,11 @@ def query(dialect: str, name: str) -> str:
 @cache
 def numbered(dialect: str, name: str, mark: str) -> tuple[str, tuple[str, ...]]:
     """The text of a query whose parameters are a mark and a number, and their names in that order."""
+    return number_parameters(query(dialect, name), mark)
+
+
+def number_parameters(text: str, mark: str) -> tuple[str, tuple[str, ...]]:
+    """A text with parameters that are a mark and a number instead of ``:name``, and their names in that order."""
     names: list[str] = []
 
     def number(match: re.Match[str]) -> str:
@@ -24,8 +29,7 @@ def numbered(dialect: str, name: str, mark: str) -> tuple[str, tuple[str, ...]]:
             names.append(match[1])
         return f"{mark}{names.index(match[1]) + 1}"
 
-    text = re.sub(r"(?<!:):([a-z_]+)", number, query(dialect, name))  # two colons are a cast
-    return text, tuple(names)
+    return re.sub(r"(?<!:):([a-z_]+)", number, text), tuple(names)  # two colons are a cast
 
 
 @cache

@@ -14,8 +14,8 @@ import asyncpg
 from horae.errors import ClockOffError, DatabaseVersionError, StoreUnavailableError
 from horae.model import Node, Schedule
 from horae.store.limited import MOST
-from horae.store.port import Store, Transaction, watched
-from horae.store.queries import migrations, numbered, query
+from horae.store.port import HasClaims, Store, Transaction, watched
+from horae.store.queries import migrations, number_parameters, numbered, query
 from horae.store.rows import Row, node_of, to_json
 
 MAX_OFF = 1000
@@ -188,12 +188,13 @@ class PostgresStore(Store):
     async def nodes(self) -> list[Node]:
         return [node_of(row, alive=row[5]) for row in await self._fetch("nodes")]
 
-    async def deregister(self, epochs: Collection[int]) -> None:
+    async def deregister(self, epochs: Collection[int], has_claims: HasClaims) -> None:
         for epoch in epochs:
             async with self.transaction() as transaction:
                 # First wait for a claim that is being made; whether there is one is then another question.
                 await transaction.rows("lock_node", epoch=epoch)
-                await transaction.rows("delete_node", epoch=epoch)
+                if not await has_claims(transaction, epoch):
+                    await transaction.rows("delete_node", epoch=epoch)
 
     async def has_newer_schema(self) -> bool:
         return int((await self._fetch("version"))[0][0]) > len(self.schema_steps)
@@ -263,6 +264,11 @@ class PostgresTransaction(Transaction):
 
     async def rows(self, name: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
         text, names = prepared(name)
+        found: Sequence[Row] = await self._connection.fetch(text, *(values[each] for each in names))
+        return found
+
+    async def execute(self, text: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
+        text, names = number_parameters(text, "$")
         found: Sequence[Row] = await self._connection.fetch(text, *(values[each] for each in names))
         return found
 

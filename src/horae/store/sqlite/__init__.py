@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from horae.errors import DatabaseVersionError, StoreUnavailableError
 from horae.model import Node
-from horae.store.port import Store, Transaction, watched
+from horae.store.port import HasClaims, Store, Transaction, watched
 from horae.store.queries import migrations, numbered, query
 from horae.store.rows import Row, fields, node_of, to_json
 from horae.store.sqlite.locks import NodeLock, is_held
@@ -229,11 +229,11 @@ class SqliteStore(Store):
             rows = await self.work(lambda c: c.execute(query("sqlite", "nodes")).fetchall())
         return [node_of(row, alive=self._is_alive(row[0])) for row in rows]
 
-    async def deregister(self, epochs: Collection[int]) -> None:
+    async def deregister(self, epochs: Collection[int], has_claims: HasClaims) -> None:
         async with self.transaction() as transaction:
-            await transaction.write("delete_node", [{"epoch": epoch} for epoch in epochs])
-            left = {row[0] for row in await transaction.rows("nodes")}
-        for epoch in set(epochs) - left:
+            gone = [epoch for epoch in epochs if not await has_claims(transaction, epoch)]
+            await transaction.write("delete_node", [{"epoch": epoch} for epoch in gone])
+        for epoch in gone:
             if self._path != ":memory:":
                 Path(self._lock_file(epoch)).unlink(missing_ok=True)
 
@@ -357,6 +357,12 @@ class SqliteTransaction(Transaction):
         text = query("sqlite", name)
         work = self._scan if name in SCANS else self._work
         found: Sequence[Row] = await work(lambda connection: connection.execute(text, prepared).fetchall())
+        return found
+
+    async def execute(self, text: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
+        found: Sequence[Row] = await self._work(
+            lambda connection: connection.execute(text, values).fetchall()
+        )
         return found
 
     async def write(self, name: str, rows: list[dict[str, Any]]) -> int:
