@@ -7,6 +7,7 @@ and only then starts anything. Deciding is not claiming: what is released is ``s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import assert_never
 
 import msgspec
 
@@ -18,7 +19,6 @@ from horae.model import (
     CatchUpPolicy,
     Counts,
     Limits,
-    OnResume,
     Origin,
     OriginKind,
     Overlap,
@@ -171,12 +171,17 @@ class _DecisionBuilder:
         most = self.limits.max_buffer_size if policies.max_buffer_size is None else policies.max_buffer_size
         room = max(most - self.waiting, 0)
         taken, over = slots[:room], slots[room:]
-        held = bool(over) and policies.when_full is WhenFull.WAIT
+        held = False
+        match policies.when_full:
+            case WhenFull.DROP:
+                self.ledger.pass_slots(over, Status.DROPPED, Reason.BUFFER_FULL)
+            case WhenFull.WAIT:
+                held = bool(over)
+            case _:
+                assert_never(policies.when_full)
         if held:
             # Everything before the first that stays due is decided.
             self.due = _replace(self.due, slots=taken, cursor=over[0].nominal - 1, next_fire=over[0].fire_at)
-        else:
-            self.ledger.pass_slots(over, Status.DROPPED, Reason.BUFFER_FULL)
         # Slots that stayed due are not late, until the cursor has come up with the time.
         caught_up = self.due.next_fire is None or self.due.next_fire > self.now
         if held is not self.state.held and (held or caught_up):
@@ -245,7 +250,7 @@ class _DecisionBuilder:
         """Manual starts go ahead always; automatic ones wait, or are gone, with a pause, and are gone with the last of a limit."""
         state = self.state
         waiting = self.unbegun([*self.runs, *self.ledger.added])
-        if state.paused and self.schedule.policies.on_resume is OnResume.SKIP:
+        if state.paused and pause.pause_skips(self.schedule.policies):
             self.ledger.end(waiting, Status.SKIPPED, Reason.PAUSED)
         elif state.paused:
             released = {run.id for run in waiting if run.status is Status.STARTING}

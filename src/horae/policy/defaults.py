@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import assert_never
 
 from horae.model import (
     CatchUp,
@@ -70,42 +71,39 @@ def registrar(overlap: Overlap, catch_up: CatchUp, grace_ms: int, lookahead_ms: 
     )
 
 
-REGISTRAR_SHOWS: dict[Status, str] = {
-    Status.PENDING: "ENQUEUED",
-    Status.RETRYING: "ENQUEUED",
-    Status.STARTING: "ENQUEUED",
-    Status.RUNNING: "STARTED",
-    Status.SUCCEEDED: "SUCCESS",
-    Status.FAILED: "FAILED",
-    Status.TIMED_OUT: "FAILED",
-    Status.CANCELLED: "FAILED",
-    Status.TERMINATED: "FAILED",
-    Status.SKIPPED: "SKIPPED",
-    Status.MISSED: "SKIPPED",
-    Status.DROPPED: "SKIPPED",
-}
-"""A run's status in the words of the registrar."""
-
-
 def registrar_shows(status: Status, reason: str) -> str:
-    """A run in the words of the registrar: one that could not be launched has failed, whereas others that were dropped were skipped."""
-    if status is Status.DROPPED and reason == Reason.NOT_STARTED:
-        return "FAILED"
-    return REGISTRAR_SHOWS[status]
+    """A run's status in the words of the registrar. A run that could not be launched has failed; others that were dropped were skipped."""
+    match status:
+        case Status.PENDING | Status.RETRYING | Status.STARTING:
+            return "ENQUEUED"
+        case Status.RUNNING:
+            return "STARTED"
+        case Status.SUCCEEDED:
+            return "SUCCESS"
+        case Status.FAILED | Status.TIMED_OUT | Status.CANCELLED | Status.TERMINATED:
+            return "FAILED"
+        case Status.DROPPED:
+            return "FAILED" if reason == Reason.NOT_STARTED else "SKIPPED"
+        case Status.SKIPPED | Status.MISSED:
+            return "SKIPPED"
+        case _:
+            assert_never(status)
 
 
-GRANTS_SHOW: dict[Status, str] = {
-    Status.PENDING: "pending",
-    Status.RETRYING: "pending",
-    Status.STARTING: "pending",
-    Status.RUNNING: "running",
-    Status.SUCCEEDED: "success",
-    Status.FAILED: "error",
-    Status.TIMED_OUT: "error",
-    Status.CANCELLED: "cancelled",
-    Status.TERMINATED: "cancelled",
-    Status.SKIPPED: "skipped",
-    Status.MISSED: "skipped",
-    Status.DROPPED: "skipped",
-}
-"""A run's status in the words of granted schedules."""
+def grants_show(status: Status) -> str:
+    """A run's status in the words of granted schedules."""
+    match status:
+        case Status.PENDING | Status.RETRYING | Status.STARTING:
+            return "pending"
+        case Status.RUNNING:
+            return "running"
+        case Status.SUCCEEDED:
+            return "success"
+        case Status.FAILED | Status.TIMED_OUT:
+            return "error"
+        case Status.CANCELLED | Status.TERMINATED:
+            return "cancelled"
+        case Status.SKIPPED | Status.MISSED | Status.DROPPED:
+            return "skipped"
+        case _:
+            assert_never(status)

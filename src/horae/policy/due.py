@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from typing import assert_never
 
 import msgspec
 
@@ -93,8 +94,14 @@ def find_due(
 def window_ms_of(policy: CatchUpPolicy) -> int | None:
     """How late a slot may start, in milliseconds; ``None`` is for ever."""
     grace_ms = milliseconds(policy.grace)
-    window_ms = grace_ms if policy.mode is CatchUp.NONE else milliseconds(policy.window)
-    return None if window_ms is None else max(window_ms, grace_ms)
+    match policy.mode:
+        case CatchUp.NONE:
+            return grace_ms
+        case CatchUp.ALL | CatchUp.LATEST | CatchUp.SPREAD:
+            window_ms = milliseconds(policy.window)
+            return None if window_ms is None else max(window_ms, grace_ms)
+        case _:
+            assert_never(policy.mode)
 
 
 def _passed_over(
@@ -126,8 +133,7 @@ def _passed_over(
         if (window_ms := window_ms_of(policy)) is not None:
             # Strictly later than the window is missed; what is late within the grace is on time.
             yield _last_before(spec, fire, now - window_ms), Reason.LATE
-        if policy.mode is CatchUp.LATEST and (last := _last_before(spec, fire, now + 1)) is not None:
-            yield spec.previous_instant(last - 1), Reason.SUPERSEDED
+        yield _last_superseded(spec, fire, now, policy.mode), Reason.SUPERSEDED
         if consent is not None:
             late = _last_before(spec, fire, now - milliseconds(policy.grace))
             if consent and late is not None:
@@ -135,6 +141,18 @@ def _passed_over(
             yield late, Reason.NO_CONSENT
 
     return unstarted, all(pass_until(last, reason) for last, reason in late())
+
+
+def _last_superseded(spec: Spec, fire: Callable[[int], int], now: int, mode: CatchUp) -> int | None:
+    """The last of the due slots that the latest one stands for."""
+    match mode:
+        case CatchUp.LATEST:
+            last = _last_before(spec, fire, now + 1)
+            return None if last is None else spec.previous_instant(last - 1)
+        case CatchUp.ALL | CatchUp.SPREAD | CatchUp.NONE:
+            return None
+        case _:
+            assert_never(mode)
 
 
 def pass_over(spec: Spec, schedule_id: str, cursor: int, now: int, reason: Reason) -> Due:
@@ -231,10 +249,14 @@ def all_but(spec: Spec, after: int, last: int, number: int) -> int | None:
 
 
 def _spread(slots: list[Slot], now: int, policy: CatchUpPolicy) -> list[Slot]:
-    """Distribute the late slots evenly over the time ahead; those on time start now."""
-    if policy.mode is not CatchUp.SPREAD:
-        return slots
-    grace_ms, spread_ms = milliseconds(policy.grace), milliseconds(policy.spread)
-    late = [slot for slot in slots if now - slot.fire_at > grace_ms]
-    starts = {slot: now + spread_ms * n // len(late) for n, slot in enumerate(late)}
-    return [Slot(slot.nominal, slot.fire_at, starts.get(slot, slot.fire_at)) for slot in slots]
+    """Under ``spread``, distribute the late slots evenly over the time ahead; those on time start now."""
+    match policy.mode:
+        case CatchUp.SPREAD:
+            grace_ms, spread_ms = milliseconds(policy.grace), milliseconds(policy.spread)
+            late = [slot for slot in slots if now - slot.fire_at > grace_ms]
+            starts = {slot: now + spread_ms * n // len(late) for n, slot in enumerate(late)}
+            return [Slot(slot.nominal, slot.fire_at, starts.get(slot, slot.fire_at)) for slot in slots]
+        case CatchUp.ALL | CatchUp.LATEST | CatchUp.NONE:
+            return slots
+        case _:
+            assert_never(policy.mode)

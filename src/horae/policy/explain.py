@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import assert_never
 
 import msgspec
 
 from horae.model import (
     AUTOMATIC,
-    OnResume,
     Origin,
     OriginKind,
     Reason,
@@ -25,6 +25,7 @@ from horae.model import (
 )
 from horae.policy.due import fire_instant
 from horae.policy.ledger import run_id
+from horae.policy.pause import pause_skips
 from horae.policy.reason import SENTENCES
 from horae.policy.undecided import is_undecided, undecided
 from horae.policy.upcoming import outlook
@@ -68,40 +69,25 @@ class Verdict(StrEnum):
     """It is older than what the ledger keeps."""
 
 
-_OF_STATUS = {
-    Status.PENDING: Verdict.WAITING,
-    Status.RETRYING: Verdict.WAITING,
-    Status.STARTING: Verdict.WAITING,
-    Status.RUNNING: Verdict.RUNNING,
-    Status.SUCCEEDED: Verdict.FIRED,
-    Status.FAILED: Verdict.FAILED,
-    Status.CANCELLED: Verdict.CANCELLED,
-    Status.TERMINATED: Verdict.TERMINATED,
-    Status.TIMED_OUT: Verdict.TIMED_OUT,
-    Status.SKIPPED: Verdict.SKIPPED,
-    Status.MISSED: Verdict.MISSED,
-    Status.DROPPED: Verdict.DROPPED,
-}
+_TOO_OLD = "is older than what the ledger keeps of the schedule"
 _REASONS = frozenset(str(reason) for reason in Reason)
-_OF_CODE = {
-    Code.EXCLUDED: Verdict.EXCLUDED,
-    Code.GAP: Verdict.CLOCK_GAP,
-    Code.FOLD: Verdict.CLOCK_FOLD,
-    Code.BEFORE_START: Verdict.OUT_OF_WINDOW,
-    Code.AFTER_END: Verdict.OUT_OF_WINDOW,
-    Code.NOT_NAMED: Verdict.NOT_SCHEDULED,
-}
-_ENDINGS = {
-    Verdict.FIRED: "succeeded",
-    Verdict.RUNNING: "is running",
-    Verdict.FAILED: "failed",
-    Verdict.CANCELLED: "was cancelled",
-    Verdict.TERMINATED: "was terminated",
-    Verdict.TIMED_OUT: "timed out",
-    Verdict.SKIPPED: "was skipped",
-    Verdict.MISSED: "was missed",
-    Verdict.DROPPED: "was dropped",
-}
+
+
+def _of_status(status: Status) -> tuple[Verdict, str]:
+    """The verdict on a slot by the status of its run or range, and the words for it."""
+    match status:
+        case Status.PENDING | Status.RETRYING | Status.STARTING:
+            return Verdict.WAITING, "waits"
+        case Status.RUNNING:
+            return Verdict.RUNNING, "is running"
+        case Status.SUCCEEDED:
+            return Verdict.FIRED, "succeeded"
+        case Status.FAILED | Status.TIMED_OUT:
+            return Verdict(status), status.replace("_", " ")
+        case Status.CANCELLED | Status.TERMINATED | Status.SKIPPED | Status.MISSED | Status.DROPPED:
+            return Verdict(status), f"was {status}"
+        case _:
+            assert_never(status)
 
 
 class Range(msgspec.Struct, frozen=True, kw_only=True):
@@ -249,12 +235,9 @@ def explain(facts: Facts, now: int) -> Explanation:
         found = _of_slot_ahead(blank, facts, facts.schedule, now)
     elif place.verdict is not None:
         found = _of_no_spec(blank, place)
-    elif standing.code is not Code.NAMED:
-        found = _of_no_slot(blank, facts)
     else:
-        found = _said(blank, Verdict.UNKNOWN, "is older than what the ledger keeps of the schedule")
-    by_hand = [run for run in blank.runs if run.origin.kind is not OriginKind.AUTOMATIC]
-    return _replace(found, sentence=f"{found.sentence}{''.join(map(_by_hand, by_hand))}.")
+        found = _said(blank, *_of_spec(facts))
+    return _replace(found, sentence=f"{found.sentence}{''.join(map(_by_hand, blank.runs))}.")
 
 
 def _of_run(blank: Explanation, run: Run, schedule: Schedule | None) -> Explanation:
@@ -264,10 +247,9 @@ def _of_run(blank: Explanation, run: Run, schedule: Schedule | None) -> Explanat
         blank, run_id=run.id, status=run.status, reason=run.reason, fire_at=run.fire_at, late_ms=late,
         decided_at=run.ended_at if run.started_at is None else None,
     )  # fmt: skip
-    verdict = _OF_STATUS[run.status]
+    verdict, ending = _of_status(run.status)
     if verdict is Verdict.WAITING:
         return _said(blank, verdict, _waiting(run, late, schedule))
-    ending = _ENDINGS[verdict]
     why = _because(run.reason)
     if late is None:
         return _said(blank, verdict, f"{ending} before it started{why}" if run.ended_at else f"{ending}{why}")
@@ -294,12 +276,12 @@ def _of_range(blank: Explanation, facts: Facts, unstarted: UnstartedRange) -> Ex
         if facts.in_force.verdict is not None
         else fire_instant(facts.spec, facts.standing.instant, facts.schedule_id),
     )  # fmt: skip
-    verdict = _OF_STATUS[unstarted.status]
+    verdict, ending = _of_status(unstarted.status)
     others = f", one of {unstarted.count} from {_utc(unstarted.first)} to {_utc(unstarted.last)}"
     return _said(
         found,
         verdict,
-        f"{_ENDINGS[verdict]}{others if unstarted.count > 1 else ''}{_because(unstarted.reason)}",
+        f"{ending}{others if unstarted.count > 1 else ''}{_because(unstarted.reason)}",
     )
 
 
@@ -310,27 +292,33 @@ def _of_no_spec(blank: Explanation, place: InForce) -> Explanation:
         return _said(blank, Verdict.BEFORE_CREATION, f"is before the schedule was created{at}")
     if place.verdict is Verdict.DELETED:
         return _said(blank, Verdict.DELETED, f"is after the schedule was deleted{at}")
-    return _said(blank, Verdict.UNKNOWN, "is older than what the ledger keeps of the schedule")
+    return _said(blank, Verdict.UNKNOWN, _TOO_OLD)
 
 
-def _of_no_slot(blank: Explanation, facts: Facts) -> Explanation:
-    """Why the spec in force does not name a moment."""
+def _of_spec(facts: Facts) -> tuple[Verdict, str]:
+    """What the spec in force says of a moment that the ledger knows nothing about."""
     standing, elements = facts.standing, facts.spec.elements
-    verdict = _OF_CODE[standing.code]
-    if standing.code is Code.EXCLUDED:
-        return _said(blank, verdict, f"is excluded by {standing.by or 'the exclusions together'}")
-    if standing.code is Code.GAP:
-        return _said(blank, verdict, _gap(facts))
-    if standing.code is Code.FOLD:
-        kept = "last" if elements.fold == "last" else "first"
-        at = "" if standing.other is None else f", {_utc(standing.other)}"
-        return _said(blank, verdict, f"comes twice that day, and only the {kept} of the two fires{at}")
-    if standing.code is Code.BEFORE_START:
-        return _said(blank, verdict, f"is before the schedule's start_at, {_utc(elements.start_at or 0)}")
-    if standing.code is Code.AFTER_END:
-        return _said(blank, verdict, f"is after the schedule's end_at, {_utc(elements.end_at or 0)}")
-    missing = "" if standing.exists else "does not exist that day, and "
-    return _said(blank, verdict, f"{missing}is no time of the schedule{_nearest(standing)}")
+    match standing.code:
+        case Code.NAMED:
+            return Verdict.UNKNOWN, _TOO_OLD
+        case Code.EXCLUDED:
+            return Verdict.EXCLUDED, f"is excluded by {standing.by or 'the exclusions together'}"
+        case Code.GAP:
+            return Verdict.CLOCK_GAP, _gap(facts)
+        case Code.FOLD:
+            kept = "last" if elements.fold == "last" else "first"
+            at = "" if standing.other is None else f", {_utc(standing.other)}"
+            return Verdict.CLOCK_FOLD, f"comes twice that day, and only the {kept} of the two fires{at}"
+        case Code.BEFORE_START:
+            start = _utc(elements.start_at or 0)
+            return Verdict.OUT_OF_WINDOW, f"is before the schedule's start_at, {start}"
+        case Code.AFTER_END:
+            return Verdict.OUT_OF_WINDOW, f"is after the schedule's end_at, {_utc(elements.end_at or 0)}"
+        case Code.NOT_NAMED:
+            missing = "" if standing.exists else "does not exist that day, and "
+            return Verdict.NOT_SCHEDULED, f"{missing}is no time of the schedule{_nearest(standing)}"
+        case _:
+            assert_never(standing.code)
 
 
 def _gap(facts: Facts) -> str:
@@ -390,8 +378,7 @@ def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: in
 def _pause(schedule: Schedule) -> str:
     state = schedule.state
     note = f' ("{state.note}")' if state.note else ""
-    skips = schedule.policies.on_resume is OnResume.SKIP
-    what = "it is skipped" if skips else "it is caught up with like what is late"
+    what = "it is skipped" if pause_skips(schedule.policies) else "it is caught up with like what is late"
     return f"falls into a pause{note}: when the schedule {_end_of_pause(schedule)}, {what}"
 
 
@@ -418,7 +405,16 @@ def _because(reason: str) -> str:
 
 
 def _by_hand(run: Happened) -> str:
-    word = "backfilled" if run.origin.kind is OriginKind.BACKFILL else "triggered"
+    """Add a run that a caller brought about to the sentence."""
+    match run.origin.kind:
+        case OriginKind.AUTOMATIC:
+            return ""
+        case OriginKind.TRIGGER:
+            word = "triggered"
+        case OriginKind.BACKFILL:
+            word = "backfilled"
+        case _:
+            assert_never(run.origin.kind)
     return f"; it was {word} too, and is {run.status.replace('_', ' ')}"
 
 

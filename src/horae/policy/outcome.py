@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import assert_never
 
 import msgspec
 
@@ -26,7 +26,40 @@ def judge_end(ended: AttemptResult, policies: Policies | None, now: int, limits:
         return _asked_to_stop(ended, now)
     if policies is None and ended.ending is AttemptEnd.UNLAUNCHED:
         return _outcome(ended, Status.DROPPED, now, Reason.DELETED)
-    return _JUDGES[ended.ending](ended, policies or GONE, now, limits)
+    return _judge_ending(ended, policies or GONE, now, limits)
+
+
+def _judge_ending(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:
+    run = ended.run
+    match ended.ending:
+        case AttemptEnd.RETURNED:
+            return _outcome(ended, Status.SUCCEEDED, now, "")
+        case AttemptEnd.RAISED:
+            again = retry_at(policies.retry, run.failures + 1, ended.errors, now)
+            return _again_or(Status.FAILED, ended, again, now, Reason.FAILED, failed=True)
+        case AttemptEnd.TIMED_OUT:
+            again = retry_at(policies.retry, run.failures + 1, ("TimeoutError",), now)
+            reason = ended.reason or Reason.RUN_TIMEOUT
+            return _again_or(Status.TIMED_OUT, ended, again, now, reason, failed=True)
+        case AttemptEnd.REFUSED:
+            again = (
+                None if ended.permanent else start_again_at(policies.start_attempts, run.refusals + 1, now)
+            )
+            return _again_or(Status.DROPPED, ended, again, now, Reason.NOT_STARTED)
+        case AttemptEnd.STOPPED:  # its node could not go on with it
+            again = None if policies.at_most_once else now
+            return _again_or(Status.FAILED, ended, again, now, ended.reason or Reason.SHUTDOWN)
+        case AttemptEnd.CRASHED:
+            over = policies.at_most_once or run.crashes + 1 >= limits.max_crashes
+            return _again_or(Status.FAILED, ended, None if over else now, now, Reason.CRASHED)
+        case AttemptEnd.UNLAUNCHED:
+            return _outcome(ended, Status.RETRYING, now, "", start_at=now)
+        case AttemptEnd.NOT_ADMITTED:
+            return _outcome(ended, Status.SKIPPED, now, ended.reason or Reason.NOT_ALLOWED)
+        case AttemptEnd.ACCEPTED:
+            return _accepted(ended, policies, now)
+        case _:
+            assert_never(ended.ending)
 
 
 def report_by(run: Run, timeouts: Timeouts, now: int) -> int:
@@ -105,72 +138,19 @@ def _outcome(
     )  # fmt: skip
 
 
-def _returned(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001 - all judges take the same
-    return _outcome(ended, Status.SUCCEEDED, now, "")
+def _again_or(
+    status: Status, ended: AttemptResult, again: int | None, now: int, reason: str, *, failed: bool = False
+) -> Outcome:
+    """Another attempt from then on, or the status in which the run ends."""
+    follows = Status.RETRYING if again is not None else status
+    return _outcome(ended, follows, now, reason, start_at=again, failed=failed)
 
 
-def _raised(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
-    again = retry_at(policies.retry, ended.run.failures + 1, ended.errors, now)
-    if again is not None:
-        return _outcome(ended, Status.RETRYING, now, Reason.FAILED, start_at=again, failed=True)
-    return _outcome(ended, Status.FAILED, now, Reason.FAILED, failed=True)
-
-
-def _timed_out(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
-    reason = ended.reason or Reason.RUN_TIMEOUT
-    again = retry_at(policies.retry, ended.run.failures + 1, ("TimeoutError",), now)
-    if again is not None:
-        return _outcome(ended, Status.RETRYING, now, reason, start_at=again, failed=True)
-    return _outcome(ended, Status.TIMED_OUT, now, reason, failed=True)
-
-
-def _refused(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
-    again = None if ended.permanent else start_again_at(policies.start_attempts, ended.run.refusals + 1, now)
-    if again is not None:
-        return _outcome(ended, Status.RETRYING, now, Reason.NOT_STARTED, start_at=again)
-    return _outcome(ended, Status.DROPPED, now, Reason.NOT_STARTED)
-
-
-def _stopped(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
-    """A run that its node could not go on with is attempted elsewhere."""
-    reason = ended.reason or Reason.SHUTDOWN
-    if policies.at_most_once:
-        return _outcome(ended, Status.FAILED, now, reason)
-    return _outcome(ended, Status.RETRYING, now, reason, start_at=now)
-
-
-def _crashed(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:
-    if policies.at_most_once or ended.run.crashes + 1 >= limits.max_crashes:
-        return _outcome(ended, Status.FAILED, now, Reason.CRASHED)
-    return _outcome(ended, Status.RETRYING, now, Reason.CRASHED, start_at=now)
-
-
-def _unlaunched(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
-    return _outcome(ended, Status.RETRYING, now, "", start_at=now)
-
-
-def _not_admitted(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
-    return _outcome(ended, Status.SKIPPED, now, ended.reason or Reason.NOT_ALLOWED)
-
-
-def _accepted(ended: AttemptResult, policies: Policies, now: int, limits: Limits) -> Outcome:  # noqa: ARG001
-    """The run goes on, and nobody holds it."""
+def _accepted(ended: AttemptResult, policies: Policies, now: int) -> Outcome:
+    """The run goes on, and no node holds it."""
     run = msgspec.structs.replace(ended.run, started_at=_began(ended, now))
     return Outcome(
         run_id=run.id, epoch=run.epoch, attempt=run.attempt, status=Status.RUNNING, ended_at=now,
         started_at=run.started_at,
         report_by=report_by(run, policies.timeouts, now),
     )  # fmt: skip
-
-
-_JUDGES: dict[AttemptEnd, Callable[[AttemptResult, Policies, int, Limits], Outcome]] = {
-    AttemptEnd.RETURNED: _returned,
-    AttemptEnd.RAISED: _raised,
-    AttemptEnd.REFUSED: _refused,
-    AttemptEnd.STOPPED: _stopped,
-    AttemptEnd.TIMED_OUT: _timed_out,
-    AttemptEnd.CRASHED: _crashed,
-    AttemptEnd.ACCEPTED: _accepted,
-    AttemptEnd.UNLAUNCHED: _unlaunched,
-    AttemptEnd.NOT_ADMITTED: _not_admitted,
-}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 import msgspec
 
@@ -45,7 +45,7 @@ def judge_overlap(
     """
     judge = _Pass(running, free, max_concurrent)
     for start in waiting:
-        judge.look_at(start)
+        judge.judge(start)
     return Verdict(
         tuple(judge.chosen), tuple(judge.kept), tuple(judge.skipped), tuple(judge.replaced), tuple(judge.expired),
         judge.cancel, judge.terminate,
@@ -71,35 +71,37 @@ class _Pass:
         self._next: Id | None = None
         """The start that waits for the running one to stop; only the newest such one does."""
 
-    def look_at(self, start: Start) -> None:
+    def judge(self, start: Start) -> None:
+        allowed = start.overlap is Overlap.ALLOW_ALL
         if start.held:
             self.kept.append(start.id)
-        elif start.overlap is Overlap.ALLOW_ALL:
-            self._allow(start)
+        elif allowed and not self._limited:
+            self._choose(start)
         elif self._blocking < self._most:
             if self._choose(start):
                 self._blocking += 1
-                self._replaceable = start.id
-        elif start.overlap is Overlap.SKIP:
-            self.skipped.append(start.id)
-        elif start.overlap is Overlap.BUFFER_ALL:
-            self.kept.append(start.id)
-        elif start.overlap is Overlap.BUFFER_ONE:
-            (self.skipped if self.kept else self.kept).append(start.id)
+                self._replaceable = self._replaceable if allowed else start.id
         else:
-            self._replace(start)
+            self._judge_blocked(start)
+
+    def _judge_blocked(self, start: Start) -> None:
+        """Judge a start while as many runs go on as may."""
+        match start.overlap:
+            case Overlap.SKIP:
+                self.skipped.append(start.id)
+            case Overlap.BUFFER_ONE:
+                (self.skipped if self.kept else self.kept).append(start.id)
+            case Overlap.BUFFER_ALL | Overlap.ALLOW_ALL:
+                self.kept.append(start.id)
+            case Overlap.CANCEL_OTHER | Overlap.TERMINATE_OTHER:
+                self._replace(start)
+            case _:
+                assert_never(start.overlap)
 
     def _choose(self, start: Start) -> bool:
         """Its turn has come. One that waited too long never starts, and leaves its place to the next."""
         (self.expired if start.expired else self.chosen).append(start.id)
         return not start.expired
-
-    def _allow(self, start: Start) -> None:
-        """With a limit allow_all waits its turn; without, it blocks nobody."""
-        if self._limited and self._blocking >= self._most:
-            self.kept.append(start.id)
-        elif self._choose(start) and self._limited:
-            self._blocking += 1
 
     def _replace(self, start: Start) -> None:
         """Ask the running one to stop and wait for it, or take the place of what was chosen just now."""

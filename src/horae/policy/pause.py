@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import msgspec
 
-from horae.model import OnResume, Reason, Schedule, State
+from horae.model import OnResume, Policies, Reason, Schedule, State
 from horae.policy.due import Unstarted, pass_over
 from horae.spec import Spec
 
@@ -15,6 +17,17 @@ class Resumed(msgspec.Struct, frozen=True):
     state: State
     cursor: int
     unstarted: tuple[Unstarted, ...] = ()
+
+
+def pause_skips(policies: Policies) -> bool:
+    """Whether what falls due in a pause is skipped; else it is caught up with when the pause ends."""
+    match policies.on_resume:
+        case OnResume.SKIP:
+            return True
+        case OnResume.CATCH_UP:
+            return False
+        case _:
+            assert_never(policies.on_resume)
 
 
 def is_over(state: State, now: int) -> bool:
@@ -31,7 +44,7 @@ def resume(schedule: Schedule, spec: Spec, until: int, note: str = "") -> Resume
     if schedule.state.skip_waiting:  # it was resumed before, and there was too much to pass over at once
         note = note or schedule.state.note
     state = msgspec.structs.replace(schedule.state, paused=False, paused_until=None, note=note)
-    if not schedule.state.paused or schedule.policies.on_resume is OnResume.CATCH_UP:
+    if not schedule.state.paused or not pause_skips(schedule.policies):
         return Resumed(state, schedule.cursor)
     due = pass_over(spec, schedule.id, schedule.cursor, until, Reason.PAUSED)
     if due.next_fire is not None and due.next_fire <= until:

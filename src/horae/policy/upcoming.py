@@ -5,19 +5,20 @@ What is due and waits comes first, and uses up the limit as it will. Of a paused
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import msgspec
 
-from horae.model import Limits, OnResume, Overlap, Schedule
+from horae.model import Limits, Overlap, Schedule
 from horae.policy.decide import due_at
 from horae.policy.due import fire_instant, last_fired
+from horae.policy.pause import pause_skips
 from horae.policy.undecided import undecided
 from horae.spec import Spec
 from horae.spec.civil import END
 
 _LIMITS = Limits(catch_up_per_pass=Limits().max_buffer_size)
 _CHUNK = 10_000
-_AT_ONCE = {Overlap.SKIP: 1, Overlap.CANCEL_OTHER: 1, Overlap.TERMINATE_OTHER: 1, Overlap.BUFFER_ONE: 2}
-"""How many of several starts that are due together begin; of the others all do, in turn."""
 
 
 class Outlook(msgspec.Struct, frozen=True):
@@ -33,7 +34,7 @@ def outlook(schedule: Schedule, spec: Spec, now: int, waiting: int = 0) -> Outlo
     """What is left for the slots ahead of a schedule; ``waiting`` automatic starts go before them."""
     spec = undecided(schedule, spec)
     state, policies = schedule.state, schedule.policies
-    skips = state.paused and policies.on_resume is OnResume.SKIP
+    skips = state.paused and pause_skips(policies)
     moment = max(now, state.paused_until or now) if state.paused else now
     last = last_fired(spec, schedule.id, moment)
     cursor = schedule.cursor if last is None else max(schedule.cursor, last)
@@ -44,9 +45,22 @@ def outlook(schedule: Schedule, spec: Spec, now: int, waiting: int = 0) -> Outlo
         unstarted = min(skip, found)
         skip, found = skip - unstarted, found - unstarted
         if policies.max_concurrent is None:
-            found = min(found, _AT_ONCE.get(policies.overlap, found))
+            found = _starting_of(found, policies.overlap)
         left = None if left is None else max(left - found - waiting, 0)
     return Outlook(cursor, skip, left)
+
+
+def _starting_of(due: int, overlap: Overlap) -> int:
+    """How many of several starts that are due together will start, at once or in turn."""
+    match overlap:
+        case Overlap.SKIP | Overlap.CANCEL_OTHER | Overlap.TERMINATE_OTHER:
+            return min(due, 1)
+        case Overlap.BUFFER_ONE:
+            return min(due, 2)
+        case Overlap.BUFFER_ALL | Overlap.ALLOW_ALL:
+            return due
+        case _:
+            assert_never(overlap)
 
 
 def upcoming(schedule: Schedule, spec: Spec, now: int, limit: int, waiting: int = 0) -> list[int]:
