@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -14,15 +15,14 @@ from horae.face.cli.client import path
 from horae.face.cli.command import Session
 from horae.face.cli.options import Input, Limit, Note, OverlapChoice, ScheduleId
 from horae.face.cli.output import both, console
-from horae.face.cli.payload import any_json, moment
+from horae.face.cli.payload import given, moment, start_fields
 from horae.face.cli.render import Json, backfill_table
-from horae.face.cli.schedules_read import zone_of
 
-_BETWEEN_LOOKS = 0.5
+_POLL_SECONDS = 0.5
 
 
 def progress() -> Progress:
-    """A bar on standard error, so that an answer on standard output stays what it is; none where nobody watches."""
+    """A bar on standard error, which leaves the answer on standard output as it is; none without a terminal."""
     screen = console(stderr=True)
     return Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
@@ -36,7 +36,7 @@ async def backfill(
     start: Annotated[str, typer.Option("--from", metavar="TIME", help="The first time.", show_default=False)],
     end: Annotated[str, typer.Option("--to", metavar="TIME", help="The last time.", show_default=False)],
     overlap: OverlapChoice = None,
-    given: Input = None,
+    input: Input = None,  # noqa: A002 - as the API calls it
     note: Note = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many there would be.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until all of them were started.")] = False,
@@ -50,18 +50,15 @@ async def backfill(
       horae schedules backfill report --from 2026-03-01T00:00:00Z --to 2026-03-08T00:00:00Z --wait
     """
     body: dict[str, Any] = {"start": moment(start, "--from"), "end": moment(end, "--to")}
-    named = {"overlap": overlap, "note": note, "dry_run": dry_run or None}
-    body |= {key: value for key, value in named.items() if value is not None}
-    if given is not None:
-        body["input"] = any_json(given, "--input")
+    body |= start_fields(overlap, input, note) | given(dry_run=dry_run or None)
     found = await session.client.post(path("schedules", schedule_id, "backfills"), body)
-    zone = "UTC" if session.as_json else await zone_of(session, schedule_id)
+    zone = await session.zone(schedule_id)
     if dry_run:
-        session.show(found, lambda: _would_be(found, zone))
+        session.show(found, partial(_would_be, zone=zone))
         return
     if wait:
         found = await _watched(session, found)
-    session.show(found, lambda: backfill_table([found], zone))
+    session.show(found, lambda backfill: backfill_table([backfill], zone))
 
 
 async def _watched(session: Session, found: Json) -> Json:
@@ -70,7 +67,7 @@ async def _watched(session: Session, found: Json) -> Json:
             f"backfill of {found['schedule_id']}", total=found["total"], completed=found["made"]
         )
         while found["status"] == "open":
-            await asyncio.sleep(_BETWEEN_LOOKS)
+            await asyncio.sleep(_POLL_SECONDS)
             found = await session.client.get(path("backfills", found["id"]))
             bar.update(task, completed=found["made"])
     return found
@@ -91,6 +88,5 @@ async def backfills(session: Session, schedule_id: ScheduleId, limit: Limit = 20
 
     horae schedules backfills report
     """
-    found = [each async for each in session.client.items(path("schedules", schedule_id, "backfills"), limit)]
-    zone = "UTC" if session.as_json else await zone_of(session, schedule_id)
-    session.show(found, lambda: backfill_table(found, zone) if found else Text("No backfills.", style="dim"))
+    found = await session.client.items(path("schedules", schedule_id, "backfills"), limit)
+    session.show(found, partial(backfill_table, zone=await session.zone(schedule_id)))

@@ -10,17 +10,14 @@ from rich.text import Text
 
 from horae.errors import InvalidInputError
 from horae.face.cli.client import path
-from horae.face.cli.command import Session, command, confirm
+from horae.face.cli.command import Session, command, confirm, group
 from horae.face.cli.files import contents, decoded
 from horae.face.cli.options import Limit, Yes
-from horae.face.cli.output import add, facts, table, utc
+from horae.face.cli.output import facts, none, table, utc
 from horae.face.cli.payload import CALENDAR_EXAMPLE
 from horae.face.cli.render import Json
 
-cli = typer.Typer(
-    name="calendars", help="Calendars that many schedules exclude, such as holidays.", no_args_is_help=True,
-    rich_markup_mode="rich", add_completion=False,
-)  # fmt: skip
+cli = group("calendars", "Calendars that many schedules exclude, such as holidays.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The calendar's name.", show_default=False)]
 
@@ -31,19 +28,19 @@ async def list_calendars(session: Session, limit: Limit = 100) -> None:
 
     horae calendars list
     """
-    found = [each async for each in session.client.items("/calendars", limit)]
-    session.show(found, lambda: _table(found))
+    session.show(await session.client.items("/calendars", limit), _table)
 
 
-def _table(found: list[Json]) -> RenderableType:
-    if not found:
-        return Text("No calendars.", style="dim")
-    shown = table("name", "owner", "dates>", "calendars>", "updated (UTC)")
-    for each in found:
-        add(
-            shown, each["name"], each.get("owner"), len(each["dates"]), len(each["calendars"]), utc(each["updated_at"])
-        )  # fmt: skip
-    return shown
+def _table(items: list[Json]) -> RenderableType:
+    if not items:
+        return none("No calendars.")
+    rows = [
+        (
+            each["name"], each.get("owner"), len(each["dates"]), len(each["calendars"]), utc(each["updated_at"]),
+        )
+        for each in items
+    ]  # fmt: skip
+    return table("name", "owner", "dates>", "calendars>", "updated (UTC)", rows=rows)
 
 
 @command(cli, "show")
@@ -52,8 +49,7 @@ async def show(session: Session, name: Name) -> None:
 
     horae calendars show us-holidays
     """
-    found = await session.client.get(path("calendars", name))
-    session.show(found, lambda: _facts(found))
+    session.show(await session.client.get(path("calendars", name)), _facts)
 
 
 @command(cli, "put")
@@ -83,8 +79,7 @@ async def put(
     body: dict[str, Any] = {"dates": dates}
     if file is not None:
         body = decoded(contents(file, "FILE"), "FILE", CALENDAR_EXAMPLE)
-    found = await session.client.put(path("calendars", name), body)
-    session.show(found, lambda: _facts(found))
+    session.show(await session.client.put(path("calendars", name), body), _facts)
 
 
 @command(cli, "delete")
@@ -95,7 +90,7 @@ async def delete(session: Session, name: Name, yes: Yes = False) -> None:
     """
     confirm(f"Delete the calendar {name}?", yes=yes)
     await session.client.delete(path("calendars", name))
-    session.show({"deleted": name}, lambda: Text(f"Deleted {name}."))
+    session.show({"deleted": name}, lambda _: Text(f"Deleted {name}."))
 
 
 def _facts(found: Json) -> RenderableType:

@@ -17,8 +17,8 @@ from horae.clock import SystemClock
 from horae.config import Config, setting_name
 from horae.errors import ConfigError, HoraeError, MissingExtraError
 from horae.face.cli.client import needed, settings
-from horae.face.cli.command import run_to_end
-from horae.face.cli.output import add, console, print_json, table, word
+from horae.face.cli.command import group, run_to_end
+from horae.face.cli.output import console, print_json, table, word
 from horae.face.cli.target import DatabaseOption, JsonOption, Target
 from horae.model import Node
 from horae.spec import TZDATA_VERSION
@@ -29,7 +29,7 @@ WORTH_A_LOOK = 250
 SHORTEST_SECRET = 32
 _OF_CLIENTS = {"HORAE_URL", "HORAE_TOKEN"}
 
-cli = typer.Typer(rich_markup_mode="rich", add_completion=False)
+cli = group()
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -51,14 +51,14 @@ def check(context: typer.Context, database: DatabaseOption = None, as_json: Json
 
       horae check --database postgresql://db/horae --json
     """
-    where = (context.obj or Target()).but(Target(database=database))
-    run_to_end(_check(where, as_json=as_json))
+    target = (context.obj or Target()).but(Target(database=database))
+    run_to_end(_check(target, as_json=as_json))
 
 
-async def _check(where: Target, *, as_json: bool) -> None:
+async def _check(target: Target, *, as_json: bool) -> None:
     findings = list(about_names(os.environ))
     try:
-        config = settings(where)
+        config = settings(target)
     except ConfigError as error:
         findings.append(Finding("configuration", "fail", error.message, "set it right, or unset it"))
     else:
@@ -72,10 +72,8 @@ def _show(findings: list[Finding], *, as_json: bool) -> None:
     if as_json:
         print_json(findings)
         return
-    shown = table("", "what", "found~", "what to do~")
-    for each in findings:
-        add(shown, word(each.level), each.what, each.found, each.advice)
-    console().print(shown)
+    rows = [(word(each.level), each.what, each.found, each.advice) for each in findings]
+    console().print(table("", "what", "found~", "what to do~", rows=rows))
 
 
 def about_names(environment: Mapping[str, str]) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""The one way in: commands are clients of the API, of a server's or of this process's own on a database."""
+"""The client that all commands use: of a server's API, or of the same API in this process on a database."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def path(*parts: str) -> str:
 class Client:
     """Asks the API. An answer that is an error is raised as :class:`~horae.errors.ServerError`."""
 
-    def __init__(self, asking: httpx.AsyncClient, place: str) -> None:
-        self._asking = asking
-        self._place = place
+    def __init__(self, http: httpx.AsyncClient, address: str) -> None:
+        self._http = http
+        self._address = address
 
     async def get(self, path: str, **query: object) -> Any:  # noqa: ANN401 - any JSON
         return await self._ask("GET", path, query=query)
@@ -63,46 +63,46 @@ class Client:
     async def delete(self, path: str, **query: object) -> None:
         await self._ask("DELETE", path, query=query)
 
-    async def items(self, path: str, limit: int, **query: object) -> AsyncIterator[dict[str, Any]]:
-        """The items of a list, up to so many; the next page is asked for when it is needed."""
+    async def items(self, path: str, limit: int, **query: object) -> list[dict[str, Any]]:
+        """The items of a list, up to so many, from as many pages as that takes."""
+        items: list[dict[str, Any]] = []
         cursor = None
-        while limit > 0:
-            page = await self.get(path, limit=min(limit, PAGE), cursor=cursor, **query)
-            for item in page["items"]:
-                yield item
-            limit -= len(page["items"])
+        while len(items) < limit:
+            page = await self.get(path, limit=min(limit - len(items), PAGE), cursor=cursor, **query)
+            items += page["items"]
             cursor = page.get("next")
             if cursor is None:
-                return
+                break
+        return items
 
     async def _ask(
         self, method: str, path: str, body: object = None, query: Mapping[str, object] | None = None
     ) -> Any:  # noqa: ANN401
-        import httpx  # noqa: PLC0415 - whoever made this client has it
+        import httpx  # noqa: PLC0415 - an optional part
 
         named = {key: _text(value) for key, value in (query or {}).items() if value is not None}
         content = None if body is None else msgspec.json.encode(body)
         headers = {} if content is None else {"Content-Type": "application/json"}
         try:
-            answer = await self._asking.request(
+            answer = await self._http.request(
                 method, PREFIX + path, params=named, content=content, headers=headers
             )
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._unreachable(error) from None
         if answer.status_code >= 300:
-            raise _refused(answer, self._place)
+            raise _refused(answer, self._address)
         if not answer.content:
             return None
         try:
             return msgspec.json.decode(answer.content)
         except msgspec.DecodeError:
-            raise _no_horae(self._place, answer.status_code) from None
+            raise _no_horae(self._address, answer.status_code) from None
 
     def _unreachable(self, error: Exception) -> ServerError:
         reason = str(error) or type(error).__name__
         return ServerError(
-            f"The server {self._place} cannot be reached: {reason}",
-            {"code": "unreachable", "url": self._place, "reason": reason},
+            f"The server {self._address} cannot be reached: {reason}",
+            {"code": "unreachable", "url": self._address, "reason": reason},
             hint="start it with horae serve, look at --url, or work on a database with --database",
         )
 
@@ -111,14 +111,14 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _refused(answer: httpx.Response, place: str) -> ServerError:
+def _refused(answer: httpx.Response, address: str) -> ServerError:
     """What a problem+json says, in our words where a command line can be more helpful."""
     try:
         problem = msgspec.json.decode(answer.content)
     except (msgspec.DecodeError, UnicodeError):
         problem = None
     if not isinstance(problem, dict) or "code" not in problem:
-        return _no_horae(place, answer.status_code)
+        return _no_horae(address, answer.status_code)
     code = str(problem["code"])
     details = problem.get("details")
     more = {"errors": problem["errors"]} if problem.get("errors") else {}
@@ -134,48 +134,48 @@ def _refused(answer: httpx.Response, place: str) -> ServerError:
     )
 
 
-def _hint(code: str, said: str | None) -> str | None:
+def _hint(code: str, given: str | None) -> str | None:
     if code == "unknown_action":
-        return f"{said}; horae nodes shows who can run what, horae serve starts a node"
-    return _HINTS.get(code) or said
+        return f"{given}; horae nodes shows what each node can run, horae serve starts a node"
+    return _HINTS.get(code) or given
 
 
-def _no_horae(place: str, status: int) -> ServerError:
+def _no_horae(address: str, status: int) -> ServerError:
     return ServerError(
-        f"What answers at {place} is no Horae: it said {status}",
-        {"code": "no_horae", "url": place, "status": status},
+        f"What answers at {address} is no Horae: it said {status}",
+        {"code": "no_horae", "url": address, "status": status},
         hint="look at --url: it is the server's address, without /api",
     )
 
 
 @asynccontextmanager
-async def connected(where: Target, commands: str | None = None) -> AsyncIterator[Client]:
+async def connected(target: Target, commands: str | None = None) -> AsyncIterator[Client]:
     """A client of a server, or of the same application in this process on a database.
 
     ``commands`` is the file that names what can be run, if it is not the one of the settings.
     """
-    where = where.resolved()
+    target = target.resolved()
     httpx = needed("httpx")
-    if where.url is None:
-        async with _in_process(where, httpx, commands) as client:
+    if target.url is None:
+        async with _in_process(target, httpx, commands) as client:
             yield client
         return
-    headers = {"Authorization": f"Bearer {_token(where.token)}"} if where.token else {}
-    if not where.url.startswith(("http://", "https://")):
+    headers = {"Authorization": f"Bearer {_token(target.token)}"} if target.token else {}
+    if not target.url.startswith(("http://", "https://")):
         raise InvalidInputError(
-            "--url", f'is "{where.url}", which is no address', hint="such as http://127.0.0.1:8420"
+            "--url", f'is "{target.url}", which is no address', hint="such as http://127.0.0.1:8420"
         )
     try:
-        asking = httpx.AsyncClient(
-            base_url=where.url.rstrip("/"), headers=headers, timeout=_SECONDS,
-            verify=where.url.startswith("https:"),  # certificates take a while to load
+        http = httpx.AsyncClient(
+            base_url=target.url.rstrip("/"), headers=headers, timeout=_SECONDS,
+            verify=target.url.startswith("https:"),  # certificates take a while to load
         )  # fmt: skip
     except (httpx.InvalidURL, ValueError) as error:
         raise InvalidInputError(
             "--url", f"cannot be read: {error}", hint="such as http://127.0.0.1:8420"
         ) from None
-    async with asking:
-        yield Client(asking, where.url)
+    async with http:
+        yield Client(http, target.url)
 
 
 def _token(text: str) -> str:
@@ -187,14 +187,14 @@ def _token(text: str) -> str:
 
 
 @asynccontextmanager
-async def _in_process(where: Target, httpx: Any, commands: str | None) -> AsyncIterator[Client]:  # noqa: ANN401 - a module
+async def _in_process(target: Target, httpx: Any, commands: str | None) -> AsyncIterator[Client]:  # noqa: ANN401 - a module
     from horae.app import App  # noqa: PLC0415 - the engine loads when it is asked for
 
     needed("litestar")
     service = importlib.import_module("horae.face.service")
     logging.disable(logging.CRITICAL)  # what happens here is said in the answer
-    # Who can open the database needs no token.
-    config = settings(where)
+    # Callers who can open the database need no token.
+    config = settings(target)
     config = msgspec.structs.replace(
         config,
         host="127.0.0.1",
@@ -212,10 +212,8 @@ async def _in_process(where: Target, httpx: Any, commands: str | None) -> AsyncI
     await _open(app)
     try:
         transport = httpx.ASGITransport(app=service.make_service(app, config), raise_app_exceptions=False)
-        async with httpx.AsyncClient(
-            transport=transport, base_url="http://127.0.0.1", timeout=None
-        ) as asking:
-            yield Client(asking, config.database_url.rpartition("@")[2])
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=None) as http:
+            yield Client(http, config.database_url.rpartition("@")[2])
     finally:
         await app.close()
 
@@ -229,10 +227,12 @@ async def _open(app: App) -> None:
         raise StoreUnavailableError(str(error)) from None
 
 
-def settings(where: Target) -> Config:
+def settings(target: Target) -> Config:
     """What the environment says, and the database that the command names."""
     config = Config.from_environment()
-    return config if where.database is None else msgspec.structs.replace(config, database_url=where.database)
+    return (
+        config if target.database is None else msgspec.structs.replace(config, database_url=target.database)
+    )
 
 
 def must_exist(database: str) -> None:

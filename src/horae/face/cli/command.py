@@ -1,4 +1,4 @@
-"""What commands that talk to Horae share: where it is, how to answer, and one way to run them."""
+"""What commands that ask Horae share: a session, options for where Horae is, and one way to run them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import asyncio
 import inspect
 import sys
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
+import msgspec
 import typer
 from rich.console import RenderableType
 
-from horae.errors import InvalidInputError
-from horae.face.cli.client import Client, connected
+from horae.errors import InvalidInputError, ServerError
+from horae.face.cli.client import Client, connected, path
 from horae.face.cli.output import console, print_json
 from horae.face.cli.target import DatabaseOption, JsonOption, Target, TokenOption, UrlOption
 
@@ -25,65 +26,92 @@ _SHARED = {
 }
 
 Function = Callable[..., Coroutine[Any, Any, None]]
+V = TypeVar("V")
+
+
+def group(name: str | None = None, help: str | None = None) -> typer.Typer:  # noqa: A002 - as typer calls it
+    """Commands of one file: of one name, or those below a name."""
+    return typer.Typer(
+        name=name, help=help, no_args_is_help=name is not None, rich_markup_mode="rich", add_completion=False
+    )
 
 
 class Session:
-    """One command's conversation: whom it asks, and how it answers."""
+    """One command's conversation: the API that it asks, and how it answers."""
 
     def __init__(self, client: Client, *, as_json: bool) -> None:
         self.client = client
         self.as_json = as_json
 
-    def show(self, value: object, people: Callable[[], RenderableType]) -> None:
+    def show(self, value: V, render: Callable[[V], RenderableType]) -> None:
         """Answer with JSON, or with what people read."""
         if self.as_json:
             print_json(value)
         else:
-            console().print(people())
+            console().print(render(value))
 
-    def say(self, text: str) -> None:
-        """Tell people something beside the answer."""
-        if not self.as_json:
-            console(stderr=True).print(text, style="dim", markup=False)
+    async def zone(self, schedule_id: str) -> str:
+        """The time zone of a schedule, to show times in: UTC if it was deleted, or if programs read the answer."""
+        if self.as_json:
+            return "UTC"
+        try:
+            return str((await self.client.get(path("schedules", schedule_id)))["timezone"])
+        except ServerError as error:
+            if error.details.get("code") != "schedule_not_found":
+                raise
+            return "UTC"
 
 
 def command(group: typer.Typer, name: str | None = None) -> Callable[[Function], Function]:
-    """Make a coroutine function a command: it gets a session, and options for where Horae is and how to answer."""
+    """Make a coroutine function a command: it gets a session, and the options that say where Horae is and how to answer.
+
+    A parameter that is a struct stands for one option per field; several commands share it.
+    """
 
     def register(function: Function) -> Function:
         _, *own = inspect.signature(function, eval_str=True).parameters.values()
-        first = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-        shared = [
-            inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
-            for key, (kind, default) in _SHARED.items()
-        ]
+        structs = {each.name: each.annotation for each in own if _is_struct(each.annotation)}
+        options = [option for each in own for option in _options(each)]
 
         def run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - what typer read
             nearer = Target(**{key: values.pop(key) for key in ("url", "token", "database")})
             as_json = values.pop("as_json")
-            where = (context.obj or Target()).but(nearer)
-            run_to_end(_converse(function, where, values, as_json=as_json))
+            for key, kind in structs.items():
+                values[key] = kind(**{field: values.pop(field) for field in kind.__struct_fields__})
+            target = (context.obj or Target()).but(nearer)
+            run_to_end(_converse(function, target, values, as_json=as_json))
 
-        parameters = [
-            first,
-            *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own),
-            *shared,
-        ]
+        parameters = [_parameter("context", typer.Context), *options]
+        parameters += [_parameter(key, kind, default) for key, (kind, default) in _SHARED.items()]
         run.__doc__ = function.__doc__
         run.__annotations__ = {each.name: each.annotation for each in parameters}
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        group.command(name, no_args_is_help=_asks_for_something(own))(run)
+        required = any(each.default is inspect.Parameter.empty for each in options)
+        group.command(name, no_args_is_help=required)(run)
         return function
 
     return register
 
 
-def _asks_for_something(parameters: list[inspect.Parameter]) -> bool:
-    return any(each.default is inspect.Parameter.empty for each in parameters)
+def _is_struct(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
-async def _converse(function: Function, where: Target, values: dict[str, Any], *, as_json: bool) -> None:
-    async with connected(where) as client:
+def _options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
+    """The options that a parameter of a command stands for."""
+    kind = parameter.annotation
+    if not _is_struct(kind):
+        return [_parameter(parameter.name, kind, parameter.default)]
+    hints = get_type_hints(kind, include_extras=True)
+    return [_parameter(each.name, hints[each.name], each.default) for each in msgspec.structs.fields(kind)]
+
+
+def _parameter(name: str, kind: object, default: object = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+
+
+async def _converse(function: Function, target: Target, values: dict[str, Any], *, as_json: bool) -> None:
+    async with connected(target) as client:
         await function(Session(client, as_json=as_json), **values)
 
 

@@ -9,12 +9,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from horae.face.cli.client import path
-from horae.face.cli.command import Session, command
+from horae.face.cli.command import Session, command, group
 from horae.face.cli.options import ScheduleId
 from horae.face.cli.output import both, facts, printable, word
 from horae.face.cli.render import Json
 
-cli = typer.Typer(rich_markup_mode="rich", add_completion=False)
+cli = group()
 
 
 @command(cli, "explain")
@@ -35,7 +35,7 @@ async def explain(
     horae explain report 2026-03-08T08:00:00Z --json
     """
     found = await session.client.get(path("schedules", schedule_id, "explain"), time=time)
-    session.show(found, lambda: _answer(found))
+    session.show(found, _answer)
 
 
 def _answer(found: Json) -> RenderableType:
@@ -44,11 +44,11 @@ def _answer(found: Json) -> RenderableType:
         "time": "nominal", "fire time": "fire", "happens instead": "moved_to", "decided": "decided_at",
         "the one before": "before", "the one after": "after",
     }  # fmt: skip
-    shown = [(name, both(found.get(key), zone)) for name, key in times.items() if found.get(key)]
+    moments = [(name, both(found.get(key), zone)) for name, key in times.items() if found.get(key)]
     return Group(
         Text(printable(str(found["sentence"])), style="bold"),
         facts(
-            *shown,
+            *moments,
             ("clock there", found["local"] if found.get("nominal") is None else None),
             ("together with", _range(found.get("range"), zone)),
             ("status", word(found["status"]) if found.get("status") else None),

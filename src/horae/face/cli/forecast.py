@@ -8,12 +8,12 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from horae.face.cli.command import Session, command
-from horae.face.cli.output import add, table, utc
+from horae.face.cli.command import Session, command, group
+from horae.face.cli.output import none, table, utc
 from horae.face.cli.render import Json
 
 MAX_BAR_WIDTH = 50
-cli = typer.Typer(rich_markup_mode="rich", add_completion=False)
+cli = group()
 
 
 @command(cli, "forecast")
@@ -32,28 +32,27 @@ async def forecast(
     horae forecast --minutes 120 --jitter 30s
     """
     found = await session.client.get("/forecast", minutes=minutes, jitter=jitter)
-    session.show(found, lambda: _chart(found))
+    session.show(found, _chart)
 
 
 def _chart(found: Json) -> RenderableType:
     """The minutes that have starts; a minute without any has no line."""
     counted = found["minutes"]
     if not counted:
-        return Text("Nothing starts in this time.", style="dim")
+        return none("Nothing starts in this time.")
     most = max(max(each["starts"], each.get("with_jitter") or 0) for each in counted)
     with_jitter = any(each.get("with_jitter") is not None for each in counted)
-    shown = table("minute (UTC)", "starts>", *(["with jitter>"] if with_jitter else []), "")
+    rows = []
     for each in counted:
-        bar = Text(
-            "█" * max(1, each["starts"] * MAX_BAR_WIDTH // most) if each["starts"] else "", style="cyan"
-        )
+        length = max(1, each["starts"] * MAX_BAR_WIDTH // most) if each["starts"] else 0
         more = [each.get("with_jitter") or 0] if with_jitter else []
-        add(shown, utc(each["minute"]), each["starts"], *more, bar)
-    return Group(shown, Text(_summary(found), style="dim"))
+        rows.append((utc(each["minute"]), each["starts"], *more, Text("█" * length, style="cyan")))
+    columns = ["minute (UTC)", "starts>", *(["with jitter>"] if with_jitter else []), ""]
+    return Group(table(*columns, rows=rows), none(_summary(found)))
 
 
 def _summary(found: Json) -> str:
-    said = f"{found['total']} starts of {found['schedules']} schedules; at most {found['peak']['starts']} in a minute"
+    text = f"{found['total']} starts of {found['schedules']} schedules; at most {found['peak']['starts']} in a minute"
     if flatter := found.get("peak_with_jitter"):
-        said += f", with jitter {flatter['with_jitter']}"
-    return f"{said}.{' Not all schedules were counted.' if found['truncated'] else ''}"
+        text += f", with jitter {flatter['with_jitter']}"
+    return f"{text}.{' Not all schedules were counted.' if found['truncated'] else ''}"

@@ -19,20 +19,14 @@ from horae.config import Config
 from horae.errors import InvalidInputError, ServerError
 from horae.face.cli.backfills import progress
 from horae.face.cli.client import Client, connected
-from horae.face.cli.command import run_to_end
+from horae.face.cli.command import group, run_to_end
 from horae.face.cli.crontab import Crontab, Entry, Remark, is_system, read_crontab
 from horae.face.cli.files import contents
-from horae.face.cli.output import add, beside, console, print_json, table
+from horae.face.cli.output import beside, console, print_json, table
 from horae.face.cli.target import DatabaseOption, JsonOption, Target, TokenOption, UrlOption
 from horae.spec import Spec, load_zone
 
-cli = typer.Typer(
-    name="import",
-    help="Take over what another scheduler does.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    add_completion=False,
-)
+cli = group("import", "Take over what another scheduler does.")
 
 
 @cli.callback()
@@ -98,24 +92,24 @@ def crontab(
       horae import crontab /etc/cron.d/backup --commands commands.json --tz Europe/Berlin
     """  # fmt: skip
     text = contents(file, "FILE").decode("utf-8", "surrogateescape")
-    where = (context.obj or Target()).but(Target(url=url, token=token, database=database))
+    target = (context.obj or Target()).but(Target(url=url, token=token, database=database))
     read = read_crontab(
         text,
         timezone=_zone(timezone),
         system=is_system(str(Path(file).absolute())) if system is None else system,
         home=_home,
     )
-    target = commands or Config.from_environment().commands
-    if not dry_run and not target:
+    definitions = commands or Config.from_environment().commands
+    if not dry_run and not definitions:
         raise InvalidInputError(
             "--commands", "is missing: schedules run commands by name, and a file says what the names mean",
             hint="add --commands commands.json, or --dry-run to look first",
         )  # fmt: skip
     if not dry_run and read.entries:
-        _write_commands(Path(target), read.entries)
-    outcomes = {} if dry_run else _create(read, where, target)
+        _write_commands(Path(definitions), read.entries)
+    outcomes = {} if dry_run else _create(read, target, definitions)
     imported = [_imported(entry, outcomes.get(entry.id, "")) for entry in read.entries]
-    _report(read, imported, None if dry_run else target, as_json=as_json)
+    _report(read, imported, None if dry_run else definitions, as_json=as_json)
 
 
 def _zone(named: str | None) -> str:
@@ -151,11 +145,11 @@ def _write_commands(file: Path, entries: tuple[Entry, ...]) -> None:
         raise InvalidInputError("--commands", f"{file} cannot be used: {error}") from None
 
 
-def _create(read: Crontab, where: Target, commands: str) -> dict[str, str]:
+def _create(read: Crontab, target: Target, commands: str) -> dict[str, str]:
     outcomes: dict[str, str] = {}
 
     async def create_all() -> None:
-        async with connected(where, commands) as client:
+        async with connected(target, commands) as client:
             with progress() as bar:
                 for entry in bar.track(read.entries, description="importing"):
                     outcomes[entry.id] = await _create_one(client, entry, commands)
@@ -199,11 +193,15 @@ def _report(read: Crontab, imported: list[Imported], commands: str | None, *, as
         return
     parts: list[RenderableType] = []
     if imported:
-        shown = table("line>", "schedule", "when~", "next time, and in UTC", "")
-        for each in imported:
-            next_time = beside(each.next_time, each.timezone) if each.next_time else "never"
-            add(shown, each.line, each.id, each.sentence, next_time, each.outcome)
-        parts += [shown, Text()]
+        rows = [
+            (
+                each.line, each.id, each.sentence,
+                beside(each.next_time, each.timezone) if each.next_time else "never", each.outcome,
+            )
+            for each in imported
+        ]  # fmt: skip
+        columns = ("line>", "schedule", "when~", "next time, and in UTC", "")
+        parts += [table(*columns, rows=rows), Text()]
     if read.left_out:
         parts += [_remarks("not carried over", read.left_out, "yellow"), Text()]
     if read.remarks:
@@ -213,10 +211,8 @@ def _report(read: Crontab, imported: list[Imported], commands: str | None, *, as
 
 
 def _remarks(title: str, remarks: tuple[Remark, ...], colour: str) -> RenderableType:
-    shown = table("line>", f"{title}~", "why~")
-    for each in remarks:
-        add(shown, each.line, each.text, Text(each.reason, style=colour))
-    return shown
+    rows = [(each.line, each.text, Text(each.reason, style=colour)) for each in remarks]
+    return table("line>", f"{title}~", "why~", rows=rows)
 
 
 def _summary(read: Crontab, imported: list[Imported], commands: str | None) -> str:

@@ -9,11 +9,11 @@ from horae.app.health import look_at
 from horae.clock import SystemClock
 from horae.errors import DatabaseVersionError
 from horae.face.cli.client import needed, settings
-from horae.face.cli.command import run_to_end
+from horae.face.cli.command import group, run_to_end
 from horae.face.cli.output import print_json
 from horae.face.cli.target import DatabaseOption, JsonOption, Target
 
-cli = typer.Typer(rich_markup_mode="rich", add_completion=False)
+cli = group()
 
 
 @cli.command("migrate")
@@ -24,12 +24,12 @@ def migrate(context: typer.Context, database: DatabaseOption = None, as_json: Js
 
       horae migrate --database postgresql://owner@db/horae
     """
-    where = (context.obj or Target()).but(Target(database=database))
-    run_to_end(_migrate(where, as_json=as_json))
+    target = (context.obj or Target()).but(Target(database=database))
+    run_to_end(_migrate(target, as_json=as_json))
 
 
-async def _migrate(where: Target, *, as_json: bool) -> None:
-    config = settings(where)
+async def _migrate(target: Target, *, as_json: bool) -> None:
+    config = settings(target)
     if config.database_url.startswith(("postgresql://", "postgres://")):
         needed("asyncpg", "postgres")
     clock = SystemClock()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from horae.face.cli.command import Session, command
-from horae.face.cli.output import add, table, utc
+from horae.face.cli.command import Session, command, group
+from horae.face.cli.output import table, utc
 from horae.face.cli.render import Json
 
-cli = typer.Typer(rich_markup_mode="rich", add_completion=False)
+cli = group()
 
 
 @command(cli, "nodes")
@@ -19,15 +18,18 @@ async def nodes(session: Session) -> None:
 
     horae nodes
     """
-    found = (await session.client.get("/nodes"))["items"]
-    session.show(found, lambda: _table(found))
+    session.show((await session.client.get("/nodes"))["items"], _table)
 
 
-def _table(found: list[Json]) -> RenderableType:
-    if not found:
+def _table(items: list[Json]) -> RenderableType:
+    if not items:
         return Text("No nodes: nothing keeps time. Start one with horae serve.", style="yellow")
-    shown = table("node", "since (UTC)", "", "tzdata", "actions~")
-    for each in found:
-        alive = Text("lives", style="green") if each["alive"] else Text("is gone", style="red")
-        add(shown, each["name"], utc(each["started_at"]), alive, each["tzdata"], ", ".join(each["actions"]))
-    return shown
+    rows = [
+        (
+            each["name"], utc(each["started_at"]),
+            Text("lives", style="green") if each["alive"] else Text("is gone", style="red"), each["tzdata"],
+            ", ".join(each["actions"]),
+        )
+        for each in items
+    ]  # fmt: skip
+    return table("node", "since (UTC)", "", "tzdata", "actions~", rows=rows)

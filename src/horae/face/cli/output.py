@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -43,24 +44,26 @@ def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON
     typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
-def table(*columns: str) -> Table:
-    """A table without lines. ``name>`` stands to the right; ``name~`` are sentences, which go over several lines."""
+def table(*columns: str, rows: Iterable[Sequence[object]]) -> Table:
+    """A table without lines. ``name>`` is aligned to the right; ``name~`` wraps. Texts of others are no markup, and move no cursor."""
     made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
         made.add_column(
             column.rstrip(">~"), justify="right" if column.endswith(">") else "left",
             no_wrap=not column.endswith("~"), overflow="fold",
         )  # fmt: skip
+    for row in rows:
+        made.add_row(*(each if isinstance(each, Text) else _plain(each) for each in row))
     return made
 
 
-def add(to: Table, *cells: object) -> None:
-    """Add a row whose texts are shown as they are: what others wrote is no markup, and moves no cursor."""
-    to.add_row(*(each if isinstance(each, Text) else Text(printable(_cell(each))) for each in cells))
+def _plain(value: object) -> Text:
+    return Text("" if value is None else printable(str(value)))
 
 
-def _cell(value: object) -> str:
-    return "" if value is None else str(value)
+def none(sentence: str) -> Text:
+    """What stands there instead of an empty table."""
+    return Text(sentence, style="dim")
 
 
 def facts(*rows: tuple[str, Any]) -> Table:
@@ -70,7 +73,7 @@ def facts(*rows: tuple[str, Any]) -> Table:
     made.add_column(overflow="fold")
     for name, value in rows:
         if value not in (None, "", [], {}):
-            made.add_row(name, value if isinstance(value, Text | Table) else Text(printable(str(value))))
+            made.add_row(name, value if isinstance(value, Text | Table) else _plain(value))
     return made
 
 
@@ -80,7 +83,7 @@ def word(status: str) -> Text:
 
 
 def instant(text: str | None) -> datetime | None:
-    """A time of an answer."""
+    """Read a time of an answer."""
     return None if text is None else datetime.fromisoformat(text).astimezone(UTC)
 
 
@@ -105,9 +108,7 @@ def utc(text: str | None) -> Text:
 
 def both(text: str | None, zone: str) -> Text:
     """A time in a zone, and in UTC beside it."""
-    if text is None:
-        return Text("")
-    return Text.assemble(local(text, zone), "  ", utc(text))
+    return Text("") if text is None else Text.assemble(local(text, zone), "  ", utc(text))
 
 
 def is_narrow() -> bool:

@@ -1,14 +1,17 @@
-"""What options say, as the API takes it: specs, actions, policies. Pure, but for the files that options name."""
+"""Options as the API takes them: specs, actions, policies. Pure, but for the files that options name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+import typer
 
 from horae.errors import InvalidInputError, InvalidSpecError
 from horae.face.cli.files import contents, decoded
+from horae.face.cli.options import HOW, WHAT, WHEN, Input, OverlapChoice
+from horae.model import CatchUp, Overlap
 from horae.spec import Spec
 from horae.spec.elements import parse_time
 
@@ -17,20 +20,32 @@ SCHEDULE_EXAMPLE = '{"id": "report", "spec": {"crons": ["0 9 * * 1-5"]}, "action
 CALENDAR_EXAMPLE = '{"dates": ["2026-12-25"]}'
 
 
-class When(msgspec.Struct, frozen=True, kw_only=True):
-    """What the options say of the times."""
+Texts = list[str] | None
 
-    crons: tuple[str, ...] = ()
-    every: tuple[str, ...] = ()
-    at: tuple[str, ...] = ()
-    timezone: str | None = None
-    jitter: str | None = None
-    spec: str | None = None
+
+def _option(panel: str, name: str, metavar: str | None, meaning: str) -> Any:  # noqa: ANN401 - typer's own
+    return typer.Option(name, metavar=metavar, help=meaning, rich_help_panel=panel, show_default=False)
+
+
+class When(msgspec.Struct, frozen=True, kw_only=True):
+    """The options for the times of a schedule."""
+
+    crons: Annotated[Texts, _option(WHEN, "--cron", "EXPR", "A cron expression; may be repeated.")] = None
+    every: Annotated[Texts, _option(WHEN, "--every", "DURATION", "An interval, such as 90m, or 90m/15m with a phase.")] = None  # fmt: skip
+    at: Annotated[Texts, _option(WHEN, "--at", "TIME", "A single time; without an offset it is in the zone.")] = None  # fmt: skip
+    timezone: Annotated[str | None, _option(WHEN, "--tz", "ZONE", "The time zone, such as Europe/Berlin.")] = None  # fmt: skip
+    jitter: Annotated[str | None, _option(WHEN, "--jitter", "DURATION", "Spread starts over a span, such as 30s.")] = None  # fmt: skip
+    spec: Annotated[str | None, _option(WHEN, "--spec", "FILE|-", "A spec as JSON instead; - is standard input.")] = None  # fmt: skip
+
+    @property
+    def names_changes(self) -> bool:
+        """Whether any of them was given."""
+        return self.names_times or self.timezone is not None or self.jitter is not None
 
     @property
     def names_times(self) -> bool:
-        """Whether they say when, and not only in which zone or with what jitter."""
-        return bool(self.crons or self.every or self.at or self.spec)
+        """Whether they name times, and not only a zone or a jitter."""
+        return bool(self.crons or self.every or self.at) or self.spec is not None
 
     def document(self, base: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The spec; ``base`` is the one that a zone or a jitter alone changes."""
@@ -43,28 +58,12 @@ class When(msgspec.Struct, frozen=True, kw_only=True):
         document = dict(base or {})
         if self.crons or self.every or self.at:
             document |= {
-                "crons": list(self.crons), "intervals": [_interval(each) for each in self.every], "times": list(self.at),
+                "crons": self.crons or [], "intervals": [_interval(each) for each in self.every or ()], "times": self.at or [],
             }  # fmt: skip
-        named = {"timezone": self.timezone, "jitter": self.jitter}
-        document |= {key: value for key, value in named.items() if value is not None}
-        for expression in self.crons:  # here, because here its wrong characters can be pointed at
+        document |= given(timezone=self.timezone, jitter=self.jitter)
+        for expression in self.crons or ():  # here, because here its wrong characters can be pointed at
             Spec.cron(expression, timezone=self.timezone)
         return {key: value for key, value in document.items() if value != []}
-
-
-def when_said(
-    crons: list[str] | None,
-    every: list[str] | None,
-    at: list[str] | None,
-    timezone: str | None,
-    jitter: str | None,
-    spec: str | None,
-) -> When:
-    """What options say of the times, as typer read them."""
-    return When(
-        crons=tuple(crons or ()), every=tuple(every or ()), at=tuple(at or ()), timezone=timezone, jitter=jitter,
-        spec=spec,
-    )  # fmt: skip
 
 
 def _interval(text: str) -> dict[str, str]:
@@ -74,14 +73,14 @@ def _interval(text: str) -> dict[str, str]:
 
 
 class What(msgspec.Struct, frozen=True, kw_only=True):
-    """What the options say of the action."""
+    """The options for the action of a schedule."""
 
-    action: str | None = None
-    http: str | None = None
-    method: str | None = None
-    headers: tuple[str, ...] = ()
-    command: str | None = None
-    input: str | None = None
+    action: Annotated[str | None, _option(WHAT, "--action", "NAME", "A registered action.")] = None
+    http: Annotated[str | None, _option(WHAT, "--http", "URL", "Make a request to this address.")] = None
+    method: Annotated[str | None, _option(WHAT, "--method", "METHOD", "Its method.  \\[default: POST]")] = None  # fmt: skip
+    headers: Annotated[Texts, _option(WHAT, "--header", '"NAME: VALUE"', "Its headers; stored encrypted, never shown.")] = None  # fmt: skip
+    command: Annotated[str | None, _option(WHAT, "--command", "NAME", "Run a command that the operator configured.")] = None  # fmt: skip
+    input: Input = None
 
     def document(self) -> dict[str, Any] | None:
         """The action; ``None`` if the options name none."""
@@ -99,13 +98,13 @@ class What(msgspec.Struct, frozen=True, kw_only=True):
         name = self.action if self.http is None else "http"
         document: dict[str, Any] = {"name": name if self.command is None else f"command:{self.command}"}
         if self.input is not None:
-            document["input"] = any_json(self.input, "--input")
+            document["input"] = read_json(self.input, "--input")
         if self.http is not None:
             document["http"] = {"url": self.http}
             if self.method:
                 document["http"]["method"] = self.method.upper()
             if self.headers:
-                document["http"]["headers"] = dict(_header(each) for each in self.headers)
+                document["http"]["headers"] = dict(_header(each) for each in self.headers or ())
         return document
 
 
@@ -116,8 +115,8 @@ def _header(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def any_json(text: str, option: str) -> Any:  # noqa: ANN401 - any JSON
-    """JSON that stands there, or in the file after an ``@``."""
+def read_json(text: str, option: str) -> Any:  # noqa: ANN401 - any JSON
+    """The JSON of an option, or of the file that it names after an ``@``."""
     content = contents(text[1:], option) if text.startswith("@") else text.encode()
     try:
         return msgspec.json.decode(content)
@@ -128,7 +127,7 @@ def any_json(text: str, option: str) -> Any:  # noqa: ANN401 - any JSON
 
 
 def moment(text: str, option: str) -> str:
-    """A time that means one instant, or a sentence on what is missing."""
+    """A time with an offset, so that it is one instant."""
     try:
         read = parse_time(text, option)
     except InvalidSpecError as error:
@@ -144,7 +143,37 @@ def moment(text: str, option: str) -> str:
     return read.isoformat()
 
 
-def policies(overlap: str | None, catch_up: str | None) -> dict[str, Any]:
-    """The policies that options name."""
-    named: dict[str, Any] = {} if overlap is None else {"overlap": overlap}
-    return named if catch_up is None else named | {"catch_up": {"mode": catch_up}}
+class How(msgspec.Struct, frozen=True, kw_only=True):
+    """The options for the policies and tags of a schedule."""
+
+    overlap: OverlapChoice = None
+    catch_up: Annotated[CatchUp | None, _option(HOW, "--catch-up", None, "Which late slots are made up.")] = None  # fmt: skip
+    tags: Annotated[Texts, typer.Option("--tag", metavar="TAG", help="To find it by; may be repeated.")] = None  # fmt: skip
+
+
+def given(**options: object) -> dict[str, Any]:
+    """The options that were given, by name."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def start_fields(overlap: Overlap | None, text: str | None, note: str | None) -> dict[str, Any]:
+    """The fields of a trigger or a backfill that options name."""
+    content = {} if text is None else {"input": read_json(text, "--input")}
+    return given(overlap=overlap, note=note) | content
+
+
+def schedule_fields(when: When, what: What, how: How, base: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a schedule that options name; ``base`` are those of a file."""
+    fields: dict[str, Any] = {}
+    if when.names_times:
+        fields["spec"] = when.document()
+    elif when.names_changes:
+        present = base.get("spec")
+        fields["spec"] = when.document(present if isinstance(present, dict) else {"crons": [present]})
+    if (document := what.document()) is not None:
+        fields["action"] = document
+    if policies := given(overlap=how.overlap, catch_up=how.catch_up and {"mode": how.catch_up}):
+        fields["policies"] = (base.get("policies") or {}) | policies
+    if how.tags:
+        fields["tags"] = how.tags
+    return fields

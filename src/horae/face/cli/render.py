@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -12,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from horae.face.cli.output import (
-    add,
     beside,
     both,
     facts,
@@ -20,6 +20,7 @@ from horae.face.cli.output import (
     instant,
     is_narrow,
     local,
+    none,
     printable,
     table,
     utc,
@@ -34,17 +35,22 @@ _MAX_VALUE_WIDTH = 200
 def schedule_table(items: Sequence[Json], *, more: bool) -> RenderableType:
     """Schedules, one a line, each with its next time in its own zone."""
     if not items:
-        return Text("No schedules.", style="dim")
-    shown = table("id", "when~", "state", "next time, and in UTC", "action~")
-    for each in items:
-        state = word(each["state"])
-        if each.get("attention"):
-            state.append(" !", style="bold red")
-        add(
-            shown, each["id"], each["sentence"], state, beside(each["next_time"], each["timezone"]),
-            each["action"]["name"],
-        )  # fmt: skip
-    return _with_more(shown, len(items), more=more)
+        return none("No schedules.")
+    rows = [
+        (
+            each["id"], each["sentence"], _flagged(each), beside(each["next_time"], each["timezone"]), each["action"]["name"],
+        )
+        for each in items
+    ]  # fmt: skip
+    schedules = table("id", "when~", "state", "next time, and in UTC", "action~", rows=rows)
+    if not more:
+        return schedules
+    return Group(schedules, none(f"The first {len(items)}; there are more: --limit shows them."))
+
+
+def _flagged(each: Json) -> Text:
+    state = word(each["state"])
+    return state.append(" !", style="bold red") if each.get("attention") else state
 
 
 def schedule_panel(each: Json) -> RenderableType:
@@ -73,10 +79,8 @@ def schedule_panel(each: Json) -> RenderableType:
     parts: list[RenderableType] = [head]
     if info["next_times"]:
         when = "next times once resumed" if each["state"] == "paused" else "next times"
-        times = table(f"{when} ({zone})", "UTC")
-        for time in info["next_times"]:
-            add(times, local(time, zone), utc(time))
-        parts += [Text(), times]
+        rows = [(local(time, zone), utc(time)) for time in info["next_times"]]
+        parts += [Text(), table(f"{when} ({zone})", "UTC", rows=rows)]
     if info["recent_runs"]:
         parts += [Text(), run_table(info["recent_runs"], zone, title="recent runs")]
     return Panel(Group(*parts), title=Text(printable(each["id"]), style="bold"), title_align="left")
@@ -120,18 +124,17 @@ def _unusual(policies: Json) -> Json:
 
 def run_table(items: Iterable[Json], zone: str, *, title: str | None = None) -> Table:
     """Runs, newest first: which slot, what became of it, and why."""
-    shown = table(heading(title or "slot", zone), "status", "took>", "why, and run id~")
+    rows = [
+        (beside(run["nominal"], zone), word(run["status"]), _took(run), _why_and_id(run)) for run in items
+    ]
+    return table(heading(title or "slot", zone), "status", "took>", "why, and run id~", rows=rows)
+
+
+def _why_and_id(run: Json) -> Text:
+    parts = [run.get("sentence") if run.get("reason") else "", run.get("failure"), run.get("note")]
+    why = Text(printable("; ".join(each for each in parts if each)))
     between = "\n" if is_narrow() else "  "
-    for run in items:
-        why = Text(printable(_why(run)))
-        why.append(between if why else "").append(run["id"], style="dim")
-        add(shown, beside(run["nominal"], zone), word(run["status"]), _took(run), why)
-    return shown
-
-
-def _why(run: Json) -> str:
-    said = [run.get("sentence") if run.get("reason") else "", run.get("failure") or "", run.get("note") or ""]
-    return "; ".join(each for each in said if each)
+    return why.append(between if why else "").append(run["id"], style="dim")
 
 
 def _took(run: Json) -> str:
@@ -167,72 +170,78 @@ def run_panel(run: Json, zone: str) -> RenderableType:
     )
     parts: list[RenderableType] = [head]
     if run.get("attempts"):
-        attempts = table("attempt>", f"started ({zone})", "UTC", "ended as", "failure~")
-        for each in run["attempts"]:
-            started = each["started_at"]
-            add(
-                attempts, each["attempt"], local(started, zone), utc(started), each["reason"], each["failure"]
+        rows = [
+            (
+                each["attempt"], local(each["started_at"], zone), utc(each["started_at"]), each["reason"], each["failure"],
             )
+            for each in run["attempts"]
+        ]  # fmt: skip
+        attempts = table("attempt>", f"started ({zone})", "UTC", "ended as", "failure~", rows=rows)
         parts += [Text(), attempts]
     return Panel(Group(*parts), title=Text(printable(run["id"]), style="bold"), title_align="left")
 
 
-def time_table(items: Sequence[Json], zone: str, ended: str | None) -> RenderableType:
+def time_table(answer: Json, zone: str) -> RenderableType:
     """Times that a schedule matches; jitter moves when they fire."""
-    shown = table("#>", f"local time ({zone})", "UTC", "fires")
-    for number, each in enumerate(items, start=1):
-        moved = each["fire"] != each["nominal"]
-        add(
-            shown, number, local(each["nominal"], zone), utc(each["nominal"]), utc(each["fire"]) if moved else "on time"
-        )  # fmt: skip
-    return _with_end(shown, bool(items), ended)
+    rows = [
+        (
+            number, local(each["nominal"], zone), utc(each["nominal"]),
+            "on time" if each["fire"] == each["nominal"] else utc(each["fire"]),
+        )
+        for number, each in enumerate(answer["items"], start=1)
+    ]  # fmt: skip
+    return _with_end(table("#>", f"local time ({zone})", "UTC", "fires", rows=rows), answer.get("ended"))
 
 
 def preview_panel(answer: Json, zone: str) -> RenderableType:
     """What a change adds and takes away."""
     parts: list[RenderableType] = [Text(f"{answer['sentence']}.", style="bold")]
-    shown = table("", f"local time ({zone})", "UTC")
-    changes = [("-", "red", time) for time in answer["removed"]] + [
-        ("+", "green", time) for time in answer["added"]
+    changes = [(time, "-", "red") for time in answer["removed"]]
+    changes += [(time, "+", "green") for time in answer["added"]]
+    rows = [
+        (Text(sign, style=colour), Text(local(time, zone), style=colour), utc(time))
+        for time, sign, colour in sorted(changes, key=itemgetter(0))
     ]
-    for sign, colour, time in sorted(changes, key=lambda change: change[2]):
-        shown.add_row(Text(sign, style=colour), Text(local(time, zone), style=colour), utc(time))
-    if changes:
-        parts.append(shown)
+    if rows:
+        parts.append(table("", f"local time ({zone})", "UTC", rows=rows))
     cut = " The list is cut short." if answer["truncated"] else ""
     counted = f"{answer['adds']} added, {answer['removes']} removed, {answer['kept']} kept"
     parts.append(Text.assemble(f"{counted} until ", both(answer["until"], zone), f".{cut}", style="dim"))
     return Group(*parts)
 
 
-def upcoming_panel(answer: Json, zone: str) -> RenderableType:
+def upcoming_panel(answer: Json) -> RenderableType:
     """When a spec would fire."""
-    shown = table("#>", f"local time ({zone})", "UTC")
-    for number, each in enumerate(answer["times"], start=1):
-        add(shown, number, local(each["nominal"], zone), utc(each["nominal"]))
-    sentence = Text(f"{answer['sentence']}.", style="bold")
-    return Group(sentence, _with_end(shown, bool(answer["times"]), answer.get("ended")))
+    zone = answer["spec"].get("timezone") or "UTC"
+    rows = [
+        (number, local(each["nominal"], zone), utc(each["nominal"]))
+        for number, each in enumerate(answer["times"], start=1)
+    ]
+    times = table("#>", f"local time ({zone})", "UTC", rows=rows)
+    return Group(Text(f"{answer['sentence']}.", style="bold"), _with_end(times, answer.get("ended")))
 
 
 def backfill_table(items: Sequence[Json], zone: str) -> RenderableType:
     """Backfills and how far they are."""
-    shown = table("id", heading("range", zone), "status", "made>", "of>", "overlap")
-    for each in items:
-        add(
-            shown, each["id"], _span(each["start"], each["end"], zone), word(each["status"]), each["made"],
-            each["total"], each["overlap"],
-        )  # fmt: skip
-    return shown
+    if not items:
+        return none("No backfills.")
+    rows = [
+        (
+            each["id"], _span(each["start"], each["end"], zone), word(each["status"]), each["made"], each["total"],
+            each["overlap"],
+        )
+        for each in items
+    ]  # fmt: skip
+    return table("id", heading("range", zone), "status", "made>", "of>", "overlap", rows=rows)
 
 
 def unstarted_table(items: Sequence[Json], zone: str) -> RenderableType:
     """Consecutive times that did not run, for one reason."""
-    shown = table(heading("did not run", zone), "times>", "status", "why~")
-    for each in items:
-        add(
-            shown, _span(each["first"], each["last"], zone), each["count"], word(each["status"]), each["sentence"]
-        )  # fmt: skip
-    return shown
+    rows = [
+        (_span(each["first"], each["last"], zone), each["count"], word(each["status"]), each["sentence"])
+        for each in items
+    ]
+    return table(heading("did not run", zone), "times>", "status", "why~", rows=rows)
 
 
 def _span(first: str, last: str, zone: str) -> Text:
@@ -240,17 +249,12 @@ def _span(first: str, last: str, zone: str) -> Text:
     return Text("\n").join(ends)
 
 
-def _with_end(shown: Table, any_times: bool, ended: str | None) -> RenderableType:  # noqa: FBT001
+def _with_end(times: Table, ended: str | None) -> RenderableType:
+    """Times, and why there are no more of them."""
     if ended is None:
-        return shown
-    end = Text(f"{'No more times' if any_times else 'Never'}: {printable(ended)}.", style="yellow")
-    return Group(shown, end) if any_times else end
-
-
-def _with_more(shown: Table, count: int, *, more: bool) -> RenderableType:
-    if not more:
-        return shown
-    return Group(shown, Text(f"The first {count}; there are more: --limit shows them.", style="dim"))
+        return times
+    end = Text(f"{'No more times' if times.row_count else 'Never'}: {printable(ended)}.", style="yellow")
+    return Group(times, end) if times.row_count else end
 
 
 def _short(value: object) -> str:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import typer
+from functools import partial
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from horae.errors import ServerError
 from horae.face.cli.client import path
-from horae.face.cli.command import Session, command
+from horae.face.cli.command import Session, command, group
 from horae.face.cli.options import Limit, RunId, ScheduleId
+from horae.face.cli.output import none
 from horae.face.cli.render import Json, run_panel, run_table, unstarted_table
-from horae.face.cli.schedules_read import zone_of
 
-cli = typer.Typer(
-    name="runs",
-    help="Look at runs, and stop them.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    add_completion=False,
-)
+cli = group("runs", "Look at runs, and stop them.")
 
 
 @command(cli, "list")
@@ -30,18 +24,14 @@ async def list_runs(session: Session, schedule_id: ScheduleId, limit: Limit = 20
 
     horae runs list report --json
     """
-    where = path("schedules", schedule_id)
-    runs = [each async for each in session.client.items(f"{where}/runs", limit)]
-    if session.as_json:
-        session.show(runs, str)
-        return
-    unstarted = [each async for each in session.client.items(f"{where}/unstarted", limit)]
-    zone = await zone_of(session, schedule_id)
-    session.show(runs, lambda: _ledger(runs, unstarted, zone))
+    schedule = path("schedules", schedule_id)
+    runs = await session.client.items(f"{schedule}/runs", limit)
+    unstarted = [] if session.as_json else await session.client.items(f"{schedule}/unstarted", limit)
+    session.show(runs, partial(_ledger, unstarted=unstarted, zone=await session.zone(schedule_id)))
 
 
 def _ledger(runs: list[Json], unstarted: list[Json], zone: str) -> RenderableType:
-    parts: list[RenderableType] = [run_table(runs, zone) if runs else Text("No runs.", style="dim")]
+    parts: list[RenderableType] = [run_table(runs, zone) if runs else none("No runs.")]
     if unstarted:
         parts += [Text(), unstarted_table(unstarted, zone)]
     return Group(*parts)
@@ -53,8 +43,7 @@ async def show(session: Session, run_id: RunId) -> None:
 
     horae runs show 0b9f6f8c-7a44-4c63-9f0b-2a6a3f6c9c11
     """
-    found = await session.client.get(path("runs", run_id))
-    await _show_run(session, found)
+    await _show_run(session, await session.client.get(path("runs", run_id)))
 
 
 @command(cli, "cancel")
@@ -76,11 +65,4 @@ async def terminate(session: Session, run_id: RunId) -> None:
 
 
 async def _show_run(session: Session, run: Json) -> None:
-    zone = "UTC"
-    if not session.as_json:
-        try:
-            zone = await zone_of(session, run["schedule_id"])
-        except ServerError as error:  # a run outlives its schedule
-            if error.details.get("code") != "schedule_not_found":
-                raise
-    session.show(run, lambda: run_panel(run, zone))
+    session.show(run, partial(run_panel, zone=await session.zone(run["schedule_id"])))

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import typer
-
 from horae.face.cli import backfills, schedules_read, schedules_write
-from horae.face.cli.command import Function, command
+from horae.face.cli.command import Function, command, group
 
-cli = typer.Typer(
-    name="schedules",
-    help="Create, look at and change schedules, and act on them by hand.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    add_completion=False,
-)
+cli = group("schedules", "Create, look at and change schedules, and act on them by hand.")
 
 COMMANDS: dict[str, Function] = {
     "create": schedules_write.create, "list": schedules_read.list_schedules, "describe": schedules_read.describe,

@@ -1,17 +1,18 @@
-"""Looking at schedules: list, describe, times, preview."""
+"""Read schedules: list, describe, times, preview."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-from horae.errors import InvalidInputError, ServerError
+from horae.errors import InvalidInputError
 from horae.face.cli.client import path
 from horae.face.cli.command import Session
-from horae.face.cli.options import At, Crons, Every, Jitter, Limit, ScheduleId, SpecFile, Timezone
-from horae.face.cli.payload import When, moment, when_said
+from horae.face.cli.options import Limit, ScheduleId
+from horae.face.cli.payload import When, moment
 from horae.face.cli.render import preview_panel, schedule_panel, schedule_table, time_table, upcoming_panel
 
 
@@ -42,20 +43,18 @@ async def list_schedules(
 ) -> None:
     """List schedules, each with its sentence and its next time.
 
-    [dim]What is paused, and what somebody should look at:[/dim]
+    [dim]What is paused, and what needs attention:[/dim]
 
       horae schedules list --state paused
 
       horae schedules list --tag billing --attention --json
     """
-    query = {
-        "state": state, "action": action, "tag": tag, "prefix": prefix, "owner": owner, "search": search,
-        "attention": attention or None,
-    }  # fmt: skip
     # One more than asked for says whether there are more.
-    found = [each async for each in session.client.items("/schedules", limit + 1, **query)]
-    shown = found[:limit]
-    session.show(shown, lambda: schedule_table(shown, more=len(found) > limit))
+    found = await session.client.items(
+        "/schedules", limit + 1, state=state, action=action, tag=tag, prefix=prefix, owner=owner, search=search,
+        attention=attention or None,
+    )  # fmt: skip
+    session.show(found[:limit], partial(schedule_table, more=len(found) > limit))
 
 
 async def describe(session: Session, schedule_id: ScheduleId) -> None:
@@ -63,8 +62,7 @@ async def describe(session: Session, schedule_id: ScheduleId) -> None:
 
     horae schedules describe report
     """
-    found = await session.client.get(path("schedules", schedule_id))
-    session.show(found, lambda: schedule_panel(found))
+    session.show(await session.client.get(path("schedules", schedule_id)), schedule_panel)
 
 
 async def times(
@@ -85,33 +83,21 @@ async def times(
 
     horae schedules times report --from 2026-03-01T00:00:00Z --to 2026-04-01T00:00:00Z
     """
-    query = {
-        "start": None if start is None else moment(start, "--from"),
-        "end": None if end is None else moment(end, "--to"),
-        "limit": limit,
-    }
-    found = await session.client.get(path("schedules", schedule_id, "times"), **query)
-    if session.as_json:
-        session.show(found, str)
-        return
-    zone = await zone_of(session, schedule_id)
-    session.show(found, lambda: time_table(found["items"], zone, found.get("ended")))
+    span = {"start": start and moment(start, "--from"), "end": end and moment(end, "--to")}
+    found = await session.client.get(path("schedules", schedule_id, "times"), limit=limit, **span)
+    session.show(found, partial(time_table, zone=await session.zone(schedule_id)))
 
 
 async def preview(
     session: Session,
+    *,
     schedule_id: Annotated[
         str | None,
         typer.Argument(
             metavar="ID", help="The schedule that would be changed; none: a new one.", show_default=False
         ),
     ] = None,
-    crons: Crons = None,
-    every: Every = None,
-    at: At = None,
-    timezone: Timezone = None,
-    jitter: Jitter = None,
-    spec: SpecFile = None,
+    when: When,
     days: Annotated[int, typer.Option(min=1, max=366, help="How many days ahead to compare.")] = 30,
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=1, max=1000, help="How many times of a new one.")
@@ -125,19 +111,18 @@ async def preview(
 
       horae schedules preview --every 90m --tz Europe/Berlin
     """
-    when = when_said(crons, every, at, timezone, jitter, spec)
     if schedule_id is None:
         if not when.names_times:
             raise InvalidInputError("the times", "are missing", hint="give --cron, --every, --at or --spec")
         found = await session.client.post("/preview", {"spec": when.document(), "limit": limit})
-        session.show(found, lambda: upcoming_panel(found, found["spec"].get("timezone") or "UTC"))
+        session.show(found, upcoming_panel)
         return
     present = await session.client.get(path("schedules", schedule_id))
     document = changed_spec(present, when)
     found = await session.client.post(
         path("schedules", schedule_id, "preview"), {"spec": document, "days": days}
     )
-    session.show(found, lambda: preview_panel(found, document.get("timezone") or "UTC"))
+    session.show(found, partial(preview_panel, zone=document.get("timezone") or "UTC"))
 
 
 def changed_spec(present: dict[str, Any], when: When) -> dict[str, Any]:
@@ -150,14 +135,3 @@ def changed_spec(present: dict[str, Any], when: When) -> dict[str, Any]:
         for name in ("crons", "dialect", "calendars", "intervals", "rrules", "times"):
             base.pop(name, None)
     return when.document(base)
-
-
-async def zone_of(session: Session, schedule_id: str) -> str:
-    """The time zone of a schedule; of one that was deleted nobody knows it any more."""
-    try:
-        found = await session.client.get(path("schedules", schedule_id))
-    except ServerError as error:
-        if error.details.get("code") != "schedule_not_found":
-            raise
-        return "UTC"
-    return str(found["timezone"])

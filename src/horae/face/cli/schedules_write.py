@@ -1,8 +1,9 @@
-"""Changing schedules, and acting on them by hand: create, update, pause, resume, skip, trigger, delete."""
+"""Change schedules: create, update, pause, resume, skip, trigger, delete."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
@@ -12,53 +13,31 @@ from horae.errors import InvalidInputError
 from horae.face.cli.client import path
 from horae.face.cli.command import Session, confirm
 from horae.face.cli.files import contents, decoded
-from horae.face.cli.options import (
-    ActionName,
-    At,
-    CatchUpChoice,
-    CommandName,
-    Crons,
-    Every,
-    Headers,
-    HttpUrl,
-    Input,
-    Jitter,
-    Method,
-    Note,
-    OverlapChoice,
-    ScheduleId,
-    SpecFile,
-    Tags,
-    Timezone,
-    WholeFile,
-    Yes,
+from horae.face.cli.options import Input, Note, OverlapChoice, ScheduleId, WholeFile, Yes
+from horae.face.cli.output import both, none
+from horae.face.cli.payload import (
+    SCHEDULE_EXAMPLE,
+    How,
+    What,
+    When,
+    given,
+    moment,
+    schedule_fields,
+    start_fields,
 )
-from horae.face.cli.output import local, utc
-from horae.face.cli.payload import SCHEDULE_EXAMPLE, What, When, any_json, moment, policies, when_said
 from horae.face.cli.render import Json
 from horae.face.cli.schedules_read import changed_spec
 
 
 async def create(
     session: Session,
+    *,
     schedule_id: Annotated[
         str | None, typer.Argument(metavar="ID", help="Its id; none: one is made.", show_default=False)
     ] = None,
-    crons: Crons = None,
-    every: Every = None,
-    at: At = None,
-    timezone: Timezone = None,
-    jitter: Jitter = None,
-    spec: SpecFile = None,
-    action: ActionName = None,
-    http: HttpUrl = None,
-    method: Method = None,
-    headers: Headers = None,
-    command: CommandName = None,
-    given: Input = None,
-    overlap: OverlapChoice = None,
-    catch_up: CatchUpChoice = None,
-    tags: Tags = None,
+    when: When,
+    what: What,
+    how: How,
     paused: Annotated[bool, typer.Option("--paused", help="It waits to be resumed.")] = False,
     note: Note = None,
     trigger: Annotated[bool, typer.Option("--trigger", help="Run it once right away, too.")] = False,
@@ -78,65 +57,29 @@ async def create(
 
       horae schedules create --file schedule.json
     """
-    when = when_said(crons, every, at, timezone, jitter, spec)
-    what = What(
-        action=action, http=http, method=method, headers=tuple(headers or ()), command=command, input=given
-    )
     base = {} if file is None else decoded(contents(file, "--file"), "--file", SCHEDULE_EXAMPLE)
-    body = base | _fields(when, what, overlap, catch_up, tags, base)
-    named = {"id": schedule_id, "paused": paused or None, "note": note, "trigger": trigger or None}
-    body |= {key: value for key, value in named.items() if value is not None}
+    body = base | schedule_fields(when, what, how, base)
+    body |= given(id=schedule_id, paused=paused or None, note=note, trigger=trigger or None)
     if "spec" not in body:
         raise InvalidInputError("the times", "are missing", hint="give --cron, --every, --at or --spec")
     if "action" not in body:
         raise InvalidInputError(
             "the action", "is missing", hint="give --action NAME, --http URL or --command NAME"
         )
-    made = await session.client.post("/schedules", body)
-    session.show(made, lambda: _in_short(made, "Created"))
-
-
-def _fields(
-    when: When, what: What, overlap: str | None, catch_up: str | None, tags: list[str] | None, base: Json
-) -> Json:
-    """The fields of a schedule that options name."""
-    fields: Json = {}
-    if when.names_times:
-        fields["spec"] = when.document()
-    elif when.timezone or when.jitter:
-        present = base.get("spec")
-        fields["spec"] = when.document(present if isinstance(present, dict) else {"crons": [present]})
-    if (document := what.document()) is not None:
-        fields["action"] = document
-    if named := policies(overlap, catch_up):
-        fields["policies"] = (base.get("policies") or {}) | named
-    if tags:
-        fields["tags"] = tags
-    return fields
+    session.show(await session.client.post("/schedules", body), partial(_summary, "Created"))
 
 
 async def update(
     session: Session,
+    *,
     schedule_id: ScheduleId,
-    crons: Crons = None,
-    every: Every = None,
-    at: At = None,
-    timezone: Timezone = None,
-    jitter: Jitter = None,
-    spec: SpecFile = None,
-    action: ActionName = None,
-    http: HttpUrl = None,
-    method: Method = None,
-    headers: Headers = None,
-    command: CommandName = None,
-    given: Input = None,
-    overlap: OverlapChoice = None,
-    catch_up: CatchUpChoice = None,
-    tags: Tags = None,
+    when: When,
+    what: What,
+    how: How,
     file: WholeFile = None,
     if_version: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Only if its token is still this one.", show_default=False),
+        typer.Option(metavar="N", help="Only if its version is still this one.", show_default=False),
     ] = None,
 ) -> None:
     """Change a schedule; what is not named stays as it is.
@@ -147,18 +90,14 @@ async def update(
 
       horae schedules update report --cron "0 10 * * 1-5"
 
-    [dim]Only if nobody changed it since it was read (describe shows the token):[/dim]
+    [dim]Only if it is unchanged since it was read (describe shows the version):[/dim]
 
       horae schedules update report --overlap allow_all --if-version 3
     """
-    when = when_said(crons, every, at, timezone, jitter, spec)
-    what = What(
-        action=action, http=http, method=method, headers=tuple(headers or ()), command=command, input=given
-    )
     body = {} if file is None else decoded(contents(file, "--file"), "--file", SCHEDULE_EXAMPLE)
-    body |= _fields(When(), what, overlap, catch_up, tags, body)
-    if when != When():
-        # The times of now and the zone of then would be neither: it must be the schedule that was read.
+    body |= schedule_fields(When(), what, how, body)
+    if when.names_changes:
+        # New times in a zone that changed meanwhile would be neither: it must be the schedule that was read.
         present = await session.client.get(path("schedules", schedule_id))
         body |= {"spec": changed_spec(present, when), "version": present["version"]}
     if if_version is not None:
@@ -168,7 +107,7 @@ async def update(
             "the change", "is missing", hint="name what is to be different, such as --cron"
         )
     changed = await session.client.patch(path("schedules", schedule_id), body)
-    session.show(changed, lambda: _in_short(changed, "Changed"))
+    session.show(changed, partial(_summary, "Changed"))
 
 
 async def pause(
@@ -183,11 +122,7 @@ async def pause(
 
     horae schedules pause report --note "the source is being moved" --until 2026-03-09T06:00:00Z
     """
-    body = {} if note is None else {"note": note}
-    if until is not None:
-        body["until"] = moment(until, "--until")
-    changed = await session.client.post(path("schedules", schedule_id, "pause"), body)
-    session.show(changed, lambda: _in_short(changed, "Paused"))
+    await _act(session, schedule_id, "pause", "Paused", note=note, until=until and moment(until, "--until"))
 
 
 async def resume(session: Session, schedule_id: ScheduleId, note: Note = None) -> None:
@@ -195,10 +130,7 @@ async def resume(session: Session, schedule_id: ScheduleId, note: Note = None) -
 
     horae schedules resume report
     """
-    changed = await session.client.post(
-        path("schedules", schedule_id, "resume"), {} if note is None else {"note": note}
-    )
-    session.show(changed, lambda: _in_short(changed, "Resumed"))
+    await _act(session, schedule_id, "resume", "Resumed", note=note)
 
 
 async def skip(
@@ -210,28 +142,29 @@ async def skip(
 
     horae schedules skip report 2
     """
-    changed = await session.client.post(path("schedules", schedule_id, "skip"), {"number": number})
-    session.show(changed, lambda: _in_short(changed, f"Will skip the next {number} of"))
+    await _act(session, schedule_id, "skip", f"Will skip the next {number} of", number=number)
+
+
+async def _act(session: Session, schedule_id: str, verb: str, done: str, **body: object) -> None:
+    changed = await session.client.post(path("schedules", schedule_id, verb), given(**body))
+    session.show(changed, partial(_summary, done))
 
 
 async def trigger(
     session: Session,
     schedule_id: ScheduleId,
     overlap: OverlapChoice = None,
-    given: Input = None,
+    input: Input = None,  # noqa: A002 - as the API calls it
     note: Note = None,
 ) -> None:
     """Run a schedule's action now, besides its times.
 
     horae schedules trigger report --note "the numbers were wrong" --input '{"full": true}'
     """
-    body: dict[str, Any] = {"overlap": overlap, "note": note}
-    body = {key: value for key, value in body.items() if value is not None}
-    if given is not None:
-        body["input"] = any_json(given, "--input")
+    body = start_fields(overlap, input, note)
     accepted = await session.client.post(path("schedules", schedule_id, "trigger"), body)
-    said = f"Triggered {schedule_id}: the run is {accepted['run_id']}."
-    session.show(accepted, lambda: Group(Text(said), Text(f"horae runs show {accepted['run_id']}", "dim")))
+    sentence = f"Triggered {schedule_id}: the run is {accepted['run_id']}."
+    session.show(accepted, lambda run: Group(Text(sentence), none(f"horae runs show {run['run_id']}")))
 
 
 async def delete(session: Session, schedule_id: ScheduleId, yes: Yes = False) -> None:
@@ -241,13 +174,12 @@ async def delete(session: Session, schedule_id: ScheduleId, yes: Yes = False) ->
     """
     confirm(f"Delete the schedule {schedule_id}?", yes=yes)
     await session.client.delete(path("schedules", schedule_id))
-    session.show({"deleted": schedule_id}, lambda: Text(f"Deleted {schedule_id}."))
+    session.show({"deleted": schedule_id}, lambda _: Text(f"Deleted {schedule_id}."))
 
 
-def _in_short(schedule: Json, done: str) -> RenderableType:
+def _summary(done: str, schedule: Json) -> RenderableType:
     """What was done, what the schedule says now, and when it fires next."""
     lines = [Text(f"{done} {schedule['id']}: {schedule['sentence']}.")]
-    zone, time = schedule["timezone"], schedule["next_time"]
-    if time is not None:
-        lines.append(Text.assemble("next: ", local(time, zone), "  ", utc(time)))
+    if (time := schedule["next_time"]) is not None:
+        lines.append(Text.assemble("next: ", both(time, schedule["timezone"])))
     return Group(*lines)

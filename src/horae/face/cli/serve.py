@@ -10,9 +10,10 @@ import typer
 
 from horae.config import Config
 from horae.face.cli.client import needed
+from horae.face.cli.command import group
 from horae.face.cli.target import DatabaseOption, Target
 
-cli = typer.Typer(rich_markup_mode="rich", add_completion=False)
+cli = group()
 
 
 @cli.command("serve")
@@ -50,8 +51,8 @@ def serve(
 
     All settings are in docs/reference/settings.md; horae check looks at them.
     """
-    where = (context.obj or Target()).but(Target(database=database))
-    given: dict[str, Any] = {"host": host, "port": port, "database_url": where.database}
+    target = (context.obj or Target()).but(Target(database=database))
+    given: dict[str, Any] = {"host": host, "port": port, "database_url": target.database}
     named = {key: value for key, value in given.items() if value is not None}
     config = msgspec.structs.replace(Config.from_environment(), **named)
     for module in ("litestar", "uvicorn"):
