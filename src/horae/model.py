@@ -229,8 +229,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The second since which the spec is what it is; 0 is ever since."""
     carried: tuple[Carried, ...] = ()
     """Slots after the cursor that an edit left due. Of those up to ``spec_since`` there are no others."""
-    held: bool = False
-    """The buffer was full, so that slots stayed due; those are not late."""
+    buffer_full: bool = False
+    """As many starts wait as may, so that slots stay due; those are not late."""
     completed_at: int | None = None
     """When the last thing happened to a schedule that has nothing left to fire."""
     attention: str = ""

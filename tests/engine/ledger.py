@@ -83,7 +83,7 @@ class Ledger:
             }
         return found
 
-    def slots_passed(self) -> list[int]:
+    def unstarted_slots(self) -> list[int]:
         """The slots of all ranges, by the spec that was in force when each was decided."""
         found = []
         for each in self.ranges:
@@ -101,7 +101,7 @@ class Ledger:
 def check(world: World, ledger: Ledger) -> None:
     automatic = [run.nominal for run in ledger.runs if run.origin == AUTOMATIC]
     # Each slot is decided exactly once, and none is forgotten.
-    decided = Counter(automatic + ledger.slots_passed())
+    decided = Counter(automatic + ledger.unstarted_slots())
     expected = Counter(ledger.expected())
     assert expected - decided == Counter()
     assert set(decided - expected) <= ledger.ahead_of_edits()

@@ -45,13 +45,13 @@ async def test_a_queue_at_its_limit_lets_the_cursor_wait_and_loses_no_tick(
     runs = await machine.app.runs.list("s")
     assert sum(run.status is Status.PENDING for run in runs) <= (policies.max_buffer_size or 0)
     schedule = await machine.app.schedules.get("s")
-    assert schedule.state.held
+    assert schedule.state.buffer_full
     assert schedule.cursor == runs[0].nominal + 59  # everything before the first that stays due is decided
     await machine.advance(hours=3)
     assert slow.nominal == [at(m) for m in range(1, 31)]
     assert await machine.app.runs.unstarted_ranges("s") == []
     state = (await machine.app.schedules.get("s")).state
-    assert (state.held, state.completed_at) == (False, int(at(151).timestamp() * 1000))
+    assert (state.buffer_full, state.completed_at) == (False, int(at(151).timestamp() * 1000))
 
 
 @pytest.mark.contract("CRON-07")
@@ -62,7 +62,7 @@ async def test_a_queue_that_has_come_up_with_the_time_judges_lateness_again(mach
     await machine.app.schedules.create("s", spec, "slow", policies=QUEUE)
     await machine.advance(minutes=25)
     assert slow.nominal == [at(m) for m in range(1, 10)]
-    assert not (await machine.app.schedules.get("s")).state.held
+    assert not (await machine.app.schedules.get("s")).state.buffer_full
     machine.clock.move_to(at(35))
     await machine.advance(minutes=1)
     (unstarted,) = await machine.app.runs.unstarted_ranges("s")

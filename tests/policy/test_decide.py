@@ -108,7 +108,7 @@ STATES = st.builds(
     paused_until=st.sampled_from([None, (T + 300) * 1000, (T + 7200) * 1000]),
     skip_next=st.sampled_from([0, 0, 2]),
     remaining_actions=st.sampled_from([None, None, 0, 1, 3]),
-    held=st.sampled_from([False, False, True]),
+    buffer_full=st.sampled_from([False, False, True]),
 )
 AHEAD = st.integers(0, 90 * 60 * 1000)
 
@@ -526,10 +526,10 @@ def test_what_stayed_due_while_the_buffer_was_full_is_not_late():
         overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(mode=CatchUp.NONE), max_buffer_size=2,
         when_full=WhenFull.WAIT, expire_waiting=False,
     )  # fmt: skip
-    schedule = schedule_of(policies=policies, state=State(held=True))
+    schedule = schedule_of(policies=policies, state=State(buffer_full=True))
     decision = decide(schedule, MINUTELY, [run_of(schedule, 0, Status.RUNNING)], (T + 600) * 1000)
     assert [run.nominal for run in decision.new] == [T + 60, T + 120]
-    assert (decision.unstarted, decision.cursor, decision.state.held) == ((), T + 179, True)
+    assert (decision.unstarted, decision.cursor, decision.state.buffer_full) == ((), T + 179, True)
 
 
 @pytest.mark.contract("CRON-07", "GRNT-11")
@@ -541,6 +541,6 @@ def test_what_stayed_due_needs_no_consent():
         expire_waiting=False,
         backfill_limit=0,
     )
-    schedule = schedule_of(policies=policies, state=State(held=True))
+    schedule = schedule_of(policies=policies, state=State(buffer_full=True))
     decision = decide(schedule, MINUTELY, [run_of(schedule, 0, Status.RUNNING)], (T + 600) * 1000)
     assert decision.unstarted == ()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horae.model import CatchUp, CatchUpPolicy, Reason
-from horae.policy.due import Due, find_due, fire_instant, pass_over
+from horae.policy.due import Due, find_due, fire_instant, skip_due
 from horae.spec import Spec
 from horae.spec.duration import duration_text, milliseconds
 
@@ -202,13 +202,13 @@ def test_lateness_is_measured_from_the_fire_time():
 
 @pytest.mark.contract("SCHD-13", "SCHD-15")
 def test_passing_over_takes_everything_up_to_now():
-    due = pass_over(MINUTELY, "a", T, (T + HOUR) * 1000, Reason.PAUSED)
+    due = skip_due(MINUTELY, "a", T, (T + HOUR) * 1000, Reason.PAUSED)
     assert due.slots == ()
     assert due.unstarted[0].count == 60
     assert due.next_fire == (T + HOUR + 60) * 1000
-    assert pass_over(MINUTELY, "a", T, T * 1000 + 59_999, Reason.PAUSED).unstarted == ()
+    assert skip_due(MINUTELY, "a", T, T * 1000 + 59_999, Reason.PAUSED).unstarted == ()
 
 
 def test_a_clock_that_went_back_finds_nothing():
     assert find_due(MINUTELY, "a", T, (T - HOUR) * 1000, CatchUpPolicy()) == Due((), (), T, (T + 60) * 1000)
-    assert pass_over(MINUTELY, "a", T, (T - HOUR) * 1000, Reason.PAUSED).cursor == T
+    assert skip_due(MINUTELY, "a", T, (T - HOUR) * 1000, Reason.PAUSED).cursor == T

@@ -67,9 +67,9 @@ def test_every_start_has_exactly_one_outcome(
     ]
     verdict = judge_overlap(waiting, running, most)
     outcomes = verdict.start + verdict.keep + verdict.skip + verdict.replace + verdict.expire
-    assert not any(waiting[int(n)].expired or waiting[int(n)].held for n in verdict.start)
+    assert not any(waiting[int(n)].expired or waiting[int(n)].paused for n in verdict.start)
     assert all(waiting[int(n)].expired for n in verdict.expire)
-    assert {start.id for start in waiting if start.held} <= set(verdict.keep)
+    assert {start.id for start in waiting if start.paused} <= set(verdict.keep)
     assert sorted(outcomes) == list(range(len(policies)))
     serial = [n for n in verdict.start if most > 1 or policies[int(n)] is not Overlap.ALLOW_ALL]
     assert len(serial) <= max(most - running, 0)
@@ -110,5 +110,5 @@ def test_what_has_expired_replaces_nothing():
 
 @pytest.mark.contract("SCHD-10", "SCHD-13")
 def test_what_is_held_keeps_its_place_and_lets_others_start():
-    verdict = judge_overlap([Start(1, ONE, held=True), Start(2, ALL), Start(3, ONE)], 0)
+    verdict = judge_overlap([Start(1, ONE, paused=True), Start(2, ALL), Start(3, ONE)], 0)
     assert (verdict.start, verdict.keep, verdict.skip) == ((2,), (1,), (3,))

@@ -12,7 +12,7 @@ from functools import partial
 from horae.app.evaluation import Answers
 from horae.app.page import fitting
 from horae.app.scope import OwnerScope
-from horae.app.update import next_version, pass_slots, standing
+from horae.app.update import next_version, record_unstarted, standing
 from horae.errors import SpecError
 from horae.model import Schedule, UnstartedRange
 from horae.store.port import Filter
@@ -59,7 +59,7 @@ async def _change_batch(
         changed = [(new, unstarted) for old, (new, unstarted) in possible if unstarted or new != old]
         await transaction.update_schedules((next_version(new, now), now) for new, _ in changed)
         for new, unstarted in changed:
-            await pass_slots(transaction, new, unstarted, now)
+            await record_unstarted(transaction, new, unstarted, now)
         if changed:
             await transaction.notify()
     return len(possible)

@@ -36,9 +36,9 @@ from horae.app.update import (
     Edit,
     apply_edit,
     leave_undecided,
-    pass_slots,
     paused_schedule,
     put_schedule,
+    record_unstarted,
     resumed_schedule,
     standing,
 )
@@ -503,7 +503,7 @@ class Schedules:
                 old = await self._scope.locked(transaction, schedule_id)
                 schedule, unstarted = answers.ask(standing(old), lambda: change(old, now))
                 changed = await put_schedule(transaction, schedule, now)
-                await pass_slots(transaction, changed, unstarted, now)
+                await record_unstarted(transaction, changed, unstarted, now)
                 return changed
 
         changed = await answers.carry_out(act)

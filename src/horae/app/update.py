@@ -27,7 +27,7 @@ from horae.model import (
 )
 from horae.policy import pause
 from horae.policy.check import check_policies
-from horae.policy.due import Unstarted, leave_behind, pass_over
+from horae.policy.due import Unstarted, leave_behind, skip_due
 from horae.policy.edit import Edited, change_jitter, change_spec
 from horae.policy.ledger import unstarted_ranges, version_of
 from horae.policy.undecided import undecided
@@ -71,7 +71,7 @@ async def apply_edit(
     check_jitter(spec, scope.config)
     new, unstarted = answers.ask(("edited", *standing(old), spec), lambda: _edited(old, edit, spec, now))
     new = _replace(new, action=_action(scope, old.action, edit))
-    await pass_slots(transaction, old, unstarted, now)
+    await record_unstarted(transaction, old, unstarted, now)
     if old.state.remaining_actions == 0 and (new.spec, new.state.remaining_actions) != (old.spec, 0):
         new = await _leave_limit(transaction, old, new, now, answers)
     here = _replace(old, cursor=new.cursor)  # a pause that ends, or a limit, has passed over what fell due
@@ -144,7 +144,7 @@ async def _change_spec(
     """Another spec from now on. What is due and not decided yet stays due if the new one names it too."""
     work = partial(_changed, old, new.spec, now, recompute=recompute)
     edited, unstarted = answers.ask(_changed_key(old, new.spec), work)
-    await pass_slots(transaction, old, unstarted, now)
+    await record_unstarted(transaction, old, unstarted, now)
     same = edited.since == old.state.spec_since
     state = _replace(new.state, spec_since=edited.since, carried=edited.carried)
     state = state if same else _replace(state, completed_at=None)
@@ -178,11 +178,11 @@ async def _leave_limit(
 
     def work() -> tuple[int, tuple[UnstartedRange, ...]]:
         spec = undecided(old, Spec.parse(old.spec))
-        due = pass_over(spec, old.id, new.cursor, now, Reason.LIMIT_REACHED)
+        due = skip_due(spec, old.id, new.cursor, now, Reason.LIMIT_REACHED)
         return due.cursor, _rows(old, due.unstarted, now)
 
     cursor, unstarted = answers.ask(("limit", *standing(old), new.cursor), work)
-    await pass_slots(transaction, old, unstarted, now)
+    await record_unstarted(transaction, old, unstarted, now)
     return _replace(new, cursor=cursor)
 
 
@@ -226,7 +226,7 @@ async def leave_undecided(
 ) -> None:
     """What was due before a schedule goes, and was not decided yet, never fires, and says so."""
     unstarted = answers.ask(("left", *standing(schedule), reason), lambda: _left(schedule, reason, now))
-    await pass_slots(transaction, schedule, unstarted, now)
+    await record_unstarted(transaction, schedule, unstarted, now)
 
 
 def _left(schedule: Schedule, reason: Reason, now: int) -> tuple[UnstartedRange, ...]:
@@ -243,10 +243,10 @@ def standing(schedule: Schedule) -> tuple[Hashable, ...]:
     return schedule.id, schedule.generation, schedule.version, schedule.cursor
 
 
-async def pass_slots(
+async def record_unstarted(
     transaction: Transaction, schedule: Schedule, unstarted: Sequence[UnstartedRange], now: int
 ) -> None:
-    """Record and count slots that a change passes over."""
+    """Record and count slots that a change leaves unstarted."""
     if unstarted:
         await transaction.insert_unstarted(unstarted)
         counts = Counter[Reason]()

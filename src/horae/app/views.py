@@ -301,7 +301,7 @@ class ReportView(View, frozen=True):
 
 
 class RangeView(View, frozen=True):
-    """Slots that were passed over together."""
+    """Slots that did not start, for one reason."""
 
     first: Second
     last: Second

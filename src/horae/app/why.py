@@ -80,7 +80,7 @@ class Why:
             place = next((each for each in places if each.standing.code is Code.NAMED), places[0])
             nominal = place.standing.instant
             runs = await transaction.runs_at(schedule_id, run_ids_at(nominal))
-            unstarted = await self._passed(
+            unstarted = await self._unstarted(
                 transaction, schedule_id, schedule, shown, nominal, answers=answers
             )
             waiting = 0 if schedule is None else await waiting_starts(transaction, schedule)
@@ -120,7 +120,7 @@ class Why:
         standing = answers.ask(("instant", spec, second), lambda: why_instant(spec, second))
         return _Place(place, spec, standing)
 
-    async def _passed(
+    async def _unstarted(
         self,
         transaction: Transaction,
         schedule_id: str,
@@ -130,12 +130,12 @@ class Why:
         *,
         answers: Answers,
     ) -> UnstartedRange | None:
-        """The range that a slot was passed over in, by the spec that was in force when that began."""
+        """The range that a slot belongs to, by the spec that was in force when that began."""
         unstarted = self._scope.visible(await transaction.unstarted_at(schedule_id, nominal), schedule)
         if unstarted is None:
             return None
         place = await self._place(transaction, schedule_id, schedule, shown, unstarted.first, answers=answers)
-        key = ("held", place.spec, unstarted.first, unstarted.last, nominal)
+        key = ("holds", place.spec, unstarted.first, unstarted.last, nominal)
         return unstarted if answers.ask(key, lambda: holds(unstarted, nominal, place.spec)) else None
 
     async def preview(

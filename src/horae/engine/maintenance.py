@@ -193,7 +193,7 @@ def _has_times_ahead(schedule: Schedule, *, going_on: bool) -> bool:
     """Whether a schedule without a next time should have one."""
     if schedule.state.paused:
         return schedule.state.paused_until is not None
-    if schedule.state.held or (going_on and schedule.state.remaining_actions == 0):
+    if schedule.state.buffer_full or (going_on and schedule.state.remaining_actions == 0):
         return False
     try:
         return Spec.parse(schedule.spec).next_instant(schedule.cursor) is not None

@@ -32,8 +32,8 @@ from horae.model import (
 )
 from horae.policy import backfill as backfiller
 from horae.policy import pause
-from horae.policy.due import Due, Slot, Unstarted, find_due, pass_over, window_ms_of
-from horae.policy.ledger import Decision, Ledger, new_run
+from horae.policy.due import Due, Slot, Unstarted, find_due, skip_due, window_ms_of
+from horae.policy.ledger import Changes, Decision, new_run
 from horae.policy.overlap import Start, Verdict, judge_overlap
 from horae.policy.undecided import undecided
 from horae.spec import Spec
@@ -81,7 +81,7 @@ def _usual(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Decision
 
 def _is_plain(state: State) -> bool:
     """Whether nothing about a schedule's state bears on what is due."""
-    if state.paused or state.held or state.skip_next or state.skip_waiting or state.carried:
+    if state.paused or state.buffer_full or state.skip_next or state.skip_waiting or state.carried:
         return False
     return state.remaining_actions is None and state.completed_at is None
 
@@ -92,7 +92,7 @@ class _DecisionBuilder:
     def __init__(self, schedule: Schedule, spec: Spec, runs: Sequence[Run], now: int, limits: Limits) -> None:
         self.runs, self.now, self.limits, self.base = runs, now, limits, spec
         spec = undecided(schedule, spec)
-        self.ledger = Ledger(schedule, spec, now)
+        self.changes = Changes(schedule, spec, now)
         self.unstarted: tuple[Unstarted, ...] = ()
         if pause.is_over(schedule.state, now):
             resumed = pause.resume(schedule, spec, schedule.state.paused_until or now)
@@ -120,11 +120,11 @@ class _DecisionBuilder:
         asked = self.judge(waiting)
         self.count(waiting)
         self.again = self.again or (
-            self.due.next_fire is not None and self.due.next_fire <= self.now and not self.state.held
+            self.due.next_fire is not None and self.due.next_fire <= self.now and not self.state.buffer_full
         )
         cursor = self.leave_edit()
         state, next_at, remove = self.finish()
-        return self.ledger.decision(
+        return self.changes.decision(
             state=state,
             cursor=cursor,
             next_at=next_at,
@@ -137,13 +137,13 @@ class _DecisionBuilder:
     def end_pause(self) -> None:
         """A pause that skips has ended: what waited before is gone with it."""
         if self.state.skip_waiting and not self.state.paused:
-            self.ledger.end(self.unbegun(self.runs), Status.SKIPPED, Reason.PAUSED)
+            self.changes.end(self.unbegun(self.runs), Status.SKIPPED, Reason.PAUSED)
             self.state = _replace(self.state, skip_waiting=False)
 
     def unbegun(self, runs: Sequence[Run]) -> list[Run]:
         """The automatic starts among some runs that no node has claimed."""
         return [
-            run for run in runs if run.is_automatic and not has_begun(run) and not self.ledger.has_ended(run)
+            run for run in runs if run.is_automatic and not has_begun(run) and not self.changes.has_ended(run)
         ]
 
     def leave_edit(self) -> int:
@@ -161,7 +161,7 @@ class _DecisionBuilder:
         """Skip the slots that a caller asked to skip."""
         if self.state.skip_next and self.due.slots:
             skipped = self.due.slots[: self.state.skip_next]
-            self.ledger.pass_slots(skipped, Status.SKIPPED, Reason.SKIP_NEXT)
+            self.changes.leave_unstarted(skipped, Status.SKIPPED, Reason.SKIP_NEXT)
             self.due = _replace(self.due, slots=self.due.slots[len(skipped) :])
             self.state = _replace(self.state, skip_next=self.state.skip_next - len(skipped))
 
@@ -171,23 +171,23 @@ class _DecisionBuilder:
         most = self.limits.max_buffer_size if policies.max_buffer_size is None else policies.max_buffer_size
         room = max(most - self.waiting, 0)
         taken, over = slots[:room], slots[room:]
-        held = False
+        full = False
         match policies.when_full:
             case WhenFull.DROP:
-                self.ledger.pass_slots(over, Status.DROPPED, Reason.BUFFER_FULL)
+                self.changes.leave_unstarted(over, Status.DROPPED, Reason.BUFFER_FULL)
             case WhenFull.WAIT:
-                held = bool(over)
+                full = bool(over)
             case _:
                 assert_never(policies.when_full)
-        if held:
+        if full:
             # Everything before the first that stays due is decided.
             self.due = _replace(self.due, slots=taken, cursor=over[0].nominal - 1, next_fire=over[0].fire_at)
         # Slots that stayed due are not late, until the cursor has come up with the time.
         caught_up = self.due.next_fire is None or self.due.next_fire > self.now
-        if held is not self.state.held and (held or caught_up):
-            self.state = _replace(self.state, held=held)
+        if full is not self.state.buffer_full and (full or caught_up):
+            self.state = _replace(self.state, buffer_full=full)
         for slot in taken:
-            self.ledger.add(new_run(self.schedule, slot, AUTOMATIC, policies.overlap))
+            self.changes.add(new_run(self.schedule, slot, AUTOMATIC, policies.overlap))
 
     @property
     def waiting(self) -> int:
@@ -198,7 +198,7 @@ class _DecisionBuilder:
         if not backfills:
             return
         self.steps = backfiller.advance(
-            backfills, self.base, self.now, self.limits, waiting=self.waiting, reserve=len(self.ledger.added)
+            backfills, self.base, self.now, self.limits, waiting=self.waiting, reserve=len(self.changes.added)
         )
         for step in self.steps:
             each = step.backfill
@@ -206,7 +206,7 @@ class _DecisionBuilder:
                 slot = Slot(nominal, self.now, self.now)
                 run = new_run(self.schedule, slot, Origin(OriginKind.BACKFILL, each.id), each.overlap)
                 own = run.input if each.input is None else each.input
-                self.ledger.add(_replace(run, input=own, author=each.author, note=each.note))
+                self.changes.add(_replace(run, input=own, author=each.author, note=each.note))
             self.again = self.again or (bool(step.nominals) and each.status is BackfillStatus.OPEN)
 
     def startable(self) -> list[Run]:
@@ -215,13 +215,13 @@ class _DecisionBuilder:
         self.withhold_by_state()
         self.queue = [
             run
-            for run in [*self.runs, *self.ledger.added]
-            if run.status is Status.PENDING and run.start_at <= self.now and not self.ledger.has_ended(run)
+            for run in [*self.runs, *self.changes.added]
+            if run.status is Status.PENDING and run.start_at <= self.now and not self.changes.has_ended(run)
         ]
         left = self.state.remaining_actions
         startable = []
         for run in self.queue:
-            if self.is_held(run):
+            if self.waits_for_pause(run):
                 continue
             if run.is_automatic and left is not None:
                 left -= 1
@@ -238,10 +238,12 @@ class _DecisionBuilder:
             return
         overdue = [
             run
-            for run in [*self.runs, *self.ledger.added]
-            if not has_begun(run) and self.now - run.start_at >= timeout_ms and not self.ledger.has_ended(run)
+            for run in [*self.runs, *self.changes.added]
+            if not has_begun(run)
+            and self.now - run.start_at >= timeout_ms
+            and not self.changes.has_ended(run)
         ]
-        self.ledger.end(overdue, Status.TIMED_OUT, Reason.START_TIMEOUT)
+        self.changes.end(overdue, Status.TIMED_OUT, Reason.START_TIMEOUT)
         if overdue and self.schedule.policies.pause_on_failure:
             note = f"paused because the run {overdue[0].id} timed out: {Reason.START_TIMEOUT}"
             self.state = _replace(self.state, paused=True, paused_until=None, note=note)
@@ -249,53 +251,53 @@ class _DecisionBuilder:
     def withhold_by_state(self) -> None:
         """Manual starts go ahead always; automatic ones wait, or are gone, with a pause, and are gone with the last of a limit."""
         state = self.state
-        waiting = self.unbegun([*self.runs, *self.ledger.added])
+        waiting = self.unbegun([*self.runs, *self.changes.added])
         if state.paused and pause.pause_skips(self.schedule.policies):
-            self.ledger.end(waiting, Status.SKIPPED, Reason.PAUSED)
+            self.changes.end(waiting, Status.SKIPPED, Reason.PAUSED)
         elif state.paused:
             released = {run.id for run in waiting if run.status is Status.STARTING}
-            self.runs = [self.ledger.take_back(run) if run.id in released else run for run in self.runs]
+            self.runs = [self.changes.take_back(run) if run.id in released else run for run in self.runs]
             self.taken_back = len(released)
         elif state.remaining_actions == 0:
             # What was released has been counted, and goes ahead.
             gone = [run for run in waiting if run.status is Status.PENDING and run.start_at <= self.now]
-            self.ledger.end(gone, Status.SKIPPED, Reason.LIMIT_REACHED)
+            self.changes.end(gone, Status.SKIPPED, Reason.LIMIT_REACHED)
 
-    def is_held(self, run: Run) -> bool:
+    def waits_for_pause(self, run: Run) -> bool:
         """Whether a pause keeps a start waiting."""
         return self.state.paused and run.is_automatic
 
     def judge(self, waiting: list[Run]) -> tuple[Run, ...]:
         """Overlap: release, keep, skip, replace; and let retries whose time has come begin. What must stop is returned."""
-        ledger, policies = self.ledger, self.schedule.policies
+        changes, policies = self.changes, self.schedule.policies
         going_on = [
-            run for run in self.runs if run.status is not Status.PENDING and not ledger.has_ended(run)
+            run for run in self.runs if run.status is not Status.PENDING and not changes.has_ended(run)
         ]
         retries = [run for run in going_on if run.status is Status.RETRYING]
         ready = [run for run in retries if run.start_at <= self.now]
         if policies.retry.preempted and retries and waiting:
             if ready:  # one attempt serves both
                 served = [run for run in waiting if run.is_automatic]
-                ledger.end(served, Status.SKIPPED, Reason.SERVED)
+                changes.end(served, Status.SKIPPED, Reason.SERVED)
             else:
-                ledger.end(retries, Status.FAILED, Reason.PREEMPTED)
-            waiting = [run for run in waiting if not ledger.has_ended(run)]
-            going_on = [run for run in going_on if not ledger.has_ended(run)]
+                changes.end(retries, Status.FAILED, Reason.PREEMPTED)
+            waiting = [run for run in waiting if not changes.has_ended(run)]
+            going_on = [run for run in going_on if not changes.has_ended(run)]
         if policies.coalesce:
             automatic = [run for run in waiting if run.is_automatic]
-            ledger.end(automatic[:-1], Status.MISSED, Reason.SUPERSEDED)
-            waiting = [run for run in waiting if not ledger.has_ended(run)]
+            changes.end(automatic[:-1], Status.MISSED, Reason.SUPERSEDED)
+            waiting = [run for run in waiting if not changes.has_ended(run)]
         free = sum(run.overlap is Overlap.ALLOW_ALL for run in going_on)
         judged = {run.id for run in waiting}
         starts = [
-            Start(run.id, run.overlap, _is_expired(policies, run, self.now), self.is_held(run))
+            Start(run.id, run.overlap, _is_expired(policies, run, self.now), self.waits_for_pause(run))
             for run in self.queue
-            if run.id in judged or self.is_held(run)
+            if run.id in judged or self.waits_for_pause(run)
         ]
         verdict = judge_overlap(starts, len(going_on) - free, policies.max_concurrent, free=free)
-        ledger.apply(verdict, waiting)
+        changes.apply(verdict, waiting)
         asked = self.make_way(verdict, going_on) if verdict.cancel or verdict.terminate else ()
-        ledger.release([run for run in ready if not ledger.has_ended(run)])
+        changes.release([run for run in ready if not changes.has_ended(run)])
         return asked
 
     def make_way(self, verdict: Verdict, going_on: list[Run]) -> tuple[Run, ...]:
@@ -303,7 +305,7 @@ class _DecisionBuilder:
         how = "terminate" if verdict.terminate else "cancel"
         blocking = [run for run in going_on if run.overlap is not Overlap.ALLOW_ALL]
         idle = [run for run in blocking if run.status is not Status.RUNNING]
-        self.ledger.end(idle, Status.CANCELLED, Reason.REPLACED)
+        self.changes.end(idle, Status.CANCELLED, Reason.REPLACED)
         self.again = self.again or bool(idle)
         return tuple(
             _replace(run, stop=how, reason=Reason.REPLACED)
@@ -315,13 +317,13 @@ class _DecisionBuilder:
         """The automatic starts that were released count towards the limit; further attempts of a run do not."""
         if self.state.remaining_actions is None:
             return
-        started = sum(run.is_automatic and run.attempt == 0 for run in self.ledger.released)
+        started = sum(run.is_automatic and run.attempt == 0 for run in self.changes.released)
         self.state = _replace(
             self.state, remaining_actions=self.state.remaining_actions - started + self.taken_back
         )
         if self.withheld:
             # Their turn has come if others that were judged will not start, or none is left for them.
-            skipped = any(run.is_automatic and self.ledger.has_ended(run) for run in judged)
+            skipped = any(run.is_automatic and self.changes.has_ended(run) for run in judged)
             self.again = self.again or skipped or self.state.remaining_actions == 0
 
     def finish(self) -> tuple[State, int | None, bool]:
@@ -329,7 +331,7 @@ class _DecisionBuilder:
         state = self.state
         if self.again or not self.is_finished:
             state = state if state.completed_at is None else _replace(state, completed_at=None)
-            return state, self.now if self.again else self.next_look(), False
+            return state, self.now if self.again else self.next_moment(), False
         completed_at = self.now if state.completed_at is None else state.completed_at
         ttl_ms = milliseconds(self.schedule.policies.finished_ttl)
         until = None if ttl_ms is None else completed_at + ttl_ms
@@ -345,15 +347,15 @@ class _DecisionBuilder:
             return False
         if self.base.is_empty or any(step.backfill.status is BackfillStatus.OPEN for step in self.steps):
             return False
-        return all(self.ledger.has_ended(run) for run in [*self.runs, *self.ledger.added])
+        return all(self.changes.has_ended(run) for run in [*self.runs, *self.changes.added])
 
-    def next_look(self) -> int | None:
+    def next_moment(self) -> int | None:
         """The earliest of the moments ahead at which something changes by itself."""
         state, timeout_ms = self.state, milliseconds(self.schedule.policies.timeouts.start)
         # At the limit the end of what is open comes first: then the schedule is finished.
-        waits = state.held or state.remaining_actions == 0
+        waits = state.buffer_full or state.remaining_actions == 0
         moments = [None if waits else self.due.next_fire, state.paused_until if state.paused else None]
-        for run in [*self.runs, *self.ledger.added]:
+        for run in [*self.runs, *self.changes.added]:
             if run.status in WAITING:
                 moments.append(run.start_at)
             if timeout_ms is not None and not has_begun(run):
@@ -367,11 +369,11 @@ def due_at(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Due:
     if state.paused:
         return Due((), (), schedule.cursor, None)
     if state.remaining_actions == 0:
-        return pass_over(spec, schedule.id, schedule.cursor, now, Reason.LIMIT_REACHED)
-    catch_up = _NOT_LATE if state.held else policies.catch_up
+        return skip_due(spec, schedule.id, schedule.cursor, now, Reason.LIMIT_REACHED)
+    catch_up = _NOT_LATE if state.buffer_full else policies.catch_up
     return find_due(
         spec, schedule.id, schedule.cursor, now, catch_up,
-        limit=limits.catch_up_per_pass, consent=None if state.held else policies.backfill_limit,
+        limit=limits.catch_up_per_pass, consent=None if state.buffer_full else policies.backfill_limit,
     )  # fmt: skip
 
 

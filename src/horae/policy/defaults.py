@@ -37,7 +37,7 @@ GRANTS = Policies(
 
 @lru_cache(maxsize=256)
 def declarative(retry_delay_ms: int) -> Policies:
-    """Tasks of the declarative scheduler: one make-up run at most, a fixed retry that a new occurrence preempts.
+    """Tasks of the declarative scheduler: one make-up run at most, a fixed retry that a new slot preempts.
 
     No delay means the next time the clock is looked at, never the same: a second later, and not as fast as it can fail.
     """
@@ -53,7 +53,7 @@ def declarative(retry_delay_ms: int) -> Policies:
 
 
 def registrar(overlap: Overlap, catch_up: CatchUp, grace_ms: int, lookahead_ms: int) -> Policies:
-    """Schedules of the registrar: a queue loses no tick, and lateness is judged when a tick falls due.
+    """Schedules of the registrar: a queue loses no slot, and lateness is judged when a slot falls due.
 
     A run ends after an hour if it does not by itself, so that ``skip`` and ``queue`` block nothing for ever.
     """

@@ -1,9 +1,9 @@
 """Which slots are due, and which of them are made up: the catch-up policy.
 
 Started, waiting, skipped, missed and dropped slots add up to those found, always: every nominal time
-between the old cursor and the new one is either selected or in exactly one range that was passed over.
+between the old cursor and the new one is either selected or in exactly one unstarted range.
 
-Counting a long range may cost more than one decision may. Then a part of it is passed over, the cursor stands where that ends, and the
+Counting a long range may cost more than one decision may. Then a part of it is decided, the cursor stands where that ends, and the
 next decision goes on from there, at once.
 """
 
@@ -41,7 +41,7 @@ class Unstarted(msgspec.Struct, frozen=True, gc=False):
 
 
 class Due(msgspec.Struct, frozen=True, gc=False):
-    """What a look at the clock found: the cursor after it, and when to look again."""
+    """What is due: slots, ranges that do not start, the cursor after them, and when the next slot fires."""
 
     slots: tuple[Slot, ...]
     unstarted: tuple[Unstarted, ...]
@@ -78,7 +78,7 @@ def find_due(
         # The usual case, and the one that must be fast: one slot, on time.
         slot = Slot(first, fires, fires)
         return Due((slot,), (), first, None if following is None else fire(following))
-    unstarted, complete = _passed_over(spec, fire, cursor, now, policy=policy, consent=consent)
+    unstarted, complete = _find_unstarted(spec, fire, cursor, now, policy=policy, consent=consent)
     start = unstarted[-1].last if unstarted else cursor
     if not complete:
         return Due((), tuple(unstarted), start, now)
@@ -104,7 +104,7 @@ def window_ms_of(policy: CatchUpPolicy) -> int | None:
             assert_never(policy.mode)
 
 
-def _passed_over(
+def _find_unstarted(
     spec: Spec,
     fire: Callable[[int], int],
     cursor: int,
@@ -122,8 +122,8 @@ def _passed_over(
     def start() -> int:
         return unstarted[-1].last if unstarted else cursor
 
-    def pass_until(last: int | None, reason: Reason) -> bool:
-        """Pass over the slots up to one. Whether it came to that."""
+    def leave_until(last: int | None, reason: Reason) -> bool:
+        """Leave the slots up to one unstarted. Whether it came to that one."""
         if last is None or last <= start() or not (found := ranges(spec, start(), last, reason)):
             return True
         unstarted.extend(found)
@@ -140,7 +140,7 @@ def _passed_over(
                 late = all_but(spec, start(), late, consent)
             yield late, Reason.NO_CONSENT
 
-    return unstarted, all(pass_until(last, reason) for last, reason in late())
+    return unstarted, all(leave_until(last, reason) for last, reason in late())
 
 
 def _last_superseded(spec: Spec, fire: Callable[[int], int], now: int, mode: CatchUp) -> int | None:
@@ -155,8 +155,8 @@ def _last_superseded(spec: Spec, fire: Callable[[int], int], now: int, mode: Cat
             assert_never(mode)
 
 
-def pass_over(spec: Spec, schedule_id: str, cursor: int, now: int, reason: Reason) -> Due:
-    """All slots up to now, passed over for one reason: a pause that skips, a limit that was reached."""
+def skip_due(spec: Spec, schedule_id: str, cursor: int, now: int, reason: Reason) -> Due:
+    """Skip all due slots, for one reason: a pause that skips, a limit that was reached."""
 
     def fire(nominal: int) -> int:
         return fire_instant(spec, nominal, schedule_id)
@@ -203,7 +203,7 @@ def _last_before(spec: Spec, fire: Callable[[int], int], instant: int) -> int | 
 
 
 def ranges(spec: Spec, after: int, last: int, reason: Reason) -> list[Unstarted]:
-    """The slots up to one, passed over; or the first of them, as far as the budget of a decision goes."""
+    """The slots up to one, as unstarted ranges; or the first of them, as far as the budget of a decision goes."""
     carried, after = _carried(spec, after, last, reason)
     found = _range(spec, after, last, reason)
     return carried if found is None else [*carried, found]

@@ -14,7 +14,7 @@ MAX_CARRIED = 1000
 
 
 class Edited(msgspec.Struct, frozen=True):
-    """Where a schedule stands after its spec has changed: the slots that stay due, and those that are passed over."""
+    """Where a schedule stands after its spec has changed: the slots that stay due, and those that never start."""
 
     cursor: int
     since: int

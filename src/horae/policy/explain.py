@@ -91,7 +91,7 @@ def _of_status(status: Status) -> tuple[Verdict, str]:
 
 
 class Range(msgspec.Struct, frozen=True, kw_only=True):
-    """The slots that were passed over together: both ends, and how many."""
+    """Slots that did not start, for one reason: both ends, and how many."""
 
     first: int
     last: int
@@ -268,7 +268,7 @@ def _waiting(run: Run, late: int | None, schedule: Schedule | None) -> str:
 
 
 def _of_range(blank: Explanation, facts: Facts, unstarted: UnstartedRange) -> Explanation:
-    """What the range that the slot was passed over in says."""
+    """What the range that the slot belongs to says."""
     found = _replace(
         blank, status=unstarted.status, reason=unstarted.reason, decided_at=unstarted.decided_at,
         range=Range(first=unstarted.first, last=unstarted.last, count=unstarted.count),

@@ -1,4 +1,4 @@
-"""The ledger of one decision: collects what becomes of starts, and makes rows of it."""
+"""The rows of the ledger: runs, ranges and versions; and what one decision changes about them."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def version_of(schedule: Schedule, now: int) -> Version:
     )  # fmt: skip
 
 
-class Ledger:
-    """Collects what becomes of starts."""
+class Changes:
+    """Collects what one decision changes."""
 
     def __init__(self, schedule: Schedule, spec: Spec, now: int) -> None:
         self._now = now
@@ -165,8 +165,8 @@ class Ledger:
     def _count(self, reason: Reason, number: int) -> None:
         self._counts[reason] = self._counts.get(reason, 0) + number
 
-    def pass_slots(self, slots: Sequence[Slot], status: Status, reason: Reason) -> None:
-        """Slots that were never to start."""
+    def leave_unstarted(self, slots: Sequence[Slot], status: Status, reason: Reason) -> None:
+        """Record slots that never become runs."""
         self._unstarted += [(slot.nominal, status, reason) for slot in slots]
         if slots:
             self._count(reason, len(slots))
@@ -211,7 +211,7 @@ class Ledger:
 
 
 def unstarted_ranges(schedule: Schedule, spec: Spec, unstarted: Unstarted, now: int) -> UnstartedRange:
-    """The row of a range that was passed over."""
+    """The row of a range that never started."""
     return UnstartedRange(
         schedule_id=schedule.id,
         generation=schedule.generation,

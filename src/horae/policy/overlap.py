@@ -19,8 +19,8 @@ class Start(NamedTuple):
     overlap: Overlap
     expired: bool = False
     """It has waited too long to be released. Until its turn comes it waits like the others."""
-    held: bool = False
-    """It may not start now, and keeps its place among those that wait."""
+    paused: bool = False
+    """A pause keeps it from starting; it keeps its place among those that wait."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -73,7 +73,7 @@ class _Pass:
 
     def judge(self, start: Start) -> None:
         allowed = start.overlap is Overlap.ALLOW_ALL
-        if start.held:
+        if start.paused:
             self.kept.append(start.id)
         elif allowed and not self._limited:
             self._choose(start)

@@ -7,7 +7,7 @@ from typing import assert_never
 import msgspec
 
 from horae.model import OnResume, Policies, Reason, Schedule, State
-from horae.policy.due import Unstarted, pass_over
+from horae.policy.due import Unstarted, skip_due
 from horae.spec import Spec
 
 
@@ -36,7 +36,7 @@ def is_over(state: State, now: int) -> bool:
 
 
 def resume(schedule: Schedule, spec: Spec, until: int, note: str = "") -> Resumed:
-    """Go on: what fell due until then is caught up with like what is late, or passed over, by policy.
+    """Go on: what fell due until then is caught up with like what is late, or skipped, by policy.
 
     What waited when the pause began goes the same way, also if no node decided anything during the pause. A pause in which more fell
     due than one decision may count goes on, and ends with a later decision.
@@ -46,7 +46,7 @@ def resume(schedule: Schedule, spec: Spec, until: int, note: str = "") -> Resume
     state = msgspec.structs.replace(schedule.state, paused=False, paused_until=None, note=note)
     if not schedule.state.paused or not pause_skips(schedule.policies):
         return Resumed(state, schedule.cursor)
-    due = pass_over(spec, schedule.id, schedule.cursor, until, Reason.PAUSED)
+    due = skip_due(spec, schedule.id, schedule.cursor, until, Reason.PAUSED)
     if due.next_fire is not None and due.next_fire <= until:
         state = msgspec.structs.replace(schedule.state, paused_until=until, note=note, skip_waiting=True)
         return Resumed(state, due.cursor, due.unstarted)

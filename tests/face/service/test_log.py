@@ -75,7 +75,7 @@ async def busy_hour(level: int, form: str = "json") -> io.StringIO:
 @pytest.mark.contract("CRON-17")
 async def test_each_decision_is_a_line_with_schedule_tick_and_reason():
     found = lines(await busy_hour(logging.INFO))
-    assert [(each["event"], each["schedule"], each["tick"][11:16], each["status"], each["reason"], each["level"]) for each in found] == [
+    assert [(each["event"], each["schedule"], each["slot"][11:16], each["status"], each["reason"], each["level"]) for each in found] == [
         ("decision", "slow", "00:01", "starting", "due", "info"),
         ("decision", "slow", "00:02", "skipped", "overlap", "info"),
         ("decision", "fails", "00:05", "starting", "due", "info"),
@@ -111,7 +111,7 @@ async def test_lines_for_people():
     text = (await busy_hour(logging.INFO, "console")).getvalue()
     assert len(text.splitlines()) == 9
     assert (
-        "[info     ] decision schedule=slow tick=2026-03-02T00:02:00Z status=skipped reason=overlap" in text
+        "[info     ] decision schedule=slow slot=2026-03-02T00:02:00Z status=skipped reason=overlap" in text
     )
     assert f"sentence={SENTENCES[Reason.OVERLAP]!r}" in text
 
@@ -162,7 +162,7 @@ async def test_what_somebody_passes_over_is_a_line_too():
         (
             each["event"],
             each["schedule"],
-            each["tick"][11:16],
+            each["slot"][11:16],
             each["status"],
             each["reason"],
             each.get("count"),
@@ -173,7 +173,7 @@ async def test_what_somebody_passes_over_is_a_line_too():
         ("decision", "s", "03:00", "skipped", "edited", None),
         ("decision", "s", "03:00", "dropped", "deleted", None),
     ]
-    assert lines(stream)[0]["last_tick"] == "2026-03-02T02:00:00Z"
+    assert lines(stream)[0]["last_slot"] == "2026-03-02T02:00:00Z"
     assert all(each["sentence"] for each in lines(stream))
 
 

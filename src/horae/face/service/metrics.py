@@ -63,7 +63,7 @@ class Metrics(Observer):
             ["status"],
             registry=registry,
         )
-        self._passed = Counter(
+        self._unstarted = Counter(
             "horae_slots_unstarted",
             "Slots and starts that never ran",
             ["status", "reason"],
@@ -106,7 +106,7 @@ class Metrics(Observer):
                 self._ended.labels(status).inc(count)
         for _, outcome in ended:
             if outcome.status is Status.SKIPPED:  # it was not admitted
-                self._passed.labels(outcome.status, outcome.reason).inc()
+                self._unstarted.labels(outcome.status, outcome.reason).inc()
         self._unlaunched.inc(
             sum(each.ending in {AttemptEnd.REFUSED, AttemptEnd.UNLAUNCHED} for each, _ in ended)
         )
@@ -121,7 +121,7 @@ class Metrics(Observer):
             else:
                 counts[each.status, each.reason] += 1
         for (status, reason), count in counts.items():
-            self._passed.labels(status, reason).inc(count)
+            self._unstarted.labels(status, reason).inc(count)
         self._overlapping.inc(counts[Status.SKIPPED, Reason.OVERLAP])
 
     def stored(self, seconds: float, error: BaseException | None) -> None:
