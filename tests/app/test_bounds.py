@@ -206,7 +206,7 @@ async def test_versions_backfills_and_slots_that_did_not_run_come_in_pages(datab
             for at in range(5)
         ]  # fmt: skip
         async with app.transaction() as transaction:
-            await transaction.insert_unstarted(ranges)
+            await transaction.insert_unstarted_ranges(ranges)
         for limit in (1, 2, 5, 100):
             unstarted = await walk(partial(ada.runs.unstarted_ranges, "s", limit))
             assert [each.first for each in unstarted] == [4, 3, 2, 1, 0]

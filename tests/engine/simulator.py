@@ -39,8 +39,8 @@ from horae.model import (
     Timeouts,
     WhenFull,
 )
+from horae.store.mapping import Row, Table
 from horae.store.port import HasClaims, Store, Transaction
-from horae.store.rows import Row, node_of
 from horae.store.sqlite import SqliteStore
 from horae.testing import VirtualClock
 from tests.support.dice import Dice
@@ -87,12 +87,11 @@ class SharedStore(SqliteStore):
         return True
 
     async def nodes(self) -> list[Node]:
-        rows = await self.work(
-            lambda c: c.execute(
-                "SELECT epoch, name, actions, tzdata, started_at FROM node ORDER BY epoch"
-            ).fetchall()
-        )
-        return [node_of(row, alive=self.deadlines[row[0]] > self._world.seconds()) for row in rows]
+        found = await super().nodes()
+        return [
+            msgspec.structs.replace(each, alive=self.deadlines[each.epoch] > self._world.seconds())
+            for each in found
+        ]
 
     async def time(self) -> int | None:
         return self._world.now()
@@ -167,6 +166,14 @@ class LineTransaction(Transaction):
     async def write(self, name: str, rows: list[dict[str, Any]]) -> int:
         self._line.call()
         return await self._transaction.write(name, rows)
+
+    async def insert(self, table: Table[Any], values: Sequence[Any]) -> None:
+        self._line.call()
+        await self._transaction.insert(table, values)
+
+    async def lock(self, schedule_ids: Collection[str]) -> None:
+        self._line.call()
+        await self._transaction.lock(schedule_ids)
 
     async def due(self, now: int, limit: int) -> list[Schedule]:
         found = await super().due(now, limit)

@@ -416,5 +416,5 @@ async def test_while_nobody_watches_nothing_is_gathered(monkeypatch: pytest.Monk
         tm.app.functions.register("noop", noop)
         await tm.app.schedules.create("s", "0 * * * *", action="noop")
         await tm.advance(hours=3)
-        assert tm.app._store.watch is None
+        assert tm.app._store.observe is None
         assert len(await tm.app.runs.list("s")) == 3

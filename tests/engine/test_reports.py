@@ -317,7 +317,7 @@ async def test_the_ledger_keeps_no_token_and_the_run_outlives_its_node(database:
         assert (await app.runs.report(run_id, token, "succeeded", result=[1])).result == [1]
         assert other.attempts == []
         async with app.transaction() as transaction:
-            found = await transaction.reported(run_id)
+            found = await transaction.reportable_run(run_id)
     assert found is not None
     assert found.token_hash == hash_of(token)
     for file in tmp_path.iterdir():

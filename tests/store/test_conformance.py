@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import sqlite3
 from collections.abc import AsyncIterator, Callable
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +36,8 @@ from horae.model import (
     UnstartedRange,
     Version,
 )
-from horae.store.port import Advance, Filter, Past, Store, Transaction
-from horae.store.postgres import PostgresStore, prepared
+from horae.store.port import Advance, Filter, RetentionBounds, Store, Transaction
+from horae.store.postgres import PostgresStore
 from horae.store.sqlite import SqliteStore
 
 _replace = msgspec.structs.replace
@@ -200,10 +198,12 @@ def unstarted(first: int, last: int, before: int | None, reason: Reason = Reason
 
 async def test_consecutive_slots_that_did_not_run_are_one_range(store: Store):
     async with store.transaction() as transaction:
-        await transaction.insert_unstarted([unstarted(1, 1, 0)])
-        await transaction.insert_unstarted([unstarted(2, 5, 1), unstarted(8, 9, 7)])
-        await transaction.insert_unstarted([unstarted(10, 10, 9), unstarted(11, 11, 10, Reason.PAUSED)])
-        await transaction.insert_unstarted([unstarted(12, 20, 11, Reason.PAUSED)])
+        await transaction.insert_unstarted_ranges([unstarted(1, 1, 0)])
+        await transaction.insert_unstarted_ranges([unstarted(2, 5, 1), unstarted(8, 9, 7)])
+        await transaction.insert_unstarted_ranges(
+            [unstarted(10, 10, 9), unstarted(11, 11, 10, Reason.PAUSED)]
+        )
+        await transaction.insert_unstarted_ranges([unstarted(12, 20, 11, Reason.PAUSED)])
         found = [(p.first, p.last, p.count) for p in await transaction.unstarted_ranges("s", 9)]
     assert found == [(11, 20, 10), (8, 10, 3), (1, 5, 5)]
 
@@ -339,7 +339,7 @@ async def test_checkpoints_are_kept_by_run_and_key_and_gone_with_the_run(store: 
         assert len(await transaction.checkpoints(["run-s-1", "run-s-2"])) == 3
         await transaction.finish([ended(1)])
         assert await transaction.checkpoints(["run-s-1"]) == kept
-        assert await transaction.prune([Past("s", 100, 100)]) == 1
+        assert await transaction.prune([RetentionBounds("s", 100, 100)]) == 1
         assert await transaction.checkpoints(["run-s-1"]) == []
         assert len(await transaction.checkpoints(["run-s-2"])) == 1
 
@@ -434,7 +434,7 @@ async def test_what_was_at_a_moment_is_found(store: Store):
             for number, at in ((3, 8), (2, 7), (1, None))
         )
         assert await transaction.runs_at("s", "019ca6f5-b000-") == [again, _replace(first, started_at=7)]
-        await transaction.insert_unstarted([unstarted(10, 20, None), unstarted(30, 30, None)])
+        await transaction.insert_unstarted_ranges([unstarted(10, 20, None), unstarted(30, 30, None)])
         for nominal, expected in ((9, None), (10, 10), (15, 10), (20, 10), (21, None), (30, 30)):
             found = await transaction.unstarted_at("s", nominal)
             assert (None if found is None else found.first) == expected
@@ -460,14 +460,16 @@ async def test_what_is_past_its_retention_is_removed_and_nothing_open(store: Sto
             [Attempt(run_id="run-s-2", attempt=1, epoch=7, reason="", failure=None, started_at=1, ended_at=2)]
         )
         for number in (10, 20, 30):
-            await transaction.insert_unstarted(
+            await transaction.insert_unstarted_ranges(
                 [_replace(unstarted(number, number, None), decided_at=number * 100)]
             )
-        assert await transaction.prune([Past("s", 0, 100), Past("none", 9999, 0)]) == 0
-        assert await transaction.prune([Past("s", 300, 100)]) == 1  # run 2, by age
+        assert await transaction.prune([RetentionBounds("s", 0, 100), RetentionBounds("none", 9999, 0)]) == 0
+        assert await transaction.prune([RetentionBounds("s", 300, 100)]) == 1  # run 2, by age
         assert [r.nominal for r in await transaction.runs("s", 9)] == [6, 5, 4, 3, 1]
         assert await transaction.attempts("run-s-2") == []
-        assert await transaction.prune([Past("s", 0, 2)]) == 3  # runs 3 and 4, and a range, by number
+        assert (
+            await transaction.prune([RetentionBounds("s", 0, 2)]) == 3
+        )  # runs 3 and 4, and a range, by number
         assert [r.nominal for r in await transaction.runs("s", 9)] == [6, 5, 1]
         assert [p.first for p in await transaction.unstarted_ranges("s", 9)] == [30, 20]
 
@@ -498,13 +500,13 @@ async def test_a_ledger_is_pruned_a_few_rows_at_a_time_the_oldest_first(store: S
         await transaction.insert_runs(run(number) for number in range(3))
         for number in range(3):
             await transaction.finish([_replace(ended(number), ended_at=5)])
-            await transaction.insert_unstarted([unstarted(10 * number + 10, 10 * number + 11, None)])
+            await transaction.insert_unstarted_ranges([unstarted(10 * number + 10, 10 * number + 11, None)])
         await transaction.insert_backfills(backfills)
         await transaction.update_backfills(
             _replace(each, status=BackfillStatus.DONE, ended_at=5) for each in backfills
         )
         await transaction.insert_versions(versions)
-        past = Past("s", 10_000, 100, 2)
+        past = RetentionBounds("s", 10_000, 100, 2)
         assert await transaction.prune([past]) == 8  # two of each
         assert [each.nominal for each in await transaction.runs("s", 9)] == [2]
         assert [each.id for each in await transaction.backfills("s", 9)] == ["b2"]
@@ -618,9 +620,9 @@ async def test_work_that_was_handed_over_is_held_by_nobody_and_expected_in_time(
         assert await transaction.finish(accepted) == 2
         assert [each.id for each in await transaction.claimed([7, 8], 10)] == ["run-s-3"]
     async with store.transaction() as transaction:
-        found = await transaction.reported("run-s-1")
+        found = await transaction.reportable_run("run-s-1")
         assert found == (_replace(run(1), epoch=0), "hash", 100)
-        assert await transaction.reported("run-s-9") is None
+        assert await transaction.reportable_run("run-s-9") is None
         assert await transaction.overdue_reports(99, 10) == []
         assert [each.run.id for each in await transaction.overdue_reports(200, 10)] == ["run-s-1", "run-s-2"]
         assert [each.report_by for each in await transaction.overdue_reports(200, 1)] == [100]
@@ -635,7 +637,7 @@ async def test_who_was_asked_to_stop_never_gets_more_time(store: Store):
         await transaction.ask_to_stop([_replace(run(2), stop="cancel", reason="cancelled")])
         for by in (500, 50, 70):
             await transaction.expect_reports([(run(1), by), (run(2), by), (run(3), by)])
-        expected = [await transaction.reported(f"run-s-{number}") for number in (1, 2, 3)]
+        expected = [await transaction.reportable_run(f"run-s-{number}") for number in (1, 2, 3)]
     assert [each and each.report_by for each in expected] == [70, 50, None]
 
 
@@ -646,50 +648,10 @@ async def test_the_token_of_an_attempt_is_for_no_other(store: Store):
         for number in (1, 2):
             await transaction.keep_token(run(number), "hash")
         await transaction.finish([ended(1, Status.RETRYING, start_at=5), ended(2, Status.FAILED)])
-        waiting = await transaction.reported("run-s-1")  # its failure may be reported once more
+        waiting = await transaction.reportable_run("run-s-1")  # its failure may be reported once more
         await transaction.update_runs([_replace(run(1), status=Status.RUNNING, attempt=2)])
-        again, over = [await transaction.reported(f"run-s-{number}") for number in (1, 2)]
+        again, over = [await transaction.reportable_run(f"run-s-{number}") for number in (1, 2)]
     assert [each and each.token_hash for each in (waiting, again, over)] == ["hash", None, "hash"]
-
-
-def test_both_dialects_have_the_same_queries():
-    names = {
-        folder: {
-            file.name
-            for file in (resources.files("horae.store") / folder).iterdir()
-            if file.name.endswith(".sql") and file.name != "schema.sql"
-        }
-        for folder in ("sqlite", "postgres")
-    }
-    # PostgreSQL has leases, notifications and a clock of its own; a file has locks of the operating system.
-    extra = {
-        "renew.sql",
-        "notify.sql",
-        "time.sql",
-        "lock_node.sql",
-        "lock_names.sql",
-        "name_taken.sql",
-        "durability.sql",
-    }
-    assert names["postgres"] - extra == names["sqlite"]
-    port = (resources.files("horae.store") / "port.py").read_text("utf-8")
-    used = set(re.findall(r'"([a-z_]+)"', port))
-    used.add("filter")  # a part of several
-    for name in names["sqlite"] - {
-        "nodes.sql",
-        "insert_node.sql",
-        "delete_node.sql",
-        "version.sql",
-        "set_version.sql",
-    }:
-        assert name.removesuffix(".sql") in used, name  # no query that nobody asks
-
-
-def test_parameters_are_numbered_in_the_order_of_their_first_use():
-    text, names = prepared("mark_due")
-    assert names == ("now", "ids")
-    assert "$1::bigint" in text
-    assert ":" not in text.replace("::", "").replace("something happened to: ", "")
 
 
 @pytest.mark.parametrize(

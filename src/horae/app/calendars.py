@@ -58,7 +58,7 @@ class Calendars:
         changed, after = 0, ""
         while True:
             async with self._scope.store.reading() as transaction:
-                ids = await transaction.excluding(_needle(name), self._owner, after, BATCH)
+                ids = await transaction.schedules_with_spec_text(_needle(name), self._owner, after, BATCH)
             if ids:
                 answers = self._scope.answers()
                 changed += await answers.carry_out(partial(self._rewrite, name, ids, answers, now))
@@ -109,7 +109,7 @@ class Calendars:
         async with self._scope.store.transaction() as transaction:
             if not await transaction.delete_calendar(self._owner, name):
                 raise CalendarNotFoundError(name)
-            while ids := await transaction.excluding(_needle(name), self._owner, after, BATCH):
+            while ids := await transaction.schedules_with_spec_text(_needle(name), self._owner, after, BATCH):
                 for schedule in await transaction.read_schedules(ids):
                     left = await transaction.calendars_named([name], schedule.owner)
                     if (self._owner or not left) and _names(schedule, name):

@@ -118,7 +118,7 @@ async def shared_calendars(
     names = {name for spec in specs for name in calendar_names(spec)}
     if not names:
         return {}
-    find = transaction.keep_calendars if keep else transaction.calendars_named
+    find = transaction.lock_calendars_named if keep else transaction.calendars_named
     return {each.name: each.document for each in await find(names, owner)}
 
 

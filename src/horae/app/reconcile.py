@@ -23,8 +23,9 @@ from horae.model import UNREADABLE, Action, Run, Schedule, State
 from horae.policy.defaults import declarative
 from horae.policy.reconcile import DesiredTask, StoredTask, TaskClass, TaskPlan, plan_tasks
 from horae.spec import PosixCron
+from horae.store.mapping import to_json
 from horae.store.port import Transaction
-from horae.store.rows import RawSchedule, to_json
+from horae.store.tables import RawSchedule
 
 __all__ = ["DesiredTask", "Reconciliation", "TaskClass", "Tasks"]
 
@@ -74,7 +75,7 @@ async def _read(
     """All stored tasks of an owner. Registered ones must be readable; others will be removed."""
     stored: dict[str, StoredTask] = {}
     after = ""
-    while page := await transaction.owned(owner, after, PAGE):
+    while page := await transaction.raw_schedules(owner, after, PAGE):
         after = page[-1].id
         runs: dict[str, list[Run]] = defaultdict(list)
         for run in await transaction.open_runs([each.id for each in page]):
@@ -95,7 +96,7 @@ async def _write(transaction: Transaction, plan: TaskPlan, now: int) -> None:
     await transaction.update_schedules(plan.changed)
     await transaction.update_runs(plan.dropped)
     await transaction.insert_runs(plan.made_up)
-    await transaction.insert_unstarted(plan.unstarted)
+    await transaction.insert_unstarted_ranges(plan.unstarted)
     await transaction.wake_waiting({run.schedule_id for run in plan.dropped}, now)
     await transaction.update_runs(run for stored in plan.removed for run in removal(stored.runs, now))
     await transaction.delete_schedules([stored.schedule.id for stored in plan.removed])

@@ -248,7 +248,7 @@ async def record_unstarted(
 ) -> None:
     """Record and count slots that a change leaves unstarted."""
     if unstarted:
-        await transaction.insert_unstarted(unstarted)
+        await transaction.insert_unstarted_ranges(unstarted)
         counts = Counter[Reason]()
         for each in unstarted:
             counts[each.reason] += each.count

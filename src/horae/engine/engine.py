@@ -92,7 +92,7 @@ class Engine:
     def watch(self, observer: Observer) -> None:
         """Tell an observer what happens, from now on."""
         if not self._observers:
-            self._store.watch = self._observers.transaction
+            self._store.observe = self._observers.transaction
             self._worker.on_launch = self._observers.launched
         self._observers.add(observer)
 

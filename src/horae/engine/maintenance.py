@@ -14,7 +14,7 @@ from horae.engine.results import Recorded
 from horae.model import WAITING, Node, Policies, Retention, Schedule, Status
 from horae.spec import Spec
 from horae.spec.duration import milliseconds
-from horae.store.port import Advance, Past, Store, Transaction
+from horae.store.port import Advance, RetentionBounds, Store, Transaction
 
 PAGE = 500
 EVALUATED_TOGETHER = 50
@@ -146,12 +146,12 @@ class Maintenance:
         self._prune_after = ids[-1] if len(ids) == PAGE else ""
         return removed
 
-    def _past(self, schedule_id: str, policies: Policies | None, now: int) -> Past:
+    def _past(self, schedule_id: str, policies: Policies | None, now: int) -> RetentionBounds:
         retention = _NEVER if policies is None else policies.retention
         age_ms = milliseconds(retention.age)
         age_ms = self._config.retention_age_ms if age_ms is None else age_ms
         number = self._config.retention_count if retention.count is None else retention.count
-        return Past(schedule_id, now - age_ms, number, PRUNED_ROWS)
+        return RetentionBounds(schedule_id, now - age_ms, number, PRUNED_ROWS)
 
     async def _attend(self, nodes: Sequence[Node], now: int) -> int:
         """Mark schedules whose runs wait for a node in vain: they need attention."""

@@ -99,7 +99,7 @@ def _ended(run: Run, report: Report, result: str | None) -> AttemptResult:
 async def _known(transaction: Transaction, report: Report) -> ReportableRun:
     """The run that a report is on. Who does not have its token does not learn whether there is one."""
     is_an_id = report.run_id.isprintable()  # else some databases do not take it
-    found = await transaction.reported(report.run_id) if is_an_id else None
+    found = await transaction.reportable_run(report.run_id) if is_an_id else None
     given = hash_of(report.token)
     if found is None or not hmac.compare_digest(given, found.token_hash or ""):
         raise ReportRefusedError(report.run_id, "it brought no token of the run's present attempt")

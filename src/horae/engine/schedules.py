@@ -209,7 +209,9 @@ async def _write(
     await transaction.insert_runs(new)
     await transaction.update_runs(changed)
     await transaction.ask_to_stop(run for decision in made for run in decision.stop)
-    await transaction.insert_unstarted(unstarted for decision in made for unstarted in decision.unstarted)
+    await transaction.insert_unstarted_ranges(
+        unstarted for decision in made for unstarted in decision.unstarted
+    )
     await transaction.update_backfills(each for decision in made for each in decision.backfills)
     await transaction.advance(_advances(schedules, decisions, batch))
     if gone := [schedule for schedule in schedules if decisions[schedule.id].remove]:

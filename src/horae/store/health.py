@@ -77,12 +77,14 @@ async def _look_at_sqlite(path: str) -> Health:
 
 
 def _sqlite_version(path: str) -> int:
+    from horae.store.sqlite import SQLITE  # noqa: PLC0415
+
     # Made absolute, because two slashes at the beginning would be taken for a host.
     address = f"file:{quote(str(Path(path).resolve()))}?mode=ro"
     with closing(sqlite3.connect(address, uri=True)) as connection:
         if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'horae'").fetchone():
             return 0
-        return int(connection.execute(query("sqlite", "version")).fetchone()[0])
+        return int(connection.execute(query(SQLITE, "version")).fetchone()[0])
 
 
 async def _look_at_postgres(url: str, now: Callable[[], int]) -> Health:
@@ -90,7 +92,7 @@ async def _look_at_postgres(url: str, now: Callable[[], int]) -> Health:
         import asyncpg  # noqa: PLC0415 - an optional part
     except ModuleNotFoundError:
         raise MissingExtraError("postgres", "asyncpg") from None
-    from horae.store.rows import node_of  # noqa: PLC0415
+    from horae.store.postgres import POSTGRES, node_of  # noqa: PLC0415
 
     try:
         connection = await asyncpg.connect(url, timeout=10)
@@ -98,13 +100,13 @@ async def _look_at_postgres(url: str, now: Callable[[], int]) -> Health:
         raise StoreUnavailableError(str(error) or type(error).__name__) from None
     try:
         before = now()
-        time = await connection.fetchval(query("postgres", "time"))
+        time = await connection.fetchval(query(POSTGRES, "time"))
         clock_off = int(time) - (before + now()) // 2  # the answer took as long as the question
-        commit, fsync, pages, standby = await connection.fetchrow(query("postgres", "durability"))
+        commit, fsync, pages, standby = await connection.fetchrow(query(POSTGRES, "durability"))
         known = len(migrations("postgres"))
         installed = await connection.fetchval("SELECT to_regclass('horae')")
-        version = await connection.fetchval(query("postgres", "version")) if installed else 0
-        rows = await connection.fetch(query("postgres", "nodes")) if version == known else []
+        version = await connection.fetchval(query(POSTGRES, "version")) if installed else 0
+        rows = await connection.fetch(query(POSTGRES, "nodes")) if version == known else []
     finally:
         await connection.close(timeout=5)
     return Health(
@@ -114,5 +116,5 @@ async def _look_at_postgres(url: str, now: Callable[[], int]) -> Health:
         durability=f"synchronous_commit {commit}, fsync {fsync}, full_page_writes {pages}",
         writable=not standby,
         clock_off=clock_off,
-        nodes=tuple(node_of(row, alive=row[5]) for row in rows),
+        nodes=tuple(node_of(row) for row in rows),
     )

@@ -1,7 +1,10 @@
-"""The port: what the engine asks of a store. All of it happens in transactions.
+"""The port: everything that the engine and the operations ask of a database, in transactions.
 
-A store brings two things, :meth:`Transaction.rows` and :meth:`Transaction.write`, and a text for each query that is named
-here; the names are the same in every dialect.
+A store implements the few abstract methods of :class:`Transaction` and :class:`Store`. All other methods are written once, over
+statements that :mod:`horae.store.queries` finds by name, and tables that :mod:`horae.store.tables` declares.
+
+Instants are milliseconds since the epoch. "Locked" means until the transaction ends. A *page* is in the order of its keys, begins
+after the one that is given, and has at most ``limit`` items.
 """
 
 from __future__ import annotations
@@ -34,34 +37,32 @@ from horae.model import (
     UnstartedRange,
     Version,
 )
-from horae.store.rows import (
+from horae.store.mapping import Row, Table, to_json
+from horae.store.tables import (
+    ATTEMPT,
+    BACKFILL,
+    CALENDAR,
+    CHECKPOINT,
+    DUE,
+    LAST_OUTCOME,
+    RUN,
+    SCHEDULE,
+    UNSTARTED_RANGE,
+    VERSION,
+    Due,
     RawSchedule,
-    Row,
-    attempt_of,
-    backfill_of,
-    calendar_of,
-    change_row,
-    checkpoint_of,
-    fields,
-    optional_json,
-    run_of,
-    run_row,
-    schedule_of,
-    schedule_row,
-    to_json,
-    unstarted_of,
-    version_of,
 )
 
 NO_COUNTS = Counts()
 NEWEST = (2**62, 2**62)
-"""What every version and every number of the ledger comes before."""
+"""Greater than every version and every number of the ledger."""
 _FILLER = "-" * 32 * 1024
-"""More than the free room of any page."""
+"""More than the free space of any page."""
+_asdict = msgspec.structs.asdict
 
 
 class Advance(NamedTuple):
-    """Where a schedule's cursor stands after a decision, when to look at it again, and what to count."""
+    """A schedule after a decision: its cursor, when it is due next, and what to count."""
 
     schedule_id: str
     cursor: int
@@ -74,7 +75,7 @@ class Advance(NamedTuple):
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which schedules: those that are so in every way that is named."""
+    """Which schedules: those that match every field that is not ``None``."""
 
     prefix: str | None = None
     """How their ids begin."""
@@ -85,43 +86,49 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     completed: bool | None = None
     attention: bool | None = None
     search_key: str | None = None
-    """A search attribute, and its value as a text."""
+    """A search attribute, which has ``search_value`` as a text."""
     search_value: str | None = None
 
 
 class ReportableRun(NamedTuple):
-    """A run that somebody else may report on: the hash of the token for it, and when something must have been heard."""
+    """A run that an external worker may report on, the hash of its report token, and when a report is due."""
 
     run: Run
     token_hash: str | None
     report_by: int | None
 
 
-class Past(msgspec.Struct, frozen=True):
-    """What of a schedule's ledger is too old, by age and by number."""
+class RetentionBounds(msgspec.Struct, frozen=True):
+    """What the ledger of a schedule keeps: what ended since ``before``, and the latest ``count`` of each kind."""
 
     schedule_id: str
     before: int
     count: int
-    most: int = 500
-    """How many rows of each kind are removed at once."""
+    max_rows: int = 500
+    """How many rows of each kind one transaction removes."""
 
 
 class Transaction(ABC):
     """One transaction: all of it is written, or nothing."""
 
     recorded: list[tuple[AttemptResult, Outcome]] | None = None
-    """The ends of attempts that it writes, for whoever watches; ``None`` while nobody does."""
+    """The ends of attempts that it writes, for observers; ``None`` if there are none."""
     unstarted: list[Run | UnstartedRange] | None = None
-    """The slots that it passes over, and the runs that it ends while nobody works on them, likewise."""
+    """The slots that it does not start, and the runs that it ends without a start, for observers."""
+
+    # What a store implements
 
     @abstractmethod
     async def rows(self, name: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
-        """What a query answers."""
+        """Execute a statement, and return its rows."""
 
     @abstractmethod
     async def write(self, name: str, rows: list[dict[str, Any]]) -> int:
-        """Do something for each of many rows, at once; how many there were."""
+        """Execute a statement for each of many rows of parameters; return how many rows it changed."""
+
+    @abstractmethod
+    async def insert(self, table: Table[Any], values: Sequence[Any]) -> None:
+        """Insert new rows. A row whose key exists is an error."""
 
     @abstractmethod
     async def execute(self, text: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
@@ -131,117 +138,96 @@ class Transaction(ABC):
     async def notify(self) -> None:
         """Wake the other nodes when this transaction commits."""
 
+    @abstractmethod
+    async def lock(self, schedule_ids: Collection[str]) -> None:
+        """Lock schedules, so that no other node decides for them."""
+
+    async def _value(self, name: str, /, **values: Any) -> Any:  # noqa: ANN401 - what a database has
+        """The only value that a statement returns."""
+        ((value,),) = await self.rows(name, **values)
+        return value
+
+    async def _column(self, name: str, /, **values: Any) -> list[Any]:  # noqa: ANN401 - what a database takes
+        """The values of a statement that returns one column."""
+        return [value for (value,) in await self.rows(name, **values)]
+
     # Schedules
 
     async def due(self, now: int, limit: int) -> list[Schedule]:
-        """The schedules that must be looked at, the longest overdue first; locked until the end."""
-        return [schedule_of(row) for row in await self.rows("due", now=now, limit=limit)]
+        """The schedules that are due, the longest overdue first; locked."""
+        return [SCHEDULE.decode(row) for row in await self.rows("due", now=now, limit=limit)]
 
     async def unclaimed(self, actions: Sequence[str], limit: int) -> list[Schedule]:
-        """The schedules of released runs that no node has claimed and that need one of some actions; locked."""
-        return [schedule_of(row) for row in await self.rows("unclaimed", actions=list(actions), limit=limit)]
+        """The schedules of released runs that wait for a node with one of some actions; locked."""
+        found = await self.rows("unclaimed", actions=list(actions), limit=limit)
+        return [SCHEDULE.decode(row) for row in found]
 
     async def schedules(self, ids: Collection[str]) -> list[Schedule]:
-        """Some schedules, locked until the end, in the order of their ids."""
-        return [schedule_of(row) for row in await self.rows("schedules", ids=list(ids))]
+        """Some schedules in the order of their ids; locked."""
+        await self.lock(ids)
+        return await self.read_schedules(ids)
 
     async def read_schedules(self, ids: Collection[str]) -> list[Schedule]:
-        """Some schedules, not locked, in the order of their ids."""
-        return [schedule_of(row) for row in await self.rows("read_schedules", ids=list(ids))]
+        """Some schedules in the order of their ids; not locked."""
+        return [SCHEDULE.decode(row) for row in await self.rows("read_schedules", ids=list(ids))]
 
     async def find_schedules(self, only: Filter, after: str, limit: int) -> list[Schedule]:
-        """A page of schedules in the order of their ids, those after one."""
-        name = "find_schedules" if only.owner is None else "find_owned"
-        return [schedule_of(row) for row in await self.rows(name, after=after, limit=limit, **_asked(only))]
+        """A page of the schedules that pass a filter."""
+        name = "find_schedules" if only.owner is None else "find_owned_schedules"
+        found = await self.rows(name, after=after, limit=limit, **_parameters(only))
+        return [SCHEDULE.decode(row) for row in found]
 
     async def schedule_sizes(self, only: Filter, after: str, limit: int) -> list[tuple[str, int]]:
-        """The same, but only the ids and how many bytes people gave each."""
-        name = "schedule_sizes" if only.owner is None else "owned_sizes"
-        found = await self.rows(name, after=after, limit=limit, **_asked(only))
-        return [(row[0], row[1]) for row in found]
+        """The ids of the same page, and how many bytes of text each schedule has."""
+        name = "schedule_sizes" if only.owner is None else "owned_schedule_sizes"
+        found = await self.rows(name, after=after, limit=limit, **_parameters(only))
+        return [(schedule_id, size) for schedule_id, size in found]
 
     async def count_schedules(self, only: Filter) -> int:
-        """How many schedules a filter lets through."""
-        name = "count_schedules" if only.owner is None else "count_owned"
-        return int((await self.rows(name, **_asked(only)))[0][0])
+        """How many schedules pass a filter."""
+        name = "count_schedules" if only.owner is None else "count_owned_schedules"
+        return int(await self._value(name, **_parameters(only)))
 
-    async def excluding(self, needle: str, owner: str, after: str, limit: int) -> list[str]:
-        """A page of the ids of schedules whose specs contain a text; of one owner, or of all if that is empty."""
-        name, whose = ("excluding_owned", {"owner": owner}) if owner else ("excluding", {})
-        found = await self.rows(name, needle=needle, after=after, limit=limit, **whose)
-        return [row[0] for row in found]
+    async def schedules_with_spec_text(self, text: str, owner: str, after: str, limit: int) -> list[str]:
+        """A page of the ids of schedules whose specs contain a text; of all owners if ``owner`` is empty."""
+        if owner:
+            return await self._column(
+                "owned_schedules_with_spec_text", text=text, owner=owner, after=after, limit=limit
+            )
+        return await self._column("schedules_with_spec_text", text=text, after=after, limit=limit)
 
-    async def owned(self, owner: str, after: str, limit: int) -> list[RawSchedule]:
-        """A page of an owner's schedules as they are stored, not decoded, in the order of their ids."""
-        return [RawSchedule(*row) for row in await self.rows("owned", owner=owner, after=after, limit=limit)]
-
-    async def counts_of(self, ids: Collection[str]) -> dict[str, Counts]:
-        """How often what became of the starts of some schedules."""
-        started: dict[str, int] = {}
-        unstarted: dict[str, dict[Reason, int]] = defaultdict(dict)
-        for schedule_id, number, reason, count in await self.rows("counts_of", ids=list(ids)):
-            started[schedule_id] = number
-            if reason is not None:
-                unstarted[schedule_id][Reason(reason)] = count
-        return {each: Counts(started=number, unstarted=unstarted[each]) for each, number in started.items()}
+    async def raw_schedules(self, owner: str, after: str, limit: int) -> list[RawSchedule]:
+        """A page of an owner's schedules as they are stored, not decoded."""
+        found = await self.rows("raw_schedules", owner=owner, after=after, limit=limit)
+        return [RawSchedule(*row) for row in found]
 
     async def insert_schedules(self, schedules: Iterable[tuple[Schedule, int | None]]) -> None:
-        """Write schedules that did not exist, each with the time to look at it."""
-        rows = [schedule_row(schedule, next_at) for schedule, next_at in schedules]
-        await self.write("insert_schedule", rows)
-        await self.write("insert_due", rows)
+        """Insert new schedules, each with the time at which it is due."""
+        created = list(schedules)
+        await self.insert(SCHEDULE, [schedule for schedule, _ in created])
+        await self.insert(DUE, [_due(schedule, next_at) for schedule, next_at in created])
 
     async def update_schedules(self, schedules: Iterable[tuple[Schedule, int | None]]) -> None:
-        """Write schedules that were edited, each with the time to look at it."""
-        rows = [schedule_row(schedule, next_at) for schedule, next_at in schedules]
-        await self.write("update_schedule", rows)
-        await self.write("update_due", rows)
+        """Update edited schedules, each with the time at which it is due."""
+        edited = list(schedules)
+        await self.write("update_schedule", [SCHEDULE.parameters(schedule) for schedule, _ in edited])
+        await self.write(
+            "update_due", [DUE.parameters(_due(schedule, next_at)) for schedule, next_at in edited]
+        )
 
     async def delete_schedules(self, ids: Iterable[str]) -> None:
-        """Remove schedules; their runs stay."""
-        rows = [{"id": each} for each in ids]
-        for name in ("delete_schedule", "delete_due", "delete_last_outcome", "delete_unstarted_counts"):
-            await self.write(name, rows)
+        """Delete schedules; their ledger stays."""
+        if deleted := list(ids):
+            for name in ("delete_schedule", "delete_due", "delete_last_outcome", "delete_unstarted_count"):
+                await self.rows(name, ids=deleted)
 
     async def next_generations(self, ids: Collection[str]) -> dict[str, int]:
-        """The numbers for schedules that are created now; nobody else can create them until the end."""
-        return {row[0]: row[1] for row in await self.rows("next_generation", ids=list(ids))}
-
-    async def insert_versions(self, versions: Iterable[Version]) -> None:
-        """Keep what schedules were before an edit."""
-        rows = [fields(each) | {"policies": to_json(each.policies)} for each in versions]
-        await self.write("insert_version", rows)
-
-    async def versions(self, schedule_id: str, limit: int, before: tuple[int, int] = NEWEST) -> list[Version]:
-        """What a schedule was before its edits, newest first; those before one, by its generation and token."""
-        generation, version = before
-        found = await self.rows(
-            "versions", id=schedule_id, limit=limit, generation=generation, version=version
-        )
-        return [version_of(row) for row in found]
-
-    async def version_sizes(
-        self, schedule_id: str, limit: int, before: tuple[int, int] = NEWEST
-    ) -> list[int]:
-        """The same, but only how many bytes each has."""
-        generation, version = before
-        found = await self.rows(
-            "version_sizes", id=schedule_id, limit=limit, generation=generation, version=version
-        )
-        return [row[0] for row in found]
-
-    async def version_at(self, schedule_id: str, moment: int) -> Version | None:
-        """What a schedule was at a moment, if it was edited or deleted at or after it."""
-        found = await self.rows("version_at", id=schedule_id, at=moment)
-        return version_of(found[0]) if found else None
-
-    async def version_before(self, schedule_id: str, moment: int) -> Version | None:
-        """What a schedule was before the last edit, or deletion, before a moment."""
-        found = await self.rows("version_before", id=schedule_id, at=moment)
-        return version_of(found[0]) if found else None
+        """The generations of schedules that are created now; no other transaction can create them until the end."""
+        found = await self.rows("next_generation", ids=list(ids))
+        return {schedule_id: generation for schedule_id, generation in found}  # noqa: C416 - rows are no pairs to mypy
 
     async def advance(self, steps: Iterable[Advance]) -> None:
-        """Move cursors, say when to look again, and count; each schedule once."""
+        """Write what decisions changed about schedules; each schedule once."""
         prepared = list(steps)
         await self.write(
             "advance",
@@ -254,7 +240,7 @@ class Transaction(ABC):
             ],
         )  # fmt: skip
         changed = [{"schedule_id": s.schedule_id, "state": to_json(s.state)} for s in prepared if s.state]
-        await self.write("put_state", changed)
+        await self.write("update_state", changed)
         await self.write(
             "count_unstarted",
             [
@@ -264,121 +250,172 @@ class Transaction(ABC):
             ],
         )
 
-    async def lock(self, schedule_ids: Collection[str]) -> None:
-        """Let nobody else decide for these schedules until the end."""
-        await self.rows("lock", ids=sorted(schedule_ids))
-
     async def mark_due(self, schedule_ids: Collection[str], now: int) -> None:
-        """Something happened to these schedules: make them due."""
+        """Make schedules due, because something happened to them."""
         await self.rows("mark_due", ids=list(schedule_ids), now=now)
 
     async def wake_waiting(self, schedule_ids: Collection[str], now: int) -> None:
-        """Runs of these schedules ended: make those due where something waits, or that nobody would look at."""
+        """After runs ended, make those of their schedules due that have a run waiting, or no time to be due at."""
         await self.rows("wake_waiting", ids=list(schedule_ids), now=now)
 
     async def without_next_time(self, after: str, limit: int) -> list[str]:
-        """A page of the schedules that nobody will look at by themselves, in the order of their ids."""
-        return [row[0] for row in await self.rows("without_next_time", after=after, limit=limit)]
+        """A page of the ids of schedules that have no time to be due at."""
+        return await self._column("without_next_time", after=after, limit=limit)
 
     async def count_due(self, now: int, limit: int) -> int:
         """How many schedules are due, counted up to a limit."""
-        return int((await self.rows("count_due", now=now, limit=limit))[0][0])
+        return int(await self._value("count_due", now=now, limit=limit))
+
+    async def counts_of(self, ids: Collection[str]) -> dict[str, Counts]:
+        """How many runs some schedules started, and how many slots did not start, by reason."""
+        started: dict[str, int] = {}
+        unstarted: dict[str, dict[Reason, int]] = defaultdict(dict)
+        for schedule_id, number, reason, count in await self.rows("counts_of", ids=list(ids)):
+            started[schedule_id] = number
+            if reason is not None:
+                unstarted[schedule_id][Reason(reason)] = count
+        return {each: Counts(started=number, unstarted=unstarted[each]) for each, number in started.items()}
 
     async def wake_at(self) -> int | None:
-        """The earliest time at which a schedule must be looked at."""
-        found: int | None = (await self.rows("wake_at"))[0][0]
+        """The earliest time at which a schedule is due."""
+        found: int | None = await self._value("wake_at")
         return found
 
     async def next_number(self) -> int:
-        """A number that was never given before: for nodes, triggers and backfills."""
-        return int((await self.rows("next_number"))[0][0])
+        """A number that was never given out before: for nodes, triggers and backfills."""
+        return int(await self._value("next_number"))
+
+    # Versions of schedules
+
+    async def insert_versions(self, versions: Iterable[Version]) -> None:
+        """Keep versions of schedules that an edit replaces."""
+        await self.insert(VERSION, list(versions))
+
+    async def versions(self, schedule_id: str, limit: int, before: tuple[int, int] = NEWEST) -> list[Version]:
+        """Replaced versions of a schedule, newest first; those before one, by its generation and version."""
+        generation, version = before
+        found = await self.rows(
+            "versions", id=schedule_id, limit=limit, generation=generation, version=version
+        )
+        return [VERSION.decode(row) for row in found]
+
+    async def version_sizes(
+        self, schedule_id: str, limit: int, before: tuple[int, int] = NEWEST
+    ) -> list[int]:
+        """How many bytes of text the same versions have."""
+        generation, version = before
+        return await self._column(
+            "version_sizes", id=schedule_id, limit=limit, generation=generation, version=version
+        )
+
+    async def version_at(self, schedule_id: str, moment: int) -> Version | None:
+        """The version of a schedule that was in force at a moment, if it was replaced at or after it."""
+        found = await self.rows("version_at", id=schedule_id, at=moment)
+        return VERSION.decode(found[0]) if found else None
+
+    async def version_before(self, schedule_id: str, moment: int) -> Version | None:
+        """The last version of a schedule that was replaced before a moment."""
+        found = await self.rows("version_before", id=schedule_id, at=moment)
+        return VERSION.decode(found[0]) if found else None
 
     # Runs
 
     async def open_runs(self, schedule_ids: Collection[str]) -> list[Run]:
-        """The runs of some schedules that have not ended, oldest first."""
-        return [run_of(row) for row in await self.rows("open_runs", ids=list(schedule_ids))]
+        """The open runs of some schedules, oldest first."""
+        return [RUN.decode(row) for row in await self.rows("open_runs", ids=list(schedule_ids))]
 
     async def runs(self, schedule_id: str, limit: int, before: str | None = None) -> list[Run]:
         """The latest runs of a schedule, newest first; those before one."""
         found = await self.rows("runs", id=schedule_id, limit=limit, before=before)
-        return [run_of(row) for row in found]
+        return [RUN.decode(row) for row in found]
 
     async def run_sizes(self, schedule_id: str, limit: int, before: str | None = None) -> list[int]:
-        """The same, but only how many bytes people and actions gave each."""
-        found = await self.rows("run_sizes", id=schedule_id, limit=limit, before=before)
-        return [row[0] for row in found]
-
-    async def open_counts(self, schedule_ids: Collection[str]) -> dict[tuple[str, Status], int]:
-        """How many runs of some schedules wait, and how many go on."""
-        found = await self.rows("open_counts", ids=list(schedule_ids))
-        return {(row[0], Status(row[1])): row[2] for row in found}
-
-    async def count_open(self, limit: int) -> dict[Status, int]:
-        """How many runs have not ended, by status, counted up to a limit."""
-        return {Status(row[0]): row[1] for row in await self.rows("count_open", limit=limit)}
-
-    async def count_triggers(self, schedule_id: str, limit: int) -> int:
-        """How many triggers of a schedule wait, counted up to a limit."""
-        return int((await self.rows("count_triggers", id=schedule_id, limit=limit))[0][0])
-
-    async def count_waiting(self, schedule_id: str, limit: int) -> int:
-        """How many automatic starts of a schedule wait, counted up to a limit."""
-        return int((await self.rows("count_waiting", id=schedule_id, limit=limit))[0][0])
+        """How many bytes of text the same runs have."""
+        return await self._column("run_sizes", id=schedule_id, limit=limit, before=before)
 
     async def runs_by_id(self, ids: Collection[str]) -> list[Run]:
         """Some runs."""
-        return [run_of(row) for row in await self.rows("runs_by_id", ids=list(ids))]
+        return [RUN.decode(row) for row in await self.rows("runs_by_id", ids=list(ids))]
 
     async def runs_at(self, schedule_id: str, beginning: str) -> list[Run]:
         """The runs of a schedule at a nominal time, oldest first: those whose ids begin as the ids of that time do.
 
-        ``started_at`` is when the first of their attempts began that did.
+        ``started_at`` is the start of their first attempt that began.
         """
-        # The rest of an id is hexadecimal: whatever the collation, none of its characters comes after an f.
+        # The rest of an id is hexadecimal: in every collation, none of its characters comes after an f.
         found = await self.rows("runs_at", id=schedule_id, from_id=beginning, to_id=f"{beginning}g")
-        return [run_of(row) for row in found]
+        return [
+            msgspec.structs.replace(RUN.decode(columns), started_at=started_at)
+            for *columns, started_at in found
+        ]
 
     async def claimed(self, epochs: Collection[int], limit: int) -> list[Run]:
         """The runs that some nodes have claimed and not finished, oldest first."""
-        return [run_of(row) for row in await self.rows("claimed", epochs=list(epochs), limit=limit)]
+        return [RUN.decode(row) for row in await self.rows("claimed", epochs=list(epochs), limit=limit)]
 
     async def stopping(self, epoch: int) -> list[Run]:
         """The runs of a node that were asked to stop."""
-        return [run_of(row) for row in await self.rows("stopping", epoch=epoch)]
-
-    async def is_node(self, epoch: int) -> bool:
-        """Whether a node is there, and nobody can bury it until the end."""
-        return bool(await self.rows("is_node", epoch=epoch))
+        return [RUN.decode(row) for row in await self.rows("stopping", epoch=epoch)]
 
     async def waiting_for_node(self, before: int, limit: int) -> list[tuple[str, str]]:
-        """Schedules, and their actions, whose runs have waited for a node since before a moment."""
-        return [(row[0], row[1]) for row in await self.rows("waiting_for_node", before=before, limit=limit)]
+        """Schedules and actions whose runs have waited for a node since before a moment."""
+        found = await self.rows("waiting_for_node", before=before, limit=limit)
+        return [(schedule_id, action) for schedule_id, action in found]
+
+    async def is_node(self, epoch: int) -> bool:
+        """Whether a node is registered and alive; it cannot be removed until the end."""
+        return bool(await self.rows("is_node", epoch=epoch))
+
+    async def open_counts(self, schedule_ids: Collection[str]) -> dict[tuple[str, Status], int]:
+        """How many open runs some schedules have, by status."""
+        found = await self.rows("open_counts", ids=list(schedule_ids))
+        return {(schedule_id, Status(status)): count for schedule_id, status, count in found}
+
+    async def count_open(self, limit: int) -> dict[Status, int]:
+        """How many runs are open, by status, counted up to a limit."""
+        return {Status(status): count for status, count in await self.rows("count_open", limit=limit)}
+
+    async def count_triggers(self, schedule_id: str, limit: int) -> int:
+        """How many triggers of a schedule wait, counted up to a limit."""
+        return int(await self._value("count_triggers", id=schedule_id, limit=limit))
+
+    async def count_waiting(self, schedule_id: str, limit: int) -> int:
+        """How many automatic starts of a schedule wait, counted up to a limit."""
+        return int(await self._value("count_waiting", id=schedule_id, limit=limit))
 
     async def insert_runs(self, runs: Iterable[Run]) -> None:
-        """Write runs that did not exist. A slot is unique: the same one twice is an error."""
-        runs = list(runs)
-        await self.write("insert_run", [run_row(run) for run in runs])
-        self._note_ended(runs)
+        """Insert new runs. A slot is unique: inserting it twice is an error."""
+        created = list(runs)
+        await self.insert(RUN, created)
+        self._note_ended(created)
 
     async def update_runs(self, runs: Iterable[Run]) -> None:
-        """Write runs that nobody works on: released, claimed, or ended without a start."""
-        runs = list(runs)
-        await self.write("update_run", [change_row(run) for run in runs])
-        self._note_ended(runs)
+        """Update runs that no node works on: released, claimed, or ended without a start."""
+        changed = list(runs)
+        await self.write(
+            "update_run",
+            [
+                {
+                    "id": run.id, "status": run.status, "reason": run.reason, "attempt": run.attempt,
+                    "epoch": run.epoch, "started_at": run.started_at, "ended_at": run.ended_at,
+                }
+                for run in changed
+            ],
+        )  # fmt: skip
+        self._note_ended(changed)
 
     def _note_ended(self, runs: Iterable[Run]) -> None:
         if self.unstarted is not None:
             self.unstarted += [run for run in runs if run.status not in OPEN]
 
     async def ask_to_stop(self, runs: Iterable[Run]) -> int:
-        """Write the wish that runs stop, for their nodes to see; how many of them are running."""
+        """Ask runs to stop, for their nodes to see; return how many of them are running."""
         return await self.write(
             "ask_to_stop", [{"id": run.id, "stop": run.stop, "reason": run.reason} for run in runs]
         )
 
     async def finish(self, outcomes: Iterable[Outcome]) -> int:
-        """Write outcomes under their claims. A stale claim writes nothing; how many were not stale."""
+        """Write the outcomes of attempts under their claims. A stale claim writes nothing; return how many were not."""
         succeeded: list[dict[str, Any]] = []
         handed_off: list[dict[str, Any]] = []
         others: list[dict[str, Any]] = []
@@ -391,39 +428,43 @@ class Transaction(ABC):
                     }
                 )  # fmt: skip
             else:
-                (handed_off if each.status is Status.RUNNING else others).append(fields(each))
+                (handed_off if each.status is Status.RUNNING else others).append(_asdict(each))
         return (
             await self.write("succeed", succeeded)
             + await self.write("hand_off", handed_off)
             + await self.write("finish", others)
         )
 
+    # Reports of external workers
+
     async def keep_token(self, run: Run, token_hash: str) -> bool:
-        """Let whoever has a token report on an attempt; ``False`` if its claim is stale."""
-        row = {"id": run.id, "epoch": run.epoch, "attempt": run.attempt, "token_hash": token_hash}
+        """Accept reports on an attempt with a token; ``False`` if its claim is stale."""
+        row = {"run_id": run.id, "epoch": run.epoch, "attempt": run.attempt, "token_hash": token_hash}
         return bool(await self.write("keep_token", [row]))
 
-    async def reported(self, run_id: str) -> ReportableRun | None:
+    async def reportable_run(self, run_id: str) -> ReportableRun | None:
         """A run, with what a report on it must bring."""
-        found = await self.rows("reported", id=run_id)
-        return _reported_of(found[0]) if found else None
+        found = await self.rows("reportable_run", id=run_id)
+        return _reportable(found[0]) if found else None
 
     async def overdue_reports(self, now: int, limit: int) -> list[ReportableRun]:
-        """Runs that others go on with and of which something should have been heard, the longest overdue first."""
-        return [_reported_of(row) for row in await self.rows("overdue_reports", now=now, limit=limit)]
+        """Runs whose external worker should have reported, the longest overdue first."""
+        return [_reportable(row) for row in await self.rows("overdue_reports", now=now, limit=limit)]
 
     async def expect_reports(self, runs: Iterable[tuple[Run, int]]) -> None:
-        """Say until when something must be heard of runs; those that were asked to stop never get more time."""
+        """Set when reports on runs are due; a run that was asked to stop gets no more time."""
         rows = [{"id": run.id, "attempt": run.attempt, "report_by": by} for run, by in runs]
         await self.write("expect_report", rows)
 
+    # The rest of the ledger: attempts, checkpoints, last outcomes, slots that did not start
+
     async def insert_attempts(self, attempts: Iterable[Attempt]) -> None:
-        """Keep attempts that are followed by another."""
-        await self.write("insert_attempt", [fields(each) for each in attempts])
+        """Keep attempts that another one follows."""
+        await self.write("insert_attempt", [ATTEMPT.parameters(each) for each in attempts])
 
     async def attempts(self, run_id: str) -> list[Attempt]:
-        """The attempts of a run that were followed by another, in order."""
-        return [attempt_of(row) for row in await self.rows("attempts", id=run_id)]
+        """The attempts of a run that another one followed, in order."""
+        return [ATTEMPT.decode(row) for row in await self.rows("attempts", id=run_id)]
 
     async def save_checkpoint(self, run: Run, key: str, value: str, now: int) -> bool:
         """Save a value of an attempt, as JSON; ``False``, and nothing saved, if its claim is stale."""
@@ -434,183 +475,181 @@ class Transaction(ABC):
 
     async def checkpoints(self, run_ids: Collection[str]) -> list[Checkpoint]:
         """What attempts of some runs saved, each run's in the order in which it was saved."""
-        return [checkpoint_of(row) for row in await self.rows("checkpoints", run_ids=list(run_ids))]
+        return [CHECKPOINT.decode(row) for row in await self.rows("checkpoints", ids=list(run_ids))]
 
     async def last_outcomes(self, schedule_ids: Collection[str]) -> dict[str, LastOutcome]:
-        """What the latest runs of some schedules left to the next; those that left nothing are not there."""
-        return {row[0]: LastOutcome(*row) for row in await self.rows("last_outcomes", ids=list(schedule_ids))}
+        """What the latest runs of some schedules left to the next; a schedule whose runs left nothing may be missing."""
+        found = await self.rows("last_outcomes", ids=list(schedule_ids))
+        return {each.schedule_id: each for each in map(LAST_OUTCOME.decode, found)}
 
     async def keep_last_outcomes(self, ended: Iterable[tuple[Run, Outcome]]) -> None:
-        """Keep what runs left to the next ones of their schedules; one that was created anew inherits nothing."""
+        """Keep what runs leave to the next; a schedule that was created again inherits nothing."""
         successes: dict[tuple[str, int], str | None] = {}
         failures: dict[tuple[str, int], str] = {}
         for run, outcome in ended:
-            whose = (run.schedule_id, run.generation)
+            key = (run.schedule_id, run.generation)
             if outcome.status is Status.SUCCEEDED:
-                successes[whose] = outcome.result if outcome.result != "null" else None
-                failures.pop(whose, None)
+                successes[key] = outcome.result if outcome.result != "null" else None
+                failures.pop(key, None)
             else:
-                failures[whose] = outcome.failure or outcome.reason
-        await self._keep_results(successes)
-        await self.write(  # what failed after a success has the last word, and leaves its result
-            "put_last_failure",
-            [{"schedule_id": s, "generation": i, "failure": text} for (s, i), text in failures.items()],
-        )
-
-    async def _keep_results(self, results: dict[tuple[str, int], str | None]) -> None:
+                failures[key] = outcome.failure or outcome.reason
+        results = [_left(key, result=text) for key, text in successes.items() if text is not None]
+        await self.write("put_last_result", results)
         await self.write(
-            "put_last_result",
-            [{"schedule_id": s, "generation": i, "result": text} for (s, i), text in results.items() if text],
+            "clear_last_outcome", [_left(key) for key, text in successes.items() if text is None]
         )
-        if nothing := [whose for whose, text in results.items() if text is None]:
-            ids, generations = zip(*nothing, strict=True)
-            await self.rows("clear_last_outcome", ids=list(ids), generations=list(generations))
+        # After the results: a failure that follows a success is the last word, and keeps its result.
+        await self.write("put_last_failure", [_left(key, failure=text) for key, text in failures.items()])
 
-    async def insert_unstarted(self, ranges: Iterable[UnstartedRange]) -> None:
-        """Write ranges of slots that did not run; one that continues the last is joined to it."""
-        ranges = list(ranges)
-        rows = [fields(each) for each in ranges]
+    async def insert_unstarted_ranges(self, ranges: Iterable[UnstartedRange]) -> None:
+        """Keep ranges of slots that did not start; one that continues the latest of its schedule is joined to it."""
+        added = list(ranges)
+        rows = [UNSTARTED_RANGE.parameters(each) | {"before": each.before} for each in added]
         await self.write("continue_unstarted_range", rows)
         await self.write("insert_unstarted_range", rows)
         if self.unstarted is not None:
-            self.unstarted += ranges
+            self.unstarted += added
 
     async def unstarted_ranges(
         self, schedule_id: str, limit: int, before: int = NEWEST[0]
     ) -> list[UnstartedRange]:
-        """The latest ranges of slots of a schedule that did not run, newest first; those before one, by its number."""
+        """The latest ranges of a schedule's slots that did not start, newest first; those before one, by its number."""
         found = await self.rows("unstarted_ranges", id=schedule_id, limit=limit, before=before)
-        return [unstarted_of(row) for row in found]
+        return [UNSTARTED_RANGE.decode(row) for row in found]
 
     async def unstarted_at(self, schedule_id: str, nominal: int) -> UnstartedRange | None:
         """The latest range of a schedule that a nominal time lies in, whether or not it is one of its slots."""
         found = await self.rows("unstarted_at", id=schedule_id, nominal=nominal)
-        return unstarted_of(found[0]) if found else None
+        return UNSTARTED_RANGE.decode(found[0]) if found else None
 
     # Backfills
 
     async def insert_backfills(self, backfills: Iterable[Backfill]) -> None:
-        """Write backfills that were asked for."""
-        await self.write("insert_backfill", [_backfill_row(each) for each in backfills])
+        """Insert new backfills."""
+        await self.insert(BACKFILL, list(backfills))
 
     async def update_backfills(self, backfills: Iterable[Backfill]) -> None:
-        """Write how far backfills have come; what has ended stays as it is."""
-        await self.write("update_backfill", [_backfill_row(each) for each in backfills])
+        """Update the progress of backfills that are open; what has ended stays as it is."""
+        await self.write("update_backfill", [BACKFILL.parameters(each) for each in backfills])
 
     async def open_backfills(self, schedule_ids: Collection[str]) -> list[Backfill]:
-        """The backfills of some schedules that go on, in the order in which they were asked for."""
-        return [backfill_of(row) for row in await self.rows("open_backfills", ids=list(schedule_ids))]
+        """The open backfills of some schedules, oldest first."""
+        return [BACKFILL.decode(row) for row in await self.rows("open_backfills", ids=list(schedule_ids))]
 
     async def count_open_backfills(self, schedule_id: str, limit: int) -> int:
-        """How many backfills of a schedule go on, counted up to a limit."""
-        return int((await self.rows("count_open_backfills", id=schedule_id, limit=limit))[0][0])
+        """How many backfills of a schedule are open, counted up to a limit."""
+        return int(await self._value("count_open_backfills", id=schedule_id, limit=limit))
 
     async def backfills(self, schedule_id: str, limit: int, before: str | None = None) -> list[Backfill]:
         """The latest backfills of a schedule, newest first; those before one."""
         found = await self.rows("backfills", id=schedule_id, limit=limit, before=before)
-        return [backfill_of(row) for row in found]
+        return [BACKFILL.decode(row) for row in found]
 
     async def backfill_sizes(self, schedule_id: str, limit: int, before: str | None = None) -> list[int]:
-        """The same, but only how many bytes people gave each."""
-        found = await self.rows("backfill_sizes", id=schedule_id, limit=limit, before=before)
-        return [row[0] for row in found]
+        """How many bytes of text the same backfills have."""
+        return await self._column("backfill_sizes", id=schedule_id, limit=limit, before=before)
 
     async def backfill(self, backfill_id: str) -> Backfill | None:
         """One backfill."""
         found = await self.rows("backfill", id=backfill_id)
-        return backfill_of(found[0]) if found else None
+        return BACKFILL.decode(found[0]) if found else None
 
-    # Shared calendars
+    # Shared calendars: an owner's own, or public if the owner is empty
 
     async def calendars(self, owner: str | None, after: tuple[str, str], limit: int) -> list[StoredCalendar]:
-        """A page of shared calendars after a name and an owner: an owner's and everybody's, or all of them."""
-        found = await self.rows(
-            "calendars", owner=owner, after_name=after[0], after_owner=after[1], limit=limit
-        )
-        return [calendar_of(row) for row in found]
+        """A page of shared calendars by name and owner: an owner's and the public ones, or all if it is ``None``."""
+        name, whose = after
+        found = await self.rows("calendars", owner=owner, after_name=name, after_owner=whose, limit=limit)
+        return [CALENDAR.decode(row) for row in found]
 
     async def calendar_sizes(self, owner: str | None, after: tuple[str, str], limit: int) -> list[int]:
-        """The same, but only how many bytes each has."""
-        found = await self.rows(
-            "calendar_sizes", owner=owner, after_name=after[0], after_owner=after[1], limit=limit
+        """How many bytes of text the calendars of the same page have."""
+        name, whose = after
+        return await self._column(
+            "calendar_sizes", owner=owner, after_name=name, after_owner=whose, limit=limit
         )
-        return [row[0] for row in found]
 
     async def calendars_named(self, names: Collection[str], owner: str) -> list[StoredCalendar]:
-        """The shared calendars of some names that an owner can use: everybody's, then his own."""
-        return [
-            calendar_of(row) for row in await self.rows("calendars_named", names=list(names), owner=owner)
-        ]
+        """The shared calendars of some names that an owner can use: the public ones, then the owner's own."""
+        found = await self.rows("calendars_named", names=list(names), owner=owner)
+        return [CALENDAR.decode(row) for row in found]
 
-    async def keep_calendars(self, names: Collection[str], owner: str) -> list[StoredCalendar]:
-        """The same, and nobody can change or remove them until the end."""
-        return [calendar_of(row) for row in await self.rows("keep_calendars", names=list(names), owner=owner)]
+    async def lock_calendars_named(self, names: Collection[str], owner: str) -> list[StoredCalendar]:
+        """The same calendars; no other transaction can change or delete them until the end."""
+        found = await self.rows("lock_calendars_named", names=list(names), owner=owner)
+        return [CALENDAR.decode(row) for row in found]
 
     async def count_calendars(self, owner: str, limit: int) -> int:
         """How many shared calendars an owner has, counted up to a limit."""
-        return int((await self.rows("count_calendars", owner=owner, limit=limit))[0][0])
+        return int(await self._value("count_calendars", owner=owner, limit=limit))
 
     async def put_calendar(self, calendar: StoredCalendar) -> None:
-        """Write a shared calendar, new or changed."""
-        await self.write("put_calendar", [fields(calendar) | {"document": to_json(calendar.document)}])
+        """Insert or replace a shared calendar."""
+        await self.write("put_calendar", [CALENDAR.parameters(calendar)])
 
-    async def delete_calendar(self, owner: str, name: str) -> int:
-        """Remove a shared calendar; whether there was one."""
-        return await self.write("delete_calendar", [{"owner": owner, "name": name}])
+    async def delete_calendar(self, owner: str, name: str) -> bool:
+        """Delete a shared calendar; ``False`` if there is none."""
+        return bool(await self.rows("delete_calendar", owner=owner, name=name))
 
     # Retention
 
     async def known_ids(self, after: str, limit: int) -> list[str]:
-        """A page of all ids that schedules ever had, in order; the ledger of deleted ones is kept too."""
-        return [row[0] for row in await self.rows("known_ids", after=after, limit=limit)]
+        """A page of all ids that schedules ever had; deleted ones have a ledger too."""
+        return await self._column("known_ids", after=after, limit=limit)
 
-    async def prune(self, past: Iterable[Past]) -> int:
-        """Remove what is past the retention of some schedules, a few rows each; how many rows."""
-        rows = [fields(each) for each in past]
+    async def prune(self, bounds: Iterable[RetentionBounds]) -> int:
+        """Delete what is beyond the retention of some schedules; return how many rows were deleted."""
+        rows = [_asdict(each) for each in bounds]
         names = ("prune_runs", "prune_unstarted_ranges", "prune_backfills", "prune_versions")
         return sum([await self.write(name, rows) for name in names])
 
 
-def _asked(only: Filter) -> dict[str, Any]:
-    """What a filter asks, for the query that takes it."""
-    asked = fields(only)
+def _parameters(only: Filter) -> dict[str, Any]:
+    """The parameters of a statement that takes a filter."""
+    found = _asdict(only)
     if only.owner is None:
-        del asked["owner"]
-    return asked
+        del found["owner"]
+    return found
 
 
-def _reported_of(row: Row) -> ReportableRun:
-    return ReportableRun(run_of(row), row[25], row[26])
+def _due(schedule: Schedule, next_at: int | None) -> Due:
+    return Due(schedule_id=schedule.id, cursor=schedule.cursor, next_at=next_at)
 
 
-def _backfill_row(backfill: Backfill) -> dict[str, Any]:
-    return fields(backfill) | {"input": optional_json(backfill.input)}
+def _reportable(row: Row) -> ReportableRun:
+    *columns, token_hash, report_by = row
+    return ReportableRun(RUN.decode(columns), token_hash, report_by)
+
+
+def _left(key: tuple[str, int], **outcome: str) -> dict[str, Any]:
+    schedule_id, generation = key
+    return {"schedule_id": schedule_id, "generation": generation, **outcome}
 
 
 HasClaims = Callable[[Transaction, int], Awaitable[bool]]
 """Whether a node has claimed attempts that have no result yet, by its epoch."""
 S = TypeVar("S", bound="Store")
-Watch = Callable[
+Observe = Callable[
     [], AbstractContextManager[tuple[list[tuple[AttemptResult, Outcome]], list[Run | UnstartedRange]]]
 ]
 
 
-def watched(
+def observed(
     begin: Callable[[S], AsyncIterator[Transaction]],
 ) -> Callable[[S], AbstractAsyncContextManager[Transaction]]:
-    """A way to begin a transaction, with whoever watches the store around it; it costs nothing when nobody does."""
+    """Decorate how a store begins transactions, so that its observers see each; without observers it costs nothing."""
     plain = asynccontextmanager(begin)
 
     @asynccontextmanager
-    async def around(store: S, watch: Watch) -> AsyncIterator[Transaction]:
-        with watch() as gathered:
+    async def around(store: S, observe: Observe) -> AsyncIterator[Transaction]:
+        with observe() as gathered:
             async with plain(store) as transaction:
                 transaction.recorded, transaction.unstarted = gathered
                 yield transaction
 
     @wraps(begin)
     def transaction(store: S) -> AbstractAsyncContextManager[Transaction]:
-        return plain(store) if store.watch is None else around(store, store.watch)
+        return plain(store) if store.observe is None else around(store, store.observe)
 
     return transaction
 
@@ -618,10 +657,10 @@ def watched(
 class Store(ABC):
     """A database. It is opened once, and closed."""
 
-    watch: Watch | None = None
-    """What is put around every transaction, if somebody wants to know how long they take and what becomes durable."""
+    observe: Observe | None = None
+    """A context around every transaction, for observers of how long each takes and of what it commits."""
     lease: float | None = None
-    """How many seconds a node lives without renewing; ``None`` if its life needs no renewing."""
+    """How many seconds a node is alive without renewing its lease; ``None`` if it needs no lease."""
     parallel_batches: int = 1
     """How many batches a node decides at the same time; with 1, transactions wait for each other."""
     batch: int = 1000
@@ -629,15 +668,15 @@ class Store(ABC):
 
     @abstractmethod
     async def open(self, wake: Callable[[], None]) -> None:
-        """Connect, and bring the schema up to date; ``wake`` is called when another node changed something."""
+        """Connect, and migrate the schema. ``wake`` is called when another node changed something."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Release everything."""
+        """Release all connections and locks."""
 
     @abstractmethod
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        """Begin a transaction that writes; it commits at the end, or is undone by an exception."""
+        """Begin a transaction that writes. It commits at the end; an exception rolls it back."""
 
     def reading(self) -> AbstractAsyncContextManager[Transaction]:
         """Begin a transaction that only reads: it waits for no writer, and no writer waits for it."""
@@ -645,35 +684,35 @@ class Store(ABC):
 
     @abstractmethod
     async def register_node(self, node: Node) -> bool:
-        """Begin to live as a node, or go on; ``False``, and nothing done, if another living node has the name."""
+        """Register a node, or update it; ``False``, without a change, if another living node has its name."""
 
     @abstractmethod
     async def renew(self, epoch: int) -> bool:
-        """Go on living; ``False`` if others may think this node dead, and have taken its runs."""
+        """Renew the lease of a node; ``False`` if it has expired, so that other nodes may have taken its runs."""
 
     @abstractmethod
     async def nodes(self) -> list[Node]:
-        """All nodes, and whether they live; the dead until they are buried."""
+        """All registered nodes, and whether each is alive."""
 
     @abstractmethod
     async def deregister(self, epochs: Collection[int], has_claims: HasClaims) -> None:
-        """Forget nodes that are dead, or end; except those that have claims, as long as they do."""
+        """Remove nodes that are dead, or end, except those that have claims."""
 
     @property
     def gone(self) -> bool:
-        """Whether the database that was opened is not there any more, so that nothing can be decided on it."""
+        """Whether the database that was opened was deleted or replaced, so that nothing can be decided on it."""
         return False
 
     async def has_newer_schema(self) -> bool:
-        """Whether a newer program has changed the schema since this one opened it."""
+        """Whether a newer program has migrated the schema since this one opened it."""
         return False
 
     async def prove(self, epoch: int) -> None:
-        """Write something that takes room, and undo it, to know that it can be done."""
+        """Prove that the database can be written: take space in the row of a node, and release it."""
         async with self.transaction() as transaction:
-            await transaction.write("widen_node", [{"epoch": epoch, "filler": _FILLER}])
-            await transaction.write("narrow_node", [{"epoch": epoch, "filler": len(_FILLER)}])
+            await transaction.rows("widen_node", epoch=epoch, filler=_FILLER)
+            await transaction.rows("narrow_node", epoch=epoch, filler=len(_FILLER))
 
     @abstractmethod
     async def time(self) -> int | None:
-        """The store's own time, in milliseconds, which all nodes share; ``None`` if it has none."""
+        """The database's own time, which all nodes share; ``None`` if it has none."""

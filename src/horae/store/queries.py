@@ -1,22 +1,103 @@
-"""The texts of queries and migrations: one a file, named for what it does, the same names in every dialect."""
+"""The texts of statements, one a file: shared ones in ``sql/``, and in a dialect's own folder what it does otherwise.
+
+A shared text is standard SQL with placeholders. These are the same in every dialect, and name a table of :mod:`horae.store.tables`:
+
+- ``{columns(run)}``: all columns, as a decoder takes them; ``{size(run)}``: the bytes of all texts in a row;
+- ``{inserted(run)}``, ``{new(run)}`` and ``{parameters(run)}``: the columns of an insert, and their values in a batch and in one row;
+- ``{updated(run)}`` and ``{excluded(run)}``: assignments of new values, in an update and in an insert that meets an old row;
+- ``{include(filter)}``: the text of another file; ``{open}``: is the status of an open run.
+
+For the others each dialect has its own phrase (:class:`Dialect`).
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import resources
 
+from horae.model import OPEN
+from horae.store.tables import KINDS, TABLES, RawSchedule
+
+
+class Dialect:
+    """How a database says what others say otherwise.
+
+    In a phrase, ``{0}`` and ``{1}`` are what the placeholder gives it, and ``{new}`` is a batch as arrays.
+
+    - ``among(ids, text)``: is one of the elements of a parameter; ``elements(ids, text)``: those as rows with a ``value``;
+    - ``bytes(note)``: how many bytes a text has; ``position``: the function that finds a text in another;
+    - ``index(run_open)``: a hint to use this index; ``share_lock``: keep other transactions from changing the rows;
+    - ``from_new``: the clause that brings the rows of a batch; a statement calls their columns ``new.…``, which is
+      ``new_value``;
+    - ``delete_each(run, number)`` and ``deleted(run, number)``: what stands around a subquery that names, for each row of
+      a batch, the keys to delete.
+    """
+
+    def __init__(self, name: str, phrases: Mapping[str, str]) -> None:
+        self.name = name
+        self._phrases = phrases
+
+    def expand(self, text: str) -> str:
+        """A text without placeholders."""
+        text = _replace(text, self._common)
+        names = list(dict.fromkeys(re.findall(r"\bnew\.(\w+)", text)))
+        arrays = ", ".join(f":{name}::{KINDS[name]}[]" for name in names)
+        new = f"unnest({arrays}) AS new ({', '.join(names)})"
+        text = _replace(text, lambda word, given: self._phrases[word].format(*given, new=new))
+        return re.sub(r"\bnew\.(\w+)", lambda match: self._phrases["new_value"].format(match[1]), text)
+
+    def _common(self, word: str, given: list[str]) -> str | None:
+        if word == "include":
+            return query(self, given[0])
+        if word == "open":
+            return f"IN ({', '.join(repr(status.value) for status in OPEN)})"
+        if word not in _OF_A_TABLE:
+            return None
+        return _OF_A_TABLE[word](given[0])
+
+
+def _size(table: str) -> str:
+    texts = [name for name, kind in TABLES[table].kinds.items() if kind == "text"]
+    return " + ".join(f"coalesce({{bytes({table}.{name})}}, 0)" for name in texts)
+
+
+_COLUMNS = {name: table.columns for name, table in TABLES.items()} | {"raw_schedule": RawSchedule._fields}
+_OF_A_TABLE: dict[str, Callable[[str], str]] = {
+    "columns": lambda table: ", ".join(_COLUMNS[table]),
+    "parameters": lambda table: ", ".join(f":{name}" for name in TABLES[table].inserted),
+    "inserted": lambda table: ", ".join(TABLES[table].inserted),
+    "new": lambda table: ", ".join(f"new.{name}" for name in TABLES[table].inserted),
+    "updated": lambda table: ", ".join(f"{name} = new.{name}" for name in TABLES[table].updated),
+    "excluded": lambda table: ", ".join(f"{name} = excluded.{name}" for name in TABLES[table].updated),
+    "size": _size,
+}
+
+
+def _replace(text: str, phrase: Callable[[str, list[str]], str | None]) -> str:
+    """Replace the placeholders that have a phrase, also those that a phrase brings."""
+
+    def replaced(match: re.Match[str]) -> str:
+        given = [each.strip() for each in (match[2] or "").split(",")]
+        found = phrase(match[1], given)
+        return match[0] if found is None else found
+
+    return re.sub(r"\{(\w+)(?:\(([^()]*)\))?\}", replaced, text)
+
 
 @cache
-def query(dialect: str, name: str) -> str:
-    """The text of a query; a line ``-- include NAME`` stands for what several queries have in common."""
-    text = resources.files(f"horae.store.{dialect}").joinpath(f"{name}.sql").read_text("utf-8")
-    return re.sub(r"(?m)^-- include (\w+)\n", lambda match: query(dialect, match[1]), text)
+def query(dialect: Dialect, name: str) -> str:
+    """The text of a statement, without its comments; its parameters are named."""
+    folder = resources.files("horae.store")
+    own = folder / dialect.name / f"{name}.sql"
+    text = (own if own.is_file() else folder / "sql" / f"{name}.sql").read_text("utf-8")
+    return dialect.expand(re.sub(r"(?m)^--.*\n", "", text))
 
 
 @cache
-def numbered(dialect: str, name: str, mark: str) -> tuple[str, tuple[str, ...]]:
-    """The text of a query whose parameters are a mark and a number, and their names in that order."""
+def numbered(dialect: Dialect, name: str, mark: str) -> tuple[str, tuple[str, ...]]:
+    """The text of a statement whose parameters are a mark and a number, and their names in that order."""
     return number_parameters(query(dialect, name), mark)
 
 

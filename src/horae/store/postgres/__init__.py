@@ -4,19 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
-from functools import cache
 from typing import Any
 
 import asyncpg
+import msgspec
 
 from horae.errors import ClockOffError, DatabaseVersionError, StoreUnavailableError
 from horae.model import Node, Schedule
 from horae.store.limited import MOST
-from horae.store.port import HasClaims, Store, Transaction, watched
-from horae.store.queries import migrations, number_parameters, numbered, query
-from horae.store.rows import Row, node_of, to_json
+from horae.store.mapping import Row, Table
+from horae.store.port import HasClaims, Store, Transaction, observed
+from horae.store.queries import Dialect, migrations, number_parameters, numbered, query
+from horae.store.tables import NODE
+
+POSTGRES = Dialect(
+    "postgres",
+    {
+        "among": "= ANY (:{0}::{1}[])",
+        "elements": "unnest(:{0}::{1}[]) AS elements (value)",
+        "bytes": "octet_length({0})",
+        "position": "strpos",
+        "index": "",
+        "share_lock": "FOR SHARE",
+        "new_rows": "{new}",
+        "from_new": "FROM {new}",
+        # An array, and no join: of that the server would look through the whole table if it thinks it small.
+        "delete_each": "DELETE FROM {0} WHERE {1} = ANY (ARRAY (SELECT old.{1} FROM {new} CROSS JOIN LATERAL",
+        "deleted": "AS old))",
+        "new_value": "new.{0}",
+    },
+)
 
 MAX_OFF = 1000
 """Milliseconds that a node's clock may be off the database's, before it acts on nothing it read."""
@@ -51,14 +69,13 @@ _LOST = (
 
 def prepared(name: str) -> tuple[str, tuple[str, ...]]:
     """The text of a query with numbered parameters, and their names in that order."""
-    return numbered("postgres", name, "$")
+    return numbered(POSTGRES, name, "$")
 
 
-@cache
-def copied(name: str) -> tuple[str, tuple[str, ...]] | None:
-    """The table and the columns of a query that is a ``COPY``: rows as they are, which costs half of what arrays do."""
-    found = re.search(r"^COPY (\w+) \(([\w\s,]+)\)", query("postgres", name), re.MULTILINE)
-    return (found[1], tuple(re.findall(r"\w+", found[2]))) if found else None
+def node_of(row: Row) -> Node:
+    """A node, of which the database says whether it is alive."""
+    *columns, alive = row
+    return msgspec.structs.replace(NODE.decode(columns), alive=alive)
 
 
 class PostgresStore(Store):
@@ -139,13 +156,13 @@ class PostgresStore(Store):
         """The listening connection has ended."""
         self._stirred.set()
 
-    @watched
+    @observed
     async def transaction(self) -> AsyncIterator[Transaction]:
         with _as_unavailable():
             async with self._connection(30) as connection, connection.transaction():
                 yield PostgresTransaction(connection)
 
-    @watched
+    @observed
     async def reading(self) -> AsyncIterator[Transaction]:
         """A snapshot: everything is read as it was at one moment."""
         with _as_unavailable():
@@ -157,15 +174,10 @@ class PostgresStore(Store):
 
     async def register_node(self, node: Node) -> bool:
         async with self.transaction() as transaction:
-            await transaction.rows(
-                "lock_names"
-            )  # who waited for it sees, in the next statement, who came before
+            await transaction.rows("lock_names")  # the next statement sees a node that came first
             if await transaction.rows("name_taken", name=node.name, epoch=node.epoch):
                 return False
-            await transaction.rows(
-                "insert_node", epoch=node.epoch, name=node.name, actions=to_json(node.actions), tzdata=node.tzdata,
-                started_at=node.started_at, lease=self.lease,
-            )  # fmt: skip
+            await transaction.rows("insert_node", **NODE.parameters(node), lease=self.lease)
         return True
 
     async def renew(self, epoch: int) -> bool:
@@ -186,7 +198,7 @@ class PostgresStore(Store):
         self._stirred.set()
 
     async def nodes(self) -> list[Node]:
-        return [node_of(row, alive=row[5]) for row in await self._fetch("nodes")]
+        return [node_of(row) for row in await self._fetch("nodes")]
 
     async def deregister(self, epochs: Collection[int], has_claims: HasClaims) -> None:
         for epoch in epochs:
@@ -247,7 +259,7 @@ async def _migrate(connection: Any, url: str, steps: Sequence[str]) -> None:  # 
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _MIGRATION_LOCK)
         known = await connection.fetchval("SELECT to_regclass('horae')")
-        version = await connection.fetchval(query("postgres", "version")) if known else 0
+        version = await connection.fetchval(query(POSTGRES, "version")) if known else 0
         for step in steps[version:]:
             await connection.execute(step)
         if version < len(steps):
@@ -257,7 +269,7 @@ async def _migrate(connection: Any, url: str, steps: Sequence[str]) -> None:  # 
 
 
 class PostgresTransaction(Transaction):
-    """A transaction of one connection; what it inserts is copied, what it changes goes as one array a column."""
+    """A transaction of one connection. New rows are copied; parameters of many rows go as one array for each column."""
 
     def __init__(self, connection: Any) -> None:  # noqa: ANN401 - asyncpg has no types
         self._connection = connection
@@ -275,36 +287,38 @@ class PostgresTransaction(Transaction):
     async def write(self, name: str, rows: list[dict[str, Any]]) -> int:
         if not rows:
             return 0
-        done: str
-        if (copy := copied(name)) is not None:
-            table, columns = copy
-            records = [tuple([row[each] for each in columns]) for row in rows]
-            done = await self._connection.copy_records_to_table(table, columns=columns, records=records)
-        else:
-            text, names = prepared(name)
-            done = await self._connection.execute(text, *([row[each] for row in rows] for each in names))
+        text, names = prepared(name)
+        done = await self._connection.execute(text, *([row[each] for row in rows] for each in names))
         return int(done.rpartition(" ")[2])
 
-    # Locked in one statement and read in the next: the first may have waited, and only the next sees what was waited for.
+    async def insert(self, table: Table[Any], values: Sequence[Any]) -> None:
+        if values:
+            await self._connection.copy_records_to_table(
+                table.name, columns=table.inserted, records=map(table.encode, values)
+            )
+
+    # Schedules are locked in one statement and read in the next: the first may have waited for another transaction, and
+    # only the next one sees what that changed.
+
+    async def lock(self, schedule_ids: Collection[str]) -> None:
+        await self.rows("lock", ids=sorted(schedule_ids))
 
     async def due(self, now: int, limit: int) -> list[Schedule]:
-        found = await self.rows("due", now=now, limit=limit)
-        if found and abs(found[0][1] - now) > MAX_OFF:
-            raise ClockOffError(found[0][1] - now)
-        return await self._read(found)
+        locked = await self.rows("due", now=now, limit=limit)
+        for _, time in locked[:1]:
+            if abs(time - now) > MAX_OFF:
+                raise ClockOffError(time - now)
+        return await self._read([schedule_id for schedule_id, _ in locked])
 
     async def unclaimed(self, actions: Sequence[str], limit: int) -> list[Schedule]:
-        return await self._read(await self.rows("unclaimed", actions=list(actions), limit=limit))
+        return await self._read(await self._column("unclaimed", actions=list(actions), limit=limit))
 
-    async def schedules(self, ids: Collection[str]) -> list[Schedule]:
-        return await self._read(await self.rows("schedules", ids=list(ids)))
-
-    async def _read(self, locked: Sequence[Row]) -> list[Schedule]:
+    async def _read(self, locked: Sequence[str]) -> list[Schedule]:
         """The schedules that were locked, in the same order."""
         if not locked:
             return []
-        found = {each.id: each for each in await self.read_schedules([row[0] for row in locked])}
-        return [found[row[0]] for row in locked if row[0] in found]
+        found = {each.id: each for each in await self.read_schedules(locked)}
+        return [found[each] for each in locked if each in found]
 
     async def notify(self) -> None:
         await self.rows("notify")

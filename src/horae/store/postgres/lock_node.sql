@@ -1,2 +1,2 @@
--- Wait until nobody claims anything as this node.
+-- Wait until no transaction claims anything as this node.
 SELECT 1 FROM node WHERE epoch = :epoch FOR UPDATE

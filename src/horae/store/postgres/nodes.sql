@@ -1,2 +1,2 @@
--- All nodes that nobody has buried, and whether they live.
-SELECT epoch, name, actions, tzdata, started_at, deadline > clock_timestamp() FROM node ORDER BY epoch
+-- All registered nodes, and whether their leases hold.
+SELECT {columns(node)}, deadline > clock_timestamp() FROM node ORDER BY epoch

@@ -1,9 +1,10 @@
--- What schedules were before edits that are past their retention, the oldest first; a few at a time.
+-- The oldest versions of schedules that were replaced before their retention; a few at a time.
+-- The `ANY` makes the server find them by their schedules, also if it thinks the table small.
 DELETE FROM version
-USING unnest(:schedule_id::text[], :before::bigint[], :most::bigint[]) AS past (schedule_id, before, most)
-CROSS JOIN LATERAL (
+USING {new_rows} CROSS JOIN LATERAL (
     SELECT v.schedule_id, v.generation, v.version FROM version AS v
-    WHERE v.schedule_id = past.schedule_id AND v.until < past.before
-    ORDER BY v.generation, v.version LIMIT past.most
+    WHERE v.schedule_id = new.schedule_id AND v.until < new.before
+    ORDER BY v.generation, v.version LIMIT new.max_rows
 ) AS old
-WHERE version.schedule_id = old.schedule_id AND version.generation = old.generation AND version.version = old.version
+WHERE version.schedule_id {among(schedule_id, text)} AND version.schedule_id = old.schedule_id
+    AND version.generation = old.generation AND version.version = old.version

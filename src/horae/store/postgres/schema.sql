@@ -19,7 +19,7 @@ CREATE TABLE schedule (
     tags TEXT NOT NULL,
     memo TEXT,
     search_attributes TEXT,
-    request_id TEXT
+    request_id TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX schedule_owner ON schedule (owner, id);
 

@@ -1,8 +1,8 @@
--- Which schedules have runs that were released and wait for a node that can run them; what they are is read after that.
+-- Lock the schedules of released runs that wait for a node with one of some actions; they are read after that.
 SELECT schedule_id FROM due
 WHERE schedule_id IN (
     SELECT schedule_id FROM run
-    WHERE status = 'starting' AND action = ANY (:actions::text[])
+    WHERE status = 'starting' AND action {among(actions, text)}
     ORDER BY number LIMIT :limit
 )
 FOR UPDATE SKIP LOCKED

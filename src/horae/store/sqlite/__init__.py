@@ -13,12 +13,31 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 from horae.errors import DatabaseVersionError, StoreUnavailableError
 from horae.model import Node
-from horae.store.port import HasClaims, Store, Transaction, watched
-from horae.store.queries import migrations, numbered, query
-from horae.store.rows import Row, fields, node_of, to_json
+from horae.store.mapping import Row, Table, to_json
+from horae.store.port import HasClaims, Store, Transaction, observed
+from horae.store.queries import Dialect, migrations, numbered, query
 from horae.store.sqlite.locks import NodeLock, is_held
+from horae.store.tables import NODE
+
+SQLITE = Dialect(
+    "sqlite",
+    {
+        "among": "IN (SELECT value FROM json_each(:{0}))",
+        "elements": "json_each(:{0})",
+        "bytes": "length(CAST({0} AS BLOB))",
+        "position": "instr",
+        "index": "INDEXED BY {0}",
+        "share_lock": "",  # there is one writer at a time
+        "from_new": "",  # a statement for each row is faster than one for all
+        "delete_each": "DELETE FROM {0} WHERE {1} IN",
+        "deleted": "",
+        "new_value": ":{0}",
+    },
+)
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -31,8 +50,8 @@ READERS = 4
 """How many read at the same time."""
 
 SCANS = {
-    "count_owned", "count_schedules", "excluding", "excluding_owned", "find_owned", "find_schedules",
-    "owned_sizes", "schedule_sizes",
+    "count_owned_schedules", "count_schedules", "find_owned_schedules", "find_schedules", "owned_schedule_sizes",
+    "owned_schedules_with_spec_text", "schedule_sizes", "schedules_with_spec_text",
 }  # fmt: skip
 """Queries that look at many rows to find a few: others go on meanwhile."""
 
@@ -139,7 +158,7 @@ class SqliteStore(Store):
         if self.gone:
             raise StoreUnavailableError("its file was deleted or replaced; restart this process")
 
-    @watched
+    @observed
     async def transaction(self) -> AsyncIterator[Transaction]:
         async with self._lock:
             try:
@@ -157,7 +176,7 @@ class SqliteStore(Store):
                     await self.work(lambda connection: connection.execute("ROLLBACK"))
                 raise
 
-    @watched
+    @observed
     async def reading(self) -> AsyncIterator[Transaction]:
         """A snapshot on a connection of its own: in WAL no reader waits for a writer, nor a writer for a reader."""
         if self._thread is None:  # there is one connection, and a simulation has one order of events
@@ -196,12 +215,12 @@ class SqliteStore(Store):
     async def register_node(self, node: Node) -> bool:
         """Hold an operating-system lock on a file of the node's own: it ends with the process, at once."""
         async with self.transaction() as transaction:
-            for epoch, name, *_ in await transaction.rows("nodes"):
-                if name == node.name and epoch != node.epoch and self._is_locked(epoch):
+            for other in map(NODE.decode, await transaction.rows("nodes")):
+                if other.name == node.name and other.epoch != node.epoch and self._is_locked(other.epoch):
                     return False
             if node.epoch not in self._registered_actions:
                 self._registered_actions[node.epoch] = self._take_lock(node.epoch)
-            await transaction.write("insert_node", [fields(node) | {"actions": to_json(node.actions)}])
+            await transaction.rows("insert_node", **NODE.parameters(node))
         return True
 
     def _take_lock(self, epoch: int) -> NodeLock | None:
@@ -226,8 +245,9 @@ class SqliteStore(Store):
 
     async def nodes(self) -> list[Node]:
         async with self._lock:
-            rows = await self.work(lambda c: c.execute(query("sqlite", "nodes")).fetchall())
-        return [node_of(row, alive=self._is_alive(row[0])) for row in rows]
+            rows = await self.work(lambda c: c.execute(query(SQLITE, "nodes")).fetchall())
+        found = [NODE.decode(row) for row in rows]
+        return [msgspec.structs.replace(each, alive=self._is_alive(each.epoch)) for each in found]
 
     async def deregister(self, epochs: Collection[int], has_claims: HasClaims) -> None:
         async with self.transaction() as transaction:
@@ -251,7 +271,7 @@ class SqliteStore(Store):
 
     async def has_newer_schema(self) -> bool:
         async with self._lock:
-            rows = await self.work(lambda c: c.execute(query("sqlite", "version")).fetchall())
+            rows = await self.work(lambda c: c.execute(query(SQLITE, "version")).fetchall())
         return bool(rows[0][0] > len(self.schema_steps))
 
     async def prove(self, epoch: int) -> None:
@@ -263,7 +283,7 @@ class SqliteStore(Store):
         """Read what is in the file, and not what was read of it before."""
         with contextlib.closing(self._reader()) as reader:
             for name in ("version", "nodes", "wake_at"):
-                reader.execute(query("sqlite", name)).fetchall()
+                reader.execute(query(SQLITE, name)).fetchall()
 
     async def time(self) -> int | None:
         return None
@@ -324,12 +344,12 @@ def _migrate(connection: sqlite3.Connection, path: str, steps: Sequence[str]) ->
     connection.execute("BEGIN IMMEDIATE")
     try:
         known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'horae'").fetchone()
-        version = connection.execute(query("sqlite", "version")).fetchone()[0] if known else 0
+        version = connection.execute(query(SQLITE, "version")).fetchone()[0] if known else 0
         for step in steps[version:]:
             for statement in step.split(";\n"):
                 connection.execute(statement)
         if version < len(steps):
-            connection.execute(query("sqlite", "set_version"), {"version": len(steps)})
+            connection.execute(query(SQLITE, "set_version"), {"version": len(steps)})
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
@@ -341,8 +361,14 @@ def _migrate(connection: sqlite3.Connection, path: str, steps: Sequence[str]) ->
 @cache
 def _positional(name: str) -> tuple[str, Callable[[dict[str, Any]], Sequence[Any]]]:
     """The text of a query with numbered parameters, and what takes them out of a row: names cost a third more."""
-    text, names = numbered("sqlite", name, "?")
+    text, names = numbered(SQLITE, name, "?")
     return text, itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)
+
+
+@cache
+def _insertion(table: Table[Any]) -> str:
+    marks = ", ".join("?" for _ in table.inserted)
+    return f"INSERT INTO {table.name} ({', '.join(table.inserted)}) VALUES ({marks})"  # noqa: S608 - names of our own
 
 
 class SqliteTransaction(Transaction):
@@ -354,7 +380,7 @@ class SqliteTransaction(Transaction):
 
     async def rows(self, name: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
         prepared = {key: to_json(each) if isinstance(each, list) else each for key, each in values.items()}
-        text = query("sqlite", name)
+        text = query(SQLITE, name)
         work = self._scan if name in SCANS else self._work
         found: Sequence[Row] = await work(lambda connection: connection.execute(text, prepared).fetchall())
         return found
@@ -372,6 +398,13 @@ class SqliteTransaction(Transaction):
         return int(
             await self._work(lambda connection: connection.executemany(text, map(values, rows)).rowcount)
         )
+
+    async def insert(self, table: Table[Any], values: Sequence[Any]) -> None:
+        text = _insertion(table)
+        await self._work(lambda connection: connection.executemany(text, map(table.encode, values)))
+
+    async def lock(self, schedule_ids: Collection[str]) -> None:
+        """Nothing to do: one transaction writes at a time."""
 
     async def notify(self) -> None:
         """Other processes look at the file once each tick."""

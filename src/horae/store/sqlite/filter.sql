@@ -1,10 +1,11 @@
-    AND (:prefix IS NULL OR substr(s.id, 1, length(:prefix)) = :prefix)
-    AND (:action IS NULL OR json_extract(s.action, '$.name') = :action)
-    AND (:tag IS NULL OR EXISTS (SELECT 1 FROM json_each(s.tags) WHERE value = :tag))
-    AND (:paused IS NULL OR coalesce(json_extract(s.state, '$.paused'), 0) = :paused)
-    AND (:completed IS NULL OR (json_extract(s.state, '$.completed_at') IS NOT NULL) = :completed)
-    AND (:attention IS NULL OR (coalesce(json_extract(s.state, '$.attention'), '') <> '') = :attention)
+-- What a filter asks of a schedule.
+    AND (:prefix IS NULL OR substr(id, 1, length(:prefix)) = :prefix)
+    AND (:action IS NULL OR json_extract(action, '$.name') = :action)
+    AND (:tag IS NULL OR EXISTS (SELECT 1 FROM json_each(tags) WHERE value = :tag))
+    AND (:paused IS NULL OR coalesce(json_extract(state, '$.paused'), 0) = :paused)
+    AND (:completed IS NULL OR (json_extract(state, '$.completed_at') IS NOT NULL) = :completed)
+    AND (:attention IS NULL OR (coalesce(json_extract(state, '$.attention'), '') <> '') = :attention)
     AND (:search_key IS NULL OR EXISTS (
-        SELECT 1 FROM json_each(s.search_attributes)
+        SELECT 1 FROM json_each(search_attributes)
         WHERE key = :search_key
             AND CASE type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST(atom AS TEXT) END = :search_value))

@@ -1,3 +1,3 @@
--- A node begins to live, or says anew what it can run.
-INSERT INTO node (epoch, name, actions, tzdata, started_at) VALUES (:epoch, :name, :actions, :tzdata, :started_at)
+-- Register a node, or update what it can run.
+INSERT INTO node ({inserted(node)}) VALUES ({parameters(node)})
 ON CONFLICT (epoch) DO UPDATE SET actions = excluded.actions

@@ -1,2 +1,2 @@
--- Whether a node is there; nobody else writes meanwhile.
+-- Whether a node is registered; no other connection writes meanwhile.
 SELECT 1 FROM node WHERE epoch = :epoch

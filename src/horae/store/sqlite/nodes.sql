@@ -1,2 +1,2 @@
--- All nodes that nobody has buried.
-SELECT epoch, name, actions, tzdata, started_at FROM node ORDER BY epoch
+-- All registered nodes.
+SELECT {columns(node)} FROM node ORDER BY epoch

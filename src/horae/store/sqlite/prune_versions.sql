@@ -1,6 +1,6 @@
--- What a schedule was before edits that are past its retention, the oldest first; a few at a time.
-DELETE FROM version WHERE schedule_id = :schedule_id AND (generation, version) IN (
+-- The oldest versions of schedules that were replaced before their retention; a few at a time.
+DELETE FROM version WHERE schedule_id = new.schedule_id AND (generation, version) IN (
     SELECT generation, version FROM version
-    WHERE schedule_id = :schedule_id AND until < :before
-    ORDER BY generation, version LIMIT :most
+    WHERE schedule_id = new.schedule_id AND until < new.before
+    ORDER BY generation, version LIMIT new.max_rows
 )

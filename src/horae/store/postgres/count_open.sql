@@ -1,4 +1,0 @@
--- How many runs have not ended, by status, counted up to a limit.
-SELECT status, count(*) FROM (
-    SELECT status FROM run WHERE status IN ('pending', 'retrying', 'starting', 'running') LIMIT :limit
-) AS counted GROUP BY status

@@ -1,2 +1,0 @@
--- How many backfills of a schedule go on, counted up to a limit.
-SELECT count(*) FROM (SELECT 1 FROM backfill WHERE schedule_id = :id AND status = 'open' LIMIT :limit) AS counted

@@ -1,2 +1,0 @@
--- Nobody looks at removed schedules.
-DELETE FROM due WHERE schedule_id = ANY (:id::text[])

@@ -1,5 +1,0 @@
--- A page of the schedules whose specs contain a text, in the order of their ids.
-SELECT id FROM schedule
-WHERE id > :after AND position(:needle::text IN spec) > 0
-ORDER BY id
-LIMIT :limit

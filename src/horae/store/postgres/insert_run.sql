@@ -1,3 +1,0 @@
--- Runs that did not exist.
-COPY run (id, schedule_id, generation, nominal, origin, overlap, status, fire_at, start_at, action, action_id, reason,
-    attempt, epoch, started_at, ended_at, author, note, input) FROM STDIN

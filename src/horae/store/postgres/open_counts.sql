@@ -1,4 +1,0 @@
--- How many runs of some schedules wait, and how many go on.
-SELECT schedule_id, status, count(*) FROM run
-WHERE schedule_id = ANY (:ids::text[]) AND status IN ('pending', 'retrying', 'starting', 'running')
-GROUP BY schedule_id, status

@@ -1,7 +1,0 @@
--- A page of an owner's schedules as they are stored, in the order of their ids.
-SELECT s.id, s.generation, s.spec, s.action, s.policies, s.state, s.version, d.cursor, s.created_at, s.updated_at,
-    s.owner, s.tags, s.memo, s.search_attributes, s.request_id, d.attempted_at
-FROM schedule AS s JOIN due AS d ON d.schedule_id = s.id
-WHERE s.owner = :owner AND s.id > :after
-ORDER BY s.id
-LIMIT :limit

@@ -1,1 +1,0 @@
-UPDATE horae SET version = :version::integer

@@ -1,4 +1,0 @@
--- The schedules with runs that have waited for a node since before a moment.
-SELECT DISTINCT schedule_id, action FROM run
-WHERE status = 'starting' AND start_at < :before
-LIMIT :limit

@@ -1,0 +1,2 @@
+-- One backfill.
+SELECT {columns(backfill)} FROM backfill WHERE id = :id

@@ -1,0 +1,7 @@
+-- Runs that succeeded without a result, unless their schedules were created again since. Only schedules whose runs left
+-- something have a row.
+UPDATE last_outcome SET result = NULL, failure = NULL
+{from_new}
+WHERE last_outcome.schedule_id = new.schedule_id
+    AND (last_outcome.result IS NOT NULL OR last_outcome.failure IS NOT NULL)
+    AND (SELECT generation FROM schedule WHERE id = new.schedule_id) = new.generation

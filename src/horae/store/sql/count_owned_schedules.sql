@@ -1,0 +1,4 @@
+-- How many schedules of one owner pass a filter.
+SELECT count(*) FROM schedule
+WHERE owner = :owner
+{include(filter)}

@@ -1,0 +1,4 @@
+-- How many schedules pass a filter.
+SELECT count(*) FROM schedule
+WHERE TRUE
+{include(filter)}

@@ -1,0 +1,6 @@
+-- More slots of schedules that did not start, by reason.
+INSERT INTO unstarted_count (schedule_id, reason, count)
+SELECT new.schedule_id, new.reason, new.count
+{from_new}
+WHERE TRUE
+ON CONFLICT (schedule_id, reason) DO UPDATE SET count = unstarted_count.count + excluded.count

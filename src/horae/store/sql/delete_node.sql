@@ -1,0 +1,2 @@
+-- Remove a node.
+DELETE FROM node WHERE epoch = :epoch

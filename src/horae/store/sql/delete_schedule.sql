@@ -1,0 +1,2 @@
+-- Remove this row of deleted schedules.
+DELETE FROM schedule WHERE id {among(ids, text)}

@@ -1,0 +1,6 @@
+-- Attempts that another one follows.
+INSERT INTO attempt ({inserted(attempt)})
+SELECT {new(attempt)}
+{from_new}
+WHERE TRUE
+ON CONFLICT DO NOTHING

@@ -1,0 +1,9 @@
+-- Ranges of slots that did not start, but for those that have just continued the latest one.
+INSERT INTO unstarted_range ({inserted(unstarted_range)})
+SELECT {new(unstarted_range)}
+{from_new}
+WHERE NOT EXISTS (
+    SELECT 1 FROM unstarted_range AS u
+    WHERE u.number = (SELECT max(number) FROM unstarted_range AS r WHERE r.schedule_id = new.schedule_id)
+        AND u.generation = new.generation AND u.last = new.last AND u.first <= new.first
+)

@@ -1,0 +1,6 @@
+-- The oldest ended backfills of schedules that are past their retention; a few at a time.
+{delete_each(backfill, number)} (
+    SELECT number FROM backfill
+    WHERE schedule_id = new.schedule_id AND status <> 'open' AND ended_at < new.before
+    ORDER BY number LIMIT new.max_rows
+) {deleted(backfill, number)}

@@ -1,0 +1,9 @@
+-- The oldest ranges of schedules that are past their retention, by age or by number; a few at a time.
+{delete_each(unstarted_range, number)} (
+    SELECT number FROM unstarted_range
+    WHERE schedule_id = new.schedule_id AND (decided_at < new.before OR number <= (
+            SELECT number FROM unstarted_range
+            WHERE schedule_id = new.schedule_id ORDER BY number DESC LIMIT 1 OFFSET new.count
+        ))
+    ORDER BY number LIMIT new.max_rows
+) {deleted(unstarted_range, number)}

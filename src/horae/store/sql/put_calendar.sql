@@ -1,0 +1,6 @@
+-- A shared calendar, new or changed.
+INSERT INTO calendar ({inserted(calendar)})
+SELECT {new(calendar)}
+{from_new}
+WHERE TRUE
+ON CONFLICT (owner, name) DO UPDATE SET {excluded(calendar)}

@@ -1,0 +1,2 @@
+-- Some runs.
+SELECT {columns(run)} FROM run WHERE id {among(ids, text)}

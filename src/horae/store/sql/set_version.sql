@@ -1,0 +1,2 @@
+-- Remember how many.
+UPDATE horae SET version = CAST(:version AS INTEGER)

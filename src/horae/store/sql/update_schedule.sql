@@ -1,0 +1,4 @@
+-- Edited schedules.
+UPDATE schedule SET {updated(schedule)}
+{from_new}
+WHERE schedule.id = new.id

@@ -1,0 +1,2 @@
+-- How many migrations the database has taken.
+SELECT version FROM horae

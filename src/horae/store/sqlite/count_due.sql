@@ -1,2 +1,0 @@
--- How many schedules are due, counted up to a limit.
-SELECT count(*) FROM (SELECT 1 FROM due WHERE next_at <= :now LIMIT :limit)

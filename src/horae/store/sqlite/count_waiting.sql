@@ -1,7 +1,0 @@
--- How many automatic starts of a schedule wait, counted up to a limit.
-SELECT count(*) FROM (
-    SELECT 1 FROM run INDEXED BY run_open
-    WHERE schedule_id = :id AND status IN ('pending', 'retrying', 'starting', 'running') AND status = 'pending'
-        AND origin LIKE 'automatic%'
-    LIMIT :limit
-)

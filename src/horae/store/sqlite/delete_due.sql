@@ -1,2 +1,0 @@
--- Nobody looks at a removed schedule.
-DELETE FROM due WHERE schedule_id = :id

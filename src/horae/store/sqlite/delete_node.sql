@@ -1,2 +1,0 @@
--- A node is gone.
-DELETE FROM node WHERE epoch = :epoch

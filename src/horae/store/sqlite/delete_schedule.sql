@@ -1,2 +1,0 @@
--- Remove a schedule; its runs stay.
-DELETE FROM schedule WHERE id = :id

@@ -1,2 +1,0 @@
--- What was counted of a removed schedule.
-DELETE FROM unstarted_count WHERE schedule_id = :id

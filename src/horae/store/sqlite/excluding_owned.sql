@@ -1,5 +1,0 @@
--- A page of the schedules of one owner whose specs contain a text, in the order of their ids.
-SELECT id FROM schedule
-WHERE owner = :owner AND id > :after AND instr(spec, :needle) > 0
-ORDER BY id
-LIMIT :limit

@@ -1,2 +1,0 @@
--- What the latest runs of some schedules left to the next.
-SELECT schedule_id, result, failure FROM last_outcome WHERE schedule_id IN (SELECT value FROM json_each(:ids))

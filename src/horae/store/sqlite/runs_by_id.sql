@@ -1,5 +1,0 @@
--- Some runs.
-SELECT id, schedule_id, generation, nominal, origin, overlap, status, fire_at, start_at, action, action_id, reason,
-    attempt, epoch, failures, refusals, crashes, stop, started_at, ended_at, author, note, input, result, failure
-FROM run
-WHERE id IN (SELECT value FROM json_each(:ids))

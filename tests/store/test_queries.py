@@ -1,0 +1,108 @@
+"""The texts of statements: one for all dialects, or one for each; every one can be used, and is."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from typing import Any
+
+import pytest
+
+from horae.store.postgres import POSTGRES, prepared
+from horae.store.queries import Dialect, query
+from horae.store.sqlite import SQLITE
+
+STORE = resources.files("horae.store")
+DIALECTS = {"sqlite": SQLITE, "postgres": POSTGRES}
+
+
+def names(folder: str) -> set[str]:
+    files = (file.name for file in (STORE / folder).iterdir())
+    return {name.removesuffix(".sql") for name in files if name.endswith(".sql")} - {"schema"}
+
+
+def used_in(*files: str) -> set[str]:
+    return {name for file in files for name in re.findall(r'"([a-z_]+)"', (STORE / file).read_text("utf-8"))}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+def test_every_text_has_all_its_phrases(dialect: Dialect):
+    for name in names("sql") | names(dialect.name):
+        assert not re.search(r"[{}]|^--", query(dialect, name), re.MULTILINE), name
+
+
+def test_a_dialect_has_only_what_is_really_its_own():
+    assert not names("sql") & (names("sqlite") | names("postgres"))
+    assert names("sqlite") - names("postgres") == set()
+    # PostgreSQL has row locks, leases, notifications and a clock of its own.
+    assert names("postgres") - names("sqlite") == {
+        "lock", "renew", "notify", "time", "lock_node", "lock_names", "name_taken", "durability",
+    }  # fmt: skip
+
+
+def test_every_text_is_used():
+    port = used_in("port.py") | {"filter"}  # a part of several
+    for dialect in DIALECTS:
+        used = port | used_in(f"{dialect}/__init__.py", "health.py")
+        assert names("sql") | names(dialect) <= used, dialect
+
+
+def test_a_batch_is_arrays_in_one_dialect_and_parameters_of_a_row_in_the_other():
+    assert query(SQLITE, "update_due").split() == (
+        [
+            "UPDATE",
+            "due",
+            "SET",
+            "cursor",
+            "=",
+            ":cursor,",
+            "next_at",
+            "=",
+            ":next_at",
+            "WHERE",
+            "due.schedule_id",
+            "=",
+            ":schedule_id",
+        ]
+    )
+    assert query(POSTGRES, "update_due").split() == (
+        [
+            "UPDATE",
+            "due",
+            "SET",
+            "cursor",
+            "=",
+            "new.cursor,",
+            "next_at",
+            "=",
+            "new.next_at",
+            "FROM",
+            "unnest(:cursor::bigint[],",
+            ":next_at::bigint[],",
+            ":schedule_id::text[])",
+            "AS",
+            "new",
+            "(cursor,",
+            "next_at,",
+            "schedule_id)",
+            "WHERE",
+            "due.schedule_id",
+            "=",
+            "new.schedule_id",
+        ]
+    )
+
+
+def test_another_dialect_needs_its_own_phrases_only():
+    phrases: dict[str, Any] = {"among": "MEMBER OF (:{0})", "bytes": "LENGTH({0})", "new_value": ":{0}"}
+    other = Dialect("another", phrases)
+    assert query(other, "delete_due").strip() == "DELETE FROM due WHERE schedule_id MEMBER OF (:ids)"
+    assert "coalesce(LENGTH(version.spec), 0)" in query(other, "version_sizes")
+
+
+def test_parameters_are_numbered_in_the_order_of_their_first_use():
+    text, parameters = prepared("mark_due")
+    assert parameters == ("now", "ids")
+    assert ":" not in text.replace("::", "")
+    assert "next_at < $1 THEN" in text
+    assert "= ANY ($2::text[])" in text
