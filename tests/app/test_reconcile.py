@@ -16,7 +16,7 @@ from horae.spec import PosixCron
 
 def desired(name: str, cron: str = "0 0 1 1 *", delay: int = 1000) -> dict[str, DesiredTask]:
     spec = PosixCron.registered(cron, "UTC").spec.text
-    return {name: DesiredTask(id=name, name=name, cron=cron, delay=delay, spec=spec)}
+    return {name: DesiredTask(id=name, name=name, cron=cron, delay_ms=delay, spec=spec)}
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -197,7 +197,7 @@ class Machine:
         functions = FunctionExecutor()
         functions.register("work", self.work)
         self.worker = Worker(
-            functions, lambda: None, world.now, self.now, concurrency=world.concurrency, terminate=5000
+            functions, lambda: None, world.now, self.now, concurrency=world.concurrency, terminate_ms=5000
         )
         self.worker.keep_token = partial(keep_token, self.line)
         self.engine = Engine(self.line, self.worker, world.clock, world.config)

@@ -362,7 +362,7 @@ async def test_a_database_that_is_locked_for_too_long_loses_nothing(tmp_path: Pa
         return int(clock.now().timestamp() * 1000)
 
     functions = FunctionExecutor()
-    worker = Worker(functions, lambda: None, now, now, concurrency=10, terminate=100)
+    worker = Worker(functions, lambda: None, now, now, concurrency=10, terminate_ms=100)
     engine = Engine(store, worker, clock, QUICK)
 
     async def work(context: Context) -> None:

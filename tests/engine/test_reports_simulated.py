@@ -18,7 +18,7 @@ from tests.support.dice import Dice
 
 SEEDS = int(os.environ.get("HORAE_SEEDS", "50"))
 CHUNK = 25
-SILENCE = 90_000
+SILENCE = "90s"
 
 
 class OutsideWorld(World):

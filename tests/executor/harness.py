@@ -49,7 +49,7 @@ class Attempts:
             lambda: self.clock,
             lambda: self.clock,
             concurrency=100,
-            terminate=terminate,
+            terminate_ms=terminate,
         )
         self.worker.keep_token = self._keep_token
 

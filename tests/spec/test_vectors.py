@@ -70,7 +70,7 @@ def test_jitter_stays_within_its_bounds_and_keeps_the_order(vector: dict[str, An
     """Bounds and order are those of the original; the hash is ours."""
     spec = Spec.parse(document(vector["spec"], vector["timezone"]))
     assert spec.elements.jitter is not None
-    span = timedelta(milliseconds=spec.elements.jitter.milliseconds)
+    span = timedelta(milliseconds=spec.elements.jitter.span_ms)
     nominal = [moment(text) for text in vector["nominal"] if text is not None]
     fired = [spec.fire_time(time, "a schedule") for time in nominal]
     assert all(timedelta(0) <= fire - time < span for fire, time in zip(fired, nominal, strict=True))

@@ -139,7 +139,7 @@ class App:
             lambda: int(self.clock.monotonic() * 1000),
             self.now,
             concurrency=self.config.concurrency,
-            terminate=self.config.terminate_ms,
+            terminate_ms=self.config.terminate_ms,
         )
         self.engine = Engine(self._store, self.worker, self.clock, self.config)
         self._closing: list[Callable[[], Awaitable[None]]] = []

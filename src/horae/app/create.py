@@ -177,9 +177,9 @@ def _check_action_ids(given: str | None, form: str) -> None:
 def check_jitter(spec: Spec, config: Config) -> None:
     """Jitter is bounded: a start must not wander about for days."""
     jitter = spec.elements.jitter
-    if jitter is not None and jitter.milliseconds > config.jitter_limit_ms:
+    if jitter is not None and jitter.span_ms > config.jitter_limit_ms:
         raise LimitExceededError(
-            "jitter_limit_ms", config.jitter_limit_ms, f"the jitter is {duration_text(jitter.milliseconds)}"
+            "jitter_limit_ms", config.jitter_limit_ms, f"the jitter is {duration_text(jitter.span_ms)}"
         )
 
 

@@ -112,7 +112,7 @@ def _unwanted(row: RawSchedule, runs: tuple[Run, ...]) -> StoredTask:
         id=row.id, generation=row.generation, spec="", action=Action(name=""), policies=declarative(0),
         state=State(), version=row.version, cursor=0, created_at=0, updated_at=0,
     )  # fmt: skip
-    return StoredTask(schedule=schedule, name=name, cron="", delay=0, last_attempt_at=None, runs=runs)
+    return StoredTask(schedule=schedule, name=name, cron="", delay_ms=0, last_attempt_at=None, runs=runs)
 
 
 def _stored(row: RawSchedule, task: DesiredTask, runs: tuple[Run, ...]) -> StoredTask:
@@ -121,11 +121,11 @@ def _stored(row: RawSchedule, task: DesiredTask, runs: tuple[Run, ...]) -> Store
     action = _object(name, "action", row.action)
     record = _field(name, action, "input", dict, "object")
     cron = _field(name, record, "cron", str, "string")
-    delay = _delay(name, record)
+    delay_ms = _delay_ms(name, record)
     if _field(name, record, "task", str, "string") != name:
         raise TaskInvalidValueError(name, "task", record["task"], f'is not "{name}"')
-    if delay < 0:
-        raise TaskInvalidValueError(name, "retryDelayMs", delay, "must be non-negative")
+    if delay_ms < 0:
+        raise TaskInvalidValueError(name, "retryDelayMs", delay_ms, "must be non-negative")
     if cron != task.cron:  # else registering it has checked it
         try:
             PosixCron(cron)
@@ -137,17 +137,17 @@ def _stored(row: RawSchedule, task: DesiredTask, runs: tuple[Run, ...]) -> Store
     _check_runs(name, runs)
     schedule = Schedule(
         id=row.id, generation=row.generation, spec=row.spec, action=Action(name=str(action.get("name")), input=record),
-        policies=declarative(delay), state=_state(name, row.state), version=row.version, cursor=row.cursor,
+        policies=declarative(delay_ms), state=_state(name, row.state), version=row.version, cursor=row.cursor,
         created_at=row.created_at, updated_at=row.updated_at, owner=row.owner,
     )  # fmt: skip
     _object(name, "policies", row.policies)
     intact = (row.policies, row.tags, action.get("name")) == (to_json(schedule.policies), "[]", row.owner)
     return StoredTask(
-        schedule=schedule, name=name, cron=cron, delay=delay, runs=runs, last_attempt_at=row.attempted_at, intact=intact
+        schedule=schedule, name=name, cron=cron, delay_ms=delay_ms, runs=runs, last_attempt_at=row.attempted_at, intact=intact
     )  # fmt: skip
 
 
-def _delay(task: str, record: dict[str, Any]) -> int:
+def _delay_ms(task: str, record: dict[str, Any]) -> int:
     delay = _field(task, record, "retryDelayMs", int | float, "number")
     if delay != int(delay):
         raise TaskInvalidValueError(task, "retryDelayMs", delay, "must be a whole number")

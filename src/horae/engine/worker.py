@@ -66,14 +66,14 @@ class Worker:
         shared_now: Callable[[], int],
         *,
         concurrency: int,
-        terminate: int,
+        terminate_ms: int,
     ) -> None:
         self._functions = functions
         self._wake = wake
         self._now = monotonic
         self._shared_now = shared_now
         self._concurrency = concurrency
-        self._terminate = terminate
+        self._terminate_ms = terminate_ms
         self._attempts: dict[Key, RunningAttempt] = {}
         self._results: defaultdict[str, deque[AttemptResult]] = defaultdict(deque)
         self._given_up: set[asyncio.Task[None]] = set()
@@ -162,13 +162,13 @@ class Worker:
         attempt.run = msgspec.structs.replace(attempt.run, stop=run.stop)
         attempt.reason = Reason(run.reason) if run.reason else Reason.CANCELLED
         cancel_ms = milliseconds(attempt.timeouts.cancel)
-        self._stop(key, attempt, run.stop, self._terminate if run.stop == "terminate" else cancel_ms)
+        self._stop(key, attempt, run.stop, self._terminate_ms if run.stop == "terminate" else cancel_ms)
 
     def stop_all(self, reason: Reason) -> None:
         """Stop every attempt: this program ends, or has lost its lease."""
         for key, attempt in list(self._attempts.items()):
             attempt.reason = reason
-            self._stop(key, attempt, "terminate", self._terminate)
+            self._stop(key, attempt, "terminate", self._terminate_ms)
 
     def _stop(self, key: Key, attempt: RunningAttempt, how: str, grace_ms: int) -> None:
         attempt.stop = how
@@ -205,13 +205,13 @@ class Worker:
             elif not attempt.timed_out and not attempt.stop:
                 attempt.timed_out = True
                 attempt.reason = Reason.RUN_TIMEOUT if kind == "run" else Reason.HEARTBEAT_TIMEOUT
-                self._stop(key, attempt, "cancel", self._terminate)
+                self._stop(key, attempt, "cancel", self._terminate_ms)
 
     def _give_up(self, key: Key, attempt: RunningAttempt) -> None:
         """End an attempt that did not stop in time: its task is cancelled once more, and its result is ignored."""
         if attempt.stop == "cancel" and not attempt.timed_out:
             attempt.run = msgspec.structs.replace(attempt.run, stop="terminate")
-            self._stop(key, attempt, "terminate", self._terminate)
+            self._stop(key, attempt, "terminate", self._terminate_ms)
             return
         del self._attempts[key]
         if attempt.task is not None:

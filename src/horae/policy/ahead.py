@@ -157,8 +157,8 @@ class ForecastBuilder:
     def _count(self, starts: Counter[int], spec: Spec, schedule: Schedule, *, ahead: bool = False) -> None:
         """Count the starts of one schedule by a jitter of its own; those ``ahead`` are of slots that lie there too."""
         state, jitter = schedule.state, spec.elements.jitter
-        behind = 0 if ahead or jitter is None else jitter.span
-        beyond = jitter.span if jitter is not None and jitter.centred else 0
+        behind = 0 if ahead or jitter is None else jitter.span_seconds
+        beyond = jitter.span_seconds if jitter is not None and jitter.centred else 0
         slots = self._slots(spec, schedule.spec, behind, beyond)
         # Before an edit there are only the slots that it left due.
         carried = {each.nominal for each in state.carried}

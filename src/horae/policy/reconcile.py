@@ -37,8 +37,8 @@ class DesiredTask(msgspec.Struct, frozen=True, kw_only=True):
     """The id of its schedule."""
     name: str
     cron: str
-    delay: int
-    """Milliseconds between a failure and its retry."""
+    delay_ms: int
+    """Between a failure and its retry."""
     spec: str
     """The canonical document of the cron expression in the scheduler's zone."""
 
@@ -49,7 +49,7 @@ class StoredTask(msgspec.Struct, frozen=True, kw_only=True):
     schedule: Schedule
     name: str
     cron: str
-    delay: int
+    delay_ms: int
     last_attempt_at: int | None
     intact: bool = True
     """Whether everything that follows from the registration is stored as it should be."""
@@ -81,7 +81,7 @@ class TaskPlan:
         self.classes[task.id] = TaskClass.NEW
         cursor = self._second // MINUTE * MINUTE - 1
         schedule = Schedule(
-            id=task.id, generation=0, spec=task.spec, action=self._action(task), policies=declarative(task.delay),
+            id=task.id, generation=0, spec=task.spec, action=self._action(task), policies=declarative(task.delay_ms),
             state=State(), version=1, cursor=cursor, created_at=self._now, updated_at=self._now, owner=self._owner,
         )  # fmt: skip
         spec = Spec.parse(task.spec)
@@ -89,14 +89,14 @@ class TaskPlan:
         self.created.append((schedule, None if following is None else fire_instant(spec, following, task.id)))
 
     def _action(self, task: DesiredTask) -> Action:
-        record = {"task": task.name, "cron": task.cron, "retryDelayMs": task.delay}
+        record = {"task": task.name, "cron": task.cron, "retryDelayMs": task.delay_ms}
         # Not every database takes a NUL in the id of a run.
         return Action(name=self._owner, input=record, id=task.name.replace("\0", "\\0"))
 
     def compare(self, task: DesiredTask, stored: StoredTask, dead: Collection[int]) -> None:
         """Classify a task that was registered before, and update it if it differs."""
         orphaned = any(_is_orphan(run, dead) for run in stored.runs)
-        same = (stored.cron, stored.delay) == (task.cron, task.delay)
+        same = (stored.cron, stored.delay_ms) == (task.cron, task.delay_ms)
         kept = TaskClass.PRESERVED if same else TaskClass.OVERRIDDEN
         self.classes[task.id] = TaskClass.ORPHANED if orphaned else kept
         waiting = [run for run in stored.runs if run.status is not Status.RUNNING and not run.attempt]
@@ -111,7 +111,7 @@ class TaskPlan:
         old = stored.schedule
         spec_since = old.state.spec_since if old.spec == task.spec else self._second
         changed = _replace(
-            old, spec=task.spec, action=self._action(task), policies=declarative(task.delay),
+            old, spec=task.spec, action=self._action(task), policies=declarative(task.delay_ms),
             state=State(spec_since=spec_since), cursor=cursor, version=old.version + 1, updated_at=self._now,
         )  # fmt: skip
         self.changed.append((changed, self._now))

@@ -45,7 +45,7 @@ def document_of(elements: Elements) -> SpecDocument:
     exclude += [ExcludeDocument(calendar=name) for name in elements.exclude_shared]
     jitter: str | JitterDocument | None = None
     if elements.jitter is not None:
-        jitter = duration_text(elements.jitter.milliseconds)
+        jitter = duration_text(elements.jitter.span_ms)
         if elements.jitter.centred:
             jitter = JitterDocument(jitter, centred=True)
     labels = [render_instant(label)[:-1] for label in elements.labels]

@@ -42,13 +42,13 @@ MAX_JITTER = 86400
 class Jitter(msgspec.Struct, frozen=True):
     """How far a fire time may lie after its nominal time, or around it."""
 
-    milliseconds: int
+    span_ms: int
     centred: bool
 
     @property
-    def span(self) -> int:
-        """In seconds, rounded up."""
-        return -(-self.milliseconds // 1000)
+    def span_seconds(self) -> int:
+        """Rounded up."""
+        return -(-self.span_ms // 1000)
 
 
 class Every(msgspec.Struct, frozen=True):

@@ -54,7 +54,7 @@ def _frame(elements: Elements) -> list[str]:
     if elements.fold != "both":
         parts.append(f", only the {elements.fold} time when a clock change repeats it")
     if elements.jitter is not None:
-        span = duration_text(elements.jitter.milliseconds)
+        span = duration_text(elements.jitter.span_ms)
         centred = elements.jitter.centred
         parts.append(f", moved by up to {span} either way" if centred else f", delayed by up to {span}")
     return parts

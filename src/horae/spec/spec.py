@@ -356,7 +356,7 @@ class Spec:
         if jitter is None:
             return nominal
         key = slot_key(schedule_id, second)
-        span = jitter.milliseconds
+        span = jitter.span_ms
         begin_question()
         raw = self._raw()
         after = raw.next_after(second)

@@ -67,7 +67,7 @@ def _read(index: int, registration: object, scheduler: str, timezone: str) -> Ta
     if milliseconds < 0:
         raise NegativeRetryDelayError(milliseconds)
     return Task(
-        id=task_id(scheduler, name), name=name, cron=cron, callback=callback, delay=round(milliseconds), spec=spec
+        id=task_id(scheduler, name), name=name, cron=cron, callback=callback, delay_ms=round(milliseconds), spec=spec
     )  # fmt: skip
 
 

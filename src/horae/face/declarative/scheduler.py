@@ -174,7 +174,7 @@ class Scheduler:
         except BaseException as error:
             self._retrying[name] = context.run_id
             self._emit(
-                events.TaskRunFailed, name, {"error": error, "pendingRetryUntil": self._after(task.delay)}
+                events.TaskRunFailed, name, {"error": error, "pendingRetryUntil": self._after(task.delay_ms)}
             )
             # Wrapped, because some exceptions mean something else to the engine.
             raise _CallbackFailedError(error) from error

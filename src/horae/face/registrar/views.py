@@ -94,7 +94,7 @@ def shown(schedule: Schedule, now: int) -> Registered:
         timezone=elements.timezone,
         start_at=None if elements.start_at is None else instant(elements.start_at * 1000),
         end_at=None if elements.end_at is None else instant(elements.end_at * 1000),
-        jitter_ms=0 if elements.jitter is None else elements.jitter.milliseconds,
+        jitter_ms=0 if elements.jitter is None else elements.jitter.span_ms,
         overlap_policy=_OVERLAP_WORDS.get(policies.overlap, policies.overlap.value),
         catchup_policy=_CATCH_UP_WORDS.get(policies.catch_up.mode, policies.catch_up.mode.value),
         paused=schedule.state.paused,
