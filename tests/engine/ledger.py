@@ -17,6 +17,7 @@ from horae.model import (
     Status,
     Version,
 )
+from horae.policy.admission import has_begun
 from horae.policy.due import fire_instant
 from horae.policy.lifecycle import ENDED
 from horae.spec import Spec
@@ -40,6 +41,9 @@ class Ledger:
             self.schedule: Schedule = (await transaction.schedules(["s"]))[0]
             self.backfills = await transaction.backfills("s", 1000)
             self.counts: Counts = (await transaction.counts_of(["s"]))["s"]
+            denied = [run.id for run in self.runs if run.status is Status.SKIPPED and run.attempt]
+            self.never_began = {each for each in denied if not has_begun(await transaction.attempts(each))}
+            self.checkpoints = await transaction.checkpoints([run.id for run in self.runs])
 
     def expected(self) -> list[int]:
         """All slots there were: by the spec that was in force when each was due."""
@@ -161,8 +165,9 @@ def check_counts(ledger: Ledger) -> None:
     found = Counter[str]()
     for each in ledger.ranges:
         found[each.reason] += each.count
-    found.update(run.reason for run in ledger.runs if run.status in ENDED and not run.attempt)
+    started = [run for run in ledger.runs if run.attempt and run.id not in ledger.never_began]
+    found.update(run.reason for run in ledger.runs if run.status in ENDED and run not in started)
     for by_hand in ("cancelled", "terminated", "backfill_cancelled"):  # runs that somebody stopped
         del found[by_hand]
     assert dict(ledger.counts.unstarted) == dict(found)
-    assert ledger.counts.started >= sum(run.attempt > 0 for run in ledger.runs)
+    assert ledger.counts.started >= len(started)

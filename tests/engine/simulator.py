@@ -21,6 +21,7 @@ from horae.app.runs import Runs
 from horae.app.schedules import Schedules
 from horae.app.scope import OwnerScope
 from horae.config import Config
+from horae.engine.checkpoint import save_checkpoint
 from horae.engine.engine import Engine
 from horae.engine.reports import keep_token
 from horae.engine.worker import Worker
@@ -28,8 +29,10 @@ from horae.errors import ClockOffError, HoraeError, StoreUnavailableError
 from horae.executor.context import Context
 from horae.executor.function import FunctionExecutor
 from horae.model import (
+    Action,
     CatchUp,
     CatchUpPolicy,
+    Denial,
     Node,
     OnResume,
     Overlap,
@@ -195,11 +198,12 @@ class Machine:
         self.offset = 0
         self.line = Line(world.store, world.parallel_batches)
         functions = FunctionExecutor()
-        functions.register("work", self.work)
+        functions.register("work", self.work, admit=world.admit)
         self.worker = Worker(
             functions, lambda: None, world.now, self.now, concurrency=world.concurrency, terminate_ms=5000
         )
         self.worker.keep_token = partial(keep_token, self.line)
+        self.worker.save_checkpoint = partial(save_checkpoint, self.line, self.now)
         self.engine = Engine(self.line, self.worker, world.clock, world.config)
         self.wake = world.seconds()
         self.house = world.seconds()
@@ -277,6 +281,7 @@ class World:
         self.born = len(self.machines)
         self.policies = _policies(dice)
         self.document = dice.choice(SPECS)
+        self.remaining_actions: int | None = None
         outside = FunctionExecutor()
         outside.register("work", self._never)
         scope = OwnerScope(self.store, self.now, lambda: None, executor=outside, config=Config())
@@ -291,6 +296,10 @@ class World:
     def seconds(self) -> float:
         return self.clock.now().timestamp()
 
+    def admit(self, action: Action) -> Denial | None:
+        """Whether a claimed run may happen."""
+        return None
+
     async def work(self, machine: Machine, context: Context) -> Any:
         """What every run does: note that it was called, take its time, fail now and then."""
         me = (machine.name, context.run_id, context.attempt)
@@ -300,6 +309,7 @@ class World:
         self.live.add(me)
         self.most_live = max(self.most_live, len(self.live))
         try:
+            await self.do_steps(machine, context)
             if self.takes:
                 await self.clock.sleep(seconds=self.takes)
             if self.failing and context.nominal.minute % self.failing == 0 and context.attempt == 1:
@@ -308,10 +318,15 @@ class World:
             self.live.discard(me)
         return {"attempt": context.attempt}
 
+    async def do_steps(self, machine: Machine, context: Context) -> None:
+        """What a run saves on the way: nothing here."""
+
     async def tell(self) -> None:
         """The whole story: some events, then peace, so that everything comes to its end."""
         await self.store.open(lambda: None)
-        await self.schedules.create("s", self.document, "work", policies=self.policies)
+        await self.schedules.create(
+            "s", self.document, "work", policies=self.policies, remaining_actions=self.remaining_actions
+        )
         for _ in range(4 + self.dice.below(10)):
             await self.happen()
         self._make_peace()
