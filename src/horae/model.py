@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from horae.spec import SharedCalendar, slot_key
 from horae.spec.duration import Duration, DurationFields
@@ -134,40 +135,47 @@ class CatchUpPolicy(DurationFields, frozen=True, kw_only=True, forbid_unknown_fi
     """How late a slot may start."""
 
     mode: CatchUp = CatchUp.ALL
-    window: Duration | None = None
-    """Slots that are later than this are missed; ``None`` is for ever."""
-    grace: Duration = "10s"
-    """Lateness up to this much counts as on time, whatever the mode and the window."""
-    spread: Duration = "1m"
-    """Over how long the mode ``spread`` distributes what is late."""
+    window: Annotated[
+        Duration | None, Meta(description="Slots that are later than this are missed; ``None`` is for ever.")
+    ] = None
+    grace: Annotated[
+        Duration,
+        Meta(description="Lateness up to this much counts as on time, whatever the mode and the window."),
+    ] = "10s"
+    spread: Annotated[
+        Duration, Meta(description="Over how long the mode ``spread`` distributes what is late.")
+    ] = "1m"
 
 
 class RetryPolicy(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How often an action that failed is tried again, when, and after which errors."""
 
-    attempts: int | None = 1
-    """``None`` is for ever."""
+    attempts: Annotated[int | None, Meta(description="``None`` is for ever.")] = 1
     initial_delay: Duration = "1s"
-    factor: float = 2.0
-    """1 is a fixed delay."""
+    factor: Annotated[float, Meta(description="1 is a fixed delay.")] = 2.0
     max_delay: Duration = "1m"
-    retry_on: tuple[str, ...] = ()
-    """Names of exception classes, their own or of a class they derive from; none named is any."""
-    preempted: bool = False
-    """Whether a slot that falls due takes the place of a retry that waits for its time."""
+    retry_on: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Names of exception classes, their own or of a class they derive from; none named is any."
+        ),
+    ] = ()
+    preempted: Annotated[
+        bool,
+        Meta(description="Whether a slot that falls due takes the place of a retry that waits for its time."),
+    ] = False
 
 
 class Timeouts(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How long things may take; ``None`` is for ever."""
 
-    start: Duration | None = None
-    """From the fire time to the start."""
-    run: Duration | None = None
-    """One attempt."""
-    heartbeat: Duration | None = None
-    """Between two signs of life of an attempt."""
-    cancel: Duration = "30s"
-    """How long a run that was asked to stop may take; after that it is terminated."""
+    start: Annotated[Duration | None, Meta(description="From the fire time to the start.")] = None
+    run: Annotated[Duration | None, Meta(description="One attempt.")] = None
+    heartbeat: Annotated[Duration | None, Meta(description="Between two signs of life of an attempt.")] = None
+    cancel: Annotated[
+        Duration,
+        Meta(description="How long a run that was asked to stop may take; after that it is terminated."),
+    ] = "30s"
 
 
 class Retention(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -181,29 +189,46 @@ class Policies(DurationFields, frozen=True, kw_only=True, omit_defaults=True, fo
     """Everything that decides what becomes of a schedule's slots."""
 
     overlap: Overlap = Overlap.SKIP
-    coalesce: bool = False
-    """Whether automatic starts that wait become one: the latest stands for all."""
-    max_concurrent: int | None = None
-    """How many may run at once. Unset: one, and any number of ``allow_all``."""
+    coalesce: Annotated[
+        bool, Meta(description="Whether automatic starts that wait become one: the latest stands for all.")
+    ] = False
+    max_concurrent: Annotated[
+        int | None, Meta(description="How many may run at once. Unset: one, and any number of ``allow_all``.")
+    ] = None
     catch_up: CatchUpPolicy = CatchUpPolicy()
-    backfill_limit: int | None = None
-    """How many late slots are made up at most, and how many a backfill may have: the consent of who pays for them."""
+    backfill_limit: Annotated[
+        int | None,
+        Meta(
+            description="How many late slots are made up at most, and how many a backfill may have: the consent of who pays for them."
+        ),
+    ] = None
     on_resume: OnResume = OnResume.CATCH_UP
     retry: RetryPolicy = RetryPolicy()
-    start_attempts: int = 10
-    """How often a run is started whose action says that it cannot begin now."""
+    start_attempts: Annotated[
+        int, Meta(description="How often a run is started whose action says that it cannot begin now.")
+    ] = 10
     pause_on_failure: bool = False
-    max_buffer_size: int | None = None
-    """How many automatic starts may wait; ``None`` is the program's own limit."""
+    max_buffer_size: Annotated[
+        int | None,
+        Meta(description="How many automatic starts may wait; ``None`` is the program's own limit."),
+    ] = None
     when_full: WhenFull = WhenFull.DROP
-    expire_waiting: bool = True
-    """Whether a start that waited longer than the catch-up window is missed when its turn comes."""
-    at_most_once: bool = False
-    """Whether a run whose process died has failed, instead of being attempted again."""
+    expire_waiting: Annotated[
+        bool,
+        Meta(
+            description="Whether a start that waited longer than the catch-up window is missed when its turn comes."
+        ),
+    ] = True
+    at_most_once: Annotated[
+        bool,
+        Meta(description="Whether a run whose process died has failed, instead of being attempted again."),
+    ] = False
     timeouts: Timeouts = Timeouts()
     retention: Retention = Retention()
-    finished_ttl: Duration | None = "7d"
-    """How long a schedule with nothing left to fire is kept; ``None`` is for ever."""
+    finished_ttl: Annotated[
+        Duration | None,
+        Meta(description="How long a schedule with nothing left to fire is kept; ``None`` is for ever."),
+    ] = "7d"
 
 
 class Carried(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -339,8 +364,12 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     """What brought a run about: a slot of its schedule, a trigger or a backfill."""
 
     kind: OriginKind
-    id: str = ""
-    """Which trigger or backfill. Of an automatic run that an edit added: the version of the schedule since then."""
+    id: Annotated[
+        str,
+        Meta(
+            description="Which trigger or backfill. Of an automatic run that an edit added: the version of the schedule since then."
+        ),
+    ] = ""
 
     def __str__(self) -> str:
         """``automatic``, ``trigger:ID`` or ``backfill:ID``: so it is stored, and hashed into the id of the run."""

@@ -40,7 +40,7 @@ async def test_a_range_has_so_many_slots_at_most(machine: TimeMachine, spec: dic
     await app.schedules.create("s", spec, "x")
     schedule = await app.schedules.get("s")
     *_, last, beyond = Spec.parse(spec).between(FIRST - timedelta(seconds=1), START, MOST + 1)
-    too_much = BackfillRequest(first=FIRST, last=beyond)
+    too_much = BackfillRequest(start=FIRST, end=beyond)
     for refused in (
         app.backfills.preview("s", FIRST, beyond),
         app.backfills.start("s", FIRST, beyond),

@@ -134,7 +134,7 @@ async def test_a_page_ends_when_it_is_large_and_nothing_is_lost_between_pages(da
         assert ([each.name[1] for each in more_days], more_days.next) == (list("78"), None)
 
 
-WEEK = BackfillRequest(first=START, last=START + timedelta(days=7))
+WEEK = BackfillRequest(start=START, end=START + timedelta(days=7))
 
 
 @pytest.mark.contract("SCHD-19")
@@ -145,11 +145,11 @@ async def test_so_many_backfills_of_a_schedule_are_open_at_most(database: str):
     async with app:
         for each in ("s", "t"):
             await app.schedules.create(each, "0 9 * * *", "x")
-        first = await app.backfills.start("s", WEEK.first, WEEK.last)
+        first = await app.backfills.start("s", WEEK.start, WEEK.end)
         await app.schedules.patch("s", backfills=[WEEK])
         before = await app.schedules.get("s")
         for attempt in (
-            app.backfills.start("s", WEEK.first, WEEK.last),
+            app.backfills.start("s", WEEK.start, WEEK.end),
             app.schedules.patch("s", backfills=[WEEK], pause="too much"),
             app.schedules.patch("t", backfills=[WEEK] * 3),
             app.schedules.create("u", "0 9 * * *", "x", backfills=(WEEK,) * 3),
@@ -161,7 +161,7 @@ async def test_so_many_backfills_of_a_schedule_are_open_at_most(database: str):
         assert await app.schedules.get("s") == before
         assert not await app.schedules.exists("u")
         await app.backfills.cancel(first.id)
-        await app.backfills.start("s", WEEK.first, WEEK.last)
+        await app.backfills.start("s", WEEK.start, WEEK.end)
 
 
 async def walk(page: Callable[..., Awaitable[Page[Any]]]) -> list[Any]:
@@ -186,7 +186,7 @@ async def test_versions_backfills_and_slots_that_did_not_run_come_in_pages(datab
             await ada.schedules.create("s", f"0 {hour} * * *", "x", policies=policies)
             for minute in range(3):
                 await ada.schedules.update("s", f"{minute + 1} {hour} * * *")
-                await ada.backfills.start("s", WEEK.first, WEEK.last, note=f"{hour}.{minute}")
+                await ada.backfills.start("s", WEEK.start, WEEK.end, note=f"{hour}.{minute}")
             if hour == "1":
                 await ada.schedules.delete("s")
         for there, versions, backfills in ((app.all_owners, 7, 6), (ada, 3, 3)):
@@ -219,7 +219,7 @@ async def test_a_page_of_large_backfills_and_versions_ends_early(database: str):
     async with app:
         await app.schedules.create("s", "0 9 * * *", "x")
         for number in range(9):
-            await app.backfills.start("s", WEEK.first, WEEK.last, input=LARGE * 10, note=str(number))
+            await app.backfills.start("s", WEEK.start, WEEK.end, input=LARGE * 10, note=str(number))
         first = await app.backfills.list("s")
         assert ([each.note for each in first], first.next) == (list("8765432"), first[-1].id)
         spec = (await app.schedules.get("s")).spec

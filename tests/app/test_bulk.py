@@ -62,7 +62,7 @@ async def test_others_are_let_in_between(app: App, bulk: Bulk):
 @pytest.mark.parametrize("bulk", [pause, change_calendar])
 async def test_what_was_interrupted_is_finished_by_asking_again(app: App, bulk: Bulk):
     doing = asyncio.ensure_future(bulk(app))
-    while not await changed(app):
+    while (await app.schedules.get("s0000")).version == 1:  # quick, or the rest is done meanwhile
         await asyncio.sleep(0)
     doing.cancel()
     await asyncio.wait([doing])

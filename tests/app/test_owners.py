@@ -168,7 +168,7 @@ async def test_an_update_that_resumes_and_changes_the_spec_counts_each_slot_once
 async def test_a_patch_that_fails_leaves_no_trace(machine: TimeMachine):
     app = machine.app
     await app.schedules.create("s", "0 9 * * *", "x", policies=Policies(backfill_limit=1))
-    too_much = BackfillRequest(first=START, last=START.replace(day=20))
+    too_much = BackfillRequest(start=START, end=START.replace(day=20))
     with pytest.raises(HoraeError):
         await app.schedules.patch("s", trigger=Trigger(), pause="p", backfills=[too_much])
     assert await app.runs.list("s") == []

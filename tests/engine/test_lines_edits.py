@@ -61,7 +61,7 @@ async def edit_twice(machine: TimeMachine) -> None:
 
 
 async def trigger_and_backfill(machine: TimeMachine) -> None:
-    backfill = BackfillRequest(first=at(-60), last=at(-60))
+    backfill = BackfillRequest(start=at(-60), end=at(-60))
     await machine.app.schedules.patch("s", trigger=Trigger(), backfills=[backfill], pause="")
     await machine.app.schedules.patch("s", resume="")
 

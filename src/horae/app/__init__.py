@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Annotated, Self, TypeVar
 
 import msgspec
 
@@ -17,6 +17,7 @@ from horae.app.backfills import Backfills
 from horae.app.calendars import Calendars
 from horae.app.create import NewSchedule
 from horae.app.evaluation import Evaluator
+from horae.app.fields import about
 from horae.app.manual import BackfillRequest, Trigger
 from horae.app.reconcile import Tasks
 from horae.app.runs import Runs
@@ -72,16 +73,19 @@ _log = logging.getLogger("horae")
 class Readiness(msgspec.Struct, frozen=True, kw_only=True):
     """Whether an app can do its work, and what keeps it from it."""
 
-    status: str
-    """``ready``, or what is wrong in a sentence."""
-    store: bool
-    """Whether the database answers."""
-    clock_off_ms: int | None = None
-    """How much this machine's clock was last seen to be off the database's, which is allowed for; unknown without one."""
-    lease: bool = False
-    """Whether this is a node, and no other can have taken it for dead."""
-    generating: bool = False
-    """Whether it decides what is due; one with older time-zone data than another node does not."""
+    status: Annotated[str, about("``ready``, or what is wrong in a sentence.")]
+    store: Annotated[bool, about("Whether the database answers.")]
+    clock_off_ms: Annotated[
+        int | None,
+        about(
+            "How much this machine's clock was last seen to be off the database's, which is allowed for; unknown without one."
+        ),
+    ] = None
+    lease: Annotated[bool, about("Whether this is a node, and no other can have taken it for dead.")] = False
+    generating: Annotated[
+        bool,
+        about("Whether it decides what is due; one with older time-zone data than another node does not."),
+    ] = False
 
 
 class Backlog(msgspec.Struct, frozen=True):

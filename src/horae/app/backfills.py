@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from datetime import datetime
 from typing import Any
 
 import msgspec
 
+from horae.app.fields import Moment
 from horae.app.manual import (
     BackfillPreview,
     BackfillRequest,
     preview_of,
-    seconds_of,
     slots_of,
     start_backfill,
 )
 from horae.app.page import Page
 from horae.app.scope import OwnerScope
+from horae.app.validate import seconds_of
 from horae.errors import BackfillNotFoundError, ScheduleNotFoundError
 from horae.model import Backfill, BackfillStatus, Origin, OriginKind, Overlap, Reason, Status
 from horae.spec import Spec
@@ -32,19 +32,19 @@ class Backfills:
     def __init__(self, scope: OwnerScope) -> None:
         self._scope = scope
 
-    async def preview(self, schedule_id: str, first: datetime, last: datetime) -> BackfillPreview:
+    async def preview(self, schedule_id: str, start: Moment, end: Moment) -> BackfillPreview:
         """What a backfill of a range, both ends included, would do; nothing happens."""
-        begin, end = seconds_of(first, last)
+        begin, until = seconds_of(start, end)
         async with self._scope.store.reading() as transaction:
             schedule = await self._scope.read(transaction, schedule_id)
         spec, most = Spec.parse(schedule.spec), self._scope.config.backfill_slots
-        return await self._scope.evaluate(lambda: preview_of(spec, begin, end, most))
+        return await self._scope.evaluate(lambda: preview_of(spec, begin, until, most))
 
     async def start(
         self,
         schedule_id: str,
-        first: datetime,
-        last: datetime,
+        start: Moment,
+        end: Moment,
         *,
         overlap: Overlap | None = None,
         input: Any = None,  # noqa: A002, ANN401 - the word that users know; any JSON
@@ -56,7 +56,7 @@ class Backfills:
         Automatic starts go before it; a pause, limits and the catch-up window do not hold it up.
         """
         request = BackfillRequest(
-            first=first, last=last, overlap=overlap, input=input, author=author, note=note
+            start=start, end=end, overlap=overlap, input=input, author=author, note=note
         )
         answers, most = self._scope.answers(), self._scope.config.backfill_slots
 

@@ -9,51 +9,45 @@ from typing import Any
 
 import msgspec
 
-from horae.app.manual import BackfillRequest, Trigger, check_input, check_text
+from horae.app.fields import ScheduleFields, check_fields, values_of
+from horae.app.manual import BackfillRequest, Trigger
+from horae.app.validate import (
+    MAX_ID_LENGTH,
+    check_id,
+    check_input,
+    check_jitter,
+    check_text,
+)
 from horae.config import Config
-from horae.errors import InvalidInputError, LimitExceededError
+from horae.errors import InvalidInputError
 from horae.executor.sealing import Sealer
-from horae.model import Action, HttpRequest, Policies, Schedule, SearchValue, State
-from horae.policy.check import check_policies
+from horae.model import Action, HttpRequest, Schedule, State
 from horae.policy.due import fire_instant
 from horae.policy.ledger import action_id
 from horae.spec import SharedCalendar, Spec, SpecDocument
 from horae.spec.cost import check_cost
 from horae.spec.document import read_document
-from horae.spec.duration import duration_text
 from horae.store.port import Transaction
 
-MAX_ID_LENGTH = 500
 MAX_ACTION_ID_LENGTH = 1000
 MAX_ID_FORMAT_LENGTH = 200
 ID_DIRECTIVES = ("%Y", "%m", "%d", "%j", "%H", "%M", "%S", "%s", "%%")
 """What of a nominal time, in UTC, may stand in the ids of actions."""
-MAX_TAG_LENGTH = 200
-MAX_TAGS = 100
-MAX_MEMO_LENGTH = 64 * 1024
 SpecLike = Spec | SpecDocument | str | Mapping[str, Any]
 Calendars = Mapping[str, SharedCalendar]
 
 
-class NewSchedule(msgspec.Struct, frozen=True, kw_only=True):
+class NewSchedule(ScheduleFields, frozen=True, kw_only=True):
     """A schedule to be created. ``spec`` is a :class:`Spec`, a document, or a cron expression in UTC."""
 
     id: str
-    spec: Any
     action: str
     input: Any = None
     http: HttpRequest | None = None
     """The request, if the action is ``http``."""
     action_id: str | None = None
     action_id_format: str | None = None
-    policies: Policies = Policies()
-    paused: bool = False
-    note: str = ""
-    remaining_actions: int | None = None
     owner: str = ""
-    tags: tuple[str, ...] = ()
-    memo: dict[str, Any] = {}
-    search_attributes: dict[str, SearchValue] = {}
     request_id: str = ""
     """The same again for the same id creates nothing, and answers with what is there."""
     trigger: Trigger | None = None
@@ -67,22 +61,18 @@ def draft(
 ) -> tuple[Schedule, int | None]:
     """A schedule that is not stored yet, and when to look at it."""
     check_id(new.id)
-    for field, text in (("note", new.note), ("request_id", new.request_id)):
-        check_text(field, text)
-    check_policies(new.policies)
-    check_limit(new.remaining_actions)
-    check_labels(new.tags, new.memo, new.search_attributes)
+    check_text("request_id", new.request_id)
+    check_fields(values_of(new, ScheduleFields))
     spec = read_spec(new.spec, calendars)
     check_jitter(spec, config)
     action = Action(name=new.action, input=new.input, id=new.action_id)
     if new.action_id_format is not None:
         action = msgspec.structs.replace(action, id_format=new.action_id_format)
     action = check_action(msgspec.structs.replace(action, http=new.http), None, config, sealer)
+    state = State(paused=new.paused, note=new.note, remaining_actions=new.remaining_actions)
     schedule = Schedule(
-        id=new.id, generation=0, spec=spec.text, action=action, policies=new.policies,
-        state=State(paused=new.paused, note=new.note, remaining_actions=new.remaining_actions), version=1, cursor=now // 1000,
-        created_at=now, updated_at=now, owner=new.owner, tags=tuple(new.tags), memo=new.memo,
-        search_attributes=new.search_attributes, request_id=new.request_id,
+        **values_of(new, Schedule) | {"spec": spec.text, "action": action, "tags": tuple(new.tags)}, state=state,
+        generation=0, version=1, cursor=now // 1000, created_at=now, updated_at=now,
     )  # fmt: skip
     if new.paused:
         return schedule, None
@@ -129,14 +119,6 @@ def calendar_names(spec: SpecLike) -> set[str]:
     return {each.calendar for each in read_document(spec).exclude if each.calendar is not None}
 
 
-def check_id(schedule_id: object) -> None:
-    """An id must be a text that can be shown."""
-    if not isinstance(schedule_id, str) or not 1 <= len(schedule_id) <= MAX_ID_LENGTH:
-        raise InvalidInputError("id", f"must be a text of 1 to {MAX_ID_LENGTH} characters")
-    if not schedule_id.isprintable():
-        raise InvalidInputError("id", f"has a character that cannot be shown: {schedule_id!r}")
-
-
 def check_action(action: Action, stored: Action | None, config: Config, sealer: Sealer) -> Action:
     """An action that may be stored: secrets of its request are sealed; ``***`` is what is ``stored``."""
     check_input(action.input)
@@ -172,40 +154,3 @@ def _check_action_ids(given: str | None, form: str) -> None:
     if not 1 <= length <= MAX_ACTION_ID_LENGTH:
         reason = f"and action.id make ids of {length} characters: there must be 1 to {MAX_ACTION_ID_LENGTH}"
         raise InvalidInputError("action.id_format", reason)
-
-
-def check_jitter(spec: Spec, config: Config) -> None:
-    """Jitter is bounded: a start must not wander about for days."""
-    jitter = spec.elements.jitter
-    if jitter is not None and jitter.span_ms > config.jitter_limit_ms:
-        raise LimitExceededError(
-            "jitter_limit_ms", config.jitter_limit_ms, f"the jitter is {duration_text(jitter.span_ms)}"
-        )
-
-
-def check_labels(
-    tags: Iterable[str] | None, memo: Mapping[str, Any] | None, search: Mapping[str, SearchValue] | None
-) -> None:
-    """Tags, memo and search attributes must be of a sensible size."""
-    listed = list(tags or ())
-    if len(listed) > MAX_TAGS or len(search or ()) > MAX_TAGS:
-        raise InvalidInputError("tags" if len(listed) > MAX_TAGS else "search_attributes", "are too many")
-    for tag in listed:
-        if not 1 <= len(tag) <= MAX_TAG_LENGTH or not tag.isprintable():
-            raise InvalidInputError(
-                "tags", f"must be texts of 1 to {MAX_TAG_LENGTH} characters that can be shown"
-            )
-    if search:
-        check_input(search, "search_attributes")
-    for key, value in (search or {}).items():
-        check_text("search_attributes", f"{key}{value}")
-    if memo:
-        check_input(memo, "memo")
-        if len(msgspec.json.encode(memo)) > MAX_MEMO_LENGTH:
-            raise InvalidInputError("memo", f"has more than {MAX_MEMO_LENGTH} bytes")
-
-
-def check_limit(limit: int | None) -> None:
-    """How many actions are left cannot be less than none."""
-    if limit is not None and limit < 0:
-        raise InvalidInputError("remaining_actions", f"must be at least 0, and is {limit}")

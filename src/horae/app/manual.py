@@ -5,44 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 import msgspec
 
 from horae.app.evaluation import Answers
-from horae.errors import BackfillLimitError, InvalidInputError, LimitExceededError, NaiveTimeError
-from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json
-from horae.model import Backfill, Origin, OriginKind, Overlap, Run, Schedule
+from horae.app.fields import BackfillBody, TriggerBody
+from horae.app.validate import check_input, check_text, own_overlap, seconds_of
+from horae.errors import BackfillLimitError, LimitExceededError
+from horae.model import Backfill, Origin, OriginKind, Run, Schedule
 from horae.policy.due import Slot
 from horae.policy.ledger import new_run
 from horae.spec import Spec
 from horae.store.port import Transaction
 
-MAX_INPUT_LENGTH = 1024 * 1024
-MAX_TEXT_LENGTH = 10_000
 COUNTED_TOGETHER = 32 * 86400
 """Seconds whose slots are counted in one question: each question about a spec has a bound."""
 _replace = msgspec.structs.replace
 
 
-class Trigger(msgspec.Struct, frozen=True, kw_only=True):
-    """A start that somebody asks for; what is not said is the schedule's own."""
+class Trigger(TriggerBody, frozen=True, kw_only=True):
+    """A start that was asked for; what is not said is the schedule's own."""
 
-    overlap: Overlap | str | None = None
-    input: Any = msgspec.UNSET
     author: str = ""
-    note: str = ""
 
 
-class BackfillRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A range of nominal times, both ends included, that somebody asks to be made up."""
+class BackfillRequest(BackfillBody, frozen=True, kw_only=True):
+    """A range of nominal times, both ends included, that is to be made up."""
 
-    first: datetime
-    last: datetime
-    overlap: Overlap | str | None = None
-    input: Any = None
     author: str = ""
-    note: str = ""
 
 
 class BackfillPreview(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +55,7 @@ def count_slots(spec: str, begin: int, end: int, most: int) -> int:
 
 def slots_of(wanted: Sequence[tuple[Schedule, BackfillRequest]], answers: Answers, most: int) -> list[int]:
     """How many slots backfills have, by specs as they stand under the lock; more than there may be are refused."""
-    ranges = [(schedule.spec, *seconds_of(each.first, each.last), most) for schedule, each in wanted]
+    ranges = [(schedule.spec, *seconds_of(each.start, each.end), most) for schedule, each in wanted]
     found = answers.ask_all([(("slots", *each), partial(count_slots, *each)) for each in ranges])
     for (schedule, _), slots in zip(wanted, found, strict=True):
         limit = schedule.policies.backfill_limit
@@ -120,7 +110,7 @@ async def start_backfill(
     if await transaction.count_open_backfills(schedule.id, most_open) >= most_open:
         reason = f'too many backfills of the schedule "{schedule.id}" are open; wait until one is done, or cancel one'
         raise LimitExceededError("open_backfills", most_open, reason)
-    begin, end = seconds_of(request.first, request.last)
+    begin, end = seconds_of(request.start, request.end)
     backfill = Backfill(
         id=f"{schedule.id}:{await transaction.next_number()}", schedule_id=schedule.id,
         generation=schedule.generation, first=begin, last=end, overlap=own_overlap(schedule, request.overlap),
@@ -131,57 +121,6 @@ async def start_backfill(
     await transaction.mark_due([schedule.id], now)
     await transaction.notify()
     return backfill
-
-
-def own_overlap(schedule: Schedule, overlap: Overlap | str | None) -> Overlap:
-    """The overlap policy that a start was given, or else the schedule's."""
-    if overlap is None:
-        return schedule.policies.overlap
-    try:
-        return Overlap(overlap)
-    except ValueError:
-        known = ", ".join(Overlap)
-        raise InvalidInputError("overlap", f"is none of {known}: {overlap!r}") from None
-
-
-def check_input(value: object, field: str = "input") -> None:
-    """An input, or another value of the user's, must be JSON, and not too large."""
-    if value is None:
-        return
-    try:
-        text = msgspec.json.encode(value)
-    except RecursionError:
-        raise InvalidInputError(
-            field, f"has values more than {MAX_DEPTH} deep within each other, or itself within it"
-        ) from None
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(field, f"is no JSON: {error}") from None
-    if len(text) > MAX_INPUT_LENGTH:
-        raise InvalidInputError(field, f"has {len(text)} bytes, and {MAX_INPUT_LENGTH} are taken at most")
-    try:
-        check_json(text)
-    except JsonTooLargeError as error:
-        raise InvalidInputError(field, str(error)) from None
-
-
-def check_text(field: str, text: str) -> None:
-    """A text must be one that every database takes, and not too long."""
-    if len(text) > MAX_TEXT_LENGTH:
-        raise InvalidInputError(field, f"has {len(text)} characters, and {MAX_TEXT_LENGTH} are taken at most")
-    if "\x00" in text or (not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text)):
-        raise InvalidInputError(field, "has a character that no text has")
-
-
-def seconds_of(first: datetime, last: datetime) -> tuple[int, int]:
-    """The whole seconds of a range with both ends."""
-    for moment in (first, last):
-        if moment.utcoffset() is None:
-            raise NaiveTimeError(moment)
-    if last < first:
-        raise InvalidInputError("last", f"is before first: {last} < {first}")
-    # A nominal time is a whole second: from half past one on, that second is over.
-    begin = first.timestamp()
-    return int(begin) + (begin > int(begin)), int(last.timestamp())
 
 
 def preview_of(spec: Spec, begin: int, end: int, most: int) -> BackfillPreview:

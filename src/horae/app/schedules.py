@@ -15,7 +15,6 @@ from horae.app.create import (
     NewSchedule,
     SpecLike,
     calendar_names,
-    check_jitter,
     draft,
     read_spec,
     shared_calendars,
@@ -24,7 +23,6 @@ from horae.app.evaluation import Answers
 from horae.app.manual import (
     BackfillRequest,
     Trigger,
-    check_text,
     slots_of,
     start_backfill,
     start_trigger,
@@ -42,13 +40,13 @@ from horae.app.update import (
     resumed_schedule,
     standing,
 )
+from horae.app.validate import check_jitter, check_text, moment
 from horae.app.views import Description, SpecPreview, TimesView, spec_preview, times_view
 from horae.errors import (
     ConflictTokenMismatchError,
     HoraeError,
     InvalidInputError,
     LimitExceededError,
-    NaiveTimeError,
     ScheduleExistsError,
     ScheduleNotFoundError,
     UnknownActionError,
@@ -271,16 +269,17 @@ class Schedules:
         )  # fmt: skip
 
     async def times(
-        self, schedule_id: str, start: datetime | None = None, end: datetime | None = None, limit: int = 1000
+        self,
+        schedule_id: str,
+        start: datetime | str | None = None,
+        end: datetime | str | None = None,
+        limit: int = 1000,
     ) -> TimesView:
         """The times that a schedule names later than ``start`` (now), up to and including ``end``, whether or not it fires then."""
-        for moment in (start, end):
-            if moment is not None and moment.utcoffset() is None:
-                raise NaiveTimeError(moment)
+        after = self._scope.now() // 1000 if start is None else int(moment("start", start).timestamp() // 1)
+        until = None if end is None else int(moment("end", end).timestamp() // 1)
         self._check_preview(limit)
         schedule = await self.get(schedule_id)
-        after = self._scope.now() // 1000 if start is None else int(start.timestamp() // 1)
-        until = None if end is None else int(end.timestamp() // 1)
         spec = Spec.parse(schedule.spec)
         return await self._scope.evaluate(lambda: times_view(spec, schedule_id, after, until, limit))
 
@@ -427,12 +426,12 @@ class Schedules:
             )
         return Patched(schedule=schedule, run_id=None if run is None else run.id, backfills=tuple(made))
 
-    async def pause(self, schedule_id: str, note: str = "", *, until: datetime | None = None) -> Schedule:
+    async def pause(
+        self, schedule_id: str, note: str = "", *, until: datetime | str | None = None
+    ) -> Schedule:
         """Start nothing automatic until resumed, or until a moment; running runs go on, triggers work."""
-        if until is not None and until.utcoffset() is None:
-            raise NaiveTimeError(until)
         check_text("note", note)
-        end = None if until is None else int(until.timestamp() * 1000)
+        end = None if until is None else int(moment("until", until).timestamp() * 1000)
         return await self._change(schedule_id, lambda s, _: (paused_schedule(s, note, end), ()))
 
     async def resume(self, schedule_id: str, note: str = "") -> Schedule:

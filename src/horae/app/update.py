@@ -5,28 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from horae.app.create import check_action, check_jitter, check_labels, check_limit
+from horae.app.create import check_action
 from horae.app.evaluation import Answers
-from horae.app.manual import check_text
+from horae.app.fields import ScheduleFields, check_fields, values_of, with_fields
 from horae.app.scope import OwnerScope
+from horae.app.validate import check_jitter
 from horae.errors import SpecTooCostlyError
 from horae.executor.sealing import Sealer
 from horae.model import (
     Action,
     Counts,
     HttpRequest,
-    Policies,
     Reason,
     Schedule,
-    SearchValue,
     UnstartedRange,
 )
 from horae.policy import pause
-from horae.policy.check import check_policies
 from horae.policy.due import Unstarted, leave_behind, skip_due
 from horae.policy.edit import Edited, change_jitter, change_spec
 from horae.policy.ledger import unstarted_ranges, version_of
@@ -34,27 +32,27 @@ from horae.policy.undecided import undecided
 from horae.spec import SharedCalendar, Spec
 from horae.store.port import Advance, Transaction
 
+STORED = {*ScheduleFields.__struct_fields__} & {*Schedule.__struct_fields__} - {"spec"}
+"""The fields of a schedule that are stored as they were given."""
 _replace = msgspec.structs.replace
 
 
+@with_fields(ScheduleFields, "unset")
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to change about a schedule; what is unset stays."""
+    """What is to change about a schedule: any of its fields; what is unset stays."""
 
-    spec: Any = msgspec.UNSET
-    recompute: bool = False
-    """Whether another spec fires from now on only: what is overdue and not decided is passed over, also if both name it."""
     action: str | msgspec.UnsetType = msgspec.UNSET
     input: Any = msgspec.UNSET
     http: HttpRequest | msgspec.UnsetType | None = msgspec.UNSET
     action_id: str | msgspec.UnsetType | None = msgspec.UNSET
     action_id_format: str | msgspec.UnsetType = msgspec.UNSET
-    policies: Policies | msgspec.UnsetType = msgspec.UNSET
-    remaining_actions: int | msgspec.UnsetType | None = msgspec.UNSET
-    tags: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
-    memo: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
-    search_attributes: dict[str, SearchValue] | msgspec.UnsetType = msgspec.UNSET
-    paused: bool | msgspec.UnsetType = msgspec.UNSET
-    note: str | msgspec.UnsetType = msgspec.UNSET
+    recompute: bool = False
+    """Whether another spec fires from now on only: what is overdue and not decided is passed over, also if both name it."""
+
+    if TYPE_CHECKING:  # the derived fields
+
+        def __init__(self, **fields: Any) -> None: ...  # noqa: ANN401
+        def __getattr__(self, name: str) -> Any: ...  # noqa: ANN401
 
 
 async def apply_edit(
@@ -99,24 +97,16 @@ def _action(scope: OwnerScope, old: Action, edit: Edit) -> Action:
 
 def _edited(old: Schedule, edit: Edit, spec: Spec, now: int) -> tuple[Schedule, tuple[UnstartedRange, ...]]:
     """A schedule after an edit, but for its action; and what a pause that ends so passes over."""
-    said = {
-        name: value
-        for name in ("policies", "tags", "memo", "search_attributes")
-        if (value := getattr(edit, name)) is not msgspec.UNSET
-    }
-    if edit.policies is not msgspec.UNSET:
-        check_policies(edit.policies)
-    check_labels(said.get("tags"), said.get("memo"), said.get("search_attributes"))
-    new = _replace(old, **said)
+    said = values_of(edit, ScheduleFields)
+    check_fields(said)
+    new = _replace(old, **{name: said[name] for name in said if name in STORED})
     unstarted: tuple[UnstartedRange, ...] = ()
-    if edit.remaining_actions is not msgspec.UNSET:
-        check_limit(edit.remaining_actions)
-        new = _replace(new, state=_replace(new.state, remaining_actions=edit.remaining_actions))
-        if old.state.remaining_actions == 0 != edit.remaining_actions:
+    if "remaining_actions" in said:
+        left = said["remaining_actions"]
+        new = _replace(new, state=_replace(new.state, remaining_actions=left))
+        if old.state.remaining_actions == 0 != left:
             new = _replace(new, state=_replace(new.state, completed_at=None))
-    note = edit.note if edit.note is not msgspec.UNSET else old.state.note
-    check_text("note", note)
-    paused = edit.paused if edit.paused is not msgspec.UNSET else old.state.paused
+    note, paused = said.get("note", old.state.note), said.get("paused", old.state.paused)
     if paused and not old.state.paused:
         new = paused_schedule(new, note, None)
     elif old.state.paused and not paused:

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 from functools import lru_cache, partial
-from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_args, get_origin
 
 import msgspec
 
+from horae.app.fields import ScheduleFields, about, reference, with_fields
 from horae.app.times import fire_time, instant, next_time, nominal_seconds
 from horae.errors import HoraeError
 from horae.executor.sealing import Sealer
@@ -26,7 +27,6 @@ from horae.model import (
     Policies,
     Run,
     Schedule,
-    SearchValue,
     StoredCalendar,
     UnstartedRange,
     Version,
@@ -62,6 +62,10 @@ class PageView(View, Generic[T], frozen=True):
 
     items: list[T]
     next: str | None = None
+
+
+PoliciesView = Annotated[Any, about(**{"$ref": reference("Policies")})]
+"""All policies, also those that have their default."""
 
 
 class RunView(View, frozen=True):
@@ -106,6 +110,7 @@ class RunWithAttempts(RunView, frozen=True):
     attempts: list[AttemptView]
 
 
+@with_fields(ScheduleFields, "required", without={"paused"})
 class ScheduleView(View, frozen=True):
     """A schedule as it stands."""
 
@@ -115,20 +120,19 @@ class ScheduleView(View, frozen=True):
     sentence: str
     timezone: str
     action: dict[str, Any]
-    policies: dict[str, Any]
+    policies: PoliciesView
     state: str
-    note: str
     paused_until: datetime | None
     skip_next: int
-    remaining_actions: int | None
     attention: str
-    tags: tuple[str, ...]
-    memo: dict[str, Any]
-    search_attributes: dict[str, SearchValue]
     version: int
     created_at: datetime
     updated_at: datetime
     next_time: datetime | None
+
+    if TYPE_CHECKING:  # the derived fields
+
+        def __getattr__(self, name: str) -> Any: ...  # noqa: ANN401
 
 
 class Info(View, frozen=True):
@@ -254,7 +258,7 @@ class VersionView(View, frozen=True):
     version: int
     spec: dict[str, Any]
     sentence: str
-    policies: dict[str, Any]
+    policies: PoliciesView
     since: datetime
     until: datetime
 

@@ -21,8 +21,12 @@ T = TypeVar("T")
 class RangeDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """``{"start": 9, "end": 17, "step": 2}``; without an end it is one value."""
 
-    start: Int | msgspec.UnsetType = msgspec.UNSET
-    """Without one it is 0, as in the protocol this form comes from; canonically it is written out."""
+    start: Annotated[
+        Int | msgspec.UnsetType,
+        msgspec.Meta(
+            description="Without one it is 0, as in the protocol this form comes from; canonically it is written out."
+        ),
+    ] = msgspec.UNSET
     end: Int | None = None
     step: Int = 1
 
@@ -88,8 +92,12 @@ class SpecDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     gap: Gap = "skip"
     fold: Fold = "both"
     clock_change: ClockChange = "literal"
-    shared: dict[str, SharedCalendar] = {}
-    """What the shared calendars that it excludes by name contain; a stored spec has this with it."""
+    shared: Annotated[
+        dict[str, SharedCalendar],
+        msgspec.Meta(
+            description="What the shared calendars that it excludes by name contain; a stored spec has this with it."
+        ),
+    ] = {}
 
     def __post_init__(self) -> None:
         if isinstance(self.jitter, Mapping):

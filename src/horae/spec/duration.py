@@ -22,18 +22,17 @@ _ISO_TIME = "T(?=[0-9])([0-9]{1,13}H)?([0-9]{1,13}M)?([0-9]{1,13}(?:[.][0-9]{1,3
 _SHAPE = f"^(?:{_SHORT}|P([0-9]{{1,13}}W)?([0-9]{{1,13}}D)?(?:{_ISO_TIME})?)$"
 _EXAMPLES = ["90s", "1h30m", "500ms", "7d", "PT1H30M"]
 
+_MARK = msgspec.Meta(
+    extra_json_schema={
+        "title": "Duration", "type": "string", "pattern": _SHAPE, "minLength": 2, "examples": _EXAMPLES,
+    }
+)  # fmt: skip
+
 if TYPE_CHECKING:
     Duration = timedelta | str
 else:
     # To msgspec it is anything, so that every wrong value meets the same refusal with the same hint.
-    _schema = {
-        "title": "Duration",
-        "type": "string",
-        "pattern": _SHAPE,
-        "minLength": 2,
-        "examples": _EXAMPLES,
-    }
-    Duration = Annotated[Any, msgspec.Meta(extra_json_schema=_schema)]
+    Duration = Annotated[Any, _MARK]
 
 DAY_MS = 24 * 60 * 60 * 1000
 MAX_MS = 100 * 366 * DAY_MS
@@ -140,11 +139,11 @@ class DurationFields(msgspec.Struct, frozen=True):
 
 @cache
 def _duration_fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
-    return tuple(
-        field.name
-        for field in msgspec.structs.fields(kind)
-        if Duration in (field.type, *get_args(field.type))
-    )
+    return tuple(field.name for field in msgspec.structs.fields(kind) if _is_duration(field.type))
+
+
+def _is_duration(kind: Any) -> bool:  # noqa: ANN401 - a type as it was annotated, or a part of one
+    return kind is _MARK or any(_is_duration(each) for each in get_args(kind))
 
 
 def parse_go_duration(text: str, element: str) -> int:

@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
 from horae.app import defaults
+from horae.app.fields import about
 from horae.config import Config
 from horae.errors import InvalidInputError, InvalidSpecError, LimitExceededError
 from horae.model import CatchUp, Overlap, Policies
@@ -39,19 +40,22 @@ _FIELD_IN_MESSAGE = re.compile(r"field `([^`]{1,100})`")
 class ScheduleInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A schedule to be registered. What is left out has the default that the settings name."""
 
-    schedule_id: str | None = None
-    """Without one it is derived from the workflow, the user, the expression and the zone."""
+    schedule_id: Annotated[
+        str | None,
+        about("Without one it is derived from the workflow, the user, the expression and the zone."),
+    ] = None
     workflow_id: str
     version: int
     user_id: str
-    cron_expr: str
-    """Five fields, or six with the seconds first."""
-    timezone: str
-    """An IANA name, such as ``America/New_York``."""
-    start_at: datetime | None = None
-    """The window begins here, and includes it. A time without an offset is meant in the schedule's zone."""
-    end_at: datetime | None = None
-    """The window ends here, and includes it."""
+    cron_expr: Annotated[str, about("Five fields, or six with the seconds first.")]
+    timezone: Annotated[str, about("An IANA name, such as ``America/New_York``.")]
+    start_at: Annotated[
+        datetime | None,
+        about(
+            "The window begins here, and includes it. A time without an offset is meant in the schedule's zone."
+        ),
+    ] = None
+    end_at: Annotated[datetime | None, about("The window ends here, and includes it.")] = None
     jitter_ms: int | None = None
     overlap_policy: OverlapPolicy | None = None
     catchup_policy: CatchupPolicy | None = None

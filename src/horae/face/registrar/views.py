@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from heapq import merge
 from itertools import islice
+from typing import Annotated
 
 import msgspec
 
 from horae.app.defaults import registrar_shows
+from horae.app.fields import about
 from horae.app.times import fire_time, instant, next_nominal, times_ahead
 from horae.app.views import sentence_of
 from horae.errors import SpecError
@@ -32,8 +34,10 @@ class Upserted(msgspec.Struct, frozen=True, kw_only=True):
     """A schedule that was registered."""
 
     schedule_id: str
-    next_run_at: datetime | None
-    """The planned time of the next tick; ``None`` while it is paused, and when there is none."""
+    next_run_at: Annotated[
+        datetime | None,
+        about("The planned time of the next tick; ``None`` while it is paused, and when there is none."),
+    ]
 
 
 class Registered(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,11 +59,14 @@ class Registered(msgspec.Struct, frozen=True, kw_only=True):
     overlap_policy: str
     catchup_policy: str
     paused: bool
-    next_run_at: datetime | None
-    """The planned time of the next tick; ``None`` while it is paused, and when there is none."""
+    next_run_at: Annotated[
+        datetime | None,
+        about("The planned time of the next tick; ``None`` while it is paused, and when there is none."),
+    ]
     updated_at: datetime
-    preview: tuple[datetime, ...]
-    """The next five fire times, moved by jitter; none while it is paused."""
+    preview: Annotated[
+        tuple[datetime, ...], about("The next five fire times, moved by jitter; none while it is paused.")
+    ]
 
 
 class LedgerRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -67,16 +74,13 @@ class LedgerRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     idempotency_key: str
     schedule_id: str
-    run_at: datetime
-    """Its planned time."""
-    status: str
-    """``ENQUEUED``, ``STARTED``, ``SUCCESS``, ``FAILED`` or ``SKIPPED``."""
-    run_id: str | None
-    """``None`` if it never became a run."""
-    reason: str | None
-    """A word and a sentence: ``overlap: another run of the schedule was going on``."""
-    created_at: datetime
-    """When it fell due."""
+    run_at: Annotated[datetime, about("Its planned time.")]
+    status: Annotated[str, about("``ENQUEUED``, ``STARTED``, ``SUCCESS``, ``FAILED`` or ``SKIPPED``.")]
+    run_id: Annotated[str | None, about("``None`` if it never became a run.")]
+    reason: Annotated[
+        str | None, about("A word and a sentence: ``overlap: another run of the schedule was going on``.")
+    ]
+    created_at: Annotated[datetime, about("When it fell due.")]
     updated_at: datetime
 
 

@@ -1,18 +1,15 @@
 """The OpenAPI document: what the routes say of themselves, with what they have in common.
 
-Schemas come from the types, descriptions of fields from the sentences under them, so that there is one place to change.
+Schemas come from the types, with the descriptions and bounds that their fields are annotated with.
 """
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import inspect
 import re
-import textwrap
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -25,7 +22,9 @@ from litestar.types import ControllerRouterHandler, Method
 from litestar.types.internal_types import PathParameterDefinition
 
 from horae.app import Readiness, views
+from horae.app.fields import reference
 from horae.app.manual import BackfillPreview
+from horae.app.validate import POLICY_BOUNDS
 from horae.face.registrar import views as registrar_views
 from horae.face.registrar.request import PauseInput, ScheduleInput
 from horae.face.service import requests, system
@@ -33,7 +32,6 @@ from horae.face.service.body import MAX_INTEGER
 from horae.face.service.examples import ANSWERS, REQUESTS
 from horae.face.service.problems import MEDIA_TYPE, Problem
 from horae.model import Policies
-from horae.policy.check import BOUNDS
 from horae.spec import SpecDocument
 
 Json = dict[str, Any]
@@ -41,21 +39,9 @@ OPEN = {"/healthz", "/readyz"}
 """Routes that anybody may ask."""
 REPORTS = ("/started", "/heartbeat", "/succeeded", "/failed")
 """Routes that take a run's own token."""
-REFERENCE = "#/components/schemas/"
-
-_SPEC = {"oneOf": [{"$ref": f"{REFERENCE}SpecDocument"}, {"type": "string", "examples": ["0 9 * * 1-5"]}]}
-_POLICIES = {"$ref": f"{REFERENCE}Policies"}
-_SHAPES: dict[str, Json] = {
-    "CreateSchedule": {"spec": _SPEC},
-    "ReplaceSchedule": {"spec": _SPEC},
-    "MergeSchedule": {"spec": _SPEC},
-    "PreviewChange": {"spec": _SPEC},
-    "PreviewSpec": {"spec": _SPEC},
-    "ScheduleView": {"policies": _POLICIES},
-    "DescribedSchedule": {"policies": _POLICIES},
-    "VersionView": {"policies": _POLICIES},
-}
-"""Fields that are read or written by what understands them, and so are plain objects to the routes."""
+REFERENCE = reference("")
+_BASES = {"Body", "ScheduleBody", "Versioned", "View"}
+"""Types that others derive from, and no route has."""
 
 _IN_PATHS = {
     "schedule_id": "The id of a schedule, percent-encoded: a slash in it is %2F.",
@@ -160,13 +146,10 @@ def _schemas(named: Json) -> Json:
     types += [each for each in _structs(views) if issubclass(each, views.View)]
     types += [Readiness, BackfillPreview, Problem, Policies, SpecDocument, ScheduleInput, PauseInput]
     _, own = msgspec.json.schema_components(types, ref_template=f"{REFERENCE}{{name}}")
-    schemas: Json = named | {name: schema for name, schema in own.items() if name not in {"Body", "View"}}
+    schemas: Json = named | {name: schema for name, schema in own.items() if name not in _BASES}
     for name in schemas:
         if name.endswith("Page"):
             schemas[name]["description"] = inspect.getdoc(views.PageView)
-    for name, described in _described(types).items():
-        for field, sentence in described.items():
-            schemas[name]["properties"][field]["description"] = sentence
     _refine(schemas)
     for name, example in (REQUESTS | ANSWERS).items():
         schemas[name]["examples"] = [example]
@@ -175,11 +158,7 @@ def _schemas(named: Json) -> Json:
 
 def _refine(schemas: Json) -> None:
     """Say what is checked only by what understands a value."""
-    for name, fields in _SHAPES.items():
-        for field, shape in fields.items():
-            said = schemas[name]["properties"][field].get("description")
-            schemas[name]["properties"][field] = shape | ({"description": said} if said else {})
-    for kind, bounds in BOUNDS.items():
+    for kind, bounds in POLICY_BOUNDS.items():
         for field, (least, most) in bounds.items():
             if not isinstance(least, str) and not isinstance(most, str):
                 bounded = {"minimum": least} | ({"maximum": most} if most <= MAX_INTEGER else {})
@@ -195,46 +174,6 @@ def _structs(module: ModuleType) -> Iterator[type[msgspec.Struct]]:
             yield each
 
 
-def _described(types: list[type[msgspec.Struct]]) -> dict[str, dict[str, str]]:
-    """The sentences under the fields of types, and of the types that they are made of."""
-    found: dict[str, dict[str, str]] = {}
-    waiting = list(types)
-    while waiting:
-        kind = waiting.pop()
-        if kind.__name__ in found:
-            continue
-        sentences: dict[str, str] = {}
-        found[kind.__name__] = sentences
-        for base in reversed([each for each in kind.__mro__ if each.__module__.startswith("horae.")]):
-            sentences |= _sentences(base)
-        for field in msgspec.structs.fields(kind):
-            waiting += [each for each in _inside(field.type) if each.__module__.startswith("horae.")]
-    return {name: sentences for name, sentences in found.items() if sentences}
-
-
-def _inside(kind: Any) -> Iterator[type[msgspec.Struct]]:  # noqa: ANN401 - a type, or what stands for several
-    if inspect.isclass(kind) and issubclass(kind, msgspec.Struct):
-        yield kind
-    for each in getattr(kind, "__args__", ()):
-        yield from _inside(each)
-
-
-def _sentences(kind: type) -> dict[str, str]:
-    """The sentences right under the fields of one class."""
-    try:
-        (defined,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    except OSError:  # installed without its source
-        return {}
-    body = getattr(defined, "body", [])
-    return {
-        field.target.id: inspect.cleandoc(following.value.value).replace("``", "`")
-        for field, following in pairwise(body)
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        and isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
-        and isinstance(following.value.value, str)
-    }  # fmt: skip
-
-
 def _bounded(schema: Any) -> Any:  # noqa: ANN401 - JSON
     """A schema whose integers are those that every reader of JSON understands alike, as they are checked."""
     if isinstance(schema, list):
@@ -244,6 +183,8 @@ def _bounded(schema: Any) -> Any:  # noqa: ANN401 - JSON
     bounded = {
         name: value if name in {"examples", "default", "enum"} else _bounded(value) for name, value in schema.items()
     }  # fmt: skip
+    if "oneOf" in bounded:  # said by a field, and more precise than what its type says
+        bounded.pop("anyOf", None)
     if bounded.get("type") == "integer":
         bounded = {"minimum": -MAX_INTEGER, "maximum": MAX_INTEGER} | bounded
     if isinstance(bounded.get("description"), str):

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote
 
-import msgspec
 from litestar import Response
 from litestar.params import HeaderParameter, QueryParameter
 
 from horae.app import App, BackfillRequest, Filter, ScopedOperations, Trigger
+from horae.app.fields import BackfillBody, TriggerBody, values_of
 from horae.app.page import Page
 from horae.app.views import PageView, ScheduleView
-from horae.errors import InvalidInputError, NaiveTimeError
+from horae.errors import InvalidInputError
 from horae.face.service.caller import Caller
-from horae.face.service.requests import BackfillBody, TriggerBody, Which
+from horae.face.service.requests import Which
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -45,29 +44,6 @@ def operations(app: App, caller: Caller, owner: str | None) -> ScopedOperations:
 def named(text: str) -> str:
     """An id as it was meant: in the path it is percent-encoded, and was found to be a text before."""
     return unquote(text)
-
-
-YEARS = range(1900, 2200)
-"""Those that specs know."""
-
-
-def moment(field: str, text: str) -> datetime:
-    """A moment as it was written, with an offset."""
-    try:
-        read = datetime.fromisoformat(text)
-    except ValueError:
-        hint = "ISO 8601 with an offset, such as 2026-03-08T09:00:00Z"
-        raise InvalidInputError(field, f"is no time: {text[:60]!r}", hint=hint) from None
-    if read.utcoffset() is None:
-        raise NaiveTimeError(read)
-    if read.year not in YEARS:
-        raise InvalidInputError(field, f"must be of the years {YEARS.start} to {YEARS.stop - 1}")
-    return read.astimezone(UTC)
-
-
-def optional_moment(field: str, text: str | None) -> datetime | None:
-    """A moment that may have been left out."""
-    return None if text is None else moment(field, text)
 
 
 def version_of_etag(if_match: str | None) -> int | None:
@@ -112,17 +88,12 @@ def trigger_of(body: TriggerBody | bool | None, caller: Caller) -> Trigger | Non
     """A trigger that a body asks for, by who is calling."""
     if body is None or body is False:
         return None
-    if body is True:
-        return Trigger(author=caller.user)
-    return Trigger(overlap=body.overlap, input=body.input, note=body.note, author=caller.user)
+    return Trigger(**values_of(TriggerBody() if body is True else body, TriggerBody), author=caller.user)
 
 
 def backfill_of(body: BackfillBody, caller: Caller) -> BackfillRequest:
     """A backfill that a body asks for, by who is calling."""
-    return BackfillRequest(
-        first=moment("start", body.start), last=moment("end", body.end), overlap=body.overlap, input=body.input,
-        note=body.note, author=caller.user,
-    )  # fmt: skip
+    return BackfillRequest(**values_of(body, BackfillBody), author=caller.user)
 
 
 def page_view(page: Page[T], view: Callable[[T], V]) -> PageView[V]:
@@ -139,8 +110,3 @@ async def ledger_view(
     if not page and not await there.schedules.versions(schedule_id, 1):
         await there.schedules.get(schedule_id)
     return page_view(page, view)
-
-
-def given(body: msgspec.Struct, *names: str) -> dict[str, Any]:
-    """Those of some fields that a body has."""
-    return {name: value for name in names if (value := getattr(body, name)) is not msgspec.UNSET}

@@ -12,6 +12,7 @@ from litestar import Response, Router, delete, get, patch, post, put
 from litestar.params import QueryParameter
 
 from horae.app import App, Edit, Filter, NewSchedule, ScopedOperations
+from horae.app.fields import ScheduleFields, TriggerBody, values_of
 from horae.app.views import (
     BackfillView,
     DescribedSchedule,
@@ -45,7 +46,6 @@ from horae.face.service.requests import (
     ReplaceSchedule,
     SkipNext,
     StartBackfill,
-    TriggerBody,
     Which,
 )
 from horae.face.service.routes import (
@@ -56,11 +56,9 @@ from horae.face.service.routes import (
     Times,
     backfill_of,
     filter_of,
-    given,
     ledger_view,
     named,
     operations,
-    optional_moment,
     page_view,
     trigger_of,
     version_of_etag,
@@ -106,11 +104,9 @@ def new_schedule(body: CreateSchedule, caller: Caller) -> NewSchedule:
     """What a body asks to be created; without an id it gets one."""
     action = ActionBody(name=body.action) if isinstance(body.action, str) else body.action
     return NewSchedule(
-        id=str(uuid4()) if body.id is None else body.id, spec=body.spec, action=action.name, input=action.input,
-        http=action.http, action_id=action.id, action_id_format=action.id_format, policies=body.policies,
-        paused=body.paused, note=body.note, remaining_actions=body.remaining_actions, tags=body.tags, memo=body.memo,
-        search_attributes=body.search_attributes, request_id=body.request_id,
-        trigger=trigger_of(body.trigger, caller),
+        **values_of(body, ScheduleFields), id=str(uuid4()) if body.id is None else body.id, request_id=body.request_id,
+        action=action.name, input=action.input, http=action.http, action_id=action.id,
+        action_id_format=action.id_format, trigger=trigger_of(body.trigger, caller),
         backfills=tuple(backfill_of(each, caller) for each in body.backfills),
     )  # fmt: skip
 
@@ -186,11 +182,7 @@ async def replace(
     if_match: IfMatch = None,
 ) -> Response[ScheduleView]:
     """Spec, action, policies and state become what is given, from now on; what waits is kept."""
-    edit = Edit(
-        spec=data.spec, policies=data.policies, remaining_actions=data.remaining_actions, tags=data.tags,
-        paused=data.paused, note=data.note, **_action_fields(data.action),
-        **given(data, "memo", "search_attributes"),
-    )  # fmt: skip
+    edit = Edit(**values_of(data, ScheduleFields), **_action_fields(data.action))
     there = operations(app, caller, owner)
     return await _edited(there, named(schedule_id), lambda _: edit, data.version, if_match)
 
@@ -205,14 +197,14 @@ async def merge(
     if_match: IfMatch = None,
 ) -> Response[ScheduleView]:
     """Only what is named changes; `policies` are merged into what is there."""
-    fields = given(data, "spec", "paused", "note", "remaining_actions", "tags", "memo", "search_attributes")
+    fields = values_of(data, ScheduleFields)
     if data.action is not msgspec.UNSET:
         fields |= _action_fields(data.action)
 
     def edit_of(schedule: Schedule) -> Edit:
         if data.policies is msgspec.UNSET:
             return Edit(**fields)
-        return Edit(**fields, policies=merged(schedule.policies, data.policies))
+        return Edit(**fields | {"policies": merged(schedule.policies, data.policies)})
 
     there = operations(app, caller, owner)
     return await _edited(there, named(schedule_id), edit_of, data.version, if_match)
@@ -327,8 +319,8 @@ async def pause(
     """Nothing automatic starts until it is resumed, or until a moment; runs go on, triggers work."""
     wanted = data or PauseSchedule()
     there = operations(app, caller, owner)
-    until = optional_moment("until", wanted.until)
-    return await _shown(there, await there.schedules.pause(named(schedule_id), wanted.note, until=until))
+    changed = await there.schedules.pause(named(schedule_id), wanted.note, until=wanted.until)
+    return await _shown(there, changed)
 
 
 @post(
@@ -362,7 +354,7 @@ async def start_backfill(
     there = operations(app, caller, owner)
     if data.dry_run:
         wanted = backfill_of(data, caller)
-        preview = await there.backfills.preview(named(schedule_id), wanted.first, wanted.last)
+        preview = await there.backfills.preview(named(schedule_id), wanted.start, wanted.end)
         return Response(preview, status_code=200)
     done = await there.schedules.patch(named(schedule_id), backfills=[backfill_of(data, caller)])
     return Response(backfill_view(done.backfills[0]), status_code=202)
@@ -404,8 +396,7 @@ async def times(
     limit: Times = 10,
 ) -> TimesView:
     """Those later than `start` (now), up to and including `end`; at most 1,000."""
-    after, until = optional_moment("start", start), optional_moment("end", end)
-    return await operations(app, caller, owner).schedules.times(named(schedule_id), after, until, limit)
+    return await operations(app, caller, owner).schedules.times(named(schedule_id), start, end, limit)
 
 
 @get("/{schedule_id:str}/runs", operation_id="listRuns", summary="List the runs of a schedule")

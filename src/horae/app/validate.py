@@ -1,0 +1,146 @@
+"""What may be stored: each check raises an error that names the field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from horae.config import Config
+from horae.errors import InvalidInputError, LimitExceededError, NaiveTimeError
+from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json
+from horae.model import Overlap, Schedule, SearchValue
+from horae.policy.check import BOUNDS
+from horae.spec import Spec
+from horae.spec.duration import duration_text
+
+POLICY_BOUNDS = BOUNDS
+MAX_INPUT_LENGTH = 1024 * 1024
+MAX_TEXT_LENGTH = 10_000
+MAX_ID_LENGTH = 500
+MAX_TAG_LENGTH = 200
+MAX_TAGS = 100
+MAX_MEMO_LENGTH = 64 * 1024
+
+
+def check_id(schedule_id: object) -> None:
+    """An id must be a text that can be shown."""
+    if not isinstance(schedule_id, str) or not 1 <= len(schedule_id) <= MAX_ID_LENGTH:
+        raise InvalidInputError("id", f"must be a text of 1 to {MAX_ID_LENGTH} characters")
+    if not schedule_id.isprintable():
+        raise InvalidInputError("id", f"has a character that cannot be shown: {schedule_id!r}")
+
+
+def check_jitter(spec: Spec, config: Config) -> None:
+    """Jitter is bounded: a start must not wander about for days."""
+    jitter = spec.elements.jitter
+    if jitter is not None and jitter.span_ms > config.jitter_limit_ms:
+        raise LimitExceededError(
+            "jitter_limit_ms", config.jitter_limit_ms, f"the jitter is {duration_text(jitter.span_ms)}"
+        )
+
+
+def check_labels(
+    tags: Iterable[str] | None, memo: Mapping[str, Any] | None, search: Mapping[str, SearchValue] | None
+) -> None:
+    """Tags, memo and search attributes must be of a sensible size."""
+    listed = list(tags or ())
+    if len(listed) > MAX_TAGS or len(search or ()) > MAX_TAGS:
+        raise InvalidInputError("tags" if len(listed) > MAX_TAGS else "search_attributes", "are too many")
+    for tag in listed:
+        if not 1 <= len(tag) <= MAX_TAG_LENGTH or not tag.isprintable():
+            raise InvalidInputError(
+                "tags", f"must be texts of 1 to {MAX_TAG_LENGTH} characters that can be shown"
+            )
+    if search:
+        check_input(search, "search_attributes")
+    for key, value in (search or {}).items():
+        check_text("search_attributes", f"{key}{value}")
+    if memo:
+        check_input(memo, "memo")
+        if len(msgspec.json.encode(memo)) > MAX_MEMO_LENGTH:
+            raise InvalidInputError("memo", f"has more than {MAX_MEMO_LENGTH} bytes")
+
+
+def check_limit(limit: int | None) -> None:
+    """How many actions are left cannot be less than none."""
+    if limit is not None and limit < 0:
+        raise InvalidInputError("remaining_actions", f"must be at least 0, and is {limit}")
+
+
+def own_overlap(schedule: Schedule, overlap: Overlap | str | None) -> Overlap:
+    """The overlap policy that a start was given, or else the schedule's."""
+    if overlap is None:
+        return schedule.policies.overlap
+    try:
+        return Overlap(overlap)
+    except ValueError:
+        known = ", ".join(Overlap)
+        raise InvalidInputError("overlap", f"is none of {known}: {overlap!r}") from None
+
+
+def check_input(value: object, field: str = "input") -> None:
+    """An input, or another value of the user's, must be JSON, and not too large."""
+    if value is None:
+        return
+    try:
+        text = msgspec.json.encode(value)
+    except RecursionError:
+        raise InvalidInputError(
+            field, f"has values more than {MAX_DEPTH} deep within each other, or itself within it"
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(field, f"is no JSON: {error}") from None
+    if len(text) > MAX_INPUT_LENGTH:
+        raise InvalidInputError(field, f"has {len(text)} bytes, and {MAX_INPUT_LENGTH} are taken at most")
+    try:
+        check_json(text)
+    except JsonTooLargeError as error:
+        raise InvalidInputError(field, str(error)) from None
+
+
+def check_text(field: str, text: str) -> None:
+    """A text must be one that every database takes, and not too long."""
+    if len(text) > MAX_TEXT_LENGTH:
+        raise InvalidInputError(field, f"has {len(text)} characters, and {MAX_TEXT_LENGTH} are taken at most")
+    if "\x00" in text or (not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text)):
+        raise InvalidInputError(field, "has a character that no text has")
+
+
+YEARS = range(1900, 2200)
+"""Those that specs know."""
+
+
+def moment(field: str, value: datetime | str) -> datetime:
+    """A moment in UTC, as it was given or written, with an offset."""
+    if isinstance(value, str):
+        value = _read(field, value)
+    if not isinstance(value, datetime):
+        raise InvalidInputError(field, "is no time", hint=_HINT)
+    if value.utcoffset() is None:
+        raise NaiveTimeError(value)
+    if value.year not in YEARS:
+        raise InvalidInputError(field, f"must be of the years {YEARS.start} to {YEARS.stop - 1}")
+    return value.astimezone(UTC)
+
+
+_HINT = "ISO 8601 with an offset, such as 2026-03-08T09:00:00Z"
+
+
+def _read(field: str, text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInputError(field, f"is no time: {text[:60]!r}", hint=_HINT) from None
+
+
+def seconds_of(start: datetime | str, end: datetime | str) -> tuple[int, int]:
+    """The whole seconds of a range with both ends."""
+    first, last = moment("start", start), moment("end", end)
+    if last < first:
+        raise InvalidInputError("end", f"is before start: {last} < {first}")
+    # A nominal time is a whole second: from half past one on, that second is over.
+    begin = first.timestamp()
+    return int(begin) + (begin > int(begin)), int(last.timestamp())
