@@ -74,7 +74,7 @@ async def due_now(app: App) -> bool:
 
 
 async def step_until(app: App, status: str, *, house: bool = False) -> bool:
-    """One step of a node that nobody else drives."""
+    """One step of a node, which nothing else drives."""
     if house:
         await app.engine.renew_and_maintain(app.now())
     await app.engine.step(app.now())

@@ -26,7 +26,7 @@ def server(database: str) -> Iterator[Server]:
 
 
 @pytest.fixture
-def place(request: pytest.FixtureRequest, server: Server, database: str) -> list[str]:
+def target(request: pytest.FixtureRequest, server: Server, database: str) -> list[str]:
     """Where commands work: on the server, or where a test asks for both, also on its database directly."""
     directly = getattr(request, "param", "url") == "database"
     return ["--database", database] if directly else ["--url", server.url]

@@ -77,8 +77,8 @@ def test_a_database_that_is_not_there_is_not_made(tmp_path):
 
 
 @pytest.mark.contract("SCHD-09")
-def test_a_bad_expression_is_pointed_at(place: list[str]):
-    ran = horae("schedules", "create", "x", "--cron", "0 9 * * fri-sun", "--action", "greet", *place)
+def test_a_bad_expression_is_pointed_at(target: list[str]):
+    ran = horae("schedules", "create", "x", "--cron", "0 9 * * fri-sun", "--action", "greet", *target)
     assert ran.returncode == 2
     assert ran.stderr.splitlines()[1:] == [
         "  0 9 * * fri-sun",
@@ -138,10 +138,10 @@ def test_bad_input_is_answered_with_what_would_be_right(
     assert hint in (problem["hint"] or "")
 
 
-def test_a_number_without_a_unit_in_a_file(place: list[str], tmp_path: Path):
+def test_a_number_without_a_unit_in_a_file(target: list[str], tmp_path: Path):
     file = tmp_path / "x.json"
     file.write_text('{"spec": "0 9 * * *", "action": "greet", "policies": {"timeouts": {"run": 30000}}}')
-    problem = refused("schedules", "create", "x", "--file", str(file), *place)
+    problem = refused("schedules", "create", "x", "--file", str(file), *target)
     assert problem["message"] == "policies.timeouts.run is 30000, a number without a unit"
     assert problem["hint"] == 'write "30000s", or "30000ms"'
 
@@ -165,11 +165,11 @@ def test_bad_options_are_refused(arguments: list[str]):
     assert problem["hint"] == "see --help"
 
 
-def test_a_process_says_what_it_says_in_the_process_of_a_test(place: list[str]):
+def test_a_process_says_what_it_says_in_the_process_of_a_test(target: list[str]):
     for arguments, stdin in (
         (["next", "--spec", "-", "--from", "2026-01-01T00:00:00Z"], '{"crons": ["0 9 * * *"]}'),
-        (["schedules", "create", "x", "--spec", "-", *place, "--action", "ü", "--json"], "{"),
-        (["nodes", *place], ""),
+        (["schedules", "create", "x", "--spec", "-", *target, "--action", "ü", "--json"], "{"),
+        (["nodes", *target], ""),
         (["schedulse", "--json"], ""),
     ):
         here, there = horae(*arguments, stdin=stdin), horae_process(*arguments, stdin=stdin)
@@ -232,22 +232,31 @@ def token(user: str, **claims: object) -> str:
 
 @pytest.mark.contract("CRON-18")
 def test_tokens(guarded: Server):
-    place = ["--url", guarded.url]
-    problem = refused("schedules", "list", *place)
+    target = ["--url", guarded.url]
+    problem = refused("schedules", "list", *target)
     assert problem["details"]["code"] == "authentication"
     assert problem["hint"] == "give a token with --token, or set HORAE_TOKEN"
-    assert refused("schedules", "list", *place, "--token", "wrong")["details"]["code"] == "authentication"
-    assert refused("schedules", "list", *place, "--token", "wr\u00f6ng\n")["hint"]
+    assert refused("schedules", "list", *target, "--token", "wrong")["details"]["code"] == "authentication"
+    assert refused("schedules", "list", *target, "--token", "wr\u00f6ng\n")["hint"]
     answered(
-        "schedules", "create", "mine", "--every", "1h", "--action", "greet", *place, "--token", token("alice")
+        "schedules",
+        "create",
+        "mine",
+        "--every",
+        "1h",
+        "--action",
+        "greet",
+        *target,
+        "--token",
+        token("alice"),
     )
-    assert len(answered("schedules", "list", *place, HORAE_TOKEN=token("alice"))) == 1
-    assert answered("--token", token("bob"), "schedules", "list", *place) == []
+    assert len(answered("schedules", "list", *target, HORAE_TOKEN=token("alice"))) == 1
+    assert answered("--token", token("bob"), "schedules", "list", *target) == []
     assert (
-        refused("schedules", "describe", "mine", *place, "--token", token("bob"))["details"]["code"]
+        refused("schedules", "describe", "mine", *target, "--token", token("bob"))["details"]["code"]
         == "schedule_not_found"
     )
     assert (
-        refused("schedules", "list", "--owner", "alice", *place, "--token", token("bob"))["details"]["code"]
+        refused("schedules", "list", "--owner", "alice", *target, "--token", token("bob"))["details"]["code"]
         == "permission_denied"
     )

@@ -14,7 +14,7 @@ from tests.face.cli.command import answered, horae, refused
 from tests.support.process import Server
 from tests.support.wait import wait_for
 
-BOTH = pytest.mark.parametrize("place", ["url", "database"], indirect=True)
+BOTH = pytest.mark.parametrize("target", ["url", "database"], indirect=True)
 
 
 @pytest.fixture
@@ -23,16 +23,16 @@ def name() -> str:
     return f"t/{uuid.uuid4().hex[:8]} ä?"
 
 
-def create(place: list[str], name: str, *more: str) -> Any:
+def create(target: list[str], name: str, *more: str) -> Any:
     options = [] if {"--action", "--file", "--http"} & set(more) else ["--action", "greet"]
-    return answered("schedules", "create", name, *options, *more, *place)
+    return answered("schedules", "create", name, *options, *more, *target)
 
 
-def ended(place: list[str], run_id: str) -> Any:
+def ended(target: list[str], run_id: str) -> Any:
     found: list[Any] = []
 
     def has_ended() -> bool:
-        found[:] = [answered("runs", "show", run_id, *place)]
+        found[:] = [answered("runs", "show", run_id, *target)]
         return found[0]["ended_at"] is not None
 
     wait_for(has_ended)
@@ -41,9 +41,9 @@ def ended(place: list[str], run_id: str) -> Any:
 
 @BOTH
 @pytest.mark.contract("SCHD-21", "SCHD-24")
-def test_a_schedule_is_created_described_listed_and_deleted(place: list[str], name: str):
+def test_a_schedule_is_created_described_listed_and_deleted(target: list[str], name: str):
     made = create(
-        place, name, "--cron", "0 9 * * 1-5", "--tz", "Europe/Berlin", "--input", '{"rows": 10}', "--tag", "red", "--tag", name,
+        target, name, "--cron", "0 9 * * 1-5", "--tz", "Europe/Berlin", "--input", '{"rows": 10}', "--tag", "red", "--tag", name,
         "--overlap", "buffer_one", "--catch-up", "latest", "--jitter", "30s", "--note", "why not",
     )  # fmt: skip
     assert made["id"] == name
@@ -53,30 +53,30 @@ def test_a_schedule_is_created_described_listed_and_deleted(place: list[str], na
     assert made["policies"]["overlap"] == "buffer_one"
     assert made["policies"]["catch_up"]["mode"] == "latest"
     assert made["spec"]["jitter"] == "30s"
-    described = answered("schedules", "describe", name, *place)
+    described = answered("schedules", "describe", name, *target)
     assert len(described["info"]["next_times"]) == 10
     assert described["info"]["started"] == 0
-    assert [each["id"] for each in answered("schedules", "list", "--tag", name, *place)] == [name]
-    assert answered("schedules", "list", "--tag", name, "--state", "paused", *place) == []
-    problem = refused("schedules", "create", name, "--every", "1h", "--action", "greet", *place)
+    assert [each["id"] for each in answered("schedules", "list", "--tag", name, *target)] == [name]
+    assert answered("schedules", "list", "--tag", name, "--state", "paused", *target) == []
+    problem = refused("schedules", "create", name, "--every", "1h", "--action", "greet", *target)
     assert problem["error"] == "ServerError"
     assert problem["details"]["code"] == "schedule_exists"
-    assert answered("schedules", "delete", name, "--yes", *place) == {"deleted": name}
-    problem = refused("schedules", "describe", name, *place)
+    assert answered("schedules", "delete", name, "--yes", *target) == {"deleted": name}
+    problem = refused("schedules", "describe", name, *target)
     assert problem["details"]["code"] == "schedule_not_found"
     assert problem["hint"] == "horae schedules list shows those that there are"
 
 
-def test_people_read_a_panel_with_local_times_and_utc(place: list[str], name: str):
-    create(place, name, "--cron", "0 9 * * *", "--tz", "Asia/Kolkata")
-    ran = horae("schedules", "describe", name, *place)
+def test_people_read_a_panel_with_local_times_and_utc(target: list[str], name: str):
+    create(target, name, "--cron", "0 9 * * *", "--tz", "Asia/Kolkata")
+    ran = horae("schedules", "describe", name, *target)
     assert ran.returncode == 0
     assert "At 09:00 every day, Asia/Kolkata time." in ran.stdout
     assert "next times (Asia/Kolkata)" in ran.stdout
     assert "09:00:00 +05:30" in ran.stdout
     assert "03:30:00Z" in ran.stdout
     assert "\x1b" not in ran.stdout
-    listed = horae("schedules", "list", "--prefix", name, *place).stdout
+    listed = horae("schedules", "list", "--prefix", name, *target).stdout
     assert listed.splitlines()[0].split() == [
         "id",
         "when",
@@ -89,20 +89,20 @@ def test_people_read_a_panel_with_local_times_and_utc(place: list[str], name: st
         "action",
     ]
     assert "09:00:00 +05:30  2" in listed
-    coloured = horae("schedules", "describe", name, *place, FORCE_COLOR="1", NO_COLOR="")
+    coloured = horae("schedules", "describe", name, *target, FORCE_COLOR="1", NO_COLOR="")
     assert "\x1b[" in coloured.stdout
-    assert horae("schedules", "delete", name, *place).returncode == 2  # there is no terminal to ask on
+    assert horae("schedules", "delete", name, *target).returncode == 2  # there is no terminal to ask on
 
 
-def test_lists_are_followed_over_pages_and_cut_where_asked(place: list[str], name: str):
+def test_lists_are_followed_over_pages_and_cut_where_asked(target: list[str], name: str):
     for number in range(3):
-        create(place, f"{name}-{number}", "--every", "1h", "--paused")
-    listed = answered("schedules", "list", "--prefix", name, *place)
+        create(target, f"{name}-{number}", "--every", "1h", "--paused")
+    listed = answered("schedules", "list", "--prefix", name, *target)
     assert [each["state"] for each in listed] == ["paused"] * 3
-    assert len(answered("schedules", "list", "--prefix", name, "-n", "2", *place)) == 2
-    ran = horae("schedules", "list", "--prefix", name, "-n", "2", *place)
+    assert len(answered("schedules", "list", "--prefix", name, "-n", "2", *target)) == 2
+    ran = horae("schedules", "list", "--prefix", name, "-n", "2", *target)
     assert "The first 2; there are more" in ran.stdout
-    assert "there are more" not in horae("schedules", "list", "--prefix", name, "-n", "3", *place).stdout
+    assert "there are more" not in horae("schedules", "list", "--prefix", name, "-n", "3", *target).stdout
 
 
 def test_more_than_a_page(server: Server, name: str):
@@ -114,18 +114,18 @@ def test_more_than_a_page(server: Server, name: str):
         httpx.post(
             f"{server.url}/api/v1/bulk/schedules", json={"schedules": bodies}, timeout=60
         ).raise_for_status()
-    place = ["--prefix", name, "--url", server.url]
-    listed = [each["id"] for each in answered("schedules", "list", "-n", "5000", *place)]
+    target = ["--prefix", name, "--url", server.url]
+    listed = [each["id"] for each in answered("schedules", "list", "-n", "5000", *target)]
     assert listed == [f"{name}-{half}-{number:03}" for half in range(2) for number in range(600)]
-    assert len(answered("schedules", "list", "-n", "1000", *place)) == 1000
-    assert "The first 1000; there are more" in horae("schedules", "list", "-n", "1000", *place).stdout
+    assert len(answered("schedules", "list", "-n", "1000", *target)) == 1000
+    assert "The first 1000; there are more" in horae("schedules", "list", "-n", "1000", *target).stdout
 
 
 @BOTH
 @pytest.mark.contract("SCHD-22")
-def test_an_update_changes_what_is_named_if_nobody_was_faster(place: list[str], name: str):
+def test_an_update_changes_what_is_named_unless_the_version_moved(target: list[str], name: str):
     create(
-        place,
+        target,
         name,
         "--cron",
         "0 9 * * *",
@@ -136,160 +136,162 @@ def test_an_update_changes_what_is_named_if_nobody_was_faster(place: list[str], 
         "--overlap",
         "allow_all",
     )
-    changed = answered("schedules", "update", name, "--cron", "0 10 * * *", *place)
+    changed = answered("schedules", "update", name, "--cron", "0 10 * * *", *target)
     assert changed["version"] == 2
     assert changed["sentence"].startswith("At 10:00 every day, Europe/Berlin time")
     assert changed["spec"]["jitter"] == "10s"
     assert changed["policies"]["overlap"] == "allow_all"
-    changed = answered("schedules", "update", name, "--tz", "Asia/Tokyo", *place)
+    changed = answered("schedules", "update", name, "--tz", "Asia/Tokyo", *target)
     assert "10:00" in changed["sentence"]
     assert changed["timezone"] == "Asia/Tokyo"
-    changed = answered("schedules", "update", name, "--overlap", "skip", "--if-version", "3", *place)
+    changed = answered("schedules", "update", name, "--overlap", "skip", "--if-version", "3", *target)
     assert (changed["version"], changed["policies"]["overlap"]) == (4, "skip")
-    problem = refused("schedules", "update", name, "--overlap", "skip", "--if-version", "3", *place)
+    problem = refused("schedules", "update", name, "--overlap", "skip", "--if-version", "3", *target)
     assert problem["details"]["code"] == "conflict_token_mismatch"
-    assert refused("schedules", "update", name, *place)["message"] == "the change is missing"
+    assert refused("schedules", "update", name, *target)["message"] == "the change is missing"
 
 
 @pytest.mark.contract("SCHD-13")
-def test_pause_resume_and_skip(place: list[str], name: str):
-    create(place, name, "--every", "1h")
+def test_pause_resume_and_skip(target: list[str], name: str):
+    create(target, name, "--every", "1h")
     paused = answered(
-        "schedules", "pause", name, "--note", "moving", "--until", "2099-01-01T00:00:00+01:00", *place
+        "schedules", "pause", name, "--note", "moving", "--until", "2099-01-01T00:00:00+01:00", *target
     )
     assert (paused["state"], paused["note"], paused["paused_until"]) == (
         "paused",
         "moving",
         "2098-12-31T23:00:00Z",
     )
-    assert "moving until" in horae("schedules", "describe", name, *place).stdout
-    assert answered("schedules", "resume", name, *place)["state"] == "running"
-    assert answered("schedules", "skip", name, "2", *place)["skip_next"] == 2
-    assert answered("schedules", "skip", name, "0", *place)["skip_next"] == 0
+    assert "moving until" in horae("schedules", "describe", name, *target).stdout
+    assert answered("schedules", "resume", name, *target)["state"] == "running"
+    assert answered("schedules", "skip", name, "2", *target)["skip_next"] == 2
+    assert answered("schedules", "skip", name, "0", *target)["skip_next"] == 0
 
 
 @BOTH
 @pytest.mark.contract("SCHD-18")
-def test_a_trigger_runs_and_its_run_is_shown(place: list[str], name: str):
-    create(place, name, "--every", "10h", "--paused")
-    accepted = answered("schedules", "trigger", name, "--input", '"you"', "--note", "by hand", *place)
-    run = ended(place, accepted["run_id"])
+def test_a_trigger_runs_and_its_run_is_shown(target: list[str], name: str):
+    create(target, name, "--every", "10h", "--paused")
+    accepted = answered("schedules", "trigger", name, "--input", '"you"', "--note", "by hand", *target)
+    run = ended(target, accepted["run_id"])
     assert (run["status"], run["result"], run["note"]) == ("succeeded", {"hello": "you"}, "by hand")
-    assert [each["id"] for each in answered("runs", "list", name, *place)] == [run["id"]]
-    assert "succeeded" in horae("runs", "list", name, *place).stdout
-    panel = horae("runs", "show", run["id"], *place).stdout
+    assert [each["id"] for each in answered("runs", "list", name, *target)] == [run["id"]]
+    assert "succeeded" in horae("runs", "list", name, *target).stdout
+    panel = horae("runs", "show", run["id"], *target).stdout
     assert '{"hello":"you"}' in panel
     assert "by hand" in panel
-    ran = horae("schedules", "trigger", name, *place)
+    ran = horae("schedules", "trigger", name, *target)
     assert ran.stdout.startswith(f"Triggered {name}: the run is ")
 
 
-def test_failures_are_shown_as_they_are(place: list[str], name: str):
-    create(place, name, "--every", "10h", "--action", "fail")
-    run = ended(place, answered("schedules", "trigger", name, *place)["run_id"])
+def test_failures_are_shown_as_they_are(target: list[str], name: str):
+    create(target, name, "--every", "10h", "--action", "fail")
+    run = ended(target, answered("schedules", "trigger", name, *target)["run_id"])
     assert run["status"] == "failed"
-    assert "the [red]source[/red] is empty" in horae("runs", "show", run["id"], *place).stdout
-    described = horae("schedules", "describe", name, *place).stdout
+    assert "the [red]source[/red] is empty" in horae("runs", "show", run["id"], *target).stdout
+    described = horae("schedules", "describe", name, *target).stdout
     assert "failed" in described
     assert "the [red]source[/red] is empty" in described
 
 
 @pytest.mark.contract("SCHD-17")
 @pytest.mark.parametrize(("verb", "status"), [("cancel", "cancelled"), ("terminate", "terminated")])
-def test_a_run_is_stopped(place: list[str], name: str, verb: str, status: str):
-    create(place, name, "--every", "10h", "--action", "wait")
-    run_id = answered("schedules", "trigger", name, *place)["run_id"]
-    wait_for(lambda: answered("runs", "show", run_id, *place)["status"] == "running")
-    assert answered("runs", verb, run_id, *place)["id"] == run_id
-    assert ended(place, run_id)["status"] == status
+def test_a_run_is_stopped(target: list[str], name: str, verb: str, status: str):
+    create(target, name, "--every", "10h", "--action", "wait")
+    run_id = answered("schedules", "trigger", name, *target)["run_id"]
+    wait_for(lambda: answered("runs", "show", run_id, *target)["status"] == "running")
+    assert answered("runs", verb, run_id, *target)["id"] == run_id
+    assert ended(target, run_id)["status"] == status
 
 
 @BOTH
 @pytest.mark.contract("SCHD-19")
-def test_a_backfill_is_counted_made_and_watched(place: list[str], name: str):
-    create(place, name, "--cron", "0 * * * *", "--paused", "--tz", "Europe/Berlin")
+def test_a_backfill_is_counted_made_and_watched(target: list[str], name: str):
+    create(target, name, "--cron", "0 * * * *", "--paused", "--tz", "Europe/Berlin")
     span = ["--from", "2026-01-01T00:00:00Z", "--to", "2026-01-01T01:00:00+00:00"]
-    would = answered("schedules", "backfill", name, *span, "--dry-run", *place)
+    would = answered("schedules", "backfill", name, *span, "--dry-run", *target)
     assert would == {"slots": 2, "first": "2026-01-01T00:00:00Z", "last": "2026-01-01T01:00:00Z"}
-    shown = horae("schedules", "backfill", name, *span, "--dry-run", *place).stdout
+    shown = horae("schedules", "backfill", name, *span, "--dry-run", *target).stdout
     assert "2 times would be made up" in shown
     assert "Thu 2026-01-01 01:00:00 +01:00  2026-01-01 00:00:00Z" in shown
-    done = answered("schedules", "backfill", name, *span, "--wait", "--overlap", "allow_all", *place)
+    done = answered("schedules", "backfill", name, *span, "--wait", "--overlap", "allow_all", *target)
     assert (done["status"], done["total"], done["made"]) == ("done", 2, 2)
-    assert [each["id"] for each in answered("schedules", "backfills", name, *place)] == [done["id"]]
-    assert "done" in horae("schedules", "backfills", name, *place).stdout
-    wait_for(lambda: [each["status"] for each in answered("runs", "list", name, *place)] == ["succeeded"] * 2)
+    assert [each["id"] for each in answered("schedules", "backfills", name, *target)] == [done["id"]]
+    assert "done" in horae("schedules", "backfills", name, *target).stdout
+    wait_for(
+        lambda: [each["status"] for each in answered("runs", "list", name, *target)] == ["succeeded"] * 2
+    )
 
 
-def test_matching_times(place: list[str], name: str):
-    create(place, name, "--cron", "30 9 * * *", "--tz", "Europe/Berlin", "--paused")
+def test_matching_times(target: list[str], name: str):
+    create(target, name, "--cron", "30 9 * * *", "--tz", "Europe/Berlin", "--paused")
     span = ["--from", "2026-03-28T08:30:00Z", "--to", "2026-03-30T07:30:00Z"]
-    found = answered("schedules", "times", name, *span, *place)
+    found = answered("schedules", "times", name, *span, *target)
     assert [each["nominal"] for each in found["items"]] == ["2026-03-29T07:30:00Z", "2026-03-30T07:30:00Z"]
-    shown = horae("schedules", "times", name, *span, *place).stdout
+    shown = horae("schedules", "times", name, *span, *target).stdout
     assert "Sun 2026-03-29 09:30:00 +02:00  2026-03-29 07:30:00Z" in shown
 
 
 @BOTH
 @pytest.mark.contract("SCHD-28")
-def test_explain_says_why(place: list[str], name: str):
-    create(place, name, "--cron", "30 2 * * *", "--tz", "Europe/Berlin")
-    found = answered("explain", name, "2099-03-29T02:30", *place)
+def test_explain_says_why(target: list[str], name: str):
+    create(target, name, "--cron", "30 2 * * *", "--tz", "Europe/Berlin")
+    found = answered("explain", name, "2099-03-29T02:30", *target)
     assert found["schedule_id"] == name
     assert found["timezone"] == "Europe/Berlin"
-    shown = horae("explain", name, "2099-03-29T02:30", *place)
+    shown = horae("explain", name, "2099-03-29T02:30", *target)
     assert found["sentence"] in " ".join(shown.stdout.split())
-    assert answered("explain", name, "2099-01-01T01:30:00Z", *place)["nominal"] == "2099-01-01T01:30:00Z"
-    ran = horae("explain", name, "2099-01-01T01:30:00Z", *place)
+    assert answered("explain", name, "2099-01-01T01:30:00Z", *target)["nominal"] == "2099-01-01T01:30:00Z"
+    ran = horae("explain", name, "2099-01-01T01:30:00Z", *target)
     assert "2099-01-01 02:30:00 +01:00  2099-01-01 01:30:00Z" in ran.stdout
 
 
 @pytest.mark.contract("SCHD-29")
-def test_a_change_is_previewed_and_the_load_is_counted(place: list[str], name: str):
-    create(place, name, "--cron", "0 9 * * *", "--tz", "Europe/Berlin")
-    found = answered("schedules", "preview", name, "--cron", "0 9,10 * * *", "--days", "2", *place)
+def test_a_change_is_previewed_and_the_load_is_counted(target: list[str], name: str):
+    create(target, name, "--cron", "0 9 * * *", "--tz", "Europe/Berlin")
+    found = answered("schedules", "preview", name, "--cron", "0 9,10 * * *", "--days", "2", *target)
     assert (found["adds"], found["removes"], found["kept"]) == (2, 0, 2)
-    shown = horae("schedules", "preview", name, "--cron", "0 10 * * *", "--days", "1", *place).stdout
+    shown = horae("schedules", "preview", name, "--cron", "0 10 * * *", "--days", "1", *target).stdout
     assert "1 added, 1 removed, 0 kept" in shown
-    assert answered("schedules", "describe", name, *place)["version"] == 1
-    new = answered("schedules", "preview", "--every", "90m", "-n", "3", *place)
+    assert answered("schedules", "describe", name, *target)["version"] == 1
+    new = answered("schedules", "preview", "--every", "90m", "-n", "3", *target)
     assert len(new["times"]) == 3
-    assert "Every 1h30m" in horae("schedules", "preview", "--every", "90m", *place).stdout
-    create(place, f"{name}-often", "--every", "1m", "--paused")
-    forecast = answered("forecast", "--minutes", "1440", "--jitter", "30m", *place)
+    assert "Every 1h30m" in horae("schedules", "preview", "--every", "90m", *target).stdout
+    create(target, f"{name}-often", "--every", "1m", "--paused")
+    forecast = answered("forecast", "--minutes", "1440", "--jitter", "30m", *target)
     assert forecast["total"] >= 1
-    assert "starts of" in horae("forecast", "--minutes", "1440", "--jitter", "30m", *place).stdout
+    assert "starts of" in horae("forecast", "--minutes", "1440", "--jitter", "30m", *target).stdout
 
 
-def test_calendars(place: list[str], name: str, tmp_path: Path):
+def test_calendars(target: list[str], name: str, tmp_path: Path):
     calendar = name.replace("/", "-")
-    made = answered("calendars", "put", calendar, "--date", "2026-12-25", *place)
+    made = answered("calendars", "put", calendar, "--date", "2026-12-25", *target)
     assert made["dates"] == ["2026-12-25"]
     spec = {"crons": ["0 9 * * *"], "exclude": [{"calendar": calendar}]}
     (tmp_path / "spec.json").write_text(json.dumps(spec))
-    create(place, name, "--spec", str(tmp_path / "spec.json"))
-    times = answered("schedules", "times", name, "--from", "2026-12-24T12:00:00Z", "-n", "1", *place)
+    create(target, name, "--spec", str(tmp_path / "spec.json"))
+    times = answered("schedules", "times", name, "--from", "2026-12-24T12:00:00Z", "-n", "1", *target)
     assert times["items"][0]["nominal"] == "2026-12-26T09:00:00Z"
     (tmp_path / "calendar.json").write_text('{"dates": ["2026-12-26"]}')
-    assert answered("calendars", "put", calendar, str(tmp_path / "calendar.json"), *place)["schedules"] == 1
-    assert answered("calendars", "show", calendar, *place)["dates"] == ["2026-12-26"]
-    assert calendar in [each["name"] for each in answered("calendars", "list", *place)]
-    assert "2026-12-26" in horae("calendars", "show", calendar, *place).stdout
-    problem = refused("calendars", "delete", calendar, "--yes", *place)
+    assert answered("calendars", "put", calendar, str(tmp_path / "calendar.json"), *target)["schedules"] == 1
+    assert answered("calendars", "show", calendar, *target)["dates"] == ["2026-12-26"]
+    assert calendar in [each["name"] for each in answered("calendars", "list", *target)]
+    assert "2026-12-26" in horae("calendars", "show", calendar, *target).stdout
+    problem = refused("calendars", "delete", calendar, "--yes", *target)
     assert problem["details"]["code"] == "calendar_in_use"
-    answered("schedules", "delete", name, "--yes", *place)
-    assert answered("calendars", "delete", calendar, "--yes", *place) == {"deleted": calendar}
-    assert refused("calendars", "show", calendar, *place)["details"]["code"] == "calendar_not_found"
+    answered("schedules", "delete", name, "--yes", *target)
+    assert answered("calendars", "delete", calendar, "--yes", *target) == {"deleted": calendar}
+    assert refused("calendars", "show", calendar, *target)["details"]["code"] == "calendar_not_found"
 
 
-def test_nodes_and_what_they_can_run(place: list[str]):
-    (node,) = answered("nodes", *place)
+def test_nodes_and_what_they_can_run(target: list[str]):
+    (node,) = answered("nodes", *target)
     assert node["alive"] is True
     assert {"fail", "greet", "wait"} <= set(node["actions"])
-    assert "lives" in horae("nodes", *place).stdout
+    assert "lives" in horae("nodes", *target).stdout
 
 
-def test_a_whole_document_and_options_before_it(place: list[str], name: str, tmp_path: Path):
+def test_a_whole_document_and_options_before_it(target: list[str], name: str, tmp_path: Path):
     document = {
         "id": "other",
         "spec": "0 9 * * *",
@@ -299,13 +301,20 @@ def test_a_whole_document_and_options_before_it(place: list[str], name: str, tmp
     }
     (tmp_path / "schedule.json").write_text(json.dumps(document))
     made = create(
-        place, name, "--file", str(tmp_path / "schedule.json"), "--overlap", "allow_all", "--tz", "Asia/Tokyo"
+        target,
+        name,
+        "--file",
+        str(tmp_path / "schedule.json"),
+        "--overlap",
+        "allow_all",
+        "--tz",
+        "Asia/Tokyo",
     )
     assert (made["id"], made["state"], made["timezone"]) == (name, "paused", "Asia/Tokyo")
     assert (made["policies"]["max_concurrent"], made["policies"]["overlap"]) == (3, "allow_all")
 
 
-def test_where_is_said_before_the_command_after_it_or_in_the_environment(
+def test_the_target_is_given_before_the_command_after_it_or_in_the_environment(
     server: Server, database: str, tmp_path: Path
 ):
     for arguments, environment in [

@@ -41,11 +41,20 @@ def on_terminal(*arguments: str, answer: str = "", columns: int = 80) -> tuple[i
     return process.wait(60), shown.decode()
 
 
-def test_colours_and_a_table_that_fits(place: list[str]):
+def test_colours_and_a_table_that_fits(target: list[str]):
     answered(
-        "schedules", "create", "lit", "--cron", "0 9 * * *", "--tz", "Asia/Tokyo", "--action", "greet", *place
+        "schedules",
+        "create",
+        "lit",
+        "--cron",
+        "0 9 * * *",
+        "--tz",
+        "Asia/Tokyo",
+        "--action",
+        "greet",
+        *target,
     )
-    status, shown = on_terminal("schedules", "list", "--prefix", "lit", *place)
+    status, shown = on_terminal("schedules", "list", "--prefix", "lit", *target)
     assert status == 0
     assert "\x1b[36mrunning" in shown
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
@@ -54,26 +63,26 @@ def test_colours_and_a_table_that_fits(place: list[str]):
     assert re.search(r"\d{4}-\d\d-\d\d 00:00:00Z", plain)
 
 
-def test_a_question_before_something_is_lost(place: list[str]):
-    answered("schedules", "create", "dear", "--every", "1h", "--action", "greet", *place)
-    status, shown = on_terminal("schedules", "delete", "dear", *place, answer="n\n")
+def test_a_question_before_something_is_lost(target: list[str]):
+    answered("schedules", "create", "dear", "--every", "1h", "--action", "greet", *target)
+    status, shown = on_terminal("schedules", "delete", "dear", *target, answer="n\n")
     assert status == 1
     assert "Delete the schedule dear?" in shown
-    assert answered("schedules", "describe", "dear", *place)["id"] == "dear"
-    status, shown = on_terminal("schedules", "delete", "dear", *place, answer="y\n")
+    assert answered("schedules", "describe", "dear", *target)["id"] == "dear"
+    status, shown = on_terminal("schedules", "delete", "dear", *target, answer="y\n")
     assert status == 0
     assert "Deleted dear." in shown
 
 
 @pytest.mark.contract("SCHD-19")
-def test_a_progress_bar_for_backfills(place: list[str]):
-    answered("schedules", "create", "many", "--cron", "* * * * *", "--paused", "--action", "greet", *place)
+def test_a_progress_bar_for_backfills(target: list[str]):
+    answered("schedules", "create", "many", "--cron", "* * * * *", "--paused", "--action", "greet", *target)
     span = ["--from", "2026-01-01T00:00:00Z", "--to", "2026-01-01T02:00:00Z"]
     status, shown = on_terminal(
-        "schedules", "backfill", "many", *span, "--overlap", "buffer_all", "--wait", *place, columns=160
+        "schedules", "backfill", "many", *span, "--overlap", "buffer_all", "--wait", *target, columns=160
     )
     assert status == 0
     assert "backfill of many" in shown
     assert re.search(r"\d+/121", shown)
     assert "done" in shown
-    wait_for(lambda: answered("schedules", "describe", "many", *place)["info"]["started"] == 121)
+    wait_for(lambda: answered("schedules", "describe", "many", *target)["info"]["started"] == 121)

@@ -1,4 +1,4 @@
-"""Records that somebody spoiled, errors nobody expected, and no secret in any message."""
+"""Corrupted records, unexpected errors, and no secret in any message."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ async def test_a_run_that_is_spoiled_while_running_stops_no_other(kind: str, tmp
 
 
 @pytest.mark.contract("DECL-35")
-async def test_an_unexpected_error_while_running_is_told_and_gone_on_after(
+async def test_an_unexpected_error_while_running_is_logged_and_the_scheduler_goes_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     story = Story(tmp_path)
@@ -302,7 +302,7 @@ async def test_an_unexpected_error_while_stopping_is_wrapped_and_everything_is_f
     await scheduler.initialize([story.task("a", "0 12 * * *")])
     await story.clock.settle()
     await scheduler.stop()
-    assert story.counts() == {"orphaned": 1}  # nobody could record that it had ended
+    assert story.counts() == {"orphaned": 1}  # no node could record that it had ended
     assert found is None or isinstance(found, HoraeError)
 
 
@@ -396,7 +396,7 @@ async def test_no_message_shows_the_password_in_an_address_that_cannot_be_read(
 
 
 @pytest.mark.contract("DECL-35", "DECL-17")
-async def test_what_a_callback_raised_is_told_as_it_was(tmp_path: Path):
+async def test_the_listener_gets_the_exception_of_a_callback(tmp_path: Path):
     story, error = Story(tmp_path), ValueError("as it was")
 
     async def fails() -> None:

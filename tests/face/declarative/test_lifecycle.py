@@ -31,7 +31,7 @@ RUN = ["TaskRunStarted", "TaskRunCompleted"]
 
 
 @pytest.mark.contract("DECL-11", "DECL-12", "DECL-20", "DECL-01")
-async def test_events_are_told_in_order_with_their_time_task_and_details(tmp_path: Path):
+async def test_events_come_in_order_with_their_time_task_and_details(tmp_path: Path):
     story = Story(tmp_path)
     scheduler = await story.begin(story.task("a"))
     assert scheduler._state == "Running"
@@ -166,7 +166,7 @@ async def test_stop_after_a_failed_initialize_returns(tmp_path: Path):
 
 
 @pytest.mark.contract("DECL-14", "DECL-12")
-async def test_stop_may_be_called_many_times_and_concurrently_and_tells_once(tmp_path: Path):
+async def test_stop_may_be_called_many_times_and_concurrently_and_emits_once(tmp_path: Path):
     story = Story(tmp_path)
     scheduler = await story.begin(story.task("a"))
     await asyncio.gather(*(scheduler.stop() for _ in range(5)))

@@ -296,7 +296,7 @@ def seeded(seed: int) -> tuple[str, list[Happening]]:
 @pytest.mark.contract(
     "DECL-06", "DECL-07", "DECL-08", "DECL-09", "DECL-14", "DECL-17", "DECL-18", "DECL-36", "DECL-40"
 )
-def test_many_histories_are_told_as_the_contract_tells_them():
+def test_many_histories_agree_with_the_model_of_the_contract():
     words: Counter[str] = Counter()
     for seed in range(EXAMPLES):
         zone, events = seeded(seed)
@@ -315,14 +315,14 @@ def test_many_histories_are_told_as_the_contract_tells_them():
 )
 @given(zone=st.sampled_from(sorted(PLACES)), events=EVENTS)
 @settings(max_examples=EXAMPLES)
-def test_every_history_is_told_as_the_contract_tells_it(zone: str, events: list[Happening]):
+def test_every_history_agrees_with_the_model_of_the_contract(zone: str, events: list[Happening]):
     asyncio.run(tell(zone, [("begin", 0, 0), *events]))
 
 
 @pytest.mark.contract("DECL-39")
 @given(zone=st.sampled_from(sorted(PLACES)), events=EVENTS)
 @settings(max_examples=max(EXAMPLES // 6, 1))
-def test_the_same_history_is_told_twice_alike(zone: str, events: list[Happening]):
+def test_the_same_history_gives_the_same_events(zone: str, events: list[Happening]):
     events = [("begin", 0, 0), *events]
     assert asyncio.run(tell(zone, events)) == asyncio.run(tell(zone, events))
 

@@ -223,7 +223,7 @@ async def test_a_partial_of_an_object_with_an_async_call_is_a_callback(tmp_path:
     [plain, lambda: good().close(), lambda: None, partial(plain), Callable, generates, generates(), None, "good", 1, print],
     ids=lambda each: re.sub(r" at 0x\w+", "", repr(each)),
 )  # fmt: skip
-async def test_what_is_no_coroutine_function_is_refused_and_told_what_to_do(callback: Any, tmp_path: Path):
+async def test_a_callback_that_is_no_coroutine_function_is_refused_with_a_hint(callback: Any, tmp_path: Path):
     story = Story(tmp_path)
     registration = ("a", "* * * * *", callback, DELAY)
     with pytest.raises(RegistrationShapeError) as raised:

@@ -306,7 +306,9 @@ async def test_the_claim_is_durable_before_the_callback_is_called(tmp_path: Path
     seen: list[Any] = []
 
     async def look() -> None:
-        with sqlite3.connect(f"file:{story.file}?mode=ro", uri=True) as connection:  # as anybody else sees it
+        with sqlite3.connect(
+            f"file:{story.file}?mode=ro", uri=True
+        ) as connection:  # as another process sees it
             seen.extend(connection.execute("SELECT status, attempt, started_at FROM run").fetchall())
         connection.close()
 

@@ -82,7 +82,7 @@ async def test_however_much_was_missed_one_run_makes_up_for_it(
 async def test_a_suspended_host_makes_up_once_too(tmp_path: Path):
     story = Story(tmp_path)
     scheduler = await story.begin(story.task("a"), story.task("daily", "0 0 * * *"))
-    story.clock.move_to(NOON + timedelta(days=3))  # nobody was woken in between
+    story.clock.move_to(NOON + timedelta(days=3))  # no step in between
     await story.clock.settle()
     assert story.starts["a"] == [NOON, NOON + timedelta(days=3)]
     assert story.starts["daily"] == [NOON + timedelta(days=3)]

@@ -61,7 +61,7 @@ async def only_row(machine: TimeMachine, launcher: Launcher) -> tuple[str, str |
 
 
 @pytest.mark.contract("CRON-11")
-async def test_a_launcher_is_told_what_to_start(machine: TimeMachine):
+async def test_a_launcher_gets_what_to_start(machine: TimeMachine):
     launcher = Launcher(machine, True)
     assert await only_row(machine, launcher) == ("SUCCESS", None)
     assert launcher.calls == [("report", 3, "alice", NINE, slot_key("s", int(NINE.timestamp())))]

@@ -85,9 +85,9 @@ async def test_registering_twice_is_an_upsert(machine: TimeMachine, registrar: R
 
 @pytest.mark.contract("CRON-03")
 async def test_a_change_of_the_version_leaves_the_next_time(machine: TimeMachine, registrar: Registrar):
-    """Also a time that has come and that nobody has decided yet."""
+    """Also a time that is due and not decided yet."""
     await registrar.upsert_schedule(HOURLY)
-    machine.clock.move_to(at(9, 0, 30))  # time passes, and nobody steps
+    machine.clock.move_to(at(9, 0, 30))  # time passes without a step
     again = await registrar.upsert_schedule(HOURLY | {"version": 4, "overlap_policy": "allow"})
     assert again.next_run_at == at(9)
     await machine.advance(seconds=1)
@@ -176,7 +176,7 @@ async def test_a_deleted_schedule_is_gone_and_its_ledger_is_not(machine: TimeMac
 
 
 @pytest.mark.contract("CRON-01", "CRON-18")
-async def test_an_owner_has_his_own_schedules(machine: TimeMachine, registrar: Registrar):
+async def test_an_owner_sees_only_their_own_schedules(machine: TimeMachine, registrar: Registrar):
     await registrar.upsert_schedule(HOURLY)
     alice, bob = (Registrar(machine.app, owner=name) for name in ("alice", "bob"))
     assert (await alice.get_schedule("s")).user_id == "alice"

@@ -41,7 +41,7 @@ class Kitchen:
         await self.registrar.upsert_schedule(given | more)
 
     def outage(self, **span: float) -> None:
-        """Time passes, and nobody is there."""
+        """Time passes without a node."""
         self.machine.clock.move_to(self.machine.now + timedelta(**span))
 
     @property

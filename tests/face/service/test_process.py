@@ -89,7 +89,7 @@ def test_asked_to_end_it_waits_for_what_runs_and_records_it(start: StartServer):
 def accounted(server: Server, schedule_id: str) -> list[str]:
     """Every second of a schedule that runs every second: once, whatever became of it."""
     runs = server.get(f"/schedules/{schedule_id}/runs", params={"limit": 1000})["items"]
-    found = [run["nominal"] for run in runs if run["origin"] == "automatic"]
+    found = [run["nominal"] for run in runs if run["origin"]["kind"] == "automatic"]
     for each in server.get(f"/schedules/{schedule_id}/unstarted", params={"limit": 1000})["items"]:
         moment, last = (datetime.fromisoformat(each[end]) for end in ("first", "last"))
         while moment <= last:

@@ -44,7 +44,7 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
         if args and args[0] not in self.list_commands(
             ctx
-        ):  # what it is like can only be said of what is loaded
+        ):  # similar names can only be suggested from what is loaded
             for name in LOADED_WHEN_ASKED:
                 self.get_command(ctx, name)
         return super().resolve_command(ctx, args)
@@ -97,7 +97,7 @@ def _root(
 
 
 def main() -> None:
-    """Run the command. An error becomes a sentence, not a traceback; one that nobody foresaw also says where it was."""
+    """Run the command. An error becomes a sentence, not a traceback; an unexpected one also says where it was raised."""
     try:
         if "--json" in sys.argv:
             sys.exit(_for_programs())
@@ -109,12 +109,12 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(1)
     except Exception as error:
-        report(_unforeseen(error))
+        report(_unexpected(error))
         sys.exit(2)
 
 
 def _for_programs() -> int:
-    """What typer says of wrong options is for people; here it becomes an error like any other."""
+    """Turn typer's complaints about options, which are for people, into errors."""
     try:
         status = cli(standalone_mode=False)
     except typer.Abort:
@@ -128,11 +128,11 @@ def _for_programs() -> int:
     return status if isinstance(status, int) else 0
 
 
-def _unforeseen(error: Exception) -> HoraeError:
+def _unexpected(error: Exception) -> HoraeError:
     frames = traceback.extract_tb(error.__traceback__)
-    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
+    source = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
     return HoraeError(
-        f"{type(error).__name__}: {error} (at {place})",
-        {"place": place},
+        f"{type(error).__name__}: {error} (at {source})",
+        {"source": source},
         hint="this is a fault of Horae; please report it with the command that you gave",
     )

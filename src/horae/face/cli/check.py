@@ -1,4 +1,4 @@
-"""``horae check``: whether what Horae needs is there, and what to do if it is not."""
+"""``horae check``: check settings, database, clock and migrations, and say what to do."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ cli = group()
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that was looked at: how it is, and what to do."""
+    """One thing that was checked: how it is, and what to do."""
 
     what: str
     level: Literal["ok", "warn", "fail"]
@@ -77,7 +77,7 @@ def _show(findings: list[Finding], *, as_json: bool) -> None:
 
 
 def about_names(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """A setting whose name is misspelt would be passed over in silence."""
+    """Settings with unknown names, which would be ignored in silence."""
     known = {setting_name(field) for field in Config.__struct_fields__} | _OF_CLIENTS
     for name in sorted(each for each in environment if each.startswith("HORAE_") and each not in known):
         near = difflib.get_close_matches(name, known, n=1)
@@ -86,7 +86,7 @@ def about_names(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def about_settings(config: Config) -> Iterator[Finding]:
-    """Settings that can be read, and whether a service could work with them."""
+    """Whether a service could work with the settings."""
     yield Finding("configuration", "ok", "all settings can be read")
     yield _about_service(config)
     yield _about_secret_key(config)
@@ -95,7 +95,7 @@ def about_settings(config: Config) -> Iterator[Finding]:
 
 
 def _about_service(config: Config) -> Finding:
-    """The address and who may come: what the service itself refuses to start with."""
+    """The address and the authentication: what the service itself refuses to start with."""
     try:
         for module in ("litestar", "uvicorn", "jwt"):
             needed(module)
@@ -112,7 +112,7 @@ def _about_service(config: Config) -> Finding:
         "tls_client_ca": "client certificates",
     }
     used = [name for setting, name in ways.items() if getattr(config, setting)]
-    who = f"who asks is known by {' and '.join(used)}" if used else "everybody on this machine is served"
+    who = f"callers are known by {' and '.join(used)}" if used else "every caller on this machine is served"
     return Finding("service", "ok", f"{config.host}:{config.port}; {who}")
 
 
@@ -149,7 +149,7 @@ async def _about_database(database: str) -> list[Finding]:
 
 
 def about_health(health: Health) -> Iterator[Finding]:
-    """The database: reachable, of our version, and true to its word."""
+    """The database: whether it is reachable, of this version, durable and on time."""
     if not health.exists:
         yield Finding(
             "database", "warn", "it does not exist yet", "horae migrate creates it, and so does horae serve"
@@ -185,7 +185,7 @@ def _about_clock(off: int) -> Finding:
 
 
 def about_zones(nodes: Iterable[Node]) -> Finding:
-    """The time-zone database, beside those of the living nodes: of different ones, the older stop generating."""
+    """The time-zone database, beside those of living nodes: nodes with an older one stop generating."""
     others = {node.tzdata for node in nodes if node.alive} - {TZDATA_VERSION}
     if not others:
         return Finding("time zones", "ok", f"tzdata {TZDATA_VERSION}")

@@ -112,7 +112,7 @@ def _text(value: object) -> str:
 
 
 def _refused(answer: httpx.Response, address: str) -> ServerError:
-    """What a problem+json says, in our words where a command line can be more helpful."""
+    """A problem+json as an error, with a hint for the command line where there is a better one."""
     try:
         problem = msgspec.json.decode(answer.content)
     except (msgspec.DecodeError, UnicodeError):
@@ -142,7 +142,7 @@ def _hint(code: str, given: str | None) -> str | None:
 
 def _no_horae(address: str, status: int) -> ServerError:
     return ServerError(
-        f"What answers at {address} is no Horae: it said {status}",
+        f"What answers at {address} is no Horae: it answered {status}",
         {"code": "no_horae", "url": address, "status": status},
         hint="look at --url: it is the server's address, without /api",
     )
@@ -179,7 +179,7 @@ async def connected(target: Target, commands: str | None = None) -> AsyncIterato
 
 
 def _token(text: str) -> str:
-    """A token as a header takes it; a line end after it comes from the file it was in."""
+    """A token for a header, without the line end of the file it was in."""
     token = text.strip()
     if not token.isascii() or not token.isprintable():
         raise InvalidInputError("--token", "has characters that no token has", hint="was all of it copied?")
@@ -192,7 +192,7 @@ async def _in_process(target: Target, httpx: Any, commands: str | None) -> Async
 
     needed("litestar")
     service = importlib.import_module("horae.face.service")
-    logging.disable(logging.CRITICAL)  # what happens here is said in the answer
+    logging.disable(logging.CRITICAL)  # the answer says what happened
     # Callers who can open the database need no token.
     config = settings(target)
     config = msgspec.structs.replace(
@@ -228,7 +228,7 @@ async def _open(app: App) -> None:
 
 
 def settings(target: Target) -> Config:
-    """What the environment says, and the database that the command names."""
+    """The settings of the environment, with the database that the command names."""
     config = Config.from_environment()
     return (
         config if target.database is None else msgspec.structs.replace(config, database_url=target.database)
@@ -236,7 +236,7 @@ def settings(target: Target) -> Config:
 
 
 def must_exist(database: str) -> None:
-    """A command that asks about a file makes none."""
+    """Commands do not create database files."""
     file = database.removeprefix("sqlite:///")
     if file != database and file and not Path(file).exists():
         raise InvalidInputError(

@@ -116,7 +116,7 @@ async def _converse(function: Function, target: Target, values: dict[str, Any], 
 
 
 def run_to_end(work: Coroutine[Any, Any, None]) -> None:
-    """Run what a command does; an interruption ends it without a traceback."""
+    """Run a command; an interruption ends it without a traceback."""
     try:
         asyncio.run(until_ended(work))
     except KeyboardInterrupt:
@@ -137,7 +137,7 @@ async def until_ended(work: Coroutine[Any, Any, None]) -> None:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask before something is lost; where nobody can answer, it must have been said."""
+    """Ask before something is lost; without a terminal, ``--yes`` is required."""
     if yes:
         return
     if not sys.stdin or not sys.stdin.isatty():

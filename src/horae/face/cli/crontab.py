@@ -20,7 +20,7 @@ _ASSIGNMENT = re.compile(r"""\s*(?:"([^"]+)"|'([^']+)'|([^\s=#"'@*]+))\s*=\s*(.*
 _BLANKS = " \t"
 _ROUND_NUMBER = re.compile(r"\d{1,4}")
 _OF_CRON = {"MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING", "CRON_TZ", "RANDOM_DELAY"}
-"""Variables by which one speaks to cron; commands need not see them."""
+"""Variables that are for cron itself; commands do not get them."""
 
 _CLOSED = 'exec "$1" -c "$2" </dev/null'
 _PIPED = 'printf %s "$3" | "$1" -c "$2"'
@@ -32,7 +32,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 CRON_POLICIES: dict[str, Any] = {
     "overlap": "allow_all", "catch_up": {"mode": "none"}, "on_resume": "skip", "finished_ttl": None,
 }  # fmt: skip
-"""What cron does: it starts whatever still runs, and makes up nothing."""
+"""As cron does it: runs may overlap, and nothing is made up."""
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -65,7 +65,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """Something about a line that its owner should know."""
+    """A remark about a line, for the owner of the crontab."""
 
     line: int
     text: str
@@ -96,7 +96,7 @@ def read_crontab(
 
 
 class _Reader:
-    """Goes through the lines: variables hold for the lines below them, a comment for the one right below."""
+    """Reads the lines: a variable holds for the lines below it, a comment for the next one."""
 
     def __init__(self, timezone: str, home: Callable[[str], str | None], *, system: bool) -> None:
         self.entries: list[Entry] = []
@@ -110,7 +110,7 @@ class _Reader:
         self._ids: dict[str, int] = {}
 
     def read(self, number: int, line: str) -> None:
-        """Take one line."""
+        """Read one line."""
         stripped = line.strip(_BLANKS)
         if stripped.startswith("#"):
             self._comment.append(stripped.lstrip("#").strip())
@@ -119,9 +119,9 @@ class _Reader:
         if not stripped:
             return
         if "\0" in stripped or any("\ud800" <= each <= "\udfff" for each in stripped):
-            shown = stripped.encode("utf-8", "replace").decode()
+            readable = stripped.encode("utf-8", "replace").decode()
             self.left_out.append(
-                Remark(number, shown, "it is no text: it has bytes that are not UTF-8, or NUL")
+                Remark(number, readable, "it is no text: it has bytes that are not UTF-8, or NUL")
             )
         elif assignment := _ASSIGNMENT.fullmatch(line):
             self._assign(number, stripped, assignment)
@@ -187,7 +187,7 @@ class _Reader:
         )
 
     def _id(self, content: str, command: str) -> str:
-        """A name that says something, and a hash; a line that stands there twice runs twice, as in cron."""
+        """A readable name and a hash; a line that occurs twice runs twice, as in cron."""
         word = _first_word(command).rpartition("/")[2]
         slug = re.sub(r"[^a-z0-9]+", "-", word.lower()).strip("-")[:30] or "line"
         name = f"cron-{slug}-{hashlib.sha256(content.encode()).hexdigest()[:10]}"

@@ -59,7 +59,7 @@ def _answer(found: Json) -> RenderableType:
 
 
 def _range(span: Json | None, zone: str) -> Text | None:
-    """The slots that did not start, for the same reason."""
+    """The slots that did not start for the same reason."""
     if span is None or span["count"] == 1:
         return None
     return Text.assemble(

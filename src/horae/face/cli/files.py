@@ -1,4 +1,4 @@
-"""What commands read from files and from standard input."""
+"""Read files and standard input."""
 
 from __future__ import annotations
 

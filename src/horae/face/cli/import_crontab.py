@@ -35,7 +35,7 @@ def _only_groups() -> None:
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a line."""
+    """A line that was imported."""
 
     line: int
     id: str
@@ -83,7 +83,7 @@ def crontab(
 
     Each line becomes a schedule and a command of the same name. Commands run by the names that a file of the operator
     gives them: --commands writes that file, and the service reads it as HORAE_COMMANDS. They run in a shell, as in cron:
-    whoever can write that file decides what runs. Importing the same lines again changes nothing.
+    who can write that file decides what runs. Importing the same lines again changes nothing.
 
       crontab -l | horae import crontab - --dry-run
 
@@ -113,7 +113,7 @@ def crontab(
 
 
 def _zone(named: str | None) -> str:
-    """The zone of a crontab's times, which is the machine's unless it is said."""
+    """The zone of a crontab's times: the given one, or the machine's."""
     try:
         return load_zone(named or tzlocal.get_localzone_name()).name
     except (LookupError, ValueError, OSError):
@@ -131,7 +131,7 @@ def _home(user: str) -> str | None:
 
 
 def _write_commands(file: Path, entries: tuple[Entry, ...]) -> None:
-    """Add commands to the file that names them; it is replaced at once, so that nobody reads half of it."""
+    """Add commands to the file that names them; it is replaced at once, so that no process reads half of it."""
     try:
         present = msgspec.json.decode(file.read_bytes(), type=dict[str, object]) if file.exists() else {}
         present |= {entry.id: msgspec.to_builtins(entry.command) for entry in entries}

@@ -1,4 +1,4 @@
-"""How commands answer: tables and colours for people, JSON for programs, and errors with what would have been right."""
+"""Output of commands: tables and colours for people, JSON for programs, errors with hints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from horae.spec import load_zone
 
 MAX_POINTED_AT_LENGTH = 200
 WIDTH = 160
-"""How wide tables are where no terminal says it."""
+"""The width of tables without a terminal."""
 NARROW = 130
 
 COLOURS = {
@@ -32,7 +32,7 @@ COLOURS = {
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where people read; colours only on a terminal."""
+    """A console; colours only on a terminal."""
     made = Console(stderr=stderr, highlight=False)
     if not made.is_terminal:
         made.width = WIDTH
@@ -62,7 +62,7 @@ def _plain(value: object) -> Text:
 
 
 def none(sentence: str) -> Text:
-    """What stands there instead of an empty table."""
+    """A sentence instead of an empty table, or beside one."""
     return Text(sentence, style="dim")
 
 
@@ -112,12 +112,12 @@ def both(text: str | None, zone: str) -> Text:
 
 
 def is_narrow() -> bool:
-    """Whether a time in its zone and in UTC would leave no room beside them."""
+    """Whether the terminal is too narrow for a time in its zone and in UTC."""
     return console().width < NARROW
 
 
 def beside(text: str | None, zone: str) -> Text:
-    """A time in its zone with UTC beside it, which a zone that is UTC needs not; below it, where there is no room."""
+    """A time in its zone, with UTC beside it, or below it on a narrow terminal; once if the zone is UTC."""
     there = Text(local(text, zone))
     if text is None or zone == "UTC":
         return there
@@ -125,7 +125,7 @@ def beside(text: str | None, zone: str) -> Text:
 
 
 def heading(name: str, zone: str) -> str:
-    """What stands above such times."""
+    """The heading of a column of such times."""
     return f"{name} ({zone})" if zone == "UTC" else f"{name} ({zone}), and in UTC"
 
 
@@ -155,7 +155,7 @@ def _hint(error: HoraeError) -> str | None:
 
 
 def _faults(error: HoraeError) -> list[str]:
-    """What a server said of single fields, and not in its sentence already."""
+    """The faults of single fields that the message does not have already."""
     found = error.details.get("errors")
     if not isinstance(found, list):
         return []

@@ -135,10 +135,10 @@ def moment(text: str, option: str) -> str:
             option, f'is "{text}", which is no time', hint=error.hint or "such as 2026-03-08T07:30:00Z"
         ) from None
     if read.tzinfo is None:
-        shown = read.isoformat()
+        local = read.isoformat()
         raise InvalidInputError(
             option, f'is "{text}", which has no offset, and so is another moment in each time zone',
-            hint=f"{shown}Z is in UTC, {shown}+01:00 an hour ahead of it",
+            hint=f"{local}Z is in UTC, {local}+01:00 an hour ahead of it",
         )  # fmt: skip
     return read.isoformat()
 

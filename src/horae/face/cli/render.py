@@ -1,4 +1,4 @@
-"""What the API answers, as people read it: tables and panels. Pure: values in, something to print out."""
+"""Render answers of the API as tables and panels. Pure."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _flagged(each: Json) -> Text:
 
 
 def schedule_panel(each: Json) -> RenderableType:
-    """A schedule with everything that is known of it."""
+    """A schedule with its state, policies, next times and recent runs."""
     zone, info = each["timezone"], each["info"]
     head = facts(
         ("when", f"{each['sentence']}."),
@@ -112,7 +112,7 @@ def _action(action: Json) -> str:
 
 
 def _unusual(policies: Json) -> Json:
-    """The policies that are not as they are by default: the others say nothing about this schedule."""
+    """The policies that differ from their defaults."""
     from horae.model import Policies  # noqa: PLC0415 - only here
 
     usual = {
@@ -123,7 +123,7 @@ def _unusual(policies: Json) -> Json:
 
 
 def run_table(items: Iterable[Json], zone: str, *, title: str | None = None) -> Table:
-    """Runs, newest first: which slot, what became of it, and why."""
+    """Runs, newest first: slot, status, and why."""
     rows = [
         (beside(run["nominal"], zone), word(run["status"]), _took(run), _why_and_id(run)) for run in items
     ]
@@ -194,7 +194,7 @@ def time_table(answer: Json, zone: str) -> RenderableType:
 
 
 def preview_panel(answer: Json, zone: str) -> RenderableType:
-    """What a change adds and takes away."""
+    """The times that a change adds and removes."""
     parts: list[RenderableType] = [Text(f"{answer['sentence']}.", style="bold")]
     changes = [(time, "-", "red") for time in answer["removed"]]
     changes += [(time, "+", "green") for time in answer["added"]]
@@ -222,7 +222,7 @@ def upcoming_panel(answer: Json) -> RenderableType:
 
 
 def backfill_table(items: Sequence[Json], zone: str) -> RenderableType:
-    """Backfills and how far they are."""
+    """Backfills and their progress."""
     if not items:
         return none("No backfills.")
     rows = [

@@ -1,4 +1,4 @@
-"""``horae runs``: what became of slots and triggers."""
+"""``horae runs``: list, show and stop runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``horae schedules``: its commands, and what each is in."""
+"""``horae schedules``: its commands, and the file of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where Horae is: a server, or a database. Said with a command, before it, or in the environment."""
+"""The target of a command: a server or a database, from options or the environment."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Answer with JSON, for 
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """What was said of where Horae is, and who asks."""
+    """The server or the database that a command works on, and the token of the caller."""
 
     url: str | None = None
     token: str | None = None
@@ -50,14 +50,14 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def but(self, nearer: Target) -> Target:
-        """What was said nearer to the command goes before what was said before it."""
+        """Options after the command override those before it."""
         url, database = nearer.url, nearer.database
         if url is None and database is None:
             url, database = self.url, self.database
         return Target(url=url, database=database, token=self.token if nearer.token is None else nearer.token)
 
     def resolved(self) -> Target:
-        """With what the environment says of the rest; the database's own setting is the program's business."""
+        """Fill in the rest from the environment; the setting for the database is read with the others."""
         url, token = self.url, self.token
         if url is None and self.database is None:
             url = os.environ.get("HORAE_URL") or None

@@ -1,4 +1,4 @@
-"""What a listener hears: one class for each event, in the order in which things happen."""
+"""The events that a listener gets: one class each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened: its name, when, to which task, and more about it."""
+    """An event: its time, its task if it concerns one, and details."""
 
     time: datetime
     task: str | None = None
@@ -18,7 +18,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What happened, as a word."""
+        """The name of the event."""
         return type(self).__name__
 
 
@@ -39,23 +39,23 @@ class SchedulerStopRequested(Event, frozen=True):
 
 
 class SchedulerStopped(Event, frozen=True):
-    """Nothing runs any more, and nothing will start."""
+    """Nothing runs, and nothing will start."""
 
 
 class PollingStarted(Event, frozen=True):
-    """The scheduler looks at the clock, for the sake of its first task."""
+    """The scheduler has tasks, and begins to start them when they are due."""
 
 
 class PollingStopRequested(Event, frozen=True):
-    """It looks no more, but ends what it has begun."""
+    """It starts no more tasks; running ones go on."""
 
 
 class PollingStopped(Event, frozen=True):
-    """The last look and the running tasks are done."""
+    """The running tasks have ended."""
 
 
 class TaskRunStarted(Event, frozen=True):
-    """The callback of a task is about to be called; that it was is durable."""
+    """The callback of a task is about to be called; the attempt is durable."""
 
 
 class TaskRunCompleted(Event, frozen=True):
@@ -71,4 +71,4 @@ class TaskRetryStarted(Event, frozen=True):
 
 
 class TaskRetryPreempted(Event, frozen=True):
-    """A new occurrence fell due before the retry, which is given up for it."""
+    """A new occurrence fell due before the retry, and replaces it."""

@@ -1,4 +1,4 @@
-"""Registrations: four values each, checked before anything happens. The first faulty one is the one reported."""
+"""Registrations: four values each, checked before anything happens; the first fault is reported."""
 
 from __future__ import annotations
 

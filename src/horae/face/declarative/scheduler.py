@@ -33,7 +33,7 @@ from horae.spec import load_zone
 
 Listener = Callable[[events.Event], object]
 PATIENT = Config(drain_ms=2**40, concurrency=2**31, max_crashes=2**31)
-"""``stop`` waits for running callbacks, however long they take; no task waits for another; an orphan always restarts."""
+"""``stop`` waits for running callbacks without a limit; no task waits for another; an orphan is always restarted."""
 
 _log = logging.getLogger("horae.scheduler")
 
@@ -73,7 +73,7 @@ class Scheduler:
     def initialize(self, registrations: Sequence[Registration]) -> Awaitable[None]:
         """Make the listed tasks, and no others, the tasks of this scheduler, and run them.
 
-        What is wrong with the list is raised at once, before anything happens; await the rest.
+        Errors in the list are raised at once, before anything happens; await the rest.
         """
         if self._state in {SchedulerState.INITIALIZING, SchedulerState.RUNNING, SchedulerState.STOPPING}:
             initializing = self._state is SchedulerState.INITIALIZING
@@ -94,7 +94,7 @@ class Scheduler:
         return self._initializing
 
     def stop(self) -> Awaitable[None]:
-        """Start nothing more, wait for what runs, let go of everything. May be called at any time, and often."""
+        """Start nothing more, wait for running callbacks, and close the database. May be called at any time, and repeatedly."""
         if self._stopping is None or self._stopping.done():
             self._stopping = asyncio.get_running_loop().create_task(self._stop(), name="horae:stop")
         return asyncio.shield(self._stopping)
@@ -109,7 +109,7 @@ class Scheduler:
             reconciled = await app.owned_by(self._owner).tasks.reconcile(tasks)
         except BaseException as error:
             if app is not None:
-                await _let_go(app)
+                await _close(app)
             wrapped = error if isinstance(error, HoraeError) else SchedulerInitializationError(error)
             self._fail(wrapped)
             if wrapped is error or not isinstance(error, Exception):
@@ -157,11 +157,11 @@ class Scheduler:
                 self._emit(events.PollingStopped)
 
     def _is_ours(self, run: Run) -> bool:
-        """Whether a run is for a task that this instance was given; another one of the same name may have others."""
+        """Whether a run is for a task of this instance; another instance of the same name may have other tasks."""
         return isinstance(run.input, dict) and run.input.get("task") in self._by_name
 
     async def _run(self, context: Context) -> dict[str, Any]:
-        """The one action behind all tasks of this scheduler: the callback of the task that the run is for."""
+        """The action of all tasks: call the callback of the run's task."""
         name = context.input["task"]
         task = self._by_name[name]
         failed = self._retrying.pop(name, None)
@@ -185,7 +185,7 @@ class Scheduler:
         return self._clock.now().astimezone(UTC)
 
     def _after(self, milliseconds: int) -> datetime:
-        """So much later, or the last moment there is."""
+        """The time after a delay, or the last that ``datetime`` can express."""
         try:
             return self._now() + timedelta(milliseconds=milliseconds)
         except OverflowError:
@@ -194,7 +194,7 @@ class Scheduler:
     def _emit(
         self, kind: type[events.Event], task: str | None = None, details: Mapping[str, Any] | None = None
     ) -> None:
-        """Tell the log and the listener. A listener that raises is logged, and harms nothing."""
+        """Send an event to the log and to the listener; an exception of the listener is logged."""
         event = kind(time=self._now(), task=task, details=details or {})
         _log.info("%s%s", event.name, "" if task is None else f": {task}")
         if self._listener is not None:
@@ -204,7 +204,7 @@ class Scheduler:
                 _log.exception("the listener raised at %s", event.name)
 
     def _move(self, event: type[events.Event], details: Mapping[str, Any] | None = None) -> None:
-        """To the state that an event leads to, by the table."""
+        """Change the state by the table, and emit the event."""
         self._state = SchedulerState(
             next(each.after for each in SCHEDULER if (each.before, each.event) == (self._state, event))
         )
@@ -222,16 +222,16 @@ class _CallbackFailedError(Exception):
 
 
 async def _drive(app: App) -> None:
-    """Take over what dead instances left, and keep time."""
+    """Take over the runs of dead instances, then run the app."""
     try:
         await app.engine.renew_and_maintain(app.now())
-    except Exception:  # housekeeping does it soon
-        _log.exception("what dead instances left cannot be taken over now")
+    except Exception:  # maintenance does it soon
+        _log.exception("the runs of dead instances cannot be taken over now")
     await app.run()
 
 
-async def _let_go(app: App) -> None:
-    """Leave nothing behind of an initialization that failed."""
+async def _close(app: App) -> None:
+    """Close the app after an initialization that failed."""
     with contextlib.suppress(Exception):
         await app.__aexit__(None, None, None)
 

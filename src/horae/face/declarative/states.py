@@ -1,4 +1,4 @@
-"""The lives of a scheduler, of its polling and of a task: tables, from which the pages' diagrams are drawn."""
+"""The state machines of a scheduler, of its polling and of a task, as tables; the diagrams of the docs come from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from horae.face.declarative import events
 
 
 class SchedulerState(StrEnum):
-    """Where a scheduler stands."""
+    """The states of a scheduler."""
 
     UNINITIALIZED = "Uninitialized"
     INITIALIZING = "Initializing"
@@ -19,7 +19,7 @@ class SchedulerState(StrEnum):
 
 
 class PollingState(StrEnum):
-    """Whether a scheduler looks at the clock."""
+    """The states of polling."""
 
     INACTIVE = "Inactive"
     ACTIVE = "Active"
@@ -27,7 +27,7 @@ class PollingState(StrEnum):
 
 
 class TaskState(StrEnum):
-    """Where a task stands."""
+    """The states of a task."""
 
     AWAITING_RUN = "AwaitingRun"
     RUNNING = "Running"
@@ -35,7 +35,7 @@ class TaskState(StrEnum):
 
 
 class Transition(NamedTuple):
-    """From one state to another, and the event that says so."""
+    """From one state to another, with the event of it."""
 
     before: str
     after: str
@@ -66,7 +66,7 @@ TASK = (
 
 
 def diagram(table: tuple[Transition, ...]) -> str:
-    """A table as a Mermaid diagram; it begins where its first transition does."""
+    """A table as a Mermaid diagram; it begins at the state of its first transition."""
     lines = ["stateDiagram-v2", f"    [*] --> {table[0].before}"]
     lines += [f"    {before} --> {after}: {event.__name__}" for before, after, event in table]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The seam between ticks and workflows: the action ``workflow``, which has a launcher start what a tick is for."""
+"""The action ``workflow``, which has a launcher start the workflow of a tick."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORKFLOW = "workflow"
 
 
 class Workflow(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tick starts: the input of the action ``workflow``."""
+    """The workflow of a schedule: the input of the action ``workflow``."""
 
     workflow_id: str
     version: int
@@ -38,7 +38,7 @@ class RunLauncher(Protocol):
 
 
 def workflow_of(action: Action) -> Workflow | None:
-    """What a schedule starts; ``None`` if it was not made for a workflow."""
+    """The workflow of an action; ``None`` if it has none."""
     if action.name != WORKFLOW:
         return None
     try:
@@ -56,7 +56,7 @@ def register(app: App, launcher: RunLauncher | None) -> None:
 
 
 def _through(launcher: RunLauncher) -> ActionFunction:
-    """The action that has a launcher start a workflow. What it raises is a launch that failed, not a run that did."""
+    """The action that has a launcher start a workflow; an exception is a failed launch, not a failed run."""
     threaded = not is_coroutine_function(launcher.start)
 
     def start(context: Context) -> bool | Awaitable[bool]:

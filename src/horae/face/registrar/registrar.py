@@ -1,4 +1,4 @@
-"""The registrar: schedules for workflows, as another thin face on the schedules that all faces show."""
+"""The registrar: schedules for workflows, on the same schedules as the other faces."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from horae.face.registrar.views import (
     Upserted,
     ledger,
     next_run_at,
-    shown,
+    registered,
     specs_of,
 )
 from horae.model import Schedule
 
 TAG = "registrar"
-"""The tag of the schedules that the registrar made."""
+"""The tag of schedules that the registrar created."""
 
 MAX_RUNS = 1000
 
@@ -37,7 +37,7 @@ MAX_RUNS = 1000
 class Registrar:
     """Registers schedules for workflows, and shows them.
 
-    With an ``owner``, only his schedules are there. The app's ticks start workflows through the ``launcher``; without one, a
+    With an ``owner``, only their schedules are visible. The app's ticks start workflows through the ``launcher``; without one, a
     workflow is the action of this program that has its id as name.
     """
 
@@ -63,7 +63,7 @@ class Registrar:
         try:
             schedule = await self._put(new, read)
         except ScheduleExistsError:
-            # It is another user's; or somebody registered it just now, and then it is there to be changed.
+            # It is another user's; or another caller created it just now, and then it can be changed.
             schedule = await self._put(new, read)
         return await self._evaluate(lambda: _upserted(schedule))
 
@@ -93,10 +93,10 @@ class Registrar:
     async def get_schedule(self, schedule_id: str) -> Registered:
         """A schedule with every field, and its next fire times."""
         schedule, now = await self._schedules.get(schedule_id), self._app.now()
-        return await self._evaluate(lambda: shown(schedule, now))
+        return await self._evaluate(lambda: registered(schedule, now))
 
     async def runs(self, schedule_id: str, limit: int = 20) -> list[LedgerRow]:
-        """What became of the latest ticks, newest first; for who sees all, also of a schedule that was deleted."""
+        """What became of the latest ticks, newest first; without an owner, also of a deleted schedule."""
         if not 1 <= limit <= MAX_RUNS:
             raise InvalidInputError("limit", f"must be from 1 to {MAX_RUNS}, and is {limit}")
         schedule = await self._find(schedule_id)
@@ -111,7 +111,7 @@ class Registrar:
 
 
 def _new(read: ScheduleInput, trigger_id: str | None, config: Config) -> NewSchedule:
-    """What is stored for an input, if nothing is yet."""
+    """The schedule to create for an input."""
     return NewSchedule(
         id=read.schedule_id or derived_id(read, trigger_id),
         spec=spec_of(read, config),
@@ -125,7 +125,7 @@ def _new(read: ScheduleInput, trigger_id: str | None, config: Config) -> NewSche
 
 
 def _edit(old: Schedule, new: NewSchedule, read: ScheduleInput, config: Config) -> Edit:
-    """What an input changes about the schedule that is there; its pause, its cursor and the rest stay."""
+    """The edit of an existing schedule; pause, cursor and other fields stay."""
     if old.owner != read.user_id:
         raise ScheduleExistsError(old.id)
     return Edit(

@@ -1,4 +1,4 @@
-"""What the registrar is asked to register: read, checked field by field, and turned into a spec and policies. Pure."""
+"""Inputs of the registrar: checked field by field, and turned into a spec and policies. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from horae.errors import InvalidInputError, InvalidSpecError, LimitExceededError
 from horae.model import CatchUp, Overlap, Policies
 from horae.spec import Spec, installed_zones
 
-LONGEST = {"schedule_id": 500, "workflow_id": 500, "user_id": 200}
-"""How many characters a name has at most."""
+MAX_LENGTHS = {"schedule_id": 500, "workflow_id": 500, "user_id": 200}
+"""In characters."""
 MAX_VERSION = 2**53 - 1
 RESERVED = frozenset({"pause", "upsert"})
 """Ids that are words of the HTTP interface."""
@@ -62,14 +62,14 @@ class ScheduleInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class PauseInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which schedule is to stop, or to go on."""
+    """A schedule to pause or to resume."""
 
     schedule_id: str
     paused: bool
 
 
 def convert(given: object, kind: type[T]) -> T:
-    """An input of the right shape; what is not is an error that names the field."""
+    """Convert an input; an error names the field."""
     try:
         return msgspec.convert(given, kind)
     except msgspec.ValidationError as error:
@@ -80,10 +80,10 @@ def convert(given: object, kind: type[T]) -> T:
 
 
 def read_input(given: ScheduleInput | Mapping[str, Any]) -> ScheduleInput:
-    """An input whose texts and numbers can be."""
+    """Check an input."""
     values = msgspec.structs.asdict(given) if isinstance(given, ScheduleInput) else given
     read = convert(values, ScheduleInput)
-    for name in LONGEST:
+    for name in MAX_LENGTHS:
         _check_name(name, getattr(read, name))
     if read.schedule_id in RESERVED:
         raise InvalidInputError("schedule_id", f"is reserved: {read.schedule_id!r}", hint="choose another id")
@@ -101,8 +101,8 @@ def read_input(given: ScheduleInput | Mapping[str, Any]) -> ScheduleInput:
 def _check_name(field: str, value: str | None) -> None:
     if value is None:
         return
-    if not 1 <= len(value) <= LONGEST[field]:
-        raise InvalidInputError(field, f"must be a text of 1 to {LONGEST[field]} characters")
+    if not 1 <= len(value) <= MAX_LENGTHS[field]:
+        raise InvalidInputError(field, f"must be a text of 1 to {MAX_LENGTHS[field]} characters")
     if not value.isprintable():
         raise InvalidInputError(field, f"has a character that cannot be shown: {value[:100]!r}")
 
@@ -115,7 +115,7 @@ def derived_id(read: ScheduleInput, trigger_id: str | None) -> str:
 
 
 def spec_of(read: ScheduleInput, config: Config) -> Spec:
-    """When the schedule fires; what is wrong is said in the words of the input."""
+    """The spec of an input; errors name the input's fields."""
     document = {
         "crons": [read.cron_expr],
         "dialect": "unix",
@@ -135,7 +135,7 @@ def spec_of(read: ScheduleInput, config: Config) -> Spec:
 
 
 def jitter_of(read: ScheduleInput, config: Config) -> int:
-    """How far around their planned times ticks may fire, in milliseconds."""
+    """The span around their planned times in which ticks fire, in milliseconds."""
     jitter = config.default_jitter_ms if read.jitter_ms is None else read.jitter_ms
     if jitter < 0:
         raise InvalidInputError("jitter_ms", f"must be at least 0, and is {jitter}")
@@ -145,7 +145,7 @@ def jitter_of(read: ScheduleInput, config: Config) -> int:
 
 
 def policies_of(read: ScheduleInput, config: Config, kept: Policies | None = None) -> Policies:
-    """What becomes of its ticks. Of a schedule that was registered before, what the input has no word for is kept."""
+    """The policies of an input; of a registered schedule, the policies that the input cannot name are kept."""
     policies = defaults.registrar(
         OVERLAPS.get(read.overlap_policy or "", config.default_overlap_policy),
         CATCH_UPS.get(read.catchup_policy or "", config.default_catchup_policy),

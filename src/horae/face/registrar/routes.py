@@ -19,17 +19,17 @@ from horae.face.registrar.views import LedgerRow, Registered, Upserted
 
 
 class RegistrarCaller(Protocol):
-    """Who sent a request, as far as it matters here."""
+    """The caller of a request."""
 
     def owner_for(self, named: str | None) -> str | None:
-        """Whose schedules are meant: a named user's, or else his own; ``None`` is everybody's."""
+        """The owner whose schedules are meant: the named one, or the caller; ``None`` means all."""
 
     def owner_of_new(self, named: str | None) -> str:
-        """Whose schedules he registers."""
+        """The owner of schedules that the caller registers."""
 
 
 def _body(kind: type[msgspec.Struct]) -> BodyKwarg:
-    """A body that is read here, so that every fault names its field; its shape is said in the OpenAPI document."""
+    """A body that is decoded here, so that every fault names its field; the OpenAPI document has its shape."""
     shape = msgspec.json.schema_components([kind])[1][kind.__name__]
     return BodyKwarg(
         media_type=RequestEncodingType.JSON,
@@ -93,7 +93,7 @@ async def runs(
 
 
 def registrar_router() -> Router:
-    """The routes of the registrar; the service gives them the app and who is calling."""
+    """The routes of the registrar; the service provides the app and the caller."""
     return Router("/schedules", route_handlers=[upsert, pause, remove, show, runs], tags=["registrar"])
 
 
@@ -102,7 +102,7 @@ def _registrar(app: App, caller: RegistrarCaller, user_id: str | None) -> Regist
 
 
 def _named(schedule_id: str) -> str:
-    """An id as it was meant: in the path it is percent-encoded."""
+    """An id from a path, where it is percent-encoded."""
     try:
         return unquote(schedule_id, errors="strict")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""How the registrar shows a schedule and its ledger. Pure: from what is stored to what is answered."""
+"""Views of the registrar: a schedule and its ledger. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from horae.model import CatchUp, Overlap, Run, Schedule, UnstartedRange, Version
 from horae.spec import Spec, slot_key
 
 PREVIEW = 5
-"""How many fire times are shown with a schedule."""
+"""The number of fire times in a view of a schedule."""
 
 CRON_TEXT = "cron_expr"
 """Where a schedule's memo keeps its expression as it was given; a spec keeps its meaning."""
@@ -70,7 +70,7 @@ class Registered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LedgerRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What became of a tick."""
+    """The outcome of a tick."""
 
     idempotency_key: str
     schedule_id: str
@@ -84,7 +84,7 @@ class LedgerRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     updated_at: datetime
 
 
-def shown(schedule: Schedule, now: int) -> Registered:
+def registered(schedule: Schedule, now: int) -> Registered:
     """A schedule in the words of the registrar."""
     spec = Spec.parse(schedule.spec)
     elements, policies = spec.elements, schedule.policies
@@ -119,7 +119,7 @@ def _cron_text(schedule: Schedule, spec: Spec) -> str | None:
 
 
 def _crons_of(text: str) -> tuple[str, ...]:
-    """A text as a spec writes it; nothing if it is no expression, as a memo that somebody else wrote may have it."""
+    """A cron expression in canonical form; nothing if the memo has another text."""
     try:
         return tuple(Spec.cron(text).document.crons)
     except SpecError:
@@ -202,6 +202,6 @@ def _has(spec: Spec, unstarted: UnstartedRange) -> bool:
 
 
 def specs_of(schedule: Schedule | None, versions: Sequence[Version]) -> list[Spec]:
-    """What a schedule says, and said before, newest first."""
+    """The specs of a schedule, the present one and those before its edits, newest first."""
     texts = [] if schedule is None else [schedule.spec]
     return [Spec.parse(text) for text in dict.fromkeys([*texts, *(each.spec for each in versions)])]
