@@ -5,7 +5,7 @@ Each view is made here, once; the HTTP service, the command line and other faces
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 from functools import lru_cache, partial
@@ -21,6 +21,7 @@ from horae.model import (
     Action,
     Attempt,
     Backfill,
+    Checkpoint,
     Counts,
     Node,
     Origin,
@@ -104,10 +105,19 @@ class AttemptView(View, frozen=True):
     ended_at: datetime
 
 
+class CheckpointView(View, frozen=True):
+    """What an attempt saved for the next one, without the value."""
+
+    key: str
+    attempt: int
+    saved_at: datetime
+
+
 class RunWithAttempts(RunView, frozen=True):
-    """A run, and its attempts that were followed by another."""
+    """A run, its attempts that were followed by another, and what they saved."""
 
     attempts: list[AttemptView]
+    checkpoints: list[CheckpointView]
 
 
 @with_fields(ScheduleFields, "required", without={"paused"})
@@ -514,9 +524,16 @@ def run_view(run: Run) -> RunView:
     return _run(RunView, run)
 
 
-def run_with_attempts(run: Run, attempts: list[Attempt]) -> RunWithAttempts:
-    """A run, and its attempts that were followed by another."""
-    return _run(RunWithAttempts, run, attempts=[view_of(AttemptView, each) for each in attempts])
+def run_with_attempts(
+    run: Run, attempts: Sequence[Attempt], checkpoints: Sequence[Checkpoint]
+) -> RunWithAttempts:
+    """A run, its attempts that were followed by another, and what they saved."""
+    return _run(
+        RunWithAttempts,
+        run,
+        attempts=[view_of(AttemptView, each) for each in attempts],
+        checkpoints=[view_of(CheckpointView, each) for each in checkpoints],
+    )
 
 
 R = TypeVar("R", bound=RunView)

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from horae.app.views import description_view
+from horae.app.views import description_view, run_with_attempts
 from horae.executor.context import Context
-from horae.face.cli.render import schedule_panel
+from horae.face.cli.render import run_panel, schedule_panel
 from horae.testing import TimeMachine
 
 
@@ -36,3 +36,21 @@ async def test_what_never_started_is_shown_by_its_reason():
             console.print(schedule_panel(msgspec.json.decode(msgspec.json.encode(described))))
         assert "3 started, 1 skipped, 0 missed, 0 dropped" in printed.get()
         assert "3 limit reached, 1 overlap, 3 skip next" in printed.get()
+
+
+async def test_a_run_is_shown_with_the_keys_of_what_it_saved_and_no_value(machine: TimeMachine):
+    @machine.app.action("steps")
+    async def steps(context: Context) -> None:
+        await context.checkpoint("charged", "a secret")
+
+    await machine.app.schedules.create("s", "* * * * *", "steps")
+    await machine.advance(minutes=1)
+    (run,) = await machine.app.runs.list("s")
+    checkpoints = await machine.app.runs.checkpoints(run.id)
+    shown = msgspec.json.encode(run_with_attempts(run, [], checkpoints))
+    console = Console(width=120)
+    with console.capture() as printed:
+        console.print(run_panel(msgspec.json.decode(shown), "UTC"))
+    assert b'"checkpoints":[{"key":"charged","attempt":1,"saved_at":"2026-' in shown
+    assert "charged" in printed.get()
+    assert "a secret" not in shown.decode() + printed.get()

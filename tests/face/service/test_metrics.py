@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from horae import App, Context, NotStartedError, OnResume, Overlap, Policies, RetryPolicy, Status
+from horae import App, Context, NotStartedError, OnResume, Overlap, Policies, Reason, RetryPolicy, Status
 from horae import app as app_module
 from horae.face.service.metrics import Metrics
+from horae.model import Denial
 from horae.testing import TimeMachine
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
@@ -90,6 +91,19 @@ async def test_launches_that_fail(machine: TimeMachine):
     assert (
         found["horae_fire_drift_seconds_count"] == 2
     )  # an attempt that follows another has a time of its own
+
+
+async def test_a_run_that_is_not_admitted_counts_as_never_started(machine: TimeMachine):
+    metrics = Metrics()
+    machine.app.watch(metrics)
+    denial = Denial(Reason.NOT_ALLOWED, "not any more")
+    machine.app.functions.register("noop", noop, admit=lambda _: denial)
+    await machine.app.schedules.create("s", "0 * * * *", action="noop")
+    await machine.advance(hours=2)
+    found = await read(metrics, machine.app)
+    assert found["horae_slots_unstarted_total not_allowed skipped"] == 2
+    assert found["horae_runs_emitted_total"] == found["horae_runs_failed_launch_total"] == 0
+    assert not any(name.startswith("horae_runs_ended_total") for name in found)
 
 
 async def test_late_slots_count_with_their_lateness_and_backfills_do_not(machine: TimeMachine):

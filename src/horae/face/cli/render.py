@@ -178,6 +178,12 @@ def run_panel(run: Json, zone: str) -> RenderableType:
         ]  # fmt: skip
         attempts = table("attempt>", f"started ({zone})", "UTC", "ended as", "failure~", rows=rows)
         parts += [Text(), attempts]
+    if run.get("checkpoints"):
+        saved = [
+            (each["key"], each["attempt"], local(each["saved_at"], zone), utc(each["saved_at"]))
+            for each in run["checkpoints"]
+        ]
+        parts += [Text(), table("checkpoint", "attempt>", f"saved ({zone})", "UTC", rows=saved)]
     return Panel(Group(*parts), title=Text(printable(run["id"]), style="bold"), title_align="left")
 
 

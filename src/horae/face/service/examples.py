@@ -76,7 +76,7 @@ ANSWERS: dict[str, Any] = {
     },
     "RunView": RUN,
     "RunPage": {"items": [RUN], "next": None},
-    "RunWithAttempts": {**RUN, "attempts": []},
+    "RunWithAttempts": {**RUN, "attempts": [], "checkpoints": []},
     "Triggered": {"run_id": RUN["id"]},
     "ReportView": {"status": "running", "stop": ""},
     "BackfillView": BACKFILL,

@@ -71,9 +71,9 @@ def count_failed(state: State, scope: Scope, status: int) -> None:
 
 @get("/runs/{run_id:str}", operation_id="getRun", summary="A run and its attempts")
 async def show(app: App, caller: Caller, run_id: str, owner: Owner = None) -> RunWithAttempts:
-    """What became of a slot or a trigger, and the attempts that were followed by another."""
-    there = operations(app, caller, owner).runs
-    return run_with_attempts(await there.get(named(run_id)), await there.attempts(named(run_id)))
+    """What became of a slot or a trigger, the attempts that were followed by another, and the keys of their checkpoints."""
+    there, name = operations(app, caller, owner).runs, named(run_id)
+    return run_with_attempts(await there.get(name), await there.attempts(name), await there.checkpoints(name))
 
 
 @post("/runs/{run_id:str}/cancel", operation_id="cancelRun", summary="Ask a run to stop", status_code=200)
