@@ -162,7 +162,7 @@ class TimeMachine:
         await self.app.engine.renew_and_maintain(self.app.now())
 
     async def _silence(self) -> datetime | None:
-        """When something must have been heard of work that others do; nodes see to that when they keep house."""
+        """When the next report of an external worker is due at the latest; maintenance ends runs without one."""
         async with self.app.transaction() as transaction:
             asked = await transaction.stopping(0)
         if asked and (await self.app.engine.renew_and_maintain(self.app.now())).overdue:

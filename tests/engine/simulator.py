@@ -108,7 +108,7 @@ class Line(Store):
     def __init__(self, store: SharedStore, parallel_batches: int) -> None:
         self._store = store
         self.parallel_batches = parallel_batches
-        # Batches are full now and then; those of nodes that decide side by side always are, else they never would.
+        # Batches are full now and then; those of nodes with parallel batches always are, else they would decide none in parallel.
         self.batch = 7 if parallel_batches == 1 else 1
         self.calls_left: int | None = None
         self.fate: type[Exception] = Crash

@@ -17,6 +17,7 @@ from horae.model import AUTOMATIC, AttemptEnd, AttemptResult, Overlap, Status
 from horae.store.port import Transaction
 from horae.testing import TimeMachine
 from tests.support.machine import START
+from tests.support.nodes import waits_for_lock
 from tests.support.postgres import commits_wait
 from tests.support.wait import wait_until
 
@@ -290,7 +291,7 @@ async def test_a_node_that_is_taken_for_dead_while_it_claims_is_not_forgotten_be
             await asyncio.sleep(QUICK.lease_ms / 1000)
             await other.engine.renew(other.now())
             taking_over = asyncio.create_task(other.engine.maintain(other.now()))
-            await asyncio.sleep(0.3)
+            await wait_until(lambda: taking_over.done() or waits_for_lock(postgres, 2))
         await step
         await late.close()
         await taking_over

@@ -31,7 +31,7 @@ def play(seed: int, parallel_batches: int) -> None:
     try:
         asyncio.run(story())
     except BaseException as error:
-        error.add_note(f"seed {seed}, {parallel_batches} side by side")
+        error.add_note(f"seed {seed}, {parallel_batches} batches in parallel")
         raise
 
 

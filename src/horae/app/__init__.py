@@ -155,13 +155,13 @@ class App:
             self._limited_store, self.now, self.wake, executor=self.functions, config=self.config, evaluator=self._evaluator
         )  # fmt: skip
         self.all_owners = ScopedOperations(self._scope)
-        """What can be asked and changed, whoever owns it; the same as the five that follow."""
+        """The operations on what any owner has; the same as the attributes that follow."""
         self.schedules, self.runs = self.all_owners.schedules, self.all_owners.runs
         self.backfills, self.calendars = self.all_owners.backfills, self.all_owners.calendars
         self.why, self.evaluate = self.all_owners.why, self.all_owners.evaluate
 
     def owned_by(self, owner: str) -> ScopedOperations:
-        """What can be done on behalf of somebody to whom only his own things are there."""
+        """The operations of one owner, who sees only what they own."""
         return ScopedOperations(self._scope.for_owner(owner))
 
     def now(self) -> int:
@@ -205,7 +205,7 @@ class App:
         return self._limited_store.transaction()
 
     def reading(self) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction that only reads, and holds up nobody."""
+        """A transaction that only reads: no writer waits for it."""
         return self._limited_store.reading()
 
     def add_decider(self, make: Callable[[NodeServices], Decider]) -> None:
@@ -268,7 +268,7 @@ class App:
         return self
 
     async def open(self) -> None:
-        """Connect to the database, and look at its clock: enough to ask and to change things, without being a node."""
+        """Connect to the database, and read its clock: enough to ask and to change things, without being a node."""
         try:
             await self._store.open(self.wake)
             await self._set_clock()
@@ -284,7 +284,7 @@ class App:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            await self._end_loops()  # somebody may have left the context while it still runs
+            await self._end_loops()  # the context may be left while `run` still runs
             await self.engine.drain(self.now)
         finally:
             await self.close()
@@ -303,20 +303,20 @@ class App:
             _log.warning("left behind, because they do not stop: %s", ", ".join(self.left_behind))
 
     async def run(self) -> None:
-        """Keep time until cancelled; what is running then is waited for when the context ends.
+        """Drive the engine until cancelled; what is running then may finish when the context ends.
 
-        A step that has begun is ended first: a commit whose answer nobody waits for would leave claims that nobody launches.
+        A step that has begun ends first: a commit whose answer is not awaited would leave claims that are never launched.
         """
         self._ending.clear()
-        if not self.engine.holds_lease:  # it was opened long ago, and others have taken it for dead
+        if not self.engine.holds_lease:  # it was opened long ago, and its lease expired
             await self._attempt(self._renew)
         if self._guarding is None and self._store.lease is not None:
             self._guarding = asyncio.create_task(self._guard(), name="horae:guard")
         self._loops = [
             asyncio.create_task(self._drive(), name="horae:drive"),
-            asyncio.create_task(self._repeat(self._maintain), name="horae:house"),
+            asyncio.create_task(self._repeat(self._maintain), name="horae:maintain"),
         ]
-        if self._store.lease is not None:  # housekeeping may take its time, and renewing must not
+        if self._store.lease is not None:  # maintenance may take long, and renewing must not wait for it
             self._loops.append(asyncio.create_task(self._repeat(self._renew), name="horae:lease"))
         try:
             await asyncio.wait(self._loops, return_when=asyncio.FIRST_COMPLETED)
@@ -326,13 +326,13 @@ class App:
             task.result()
 
     async def _end_loops(self) -> None:
-        """Begin nothing more, and wait for what is under way."""
+        """Begin no more steps, and wait for those that have begun."""
         self._ending.set()
         self.wake()
         await _all_done(self._loops)
 
     async def _drive(self) -> None:
-        """Step whenever something is due, or happened; at least once each tick, should the word of it be lost."""
+        """Step when something is due or has changed, and at least once each tick, in case a notification is lost."""
         tick = self.config.tick_ms
         while not self._ending.is_set():
             self._woken.clear()
@@ -341,14 +341,14 @@ class App:
                 await self.engine.step(self.now())
                 failing = False
             except StoreUnavailableError as error:
-                # Nothing is decided while the store is away, and nothing is forgotten: try again.
+                # Nothing is decided while the store is away, and no result is lost: try again.
                 _log.warning("%s", error.for_operator)
             except ClockOffError as error:
                 _log.warning("%s", error.message)
                 with contextlib.suppress(StoreUnavailableError):
                     await self._set_clock()
             except Exception:
-                # Whatever it is, it must not end what keeps time for everything else.
+                # An error of one step must not end the loop.
                 _log.exception("a step failed, and is tried again")
             self._failing = failing
             wake = self.engine.wake_at
@@ -356,13 +356,13 @@ class App:
             await self.clock.wait(self._woken, pause / 1000)
 
     async def _guard(self) -> None:
-        """Stop what is running when the lease ends, also while the database does not answer, and while the app drains."""
+        """Stop running attempts when the lease ends, also while the database does not answer, and while the app drains."""
         never = asyncio.Event()
         while True:
             await self.clock.wait(never, self.engine.guard())
 
     async def _repeat(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do something each round of housekeeping, whatever the steps are busy with; sooner again if it failed."""
+        """Do something regularly, beside the steps; sooner again if it failed."""
         pause = every = self.config.housekeeping_ms / 1000
         while True:
             await self.clock.wait(self._ending, pause)
@@ -371,7 +371,7 @@ class App:
             pause = every if await self._attempt(work) else every / 3
 
     async def _attempt(self, work: Callable[[], Awaitable[None]]) -> bool:
-        """Whether it could be done; if not, the log says why, and it is tried again."""
+        """Do something; ``False`` if it failed, and then the log says why."""
         try:
             await work()
         except StoreUnavailableError as error:
@@ -398,7 +398,7 @@ class App:
 
 
 async def _all_done(tasks: list[asyncio.Task[None]]) -> None:
-    """Wait for tasks, also when this is cancelled meanwhile, as a program does that is asked twice to end."""
+    """Wait for tasks to end, also if this is cancelled meanwhile: a program may be asked twice to end."""
     cancelled: asyncio.CancelledError | None = None
     while not all(task.done() for task in tasks):
         try:

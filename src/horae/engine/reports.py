@@ -1,7 +1,7 @@
-"""Work that somebody else does, and reports on: who may report, what a report means, and what silence does.
+"""Work of external workers: who may report on it, what a report means, and what happens without one.
 
-No node holds such a run, so none has to live for it. What is heard of it is written under the claim that its row has, also when
-that is heard before the node that handed it over has recorded so.
+No node has such a run, so none has to live for it. A report is written under the claim that the run's row has, also if it
+arrives before the node that handed the work over has recorded that.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LIMITS = Limits()  # they limit crashes, and nothing here is one
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody says of a run whose token he has."""
+    """What an external worker says of a run; it brings the run's report token."""
 
     run_id: str
     token: str
@@ -37,19 +37,19 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     failure: str | None = None
 
     def __repr__(self) -> str:
-        """All of it but the token."""
+        """Everything but the token."""
         return f"Report({self.what} of {self.run_id})"
 
 
 async def keep_token(store: StoreAccess, run: Run, token_hash: str) -> None:
-    """Let whoever has a token report on an attempt, from now on and whatever becomes of this process."""
+    """Store the hash of a report token, so that its bearer may report on an attempt, also after this process has ended."""
     async with store.transaction() as transaction:
         if not await transaction.keep_token(run, token_hash):
             raise ReportRefusedError(run.id, "this attempt is not the run's present one any more")
 
 
 async def check_report(store: StoreAccess, report: Report) -> ReportableRun:
-    """The run that a report is on, if it brings the token of the run's present attempt; it is looked at no further.
+    """The run that a report is on, if it brings the token of the run's present attempt; nothing else is checked.
 
     This only reads: a caller without a token holds up nothing that is written.
     """
@@ -63,7 +63,7 @@ async def take_report(store: StoreAccess, report: Report, now: int) -> Run:
     result = _checked_result(report)
     async with store.transaction() as transaction:
         await transaction.lock([found.run.schedule_id])
-        run = (await _known(transaction, report)).run  # nobody else decides for it any more
+        run = (await _known(transaction, report)).run  # locked: no other node decides for it now
         if run.status is not Status.RUNNING:
             return _said_again(run, report)
         if report.what in _SIGNS_OF_LIFE:
@@ -77,7 +77,7 @@ async def take_report(store: StoreAccess, report: Report, now: int) -> Run:
 
 
 def _checked_result(report: Report) -> str | None:
-    """The result that a report brings, as JSON; a report that says nothing that can be is refused."""
+    """The result that a report brings, as JSON; refuses a report that cannot be true."""
     if report.what not in {*_SIGNS_OF_LIFE, SUCCEEDED, FAILED}:
         raise InvalidInputError("what", "must be started, heartbeat, succeeded or failed")
     if report.what != SUCCEEDED or report.result is None:
@@ -97,7 +97,7 @@ def _ended(run: Run, report: Report, result: str | None) -> AttemptResult:
 
 
 async def _known(transaction: Transaction, report: Report) -> ReportableRun:
-    """The run that a report is on. Who does not have its token does not learn whether there is one."""
+    """The run that a report is on. Without its token a caller does not learn whether it exists."""
     is_an_id = report.run_id.isprintable()  # else some databases do not take it
     found = await transaction.reportable_run(report.run_id) if is_an_id else None
     given = hash_of(report.token)
@@ -107,7 +107,7 @@ async def _known(transaction: Transaction, report: Report) -> ReportableRun:
 
 
 def _said_again(run: Run, report: Report) -> Run:
-    """Saying twice how it ended changes nothing, and is no mistake."""
+    """The same report twice changes nothing, and is no error."""
     failed_before = report.what == FAILED and run.status is Status.RETRYING  # and another attempt follows
     if run.status == report.what or failed_before:
         return run
@@ -115,7 +115,7 @@ def _said_again(run: Run, report: Report) -> Run:
 
 
 async def end_overdue(store: StoreAccess, now: int) -> Recorded:
-    """End the runs of which something should have been heard, and say which."""
+    """End the runs whose external workers did not report in time; returns them."""
     ended: Recorded = []
     while True:
         async with store.transaction() as transaction:
@@ -123,7 +123,7 @@ async def end_overdue(store: StoreAccess, now: int) -> Recorded:
             ids = {each.run.schedule_id for each in late}
             if ids:
                 await transaction.lock(ids)
-                # Something may have been heard of them until now.
+                # A report may have arrived before the lock.
                 late = [
                     each
                     for each in await transaction.overdue_reports(now, PAGE)
@@ -142,7 +142,7 @@ async def _end(transaction: Transaction, late: Sequence[ReportableRun], now: int
 
 
 async def stop_reported(transaction: Transaction, runs: Sequence[Run], now: int) -> Recorded:
-    """Runs that others go on with were asked to stop: they get to know it, and some time; or they end at once."""
+    """Stop runs of external workers: cancelled ones get `timeouts.cancel` to report their end, terminated ones end at once."""
     await transaction.lock({run.schedule_id for run in runs})
     timeouts = await _timeouts(transaction, runs)
     asked = [run for run in runs if run.stop == "cancel"]
@@ -154,7 +154,7 @@ async def stop_reported(transaction: Transaction, runs: Sequence[Run], now: int)
 
 
 async def _timeouts(transaction: Transaction, runs: Sequence[Run]) -> dict[str, Timeouts]:
-    """The timeouts of some runs, by their ids; a schedule that was deleted has none, also if its id has another one now."""
+    """The timeouts of some runs, by their ids; a deleted schedule has none, also if another one has its id now."""
     found = await transaction.schedules({run.schedule_id for run in runs}) if runs else []
     known = {(each.id, each.generation): each.policies.timeouts for each in found}
     return {run.id: known.get((run.schedule_id, run.generation), Timeouts()) for run in runs}

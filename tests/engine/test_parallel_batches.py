@@ -1,4 +1,4 @@
-"""On PostgreSQL a node records ends and decides several batches at the same time; nobody can tell from the ledger."""
+"""On PostgreSQL a node records results and decides several batches at the same time; the ledger shows no difference."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_no_more_runs_go_on_at_once_than_a_node_may_have(postgres: str):
         await wait_until(lambda: due_now(app))
         await app.engine.step(app.now())
         assert len(app.worker.tasks) == 500  # a batch, and there is more
-        await app.engine.step(app.now())  # so two looks share the room that is left
+        await app.engine.step(app.now())  # two batches share the capacity that is left
         assert len(app.worker.tasks) == 601
         held.set()
         await wait_until(lambda: stepped_to_the_end(app))

@@ -1,4 +1,4 @@
-"""What a step of several parts must survive: answers that are lost, a lease that ends in between, an end in the middle."""
+"""What a step of several transactions must survive: lost answers, a lease that ends in between, a shutdown in the middle."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from horae import App, Config, Context, Overlap, Policies
 from horae.errors import StoreUnavailableError
 from horae.store.port import Transaction
 from horae.store.postgres import PostgresStore
-from tests.support.nodes import fetch
+from tests.support.nodes import fetch, waits_for_lock
 from tests.support.wait import wait_until
 
 
@@ -25,26 +25,26 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Line:
-    """An app's connection to its database, which somebody may cut at a bad moment.
+    """An app's connection to its database, which can be cut at a bad moment.
 
-    A look is known by its question what is due, a record of ends by the schedules that it locks first.
+    A transaction that decides is known by its query for what is due, one that records results by the schedules that it locks first.
     """
 
     def __init__(self, app: App) -> None:
         self._plain = app._store.transaction
-        self.look_answered = True
-        """Whether this node hears that what a look did is durable."""
+        self.decisions_answered = True
+        """Whether this node gets the answer to commits of decisions."""
         self.records = True
-        """Whether ends can be recorded."""
+        """Whether results can be recorded."""
         self.numbers = True
         """Whether a node can get a number."""
         app._store.transaction = self._transaction  # type: ignore[method-assign]
 
     def cut(self) -> None:
-        self.look_answered = self.records = False
+        self.decisions_answered = self.records = False
 
     def mend(self) -> None:
-        self.look_answered = self.records = True
+        self.decisions_answered = self.records = True
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[Transaction]:
@@ -54,7 +54,7 @@ class Line:
             yield transaction
             if ("lock" in asked and not self.records) or ("next_number" in asked and not self.numbers):
                 raise StoreUnavailableError("cut before the commit")
-        if "due" in asked and not self.look_answered:
+        if "due" in asked and not self.decisions_answered:
             raise StoreUnavailableError("cut before the answer")
 
 
@@ -70,7 +70,7 @@ def _listen_in(transaction: Transaction, asked: list[str]) -> None:
 
 @asynccontextmanager
 async def locked(database: str, schedule_id: str) -> AsyncIterator[None]:
-    """Somebody else is busy with a schedule."""
+    """Another transaction has locked a schedule."""
     connection = await asyncpg.connect(database)
     try:
         async with connection.transaction():
@@ -78,11 +78,6 @@ async def locked(database: str, schedule_id: str) -> AsyncIterator[None]:
             yield
     finally:
         await connection.close()
-
-
-async def waiting_for_a_lock(database: str, number: int = 1) -> bool:
-    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    return int((await fetch(database, query))[0][0]) == number
 
 
 def app_of(database: str, begun: list[tuple[str, int]], **more: Any) -> App:
@@ -132,11 +127,11 @@ async def test_what_a_lost_commit_claimed_is_not_launched_by_a_node_that_has_joi
         line.mend()
         async with locked(postgres, "s"):
             step = asyncio.create_task(app.engine.step(app.now()))
-            await wait_until(lambda: waiting_for_a_lock(postgres))  # it knows what it has to launch
+            await wait_until(lambda: waits_for_lock(postgres))  # it knows what it has to launch
             await fetch(postgres, "UPDATE node SET deadline = clock_timestamp() - interval '1 second'")
             house = asyncio.create_task(app.engine.renew_and_maintain(app.now()))
             await wait_until(
-                lambda: waiting_for_a_lock(postgres, 2)
+                lambda: waits_for_lock(postgres, 2)
             )  # joined anew, and takes it from the old one
         await asyncio.gather(step, house)
         for _ in range(3):
@@ -172,7 +167,7 @@ async def test_a_context_that_is_left_while_it_runs_waits_for_the_step_that_is_u
     await begun.wait()
     async with locked(postgres, "s"):
         go_on.set()
-        await wait_until(lambda: waiting_for_a_lock(postgres))  # its end is being recorded
+        await wait_until(lambda: waits_for_lock(postgres))  # its end is being recorded
         leaving = asyncio.create_task(app.__aexit__(None, None, None))
         await asyncio.sleep(0.1)
     await leaving
@@ -207,7 +202,7 @@ async def test_what_a_commit_claimed_that_came_through_late_is_launched_as_well(
         with pytest.raises(StoreUnavailableError):
             await app.engine.step(app.now())
         app._store.transaction = plain  # type: ignore[method-assign]
-        await app.engine.step(app.now())  # it looks for what was claimed, and nothing is to be seen yet
+        await app.engine.step(app.now())  # it reads what was claimed, and finds nothing yet
         landed.set()
         await asyncio.gather(*late)
         assert begun == []
