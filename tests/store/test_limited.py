@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from horae import App, Context
-from horae.store.limited import MOST
+from horae.store.limited import MAX_TRANSACTIONS
 from tests.support.nodes import running, soon
 from tests.support.wait import wait_until
 
@@ -28,8 +28,8 @@ async def test_time_is_kept_while_more_ask_than_there_are_connections(postgres: 
                 await over.wait()
 
         await app.schedules.create("s", soon(app, 3), "work")
-        asking = [asyncio.create_task(ask()) for _ in range(5 * MOST)]
-        await wait_until(lambda: begun == MOST)
+        asking = [asyncio.create_task(ask()) for _ in range(5 * MAX_TRANSACTIONS)]
+        await wait_until(lambda: begun == MAX_TRANSACTIONS)
         await wait_until(lambda: done == [1])
         over.set()
         # Those that stood still for too long were undone, so that they hold up no other node.

@@ -1,4 +1,4 @@
-"""A database looked at without changing it: whether it is there, its version, and what its commits are worth."""
+"""Inspect a database without changing it: whether it exists, its version, and how durable its commits are."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SYNCHRONOUS = {0: "OFF", 1: "NORMAL", 2: "FULL", 3: "EXTRA"}
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found."""
+    """What an inspection found."""
 
     exists: bool = True
     version: int = 0
@@ -26,7 +26,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     known: int
     """How many migrations this program knows."""
     durable: bool | None = None
-    """Whether a commit outlasts a power cut; ``None`` if that could not be asked yet."""
+    """Whether a commit survives a power cut; ``None`` if that is not known before a migration."""
     durability: str = ""
     writable: bool = True
     clock_off: int | None = None
@@ -34,16 +34,16 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[Node, ...] = ()
 
 
-async def look_at(database: str, now: Callable[[], int]) -> Health:
-    """Look at a database; one that cannot be reached raises :class:`~horae.errors.StoreUnavailableError`."""
+async def inspect(database: str, now: Callable[[], int]) -> Health:
+    """Inspect a database; one that cannot be reached raises :class:`~horae.errors.StoreUnavailableError`."""
     if database.startswith(("postgresql://", "postgres://")):
-        return await _look_at_postgres(database, now)
+        return await _inspect_postgres(database, now)
     if database.startswith("sqlite:///") and len(database) > len("sqlite:///"):
-        return await _look_at_sqlite(database.removeprefix("sqlite:///"))
+        return await _inspect_sqlite(database.removeprefix("sqlite:///"))
     raise DatabaseUrlError(database)
 
 
-async def _look_at_sqlite(path: str) -> Health:
+async def _inspect_sqlite(path: str) -> Health:
     from horae.store.sqlite import SqliteStore  # noqa: PLC0415 - a driver loads when it is asked for
 
     known = len(migrations("sqlite"))
@@ -53,11 +53,11 @@ async def _look_at_sqlite(path: str) -> Health:
         version = _sqlite_version(path)
     except sqlite3.Error as error:
         raise StoreUnavailableError(f"{path}: {error}") from None
-    if version != known:  # to open it would migrate it
+    if version != known:  # opening it would migrate it
         return Health(version=version, known=known)
     store = SqliteStore(path)
     try:
-        # As the engine's own connection has it: both are set when a file is opened.
+        # As the engine's own connection has them: opening a file sets both.
         journal, synchronous = await store.work(
             lambda connection: (
                 connection.execute("PRAGMA journal_mode").fetchone()[0],
@@ -87,7 +87,7 @@ def _sqlite_version(path: str) -> int:
         return int(connection.execute(query(SQLITE, "version")).fetchone()[0])
 
 
-async def _look_at_postgres(url: str, now: Callable[[], int]) -> Health:
+async def _inspect_postgres(url: str, now: Callable[[], int]) -> Health:
     try:
         import asyncpg  # noqa: PLC0415 - an optional part
     except ModuleNotFoundError:
@@ -101,7 +101,7 @@ async def _look_at_postgres(url: str, now: Callable[[], int]) -> Health:
     try:
         before = now()
         time = await connection.fetchval(query(POSTGRES, "time"))
-        clock_off = int(time) - (before + now()) // 2  # the answer took as long as the question
+        clock_off = int(time) - (before + now()) // 2  # assuming that the answer took as long as the question
         commit, fsync, pages, standby = await connection.fetchrow(query(POSTGRES, "durability"))
         known = len(migrations("postgres"))
         installed = await connection.fetchval("SELECT to_regclass('horae')")

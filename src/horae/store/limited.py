@@ -1,4 +1,4 @@
-"""The store for whoever is not the engine: a few at a time, so that time is kept however many ask."""
+"""The store as operations use it: a few transactions at a time, so that the engine keeps time under any load."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Protocol
 from horae.model import Node
 from horae.store.port import Store, Transaction
 
-MOST = 6
-"""How many guests a store has at once: what the engine may have to wait behind, and the connections that they take."""
+MAX_TRANSACTIONS = 6
+"""How many transactions of operations go on at once: what the engine may wait behind, and the connections they take."""
 
 
 class StoreAccess(Protocol):
@@ -24,26 +24,26 @@ class StoreAccess(Protocol):
         """Begin a transaction that only reads."""
 
     async def nodes(self) -> list[Node]:
-        """All nodes, and whether they live."""
+        """All registered nodes, and whether each is alive."""
 
 
 class LimitedStore:
-    """A store that others than the engine use; those who come when it is full wait here, and not in the engine's way."""
+    """A store with a limit: what is beyond it waits here, and not for connections or locks that the engine needs."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._places = asyncio.Semaphore(MOST)
+        self._free = asyncio.Semaphore(MAX_TRANSACTIONS)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        async with self._places, self._store.transaction() as transaction:
+        async with self._free, self._store.transaction() as transaction:
             yield transaction
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Transaction]:
-        async with self._places, self._store.reading() as transaction:
+        async with self._free, self._store.reading() as transaction:
             yield transaction
 
     async def nodes(self) -> list[Node]:
-        async with self._places:
+        async with self._free:
             return await self._store.nodes()

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 import typer
 
-from horae.app.health import Health, look_at
+from horae.app.health import Health, inspect
 from horae.clock import SystemClock
 from horae.config import Config, setting_name
 from horae.errors import ConfigError, HoraeError, MissingExtraError
@@ -139,7 +139,7 @@ def _about_commands(file: Path) -> Finding:
 async def _about_database(database: str) -> list[Finding]:
     clock = SystemClock()
     try:
-        health = await look_at(database, lambda: int(clock.now().timestamp() * 1000))
+        health = await inspect(database, lambda: int(clock.now().timestamp() * 1000))
     except HoraeError as error:
         advice = (
             error.hint if isinstance(error, MissingExtraError) else "is it running, and the address right?"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from horae.app import App
-from horae.app.health import look_at
+from horae.app.health import inspect
 from horae.clock import SystemClock
 from horae.errors import DatabaseVersionError
 from horae.face.cli.client import needed, settings
@@ -33,7 +33,7 @@ async def _migrate(target: Target, *, as_json: bool) -> None:
     if config.database_url.startswith(("postgresql://", "postgres://")):
         needed("asyncpg", "postgres")
     clock = SystemClock()
-    before = await look_at(config.database_url, lambda: int(clock.now().timestamp() * 1000))
+    before = await inspect(config.database_url, lambda: int(clock.now().timestamp() * 1000))
     if before.version > before.known:
         raise DatabaseVersionError(config.database_url.rpartition("@")[2], before.version, before.known)
     app = App(config.database_url, config=config)

@@ -1,4 +1,4 @@
-"""PostgreSQL: many nodes on one database. Rows are locked for a decision; waiting nodes pass them by."""
+"""PostgreSQL: many nodes on one database. A node locks the schedules it decides, and skips those that another has locked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 from horae.errors import ClockOffError, DatabaseVersionError, StoreUnavailableError
 from horae.model import Node, Schedule
-from horae.store.limited import MOST
+from horae.store.limited import MAX_TRANSACTIONS
 from horae.store.mapping import Row, Table
 from horae.store.port import HasClaims, Store, Transaction, observed
 from horae.store.queries import Dialect, migrations, number_parameters, numbered, query
@@ -29,29 +29,29 @@ POSTGRES = Dialect(
         "share_lock": "FOR SHARE",
         "new_rows": "{new}",
         "from_new": "FROM {new}",
-        # An array, and no join: of that the server would look through the whole table if it thinks it small.
+        # An array instead of a join, which would scan the whole table if the server thinks it small.
         "delete_each": "DELETE FROM {0} WHERE {1} = ANY (ARRAY (SELECT old.{1} FROM {new} CROSS JOIN LATERAL",
         "deleted": "AS old))",
         "new_value": "new.{0}",
     },
 )
 
-MAX_OFF = 1000
-"""Milliseconds that a node's clock may be off the database's, before it acts on nothing it read."""
+MAX_CLOCK_OFFSET_MS = 1000
+"""How far a node's clock may be off the database's; beyond it, the node does not act on what it reads."""
 
-HELD_UP = 2.0
-"""Seconds that a transaction may stand still before the server undoes it: a node that is stopped or cut off in the middle
-of a decision holds locks, and what others want to take over waits behind them."""
+MAX_IDLE_SECONDS = 2.0
+"""How long a transaction may be idle before the server rolls it back: a node that is stopped or cut off in the middle of a
+decision holds locks, and other nodes wait for them."""
 
 PLANNING = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
-"""Plans are made while tables are small, and kept: they must not read tables through when they are not. All that is
-joined is looked up by a key, a batch at most."""
+"""Plans are made while tables are small, and cached: they must not scan tables when these are large. Every join looks up
+keys, those of a batch at most."""
 
 _MIGRATION_LOCK = 0x686F726165  # "horae", so that other users of the database do not share it
 _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
-    asyncpg.InternalClientError,  # a connection that was ended just as it was given out
+    asyncpg.InternalClientError,  # a connection that ended just as the pool gave it out
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
@@ -68,7 +68,7 @@ _LOST = (
 
 
 def prepared(name: str) -> tuple[str, tuple[str, ...]]:
-    """The text of a query with numbered parameters, and their names in that order."""
+    """The text of a statement with numbered parameters, and their names in that order."""
     return numbered(POSTGRES, name, "$")
 
 
@@ -79,23 +79,23 @@ def node_of(row: Row) -> Node:
 
 
 class PostgresStore(Store):
-    """A database that many nodes share. Lost connections are made anew when they are needed."""
+    """A database that many nodes share. Lost connections are replaced when they are needed."""
 
-    parallel_batches = 2  # while the server works at one batch, the next is decided
-    batch = 500  # rows are locked meanwhile, and others wait for them or pass them by
+    parallel_batches = 2  # the next batch is decided while the server writes one
+    batch = 500  # its schedules are locked meanwhile, and other nodes wait or skip them
     lease: float
     schema_steps = migrations("postgres")
     """The steps from an empty database to the present schema."""
 
     def __init__(self, url: str, *, lease: float = 10.0) -> None:
         self.lease = lease
-        self._patience = min(lease / 2, HELD_UP)
+        self._idle_timeout = min(lease / 2, MAX_IDLE_SECONDS)
         self._answer_within = max(lease / 4, 0.5)
         self._unanswered = 0  # how often in a row the lease could not be renewed
         self._url = url
         self._pool: asyncpg.Pool | None = None
         self._listening: asyncio.Task[None] | None = None
-        self._stirred = asyncio.Event()  # the listening connection was lost, or the store is closing
+        self._reconnect_listener = asyncio.Event()  # its connection was lost, or the store is closing
         self._closing = False
 
     async def open(self, wake: Callable[[], None]) -> None:
@@ -104,19 +104,20 @@ class PostgresStore(Store):
             async with self._pool.acquire() as connection:
                 await _migrate(connection, self._url, self.schema_steps)
         self._closing = False
-        self._stirred.clear()
+        self._reconnect_listener.clear()
         self._listening = asyncio.create_task(self._listen(wake), name="horae:listen")
 
     async def _new_pool(self) -> asyncpg.Pool:
         return await asyncpg.create_pool(
             self._url,
             min_size=0,
-            max_size=MOST + 5,  # two looks, a record of ends, renewing and the housekeeping beside the guests
+            max_size=MAX_TRANSACTIONS
+            + 5,  # two batches, results, the lease and maintenance, beside operations
             timeout=10,
             command_timeout=60,
             server_settings={
-                "idle_in_transaction_session_timeout": str(int(self._patience * 1000)),
-                # The same for one that is cut off while the server sends it what it asked for.
+                "idle_in_transaction_session_timeout": str(int(self._idle_timeout * 1000)),
+                # The same for a node that is cut off while the server sends it an answer.
                 "tcp_user_timeout": str(int(self.lease * 1000)),
                 **PLANNING,
             },
@@ -125,7 +126,7 @@ class PostgresStore(Store):
     async def close(self) -> None:
         if self._listening is not None:
             self._closing = True
-            self._stirred.set()
+            self._reconnect_listener.set()
             await asyncio.wait([self._listening])
             self._listening = None
         if self._pool is not None:
@@ -134,27 +135,27 @@ class PostgresStore(Store):
             self._pool = None
 
     async def _listen(self, wake: Callable[[], None]) -> None:
-        """Hear what other nodes change; while the connection is lost, the engine's tick is the net."""
+        """Listen for changes of other nodes; while the connection is lost, the engine's tick finds them."""
         while not self._closing:
-            self._stirred.clear()
+            self._reconnect_listener.clear()
             try:
                 connection = await asyncpg.connect(self._url, timeout=5)
             except _LOST:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._stirred.wait(), 1)
+                    await asyncio.wait_for(self._reconnect_listener.wait(), 1)
                 continue
             with contextlib.suppress(*_LOST):
                 try:
                     connection.add_termination_listener(self._lost)
                     await connection.add_listener("horae", lambda *_: wake())
-                    await self._stirred.wait()
+                    await self._reconnect_listener.wait()
                 finally:
-                    connection.remove_termination_listener(self._lost)  # closing it ourselves is no loss
+                    connection.remove_termination_listener(self._lost)  # it is closed on purpose
                     await connection.close(timeout=1)
 
     def _lost(self, _: object) -> None:
         """The listening connection has ended."""
-        self._stirred.set()
+        self._reconnect_listener.set()
 
     @observed
     async def transaction(self) -> AsyncIterator[Transaction]:
@@ -164,7 +165,7 @@ class PostgresStore(Store):
 
     @observed
     async def reading(self) -> AsyncIterator[Transaction]:
-        """A snapshot: everything is read as it was at one moment."""
+        """Read a snapshot: everything as it was at one moment."""
         with _as_unavailable():
             async with (
                 self._connection(30) as connection,
@@ -192,10 +193,10 @@ class PostgresStore(Store):
         return bool(found)
 
     async def _reconnect(self) -> None:
-        """Give up all connections: nothing was heard on them for so long that they may be cut without a word of it."""
-        given_up, self._pool = self._opened(), await self._new_pool()
-        given_up.terminate()
-        self._stirred.set()
+        """Replace all connections: they did not answer for so long that the network may have dropped them silently."""
+        old, self._pool = self._opened(), await self._new_pool()
+        old.terminate()
+        self._reconnect_listener.set()
 
     async def nodes(self) -> list[Node]:
         return [node_of(row) for row in await self._fetch("nodes")]
@@ -203,7 +204,7 @@ class PostgresStore(Store):
     async def deregister(self, epochs: Collection[int], has_claims: HasClaims) -> None:
         for epoch in epochs:
             async with self.transaction() as transaction:
-                # First wait for a claim that is being made; whether there is one is then another question.
+                # Wait for a transaction that claims as this node; the next statement sees what it claimed.
                 await transaction.rows("lock_node", epoch=epoch)
                 if not await has_claims(transaction, epoch):
                     await transaction.rows("delete_node", epoch=epoch)
@@ -215,7 +216,7 @@ class PostgresStore(Store):
         return int((await self._fetch("time"))[0][0])
 
     async def _fetch(self, name: str, /, **values: object) -> list[Any]:
-        """What a small query answers, soon or never."""
+        """The rows of a small query, with a short timeout."""
         text, names = prepared(name)
         asked, soon = [values[each] for each in names], self._answer_within
         with _as_unavailable():
@@ -225,7 +226,7 @@ class PostgresStore(Store):
 
     @contextlib.asynccontextmanager
     async def _connection(self, timeout: float) -> AsyncIterator[Any]:
-        """Borrow a connection. One whose transaction cannot be ended is closed: the pool would try to reset it, and complain."""
+        """Borrow a connection. One whose transaction cannot be ended is closed, because the pool could not reset it."""
         pool = self._opened()
         connection = await pool.acquire(timeout=timeout)
         try:
@@ -245,7 +246,7 @@ class PostgresStore(Store):
 
 @contextlib.contextmanager
 def _as_unavailable() -> Iterator[None]:
-    """Whatever a driver says of a lost connection means one thing to the engine."""
+    """Raise one error for everything that a driver raises when the database cannot be reached."""
     try:
         yield
     except asyncpg.DeadlockDetectedError as error:
@@ -306,7 +307,7 @@ class PostgresTransaction(Transaction):
     async def due(self, now: int, limit: int) -> list[Schedule]:
         locked = await self.rows("due", now=now, limit=limit)
         for _, time in locked[:1]:
-            if abs(time - now) > MAX_OFF:
+            if abs(time - now) > MAX_CLOCK_OFFSET_MS:
                 raise ClockOffError(time - now)
         return await self._read([schedule_id for schedule_id, _ in locked])
 

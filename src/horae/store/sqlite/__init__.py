@@ -1,4 +1,4 @@
-"""SQLite: a file, or memory. One writer thread; several processes may open the same file."""
+"""SQLite: a file that several processes may open, or memory. One transaction writes at a time."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ Work = Callable[[sqlite3.Connection], T]
 Worker = Callable[[Work[Any]], Awaitable[Any]]
 
 WAL_ATTEMPTS = 100
-"""How often a new file is tried to be switched to its log, each time after another writer."""
+"""How often to try to switch a new file to write-ahead logging, each time after waiting for another writer."""
 
-READERS = 4
-"""How many read at the same time."""
+MAX_READERS = 4
+"""How many transactions read at the same time."""
 
 SCANS = {
     "count_owned_schedules", "count_schedules", "find_owned_schedules", "find_schedules", "owned_schedule_sizes",
     "owned_schedules_with_spec_text", "schedule_sizes", "schedules_with_spec_text",
 }  # fmt: skip
-"""Queries that look at many rows to find a few: others go on meanwhile."""
+"""Statements that may scan a table: they run in a thread, so that the event loop does not wait."""
 
 
 class SqliteStore(Store):
     """A database in a file, or in memory.
 
-    What may wait – for another process's lock, or for the disk – is done in a thread of its own, so that the event loop does not:
-    opening, beginning and committing. What is done in between waits for nobody, and is done at once: between two threads each row
-    would cost a third more. ``inline`` uses no thread at all, so that a simulation is deterministic.
+    Opening, beginning and committing may wait for the disk or for another process's lock, and run in a thread of their own. The
+    statements in between wait for nothing, and run in the event loop: with a thread, each row would cost a third more. ``inline``
+    uses no thread at all, so that a simulation is deterministic.
     """
 
     schema_steps = migrations("sqlite")
@@ -78,23 +78,19 @@ class SqliteStore(Store):
     ) -> None:
         self._path = path
         self._patience = patience
-        self._grace = (
-            grace  # how long a node whose lock file was removed has to notice, before it counts as dead
-        )
+        self._grace = grace  # how long a node is alive after its lock file was removed
         self._monotonic = monotonic
-        self._missing: dict[int, float] = {}  # since when the lock files of some nodes are gone
-        self._files: dict[str, os.stat_result] = {}  # what was opened
+        self._missing: dict[int, float] = {}  # when lock files were found missing, by epoch
+        self._files: dict[str, os.stat_result] = {}  # as they were when the database was opened
         self._connection: sqlite3.Connection | None = None
         self._thread = None if inline else ThreadPoolExecutor(1, thread_name_prefix="horae-sqlite")
-        self._readers: list[sqlite3.Connection] = []  # those that are free
+        self._readers: list[sqlite3.Connection] = []  # connections that are free
         self._lock = asyncio.Lock()
-        self._reading = asyncio.Semaphore(READERS)
+        self._reading = asyncio.Semaphore(MAX_READERS)
         self._begun = False
-        self._registered_actions: dict[
-            int, NodeLock | None
-        ] = {}  # the nodes of this process, and the locks they hold
+        self._node_locks: dict[int, NodeLock | None] = {}  # of the nodes of this process, by epoch
 
-    async def open(self, wake: Callable[[], None]) -> None:  # noqa: ARG002 - a file tells nobody
+    async def open(self, wake: Callable[[], None]) -> None:  # noqa: ARG002 - a file notifies no process
         await self.work(lambda _: None)
 
     async def close(self) -> None:
@@ -105,13 +101,13 @@ class SqliteStore(Store):
             self._connection = None
         if self._thread is not None:
             self._thread.shutdown()
-        for lock in self._registered_actions.values():
+        for lock in self._node_locks.values():
             if lock is not None:
                 lock.release()
-        self._registered_actions.clear()
+        self._node_locks.clear()
 
     async def work(self, work: Work[T]) -> T:
-        """Do something with the connection: at once in a transaction, else in the store's thread."""
+        """Use the connection: directly within a transaction, otherwise in the store's thread."""
         with _as_unavailable(self._path):
             if self._thread is None or self._begun:
                 return work(self._connected())
@@ -129,7 +125,7 @@ class SqliteStore(Store):
                 _write_ahead(connection)
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA foreign_keys = ON")
-                # A herd goes through many pages more than once: hold them, and copy them back less often.
+                # Many schedules that are due at once use the same pages: cache them, and checkpoint less often.
                 connection.execute("PRAGMA cache_size = -65536")
                 connection.execute("PRAGMA wal_autocheckpoint = 16384")
                 _migrate(connection, self._path, self.schema_steps)
@@ -141,7 +137,7 @@ class SqliteStore(Store):
         return self._connection
 
     def _names(self) -> list[str]:
-        """The files of the database: its pages, what was committed last, and what its processes share."""
+        """The files of the database: itself, its log, and the index that its processes share."""
         return [] if self._path == ":memory:" else [self._path + each for each in ("", "-wal", "-shm")]
 
     @property
@@ -185,7 +181,7 @@ class SqliteStore(Store):
             return
         async with self._reading:
             self._check_files()
-            # Opened where it may wait, and used where it does not: between two threads an answer would take twice as long.
+            # Opened in the thread, where it may wait, and used in the event loop, which is twice as fast.
             connection = self._readers.pop() if self._readers else await self.work(lambda _: self._reader())
 
             async def work(work: Work[T]) -> T:
@@ -213,13 +209,13 @@ class SqliteStore(Store):
         return reader
 
     async def register_node(self, node: Node) -> bool:
-        """Hold an operating-system lock on a file of the node's own: it ends with the process, at once."""
+        """Lock a file for the node: the operating system releases the lock when the process ends."""
         async with self.transaction() as transaction:
             for other in map(NODE.decode, await transaction.rows("nodes")):
                 if other.name == node.name and other.epoch != node.epoch and self._is_locked(other.epoch):
                     return False
-            if node.epoch not in self._registered_actions:
-                self._registered_actions[node.epoch] = self._take_lock(node.epoch)
+            if node.epoch not in self._node_locks:
+                self._node_locks[node.epoch] = self._take_lock(node.epoch)
             await transaction.rows("insert_node", **NODE.parameters(node))
         return True
 
@@ -233,13 +229,13 @@ class SqliteStore(Store):
             raise StoreUnavailableError(reason) from None
 
     async def renew(self, epoch: int) -> bool:
-        """The lock holds by itself. Without it, or without the database that it stands for, the node has no lease."""
-        if epoch not in self._registered_actions or self.gone:
+        """Check the node's lock: it needs no renewal, but is void once its file or the database was deleted."""
+        if epoch not in self._node_locks or self.gone:
             return False
-        lock = self._registered_actions[epoch]
+        lock = self._node_locks[epoch]
         if lock is not None and not lock.holds:
             lock.release()
-            del self._registered_actions[epoch]
+            del self._node_locks[epoch]
             return False
         return True
 
@@ -258,14 +254,14 @@ class SqliteStore(Store):
                 Path(self._lock_file(epoch)).unlink(missing_ok=True)
 
     def _is_locked(self, epoch: int) -> bool | None:
-        return True if epoch in self._registered_actions else is_held(self._lock_file(epoch))
+        return True if epoch in self._node_locks else is_held(self._lock_file(epoch))
 
     def _is_alive(self, epoch: int) -> bool:
         locked = self._is_locked(epoch)
         if locked is not None:
             self._missing.pop(epoch, None)
             return locked
-        # The file was removed. A node that lives notices when it renews, and stops what it runs.
+        # The lock file was deleted. A living node notices when it renews its lease, and stops its runs.
         now = self._monotonic()
         return now - self._missing.setdefault(epoch, now) < self._grace
 
@@ -277,10 +273,10 @@ class SqliteStore(Store):
     async def prove(self, epoch: int) -> None:
         await super().prove(epoch)
         if self._thread is not None:
-            await self.work(lambda _: self._look_afresh())
+            await self.work(lambda _: self._read_from_file())
 
-    def _look_afresh(self) -> None:
-        """Read what is in the file, and not what was read of it before."""
+    def _read_from_file(self) -> None:
+        """Read with a new connection, which has nothing cached."""
         with contextlib.closing(self._reader()) as reader:
             for name in ("version", "nodes", "wake_at"):
                 reader.execute(query(SQLITE, name)).fetchall()
@@ -293,7 +289,7 @@ class SqliteStore(Store):
 
 
 async def _in_thread(connection: sqlite3.Connection, work: Work[T]) -> T:
-    """Do something that may take long with a connection; when no caller waits for it any more, it is ended."""
+    """Use a connection in a thread; if the caller is cancelled, interrupt the statement."""
     done = asyncio.get_running_loop().run_in_executor(None, work, connection)
     try:
         return await asyncio.shield(done)
@@ -304,18 +300,18 @@ async def _in_thread(connection: sqlite3.Connection, work: Work[T]) -> T:
 
 
 def _create_private(path: str) -> None:
-    """Make the file of a new database one that only its owner can read; what SQLite puts beside it gets the same mode.
+    """Create the file of a new database with mode 600; SQLite gives the files beside it the same mode.
 
-    A file that is there is not even opened: to close it again would end the locks that this process may have on it.
+    An existing file is not opened: closing it would release the locks that this process may have on it.
     """
     if path != ":memory:":
-        with contextlib.suppress(OSError):  # it is there; or it cannot be made, and SQLite says so
+        with contextlib.suppress(OSError):  # it exists, or SQLite will say why it cannot be created
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 @contextlib.contextmanager
 def _as_unavailable(path: str) -> Iterator[None]:
-    """Locked too long, a full disk, a folder that is gone, a file that is no database: one thing to the engine."""
+    """Raise one error for a locked or full or missing database, and for a file that is none."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -325,7 +321,7 @@ def _as_unavailable(path: str) -> Iterator[None]:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Turn the write-ahead log on. While another connection writes, SQLite refuses that at once, so wait for the lock first."""
+    """Turn write-ahead logging on. While another connection writes, SQLite refuses at once, so wait for its lock first."""
     for _ in range(WAL_ATTEMPTS):
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -360,7 +356,7 @@ def _migrate(connection: sqlite3.Connection, path: str, steps: Sequence[str]) ->
 
 @cache
 def _positional(name: str) -> tuple[str, Callable[[dict[str, Any]], Sequence[Any]]]:
-    """The text of a query with numbered parameters, and what takes them out of a row: names cost a third more."""
+    """The text of a statement with numbered parameters, and what takes them from a row; names are a third slower."""
     text, names = numbered(SQLITE, name, "?")
     return text, itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)
 
@@ -372,7 +368,7 @@ def _insertion(table: Table[Any]) -> str:
 
 
 class SqliteTransaction(Transaction):
-    """A transaction of one connection, which ``work`` gives; ``scan`` too, for what may go through a whole table."""
+    """A transaction of one connection. ``work`` uses it; ``scan`` does too, for statements that may scan a table."""
 
     def __init__(self, work: Worker, scan: Worker | None = None) -> None:
         self._work = work
@@ -407,4 +403,4 @@ class SqliteTransaction(Transaction):
         """Nothing to do: one transaction writes at a time."""
 
     async def notify(self) -> None:
-        """Other processes look at the file once each tick."""
+        """Nothing to do: other processes read the file at every tick."""

@@ -1,10 +1,9 @@
-"""The lock by which other processes know that a node lives: an operating-system lock on a file of its own.
+"""The lock that shows other processes that a node is alive: an operating-system lock on a file of its own.
 
-It is a ``flock``, because that belongs to the open file: two stores in one process keep each other out, and looking at the file of
-another node releases nothing. A POSIX record lock belongs to the process, and would do neither. A ``flock`` lies in two ways, which
-are mended here. A forked child has it too, and would keep it after its parent has died: it closes its copy at once (and a program
-that is executed never gets one). And it stays on a file that was removed, where no other process finds it: so the file that is held is
-compared with the one at its path.
+It is a ``flock``, which belongs to the open file: two stores in one process exclude each other, and testing the lock of another node
+releases nothing. (A POSIX record lock belongs to the process, and does neither.) Two weaknesses of ``flock`` are mended here. A forked
+child inherits it, and would hold it after its parent died: so the child closes its copy at once, and an executed program never gets one.
+And it stays on a deleted file, where no other process finds it: so the locked file is compared with the file at its path.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ _held: set[int] = set()
 """The descriptors of all locks of this process."""
 
 
-def _let_go() -> None:
+def _release_copies() -> None:
     for descriptor in _held:
         with contextlib.suppress(OSError):
             os.close(descriptor)
     _held.clear()
 
 
-os.register_at_fork(after_in_child=_let_go)
+os.register_at_fork(after_in_child=_release_copies)
 
 
 class NodeLock:
@@ -44,7 +43,7 @@ class NodeLock:
 
     @property
     def holds(self) -> bool:
-        """Whether others see that it is held: the file is still there, and this process is the one that took it."""
+        """Whether other processes see it: its file still exists, and this process, not its parent, took the lock."""
         if self._descriptor not in _held:
             return False
         try:
@@ -53,7 +52,7 @@ class NodeLock:
             return False
 
     def release(self) -> None:
-        """Let it go; the file stays, and says that the node is dead."""
+        """Release it; the file stays, and shows that the node is dead."""
         if self._descriptor in _held:
             _held.remove(self._descriptor)
             os.close(self._descriptor)
