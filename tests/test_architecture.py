@@ -50,7 +50,7 @@ def test_functions_fit_on_a_screen():
 
 def test_public_names_are_pinned():
     assert sorted(horae.__all__) == [
-        "Accepted", "App", "Backfill", "CatchUp", "CatchUpPolicy", "Config", "Context", "Filter", "HoraeError", "NewSchedule",
+        "Accepted", "App", "Backfill", "CatchUp", "CatchUpPolicy", "Config", "Context", "Executor", "Filter", "HoraeError", "NewSchedule",
         "NotStartedError", "OnResume", "Origin", "OriginKind", "Overlap", "Policies", "Reason", "Retention", "RetryPolicy", "Run", "Schedule", "Scheduler",
         "Spec", "Status", "Timeouts", "WhenFull", "__version__",
     ]  # fmt: skip

@@ -50,7 +50,9 @@ HEADINGS = {
 
 def main() -> None:
     """Write the page, or say that it is not up to date."""
-    document = make_service(App(":memory:"), Config()).state.openapi
+    app = App(":memory:")
+    app.use_builtin()
+    document = make_service(app, Config()).state.openapi
     made = page_of(json.loads(asyncio.run(document.text())))
     if "--check" not in sys.argv:
         PAGE.write_text(made, "utf-8")

@@ -6,6 +6,7 @@ from horae.app import App, Filter, NewSchedule
 from horae.config import Config
 from horae.errors import HoraeError, NotStartedError
 from horae.executor.context import Accepted, Context
+from horae.executor.port import Executor
 from horae.model import (
     Backfill,
     CatchUp,
@@ -39,6 +40,7 @@ __all__ = [
     "CatchUpPolicy",
     "Config",
     "Context",
+    "Executor",
     "Filter",
     "HoraeError",
     "NewSchedule",

@@ -7,11 +7,16 @@ again, and one of very many tiny values costs far more than its bytes. The text 
 from __future__ import annotations
 
 from itertools import accumulate
+from typing import Any
+
+import msgspec
 
 MAX_DEPTH = 100
 """How deep values lie within values at most."""
 MAX_VALUES = 100_000
 """How many values one text has at most, keys not counted."""
+MAX_INTEGER = 2**53 - 1
+"""The largest integer that every reader of JSON understands alike."""
 
 _NEITHER_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
 _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
@@ -37,3 +42,22 @@ def _without_strings(text: bytes) -> bytes:
     # Backslashes are found within strings only: without the pairs of them, the next one is what a quote is escaped with.
     unescaped = text.replace(rb"\\", b"").replace(rb"\"", b"")
     return b"".join(unescaped.split(b'"')[::2])
+
+
+def convert_json(value: object, wanted: Any) -> Any:  # noqa: ANN401 - a type, and a value of it
+    """A value as a type has it, strictly: a text is no number here, as it is in an address, but 7.0 is the integer 7."""
+    try:
+        return msgspec.convert(value, wanted)
+    except msgspec.ValidationError:
+        return msgspec.convert(_with_integers(value), wanted)
+
+
+def _with_integers(value: object) -> object:
+    """The same value, its whole numbers written without a point."""
+    if isinstance(value, dict):
+        return {key: _with_integers(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with_integers(each) for each in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_INTEGER:
+        return int(value)
+    return value

@@ -20,7 +20,12 @@ from horae.spec.duration import Duration, DurationFields
 UNREADABLE = "unreadable"
 """The reason of a run whose row was spoiled by hand; ``failure`` says how."""
 
+FUNCTION = "function"
+"""The kind of actions that are functions of a program."""
 DEFAULT_ID_FORMAT = "{id}-%Y-%m-%dT%H:%M:%SZ"
+MAX_ID_FORMAT_LENGTH = 200
+MAX_TEXT_LENGTH = 10_000
+"""How many characters a text for people has at most."""
 
 
 class Overlap(StrEnum):
@@ -262,41 +267,45 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What somebody should look at, in a sentence."""
 
 
-class HttpRequest(DurationFields, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A request that the action ``http`` makes. Its JSON body says which slot it is for; see ``docs/reference/http-action.md``."""
+class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What to do: a kind of action, a name within the kind, an input, and the kind's own options."""
 
-    url: str
-    method: str = "POST"
-    headers: dict[str, str] = msgspec.field(default_factory=dict)
-    """Their values are stored encrypted, and never shown."""
-    secret: str = ""
-    """What the body is signed with; stored encrypted, and never shown."""
-    success: tuple[int, ...] = ()
-    """The statuses that mean success; none named is any from 200 to 299."""
-    timeout: Duration = "30s"
-    """How long an answer may take."""
-    reports: bool = False
-    """Whether success only means that the work was accepted: whoever does it reports its end with the run's own token."""
+    kind: Annotated[str, Meta(description="Which executor runs it.")] = FUNCTION
+    name: Annotated[
+        str,
+        Meta(
+            description="Which one of its kind; without a kind it is the address of an action. `GET /actions` lists the addresses."
+        ),
+    ] = ""
+    input: Annotated[Any, Meta(description="What the action gets: any JSON.")] = None
+    options: Annotated[
+        dict[str, Any],
+        Meta(
+            description="What the kind needs to know besides. Secrets are stored encrypted, and shown as `***`, which given back changes nothing."
+        ),
+    ] = {}
+    id: Annotated[
+        Annotated[str, Meta(extra_json_schema={"maxLength": MAX_TEXT_LENGTH})] | None,
+        Meta(description="The base of action ids; the schedule's own id unless said otherwise."),
+    ] = None
+    id_format: Annotated[
+        str,
+        Meta(
+            description="How action ids are made from the base and the nominal time, in UTC. It may have `{id}` once, `%Y`, `%m`, `%d`, `%j`, `%H`, `%M`, `%S`, `%s` (seconds since 1970) and `%%`; ids have at most 1,000 characters.",
+            extra_json_schema={"maxLength": MAX_ID_FORMAT_LENGTH},
+        ),
+    ] = DEFAULT_ID_FORMAT
+
+    @property
+    def address(self) -> str:
+        """The text by which nodes and runs name it: ``report``, ``http``, ``command:backup``."""
+        if self.kind == FUNCTION:
+            return self.name
+        return f"{self.kind}:{self.name}" if self.name else self.kind
 
     def __repr__(self) -> str:
-        """All of it but what is secret."""
-        return f"HttpRequest({self.method} {self.url}, headers={sorted(self.headers)})"
-
-
-class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What to do: the name of a registered action, its input, and how the ids of its runs are formed.
-
-    The name ``http`` makes a request, and ``command:NAME`` runs a program that the operator configured.
-    """
-
-    name: str
-    input: Any = None
-    http: HttpRequest | None = None
-    """The request, if the name is ``http``."""
-    id: str | None = None
-    """The base of action ids; the schedule's own id unless said otherwise."""
-    id_format: str = DEFAULT_ID_FORMAT
-    """The base stands for ``{id}``; the rest is the nominal time in UTC, as ``strftime`` writes it."""
+        """Without input and options, which may be secret."""
+        return f"Action({self.address})"
 
 
 SearchValue = str | int | float | bool

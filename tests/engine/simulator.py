@@ -28,6 +28,7 @@ from horae.engine.worker import Worker
 from horae.errors import ClockOffError, HoraeError, StoreUnavailableError
 from horae.executor.context import Context
 from horae.executor.function import FunctionExecutor
+from horae.executor.registry import Executors
 from horae.model import (
     Action,
     CatchUp,
@@ -200,7 +201,12 @@ class Machine:
         functions = FunctionExecutor()
         functions.register("work", self.work, admit=world.admit)
         self.worker = Worker(
-            functions, lambda: None, world.now, self.now, concurrency=world.concurrency, terminate_ms=5000
+            Executors(functions),
+            lambda: None,
+            world.now,
+            self.now,
+            concurrency=world.concurrency,
+            terminate_ms=5000,
         )
         self.worker.keep_token = partial(keep_token, self.line)
         self.worker.save_checkpoint = partial(save_checkpoint, self.line, self.now)
@@ -284,7 +290,7 @@ class World:
         self.remaining_actions: int | None = None
         outside = FunctionExecutor()
         outside.register("work", self._never)
-        scope = OwnerScope(self.store, self.now, lambda: None, executor=outside, config=Config())
+        scope = OwnerScope(self.store, self.now, lambda: None, executors=Executors(outside), config=Config())
         self.schedules, self.backfills, self.runs = Schedules(scope), Backfills(scope), Runs(scope)
         self.asked: list[str] = []
 

@@ -10,8 +10,10 @@ import pytest
 
 from horae import App, Config, Context
 from horae.errors import StoreUnavailableError
-from horae.executor.http import HttpAction
-from horae.model import Action, Denial, HttpRequest, Overlap, Policies, Reason, RetryPolicy, Run, Status
+from horae.executor.function import FunctionExecutor
+from horae.executor.http import HttpExecutor
+from horae.executor.registry import Executors
+from horae.model import Action, Denial, Overlap, Policies, Reason, RetryPolicy, Run, Status
 from horae.store.port import Transaction
 from horae.testing import TimeMachine
 from tests.executor.harness import serving
@@ -156,10 +158,11 @@ async def test_an_attempt_that_was_never_launched_does_not_count_as_a_start(
 async def test_a_destination_that_is_not_allowed_any_more_is_not_asked(database: str):
     async with serving() as server:
         async with App(database, config=Config(http_private=("127.0.0.0/8",))) as app:
-            app.offer_requests()
-            await app.schedules.create("s", {}, "http", http=HttpRequest(url=server.url), policies=STUBBORN)
+            app.use_builtin()
+            action = {"kind": "http", "options": {"url": server.url}}
+            await app.schedules.create("s", {}, action, policies=STUBBORN)
         async with App(database, config=Config(http_allow=("example.com",))) as app:
-            app.offer_requests()
+            app.use_builtin()
             run_id = await app.schedules.trigger("s")
             for _ in range(3):  # claim it, record that it was denied, and find nothing more to do
                 await app.engine.step(app.now())
@@ -172,10 +175,15 @@ async def test_a_destination_that_is_not_allowed_any_more_is_not_asked(database:
 
 def test_a_request_is_admitted_as_long_as_its_destination_is_allowed():
     config = Config(http_allow=("*.example.com",))
-    http = HttpAction(config, None, str, int)  # type: ignore[arg-type]  # it opens nothing here
-    assert http.admit(Action(name="http", http=HttpRequest(url="https://a.example.com/x"))) is None
-    assert http.admit(Action(name="work")) is None
-    denial = http.admit(Action(name="http", http=HttpRequest(url="https://example.org/x")))
+    executors = Executors(FunctionExecutor())
+    executors.use(HttpExecutor(config, int))
+    allowed, elsewhere = (
+        Action(kind="http", options={"url": f"https://{host}/x"}) for host in ("a.example.com", "example.org")
+    )
+    assert executors.admit("http", allowed) is None
+    assert executors.admit("http", Action(name="work")) is None
+    assert executors.admit("work", elsewhere) is None  # the schedule has another action by now
+    denial = executors.admit("http", elsewhere)
     assert denial is not None
     assert denial.reason is Reason.NOT_ALLOWED
 

@@ -25,6 +25,7 @@ from horae.engine.engine import Engine
 from horae.engine.worker import Worker
 from horae.errors import NodeNameTakenError, StoreUnavailableError, UnknownActionError
 from horae.executor.function import FunctionExecutor
+from horae.executor.registry import Executors
 from horae.store.sqlite import SqliteStore
 from tests.engine.programs import Programs
 from tests.support.nodes import (
@@ -362,7 +363,8 @@ async def test_a_database_that_is_locked_for_too_long_loses_nothing(tmp_path: Pa
         return int(clock.now().timestamp() * 1000)
 
     functions = FunctionExecutor()
-    worker = Worker(functions, lambda: None, now, now, concurrency=10, terminate_ms=100)
+    executors = Executors(functions)
+    worker = Worker(executors, lambda: None, now, now, concurrency=10, terminate_ms=100)
     engine = Engine(store, worker, clock, QUICK)
 
     async def work(context: Context) -> None:
@@ -371,7 +373,7 @@ async def test_a_database_that_is_locked_for_too_long_loses_nothing(tmp_path: Pa
     functions.register("work", work)
     await engine.join(now())
     policies = Policies(overlap=Overlap.ALLOW_ALL)
-    schedules = Schedules(OwnerScope(store, now, lambda: None, executor=functions, config=Config()))
+    schedules = Schedules(OwnerScope(store, now, lambda: None, executors=executors, config=Config()))
     schedule = await schedules.create("s", "* * * * * *", "work", policies=policies)
 
     async def fired(times: int) -> bool:

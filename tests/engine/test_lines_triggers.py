@@ -102,11 +102,11 @@ async def test_action_ids_are_known_ahead_and_their_format_may_be_chosen(machine
 
     create = machine.app.schedules.create
     await create("plain", "0 1 * * *", "note")
-    await create("based", "0 2 * * *", "note", action_id="report")
-    await create("formed", "0 3 * * *", "note", action_id="r", action_id_format="%Y%m%d/{id}")
+    await create("based", "0 2 * * *", {"name": "note", "id": "report"})
+    await create("formed", "0 3 * * *", {"name": "note", "id": "r", "id_format": "%Y%m%d/{id}"})
     await machine.advance(hours=4)
     assert seen == ["plain-2026-03-01T01:00:00Z", "report-2026-03-01T02:00:00Z", "20260301/r"]
-    await machine.app.schedules.update("based", action_id="other")
+    await machine.app.schedules.update("based", action={"name": "note", "id": "other"})
     await machine.advance(hours=24)
     assert seen[-2] == "other-2026-03-02T02:00:00Z"
 

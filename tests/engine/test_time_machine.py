@@ -246,7 +246,9 @@ class Timeline:
             on_resume=OnResume.SKIP,
             pause_on_failure=self.facts.get("pause_on_failure", False),
         )
-        await self.machine.app.schedules.create("s", document, "work", policies=policies, action_id="myid")
+        await self.machine.app.schedules.create(
+            "s", document, {"name": "work", "id": "myid"}, policies=policies
+        )
 
     async def play(self) -> None:
         """Everything that was done or looked at, in the order of time; then on to the end."""
@@ -273,7 +275,9 @@ class Timeline:
         if "update" in event:
             every = event["update"]["spec"]["interval"][0]["interval"]
             base = event["update"]["base_workflow_id"]
-            await app.schedules.update("s", {"intervals": [{"every": every}]}, action_id=base)
+            await app.schedules.update(
+                "s", {"intervals": [{"every": every}]}, action={"name": "work", "id": base}
+            )
         for each in event.get("backfill", []):
             first, last = (datetime.fromisoformat(each[end]) for end in ("start", "end"))
             await app.backfills.start("s", first, last, overlap=Overlap(each["overlap"].lower()))

@@ -12,12 +12,15 @@ import msgspec
 
 from horae.engine.worker import Launch, Worker
 from horae.executor.context import hash_of
-from horae.executor.function import ActionFunction, FunctionExecutor
+from horae.executor.function import FunctionExecutor
+from horae.executor.http_request import HttpRequest
+from horae.executor.port import Executor
+from horae.executor.registry import Executors
+from horae.executor.sealing import Sealer
 from horae.model import (
     AUTOMATIC,
     Action,
     AttemptResult,
-    HttpRequest,
     LastOutcome,
     Overlap,
     Run,
@@ -35,16 +38,26 @@ RUN = Run(
 )  # fmt: skip
 
 
-class Attempts:
-    """Attempts of one action, made without an engine; what is asked of them is asked as an engine would."""
+def stored(request: HttpRequest, key: str = "k") -> Action:
+    """The action of a request as it is stored, unchecked."""
+    sealer = Sealer(key)
+    headers = {name: sealer.seal(value, name) for name, value in request.headers.items()}
+    secret = request.secret and sealer.seal(request.secret, "secret")
+    options = msgspec.to_builtins(msgspec.structs.replace(request, headers=headers, secret=secret))
+    return Action(kind="http", options=options)
 
-    def __init__(self, action: ActionFunction, *, terminate: int = 5000) -> None:
+
+class Attempts:
+    """Attempts of one kind's action, made without an engine; what is asked of them is asked as an engine would."""
+
+    def __init__(self, executor: Executor, *, terminate: int = 5000) -> None:
         self.clock = 0
         self.tokens: list[str] = []
-        functions = FunctionExecutor()
-        functions.register("act", action, admit=getattr(action, "admit", None))
+        executors = Executors(FunctionExecutor(), "k")
+        executors.use(executor)
+        (self.address,) = executor.actions()
         self.worker = Worker(
-            functions,
+            executors,
             lambda: None,
             lambda: self.clock,
             lambda: self.clock,
@@ -56,9 +69,9 @@ class Attempts:
     async def _keep_token(self, run: Run, token_hash: str) -> None:
         self.tokens.append(token_hash)
 
-    def begin(self, request: HttpRequest | None = None, last: LastOutcome | None = None, **more: Any) -> Run:
-        run = msgspec.structs.replace(RUN, **more)
-        self.worker.launch(DECIDER, Launch(run=run, last=last, action=Action(name="act", http=request)))
+    def begin(self, action: Action | None = None, last: LastOutcome | None = None, **more: Any) -> Run:
+        run = msgspec.structs.replace(RUN, action=self.address, **more)
+        self.worker.launch(DECIDER, Launch(run=run, last=last, action=action))
         return run
 
     async def end(self) -> AttemptResult:
@@ -68,9 +81,9 @@ class Attempts:
         return ended
 
     async def make(
-        self, request: HttpRequest | None = None, last: LastOutcome | None = None, **more: Any
+        self, action: Action | None = None, last: LastOutcome | None = None, **more: Any
     ) -> AttemptResult:
-        self.begin(request, last, **more)
+        self.begin(action, last, **more)
         return await self.end()
 
     def ask(self, run: Run, how: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from horae import Config
 from horae.errors import ConfigError
-from horae.executor.command import Command, CommandAction, commands_of
+from horae.executor.command import Command, CommandExecutor, read_commands
 from horae.model import AttemptResult
 from tests.executor.harness import RUN, TREE, Attempts, gone, is_alive
 from tests.support.wait import wait_until
@@ -22,14 +22,14 @@ from tests.support.wait import wait_until
 pytestmark = pytest.mark.contract("SCHD-17")
 
 
-def python(code: str, *arguments: str, limit: int = 1000, **more: Any) -> CommandAction:
+def python(code: str, *arguments: str, limit: int = 1000, **more: Any) -> CommandExecutor:
     """A command that runs a little Python."""
     argv = (sys.executable, "-S", "-c", code, *arguments)
-    return CommandAction("test", Command(argv=argv, **more), limit)
+    return CommandExecutor({"test": Command(argv=argv, **more)}, limit)
 
 
-async def make(action: CommandAction, **more: Any) -> AttemptResult:
-    return await Attempts(action).make(**more)
+async def make(executor: CommandExecutor, **more: Any) -> AttemptResult:
+    return await Attempts(executor).make(**more)
 
 
 def result(ended: AttemptResult) -> Any:
@@ -122,7 +122,7 @@ async def test_a_command_that_fails_says_what_it_said():
     ],
 )
 async def test_a_program_that_is_not_there_is_not_started(command: Command):
-    ended = await make(CommandAction("test", command, 1000))
+    ended = await make(CommandExecutor({"test": command}, 1000))
     assert (ended.ending, ended.permanent) == ("refused", True)
     assert "cannot start the command: " in (ended.failure or "")
 
@@ -261,18 +261,18 @@ def configured(folder: Path, content: str | bytes) -> Config:
 
 
 def test_commands_are_named_in_a_file(tmp_path: Path):
-    assert commands_of(Config()) == {}
+    assert read_commands(Config()) == {}
     config = configured(
         tmp_path,
         '{"backup": {"argv": ["/usr/bin/pg_dump", "x"], "environment": {"A": "b"}, "folder": "/tmp", "timeout": "5ms"},'
         ' "a.b-c_1": {"argv": ["true"]}}',
     )
-    assert set(commands_of(config)) == {"backup", "a.b-c_1"}
+    assert set(read_commands(config)) == {"backup", "a.b-c_1"}
 
 
 async def test_a_configured_command_runs(tmp_path: Path):
-    (action,) = commands_of(configured(tmp_path, '{"x": {"argv": ["echo", "a", "b"]}}')).values()
-    assert result(await make(action))["stdout"] == "a b\n"
+    commands = read_commands(configured(tmp_path, '{"x": {"argv": ["echo", "a", "b"]}}'))
+    assert result(await make(CommandExecutor(commands, 1000)))["stdout"] == "a b\n"
 
 
 @pytest.mark.parametrize(
@@ -299,11 +299,11 @@ async def test_a_configured_command_runs(tmp_path: Path):
 )
 def test_a_file_that_is_wrong_says_what_is_wrong(tmp_path: Path, content: str | bytes, fault: str):
     with pytest.raises(ConfigError) as refused:
-        commands_of(configured(tmp_path, content))
+        read_commands(configured(tmp_path, content))
     assert fault in str(refused.value)
     assert "HORAE_COMMANDS" in str(refused.value)
 
 
 def test_a_file_that_is_not_there_is_said_not_to_be(tmp_path: Path):
     with pytest.raises(ConfigError, match="No such file"):
-        commands_of(Config(commands=str(tmp_path / "none")))
+        read_commands(Config(commands=str(tmp_path / "none")))

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from horae import Config
 from horae.errors import ConfigError, DestinationRefusedError, InvalidInputError
 from horae.executor.destination import Destinations, target_of
-from horae.executor.http import check_request
-from horae.model import HttpRequest
+from horae.executor.http_request import HttpRequest, check_request
 
 pytestmark = pytest.mark.contract("SCHD-17", "CRON-23")
 
@@ -135,7 +134,7 @@ def test_an_address_is_taken_apart(url: str, scheme: str, host: str, port: int, 
 def test_an_address_with_anything_unusual_about_it_is_refused(url: str):
     with pytest.raises(InvalidInputError) as refused:
         target_of(url)
-    assert refused.value.details["field"] == "action.http.url"
+    assert refused.value.details["field"] == "action.options.url"
     assert "secret" not in str(refused.value)
 
 
@@ -146,7 +145,7 @@ def test_a_private_address_in_a_request_is_refused_before_it_is_stored(host: str
     request = HttpRequest(url=f"http://{host}/")
     with pytest.raises(InvalidInputError, match="private") as refused:
         check_request(request, Config())
-    assert refused.value.details["field"] == "action.http.url"
+    assert refused.value.details["field"] == "action.options.url"
     check_request(request, Config(http_private=("127.0.0.0/8", "::1/128", "10.0.0.0/8", "169.254.0.0/16")))
 
 
@@ -181,5 +180,5 @@ def test_a_request_that_cannot_be_is_refused_by_its_field(field: str, more: dict
     request = HttpRequest(**{"url": "https://example.com/", **more})
     with pytest.raises(InvalidInputError) as refused:
         check_request(request, Config(http_allow=("example.com",)))
-    assert refused.value.details["field"] == f"action.http.{field}"
+    assert refused.value.details["field"] == f"action.options.{field}"
     assert "hidden" not in str(refused.value)

@@ -31,15 +31,14 @@ import horae
 from horae import Config
 from horae.executor.connection import PORTION, look_up, new_pool, read_body
 from horae.executor.destination import Destinations
-from horae.executor.http import HttpAction
-from horae.executor.sealing import Sealer
-from horae.model import AttemptResult, HttpRequest, LastOutcome
-from tests.executor.harness import NOW, RUN, Asked, Attempts, Server, say, serving
+from horae.executor.http import HttpExecutor
+from horae.executor.http_request import HttpRequest
+from horae.model import AttemptResult, LastOutcome
+from tests.executor.harness import NOW, RUN, Asked, Attempts, Server, say, serving, stored
 
 pytestmark = pytest.mark.contract("SCHD-17")
 
 LOOPBACK = Config(secret_key="k", http_private=("127.0.0.0/8",), output_limit=1000)
-SEALER = Sealer("k")
 
 
 class Names:
@@ -59,18 +58,18 @@ class Names:
 
 @contextlib.asynccontextmanager
 async def acting(config: Config = LOOPBACK, names: Names | None = None) -> AsyncIterator[Attempts]:
-    action = HttpAction(config, SEALER, lambda: "https://horae.example/", lambda: NOW, resolve=names)
+    executor = HttpExecutor(config, lambda: NOW, "https://horae.example/", resolve=names)
     try:
-        yield Attempts(action)
+        yield Attempts(executor)
     finally:
-        await action.aclose()
+        await executor.close()
 
 
 async def ask(
     request: HttpRequest, config: Config = LOOPBACK, names: Names | None = None, **more: Any
 ) -> AttemptResult:
     async with acting(config, names) as attempts:
-        return await attempts.make(SEALER.seal(request), **more)
+        return await attempts.make(stored(request), **more)
 
 
 def result(ended: AttemptResult) -> Any:
@@ -147,7 +146,7 @@ async def test_work_that_reports_back_gets_a_token_whose_hash_was_kept_before():
         await say(writer, "202 Accepted", b"whatever")
 
     async with serving(answer) as server, acting() as attempts:
-        ended = await attempts.make(SEALER.seal(HttpRequest(url=server.url, reports=True)))
+        ended = await attempts.make(stored(HttpRequest(url=server.url, reports=True)))
     assert ended.ending == "accepted"
     assert kept == [True]
     assert json.loads(server.asked[0].body)["report"]["url"] == "https://horae.example/api/v1/runs/5f0c"
@@ -416,9 +415,9 @@ async def test_a_connection_that_takes_too_long_has_not_begun():
         await asyncio.sleep(60)
         return []
 
-    action = HttpAction(LOOPBACK, SEALER, str, lambda: NOW, resolve=never)
-    ended = await Attempts(action).make(HttpRequest(url="http://slow.example/", timeout="50ms"))
-    await action.aclose()
+    executor = HttpExecutor(LOOPBACK, lambda: NOW, resolve=never)
+    ended = await Attempts(executor).make(stored(HttpRequest(url="http://slow.example/", timeout="50ms")))
+    await executor.close()
     assert ended.ending == "refused"
     assert "no connection to slow.example within 50ms" in (ended.failure or "")
 
@@ -452,7 +451,7 @@ async def test_a_request_that_is_cancelled_lets_go_of_its_connection():
         gone.set()
 
     async with serving(answer) as server, acting() as attempts:
-        run = attempts.begin(HttpRequest(url=server.url))
+        run = attempts.begin(stored(HttpRequest(url=server.url)))
         while not server.asked:
             await asyncio.sleep(0.01)
         attempts.ask(run, "cancel")
@@ -618,7 +617,7 @@ async def test_a_server_that_sends_secrets_back_does_not_make_them_known(
         request = HttpRequest(
             url=server.url, headers=SECRETS.headers, secret=SECRETS.secret, reports=status != "200 OK"
         )
-        ended = await attempts.make(SEALER.seal(request))
+        ended = await attempts.make(stored(request))
     (asked,) = server.asked
     token = json.loads(asked.body).get("report", {}).get("token", "nothing")
     for word in (*WORDS, token):
@@ -630,7 +629,7 @@ async def test_a_server_that_sends_secrets_back_does_not_make_them_known(
 async def test_a_value_that_cannot_be_a_header_is_not_shown_when_it_fails():
     async with serving() as server, acting() as attempts:
         request = HttpRequest(url=server.url, headers={"X": "hunter2\r\nEvil: yes"})
-        ended = await attempts.make(SEALER.seal(request))
+        ended = await attempts.make(stored(request))
     assert ended.ending == "raised"
     assert "hunter2" not in (ended.failure or "")
     assert server.connections == 0
@@ -638,8 +637,7 @@ async def test_a_value_that_cannot_be_a_header_is_not_shown_when_it_fails():
 
 async def test_another_key_is_said_to_be_another():
     async with serving() as server, acting() as attempts:
-        request = Sealer("other").seal(HttpRequest(url=server.url, headers={"X": "y"}))
-        ended = await attempts.make(request)
+        ended = await attempts.make(stored(HttpRequest(url=server.url, headers={"X": "y"}), "other"))
     assert ended.ending == "refused"
     assert "HORAE_SECRET_KEY" in (ended.failure or "")
 
@@ -649,12 +647,11 @@ def test_without_its_client_it_says_what_to_install():
 import asyncio, sys
 sys.modules["httpcore"] = None
 from horae import Config
-from horae.executor.http import HttpAction, check_request
-from horae.executor.sealing import Sealer
-from horae.model import HttpRequest
+from horae.executor.http import HttpExecutor
+from horae.executor.http_request import HttpRequest, check_request
 check_request(HttpRequest(url="https://example.com"), Config())
 try:
-    HttpAction(Config(), Sealer(""), str, int)._connected()
+    HttpExecutor(Config(), int)._connected()
 except Exception as error:
     print(type(error).__name__, error.hint)
 """
@@ -665,7 +662,7 @@ except Exception as error:
 async def test_many_requests_at_once():
     async with serving() as server, acting() as attempts:
         for number in range(50):
-            attempts.begin(HttpRequest(url=f"{server.url}/{number}"), id=f"r{number}")
+            attempts.begin(stored(HttpRequest(url=f"{server.url}/{number}")), id=f"r{number}")
         while len(attempts.worker.ended()) < 50:
             await asyncio.sleep(0.01)
         assert {each.ending for each in attempts.worker.ended()} == {"returned"}

@@ -1,99 +1,123 @@
-# ruff: noqa: S105, S106 - these passwords are nobody's
-"""What is secret of a request is stored encrypted, never shown, and opened only with the key."""
+# ruff: noqa: S105 - these passwords are nobody's
+"""What is secret of an action's options is stored encrypted, never shown, and opened only with the key."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import msgspec
 import pytest
 
+from horae import Config
 from horae.errors import InvalidInputError, NotStartedError
-from horae.executor.sealing import Sealer
-from horae.model import HttpRequest
+from horae.executor.function import FunctionExecutor
+from horae.executor.http import HttpExecutor
+from horae.executor.registry import Executors
+from horae.executor.sealing import redact
+from horae.model import Action
 
 pytestmark = pytest.mark.contract("SCHD-17")
 
-REQUEST = HttpRequest(
-    url="https://example.com/hook", headers={"Authorization": "Bearer hunter2", "X-Ü": ""}, secret="whsec"
-)
-_replace = msgspec.structs.replace
+REQUEST: dict[str, Any] = {
+    "url": "https://example.com/hook", "headers": {"Authorization": "Bearer hunter2", "X-Empty": ""}, "secret": "whsec",
+}  # fmt: skip
+PLAIN: dict[str, Any] = {"url": "https://example.com"}
+
+
+def sealing(key: str) -> Executors:
+    executors = Executors(FunctionExecutor(), key)
+    executors.use(HttpExecutor(Config(), int))
+    return executors
+
+
+def http(options: dict[str, Any]) -> Action:
+    return Action(kind="http", options=options)
+
+
+def seal(options: dict[str, Any], stored: Action | None = None, key: str = "k") -> Action:
+    return sealing(key).check(http(options), stored)
+
+
+def opened(action: Action, key: str = "k") -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.to_builtins(sealing(key).open_options(action))
+    return {name: found[name] for name in REQUEST}
 
 
 @pytest.mark.parametrize("key", ["k", "a long text, ü" * 50])
 def test_what_is_sealed_is_opened_again_and_cannot_be_read(key: str):
-    sealed = Sealer(key).seal(REQUEST)
+    sealed = seal(REQUEST, key=key)
     text = msgspec.json.encode(sealed).decode()
     assert "hunter2" not in text
     assert "whsec" not in text
-    assert set(sealed.headers) == set(REQUEST.headers)
-    assert Sealer(key).open(sealed) == REQUEST
+    assert set(sealed.options["headers"]) == set(REQUEST["headers"])
+    assert opened(sealed, key) == REQUEST
 
 
 def test_it_is_shown_without_what_is_secret():
-    for request in (REQUEST, Sealer("k").seal(REQUEST)):
-        hidden = Sealer.hide(request)
-        assert hidden.headers == {"Authorization": "***", "X-Ü": "***"}
-        assert hidden.secret == "***"
-        assert "hunter2" not in repr(request)
-        assert "whsec" not in repr(request)
-        assert "sealed" not in repr(request)
-    plain = HttpRequest(url="https://example.com")
-    assert Sealer.hide(plain) == plain
+    sealed = seal(REQUEST)
+    hidden = redact(sealed.options)
+    assert hidden["headers"] == {"Authorization": "***", "X-Empty": ""}
+    assert hidden["secret"] == "***"
+    assert hidden["url"] == REQUEST["url"]
+    for shown in (repr(sealed), repr(sealing("k").open_options(sealed))):
+        assert not any(word in shown for word in ("hunter2", "whsec", "sealed"))
+    assert redact(PLAIN) == PLAIN
+    assert redact({"deep": [{"in": sealed.options["secret"]}]}) == {"deep": [{"in": "***"}]}
 
 
 def test_another_key_opens_nothing_and_says_so():
-    sealed = Sealer("k").seal(REQUEST)
-    for other in (Sealer("K"), Sealer("")):
+    sealed = seal(REQUEST)
+    for other in ("K", ""):
         with pytest.raises(
-            NotStartedError, match="the header Authorization cannot be decrypted: HORAE_SECRET_KEY"
+            NotStartedError,
+            match=r"action.options.headers.Authorization cannot be decrypted: HORAE_SECRET_KEY",
         ):
-            other.open(sealed)
-    spoiled = _replace(sealed, headers={}, secret=sealed.secret[:-4] + "AAAA")
-    with pytest.raises(NotStartedError, match="the signing secret cannot be decrypted"):
-        Sealer("k").open(spoiled)
+            opened(sealed, other)
+    for spoiled in (sealed.options["secret"][:-4] + "AAAA", "not encrypted"):
+        with pytest.raises(NotStartedError, match=r"action.options.secret cannot be decrypted"):
+            opened(http(PLAIN | {"secret": spoiled}))
 
 
 def test_without_a_key_nothing_secret_is_taken():
-    for request in (_replace(REQUEST, secret=""), _replace(REQUEST, headers={})):
+    for request in (REQUEST | {"secret": ""}, REQUEST | {"headers": {}}):
         with pytest.raises(InvalidInputError) as refused:
-            Sealer("").seal(request)
+            seal(request, key="")
         assert "HORAE_SECRET_KEY" in (refused.value.hint or "")
         assert "hunter2" not in str(refused.value)
-    plain = HttpRequest(url="https://example.com")
-    assert Sealer("").open(Sealer("").seal(plain)) == plain
+    assert opened(seal(PLAIN, key=""), "")["url"] == PLAIN["url"]
 
 
 def test_stars_stand_for_what_is_stored():
-    sealer = Sealer("k")
-    stored = sealer.seal(REQUEST)
-    edited = HttpRequest(
-        url="https://example.com/other", headers={"authorization": "***", "X-New": "new"}, secret="***"
-    )
-    opened = sealer.open(sealer.seal(edited, stored))
-    assert opened.headers == {"authorization": "Bearer hunter2", "X-New": "new"}
-    assert opened.secret == "whsec"
+    edited = {
+        "url": "https://example.com/other",
+        "headers": {"authorization": "***", "X-New": "new"},
+        "secret": "***",
+    }
+    found = opened(seal(edited, seal(REQUEST)))
+    assert found["headers"] == {"authorization": "Bearer hunter2", "X-New": "new"}
+    assert found["secret"] == "whsec"
 
 
-@pytest.mark.parametrize("stored", [None, HttpRequest(url="https://example.com")])
+@pytest.mark.parametrize("stored", [None, http(PLAIN), Action(name="function")])
 @pytest.mark.parametrize("given", [{"headers": {"X": "***"}}, {"secret": "***"}])
-def test_stars_that_stand_for_nothing_are_refused(stored: HttpRequest | None, given: dict[str, str]):
-    with pytest.raises(InvalidInputError, match="there is no stored value"):
-        Sealer("k").seal(HttpRequest(url="https://example.com", **given), stored)  # type: ignore[arg-type]
+def test_stars_that_stand_for_nothing_are_refused(stored: Action | None, given: dict[str, Any]):
+    with pytest.raises(InvalidInputError, match="no value is stored"):
+        seal(PLAIN | given, stored)
 
 
 @pytest.mark.parametrize("url", ["https://evil.example/", "http://example.com/", "https://example.com:444/"])
 def test_who_sends_a_request_elsewhere_must_know_its_secrets(url: str):
-    stored = Sealer("k").seal(REQUEST)
-    for request in (Sealer.hide(_replace(REQUEST, url=url)), HttpRequest(url=url, secret="***")):
-        with pytest.raises(InvalidInputError, match="goes elsewhere now"):
-            Sealer("k").seal(request, stored)
+    sealed = seal(REQUEST)
+    for request in (redact(sealed.options) | {"url": url}, {"url": url, "secret": "***"}):
+        with pytest.raises(InvalidInputError, match="goes to another host now"):
+            seal(request, sealed)
 
 
 def test_what_looks_sealed_is_sealed_again():
-    request = _replace(REQUEST, secret=Sealer("k").seal(REQUEST).secret)
-    assert Sealer("k").open(Sealer("k").seal(request)).secret == request.secret
+    secret = seal(REQUEST).options["secret"]
+    assert opened(seal(REQUEST | {"secret": secret}))["secret"] == secret
 
 
 def test_without_cryptography_it_says_what_to_install():
@@ -101,9 +125,8 @@ def test_without_cryptography_it_says_what_to_install():
 import sys
 sys.modules["cryptography.fernet"] = None
 from horae.executor.sealing import Sealer
-from horae.model import HttpRequest
 try:
-    Sealer("k").seal(HttpRequest(url="https://example.com", secret="s"))
+    Sealer("k").seal("s", "secret")
 except Exception as error:
     print(type(error).__name__, error.hint)
 """

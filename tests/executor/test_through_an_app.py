@@ -16,7 +16,7 @@ import pytest
 
 from horae import App, Config, Overlap, Policies, RetryPolicy, Timeouts
 from horae.errors import InvalidInputError
-from horae.model import HttpRequest, Run, Status
+from horae.model import Run, Status
 from horae.policy.lifecycle import ENDED
 from tests.executor.harness import TREE, Asked, gone, is_alive, say, serving
 from tests.support.nodes import running
@@ -41,10 +41,13 @@ async def offering(database: str, **more: Any) -> AsyncIterator[App]:
         "secret_key": "a key", "http_private": ("127.0.0.0/8",),
     }  # fmt: skip
     app = App(database, config=Config(**(quick | more)))
-    app.offer_requests("https://horae.example")
-    app.offer_commands()
+    app.use_builtin("https://horae.example")
     async with running(app):
         yield app
+
+
+def http(url: str, **more: Any) -> dict[str, Any]:
+    return {"kind": "http", "options": {"url": url, **more}}
 
 
 async def ended(app: App, run_id: str) -> Run:
@@ -73,11 +76,9 @@ async def test_what_is_secret_of_a_request_is_nowhere_in_the_database(database: 
         )
 
     async with serving(echo) as server, offering(database) as app:
-        request = HttpRequest(
-            url=server.url, headers={"Authorization": f"Bearer {WORDS[0]}"}, secret=WORDS[1]
-        )
+        request = http(server.url, headers={"Authorization": f"Bearer {WORDS[0]}"}, secret=WORDS[1])
         policies = Policies(retry=RetryPolicy(attempts=2, initial_delay="1ms"))
-        await app.schedules.create("s", {}, "http", http=request, policies=policies)
+        await app.schedules.create("s", {}, request, policies=policies)
         run = await ended(app, await app.schedules.trigger("s"))
         (attempt,) = await app.runs.attempts(run.id)
         assert run.status is Status.SUCCEEDED
@@ -93,8 +94,8 @@ async def test_what_is_secret_of_a_request_is_nowhere_in_the_database(database: 
 async def test_a_request_that_may_not_be_is_not_stored(database: str):
     async with offering(database, http_private=(), http_allow=("*.example.com",)) as app:
         for url in ("http://127.0.0.1/", "https://example.org/", "https://10.0.0.1/"):
-            with pytest.raises(InvalidInputError, match=r"action.http.url"):
-                await app.schedules.create("s", {}, "http", http=HttpRequest(url=url))
+            with pytest.raises(InvalidInputError, match=r"action.options.url"):
+                await app.schedules.create("s", {}, http(url))
 
 
 @pytest.mark.contract("CRON-13")
@@ -113,7 +114,7 @@ async def test_work_that_a_request_handed_over_reports_its_end(database: str, ha
         reported.set()
 
     async with serving(accept) as server, offering(database) as app:
-        await app.schedules.create("s", {}, "http", http=HttpRequest(url=server.url, reports=True))
+        await app.schedules.create("s", {}, http(server.url, reports=True))
         run_id = await app.schedules.trigger("s")
         await asyncio.wait_for(reported.wait(), 30)
         await wait_until(lambda: not app.worker.known("schedules"))

@@ -36,8 +36,10 @@ from horae.engine.observer import Observer
 from horae.engine.reports import keep_token
 from horae.engine.worker import Worker
 from horae.errors import ClockOffError, DatabaseUrlError, NodeNameTakenError, StoreUnavailableError
-from horae.executor.command import commands_of
+from horae.executor.builtin import builtin_executors
 from horae.executor.function import ActionFunction, FunctionExecutor
+from horae.executor.port import Executor
+from horae.executor.registry import Executors
 from horae.model import Node, Status
 from horae.store.limited import LimitedStore
 from horae.store.port import Filter, Store, Transaction
@@ -137,8 +139,9 @@ class App:
         self._offset = 0  # what the store's own clock is ahead of ours
         self._store = _store(database, self.config, self.clock)
         self.functions = FunctionExecutor()
+        self.executors = Executors(self.functions, self.config.secret_key)
         self.worker = Worker(
-            self.functions,
+            self.executors,
             self.wake,
             lambda: int(self.clock.monotonic() * 1000),
             self.now,
@@ -146,13 +149,12 @@ class App:
             terminate_ms=self.config.terminate_ms,
         )
         self.engine = Engine(self._store, self.worker, self.clock, self.config)
-        self._closing: list[Callable[[], Awaitable[None]]] = []
         self._limited_store = LimitedStore(self._store)
         self.worker.keep_token = partial(keep_token, self._limited_store)
         self.worker.save_checkpoint = partial(save_checkpoint, self._limited_store, self.now)
         self._evaluator = Evaluator(self.clock)
         self._scope = OwnerScope(
-            self._limited_store, self.now, self.wake, executor=self.functions, config=self.config, evaluator=self._evaluator
+            self._limited_store, self.now, self.wake, executors=self.executors, config=self.config, evaluator=self._evaluator
         )  # fmt: skip
         self.all_owners = ScopedOperations(self._scope)
         """The operations on what any owner has; the same as the attributes that follow."""
@@ -184,21 +186,17 @@ class App:
 
     def adopt(self, other: App) -> None:
         """Register every action that another app of this process has registered."""
-        for name, function in other.functions.functions.items():
-            self.functions.register(name, function)
+        self.executors.adopt(other.executors)
 
-    def offer_requests(self, address: str = "") -> None:
-        """Let schedules make HTTP requests: the action ``http``. ``address`` is how work that reports back reaches us."""
-        from horae.executor.http import HttpAction  # noqa: PLC0415 - its client loads when it is asked for
+    def use(self, executor: Executor) -> None:
+        """Let schedules run another kind of action."""
+        self.executors.use(executor)
+        self.wake()
 
-        action = HttpAction(self.config, self._scope.sealer, lambda: address, self.now)
-        self._closing.append(action.aclose)
-        self.functions.register("http", action, admit=action.admit)
-
-    def offer_commands(self) -> None:
-        """Let schedules run the commands that the setting ``commands`` names: the actions ``command:NAME``."""
-        for name, command in commands_of(self.config).items():
-            self.functions.register(f"command:{name}", command)
+    def use_builtin(self, address: str = "") -> None:
+        """Run the kinds that every service runs. ``address`` is where external workers report to."""
+        for executor in builtin_executors(self.config, self.now, address):
+            self.use(executor)
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction of the app's database, for faces that keep something of their own in it."""
@@ -295,8 +293,7 @@ class App:
             self._guarding.cancel()
             self._guarding = None
         self._evaluator.close()
-        for close in self._closing:
-            await close()
+        await self.executors.close()
         await self._store.close()
         self.left_behind = self.worker.leave_behind()
         if self.left_behind:

@@ -20,8 +20,8 @@ from horae.app.validate import (
 )
 from horae.config import Config
 from horae.errors import InvalidInputError
-from horae.executor.sealing import Sealer
-from horae.model import Action, HttpRequest, Schedule, State
+from horae.executor.registry import Executors
+from horae.model import MAX_ID_FORMAT_LENGTH, Action, Schedule, State
 from horae.policy.due import fire_instant
 from horae.policy.ledger import action_id
 from horae.spec import SharedCalendar, Spec, SpecDocument
@@ -30,7 +30,6 @@ from horae.spec.document import read_document
 from horae.store.port import Transaction
 
 MAX_ACTION_ID_LENGTH = 1000
-MAX_ID_FORMAT_LENGTH = 200
 ID_DIRECTIVES = ("%Y", "%m", "%d", "%j", "%H", "%M", "%S", "%s", "%%")
 """What of a nominal time, in UTC, may stand in the ids of actions."""
 SpecLike = Spec | SpecDocument | str | Mapping[str, Any]
@@ -41,12 +40,10 @@ class NewSchedule(ScheduleFields, frozen=True, kw_only=True):
     """A schedule to be created. ``spec`` is a :class:`Spec`, a document, or a cron expression in UTC."""
 
     id: str
-    action: str
+    action: Any
+    """An address such as ``report``, a document such as ``{"kind": "http", "options": {"url": …}}``, or an ``Action``."""
     input: Any = None
-    http: HttpRequest | None = None
-    """The request, if the action is ``http``."""
-    action_id: str | None = None
-    action_id_format: str | None = None
+    """The action's input, if its document does not say it."""
     owner: str = ""
     request_id: str = ""
     """The same again for the same id creates nothing, and answers with what is there."""
@@ -57,7 +54,7 @@ class NewSchedule(ScheduleFields, frozen=True, kw_only=True):
 
 
 def draft(
-    new: NewSchedule, now: int, config: Config, sealer: Sealer, calendars: Calendars
+    new: NewSchedule, now: int, config: Config, executors: Executors, calendars: Calendars
 ) -> tuple[Schedule, int | None]:
     """A schedule that is not stored yet, and when to look at it."""
     check_id(new.id)
@@ -65,10 +62,11 @@ def draft(
     check_fields(values_of(new, ScheduleFields))
     spec = read_spec(new.spec, calendars)
     check_jitter(spec, config)
-    action = Action(name=new.action, input=new.input, id=new.action_id)
-    if new.action_id_format is not None:
-        action = msgspec.structs.replace(action, id_format=new.action_id_format)
-    action = check_action(msgspec.structs.replace(action, http=new.http), None, config, sealer)
+    action = executors.read(new.action)
+    if new.input is not None:
+        action = msgspec.structs.replace(action, input=new.input)
+    check_action(action)
+    action = executors.check(action, None)
     state = State(paused=new.paused, note=new.note, remaining_actions=new.remaining_actions)
     schedule = Schedule(
         **values_of(new, Schedule) | {"spec": spec.text, "action": action, "tags": tuple(new.tags)}, state=state,
@@ -119,24 +117,12 @@ def calendar_names(spec: SpecLike) -> set[str]:
     return {each.calendar for each in read_document(spec).exclude if each.calendar is not None}
 
 
-def check_action(action: Action, stored: Action | None, config: Config, sealer: Sealer) -> Action:
-    """An action that may be stored: secrets of its request are sealed; ``***`` is what is ``stored``."""
+def check_action(action: Action) -> None:
+    """Refuse an input or ids that cannot be stored, of an action of any kind."""
     check_input(action.input)
     for field, text in (("action.id", action.id or ""), ("action.id_format", action.id_format)):
         check_text(field, text)
     _check_action_ids(action.id, action.id_format)
-    if (action.http is not None) != (action.name == "http"):
-        reason = (
-            "is missing" if action.http is None else f'is only for the action "http", not "{action.name}"'
-        )
-        raise InvalidInputError("action.http", reason, hint='{"name": "http", "http": {"url": "https://…"}}')
-    if action.http is None:
-        return action
-    from horae.executor.http import check_request  # noqa: PLC0415 - its client loads when it is asked for
-
-    check_request(action.http, config)
-    kept = stored.http if stored is not None else None
-    return msgspec.structs.replace(action, http=sealer.seal(action.http, kept))
 
 
 @lru_cache(maxsize=4096)

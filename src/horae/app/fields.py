@@ -15,12 +15,11 @@ from horae.app.validate import (
     MAX_ID_LENGTH,
     MAX_TAG_LENGTH,
     MAX_TAGS,
-    MAX_TEXT_LENGTH,
     check_labels,
     check_limit,
     check_text,
 )
-from horae.model import Overlap, Policies, SearchValue
+from horae.model import MAX_TEXT_LENGTH, Overlap, Policies, SearchValue
 from horae.policy.check import check_policies
 
 T = TypeVar("T")

@@ -51,6 +51,7 @@ from horae.errors import (
     ScheduleNotFoundError,
     UnknownActionError,
 )
+from horae.executor.registry import ActionLike
 from horae.model import (
     Backfill,
     BackfillStatus,
@@ -93,7 +94,7 @@ class Schedules:
     def __init__(self, scope: OwnerScope) -> None:
         self._scope = scope
 
-    async def create(self, schedule_id: str, spec: SpecLike, action: str, **more: Any) -> Schedule:  # noqa: ANN401 - as NewSchedule names them
+    async def create(self, schedule_id: str, spec: SpecLike, action: ActionLike, **more: Any) -> Schedule:  # noqa: ANN401 - as NewSchedule names them
         """Create a schedule; it fires from now on. ``more`` are the other fields of :class:`NewSchedule`."""
         try:
             new = NewSchedule(id=schedule_id, spec=spec, action=action, **more)
@@ -111,7 +112,7 @@ class Schedules:
         ids = [each.id for each in wanted]
         if len(set(ids)) < len(ids):
             raise ScheduleExistsError(next(each for each in ids if ids.count(each) > 1))
-        await self._check_actions({each.action for each in wanted})
+        await self._check_actions([each.action for each in wanted])
         answers, now = self._scope.answers(), self._scope.now()
         await answers.learn(
             [
@@ -167,7 +168,7 @@ class Schedules:
     def _draft(
         self, new: NewSchedule, number: int, calendars: Mapping[str, SharedCalendar], now: int
     ) -> tuple[Hashable, Callable[[], tuple[Schedule, int | None]]]:
-        work = partial(draft, new, now, self._scope.config, self._scope.sealer, calendars)
+        work = partial(draft, new, now, self._scope.config, self._scope.executors, calendars)
         return ("draft", number, *sorted(calendars.items())), work
 
     async def _start_by_hand(
@@ -213,15 +214,17 @@ class Schedules:
                     "schedules_per_user", most, f'the user "{owner}" has too many schedules'
                 )
 
-    async def _check_actions(self, actions: set[str]) -> None:
+    async def _check_actions(self, actions: Iterable[ActionLike]) -> None:
         """An action exists if this program registered it, or a living node announced it."""
-        unknown = {each for each in actions if not self._scope.executor.knows(each)}
+        executors = self._scope.executors
+        addresses = {executors.read(each).address for each in actions}
+        unknown = {each for each in addresses if not executors.knows(each)}
         if unknown:
             announced = {
                 action for node in await self._scope.store.nodes() if node.alive for action in node.actions
             }
             if missing := sorted(unknown - announced):
-                raise UnknownActionError(missing[0], sorted({*announced, *self._scope.executor.actions}))
+                raise UnknownActionError(missing[0], sorted({*announced, *executors.actions}))
 
     async def get(self, schedule_id: str) -> Schedule:
         """A schedule as it stands."""
@@ -348,7 +351,7 @@ class Schedules:
         seen = await self.get(schedule_id)
         planned = edit_of(seen)
         if planned.action is not msgspec.UNSET:
-            await self._check_actions({planned.action})
+            await self._check_actions([planned.action])
         named = [] if planned.spec is msgspec.UNSET else [planned.spec]
 
         async def change() -> Schedule:
@@ -527,9 +530,7 @@ def removal(runs: Iterable[Run], now: int) -> list[Run]:
 
 def _unsaid(name: str, value: object) -> bool:
     """Whether a change was not asked for: unset, or nothing where nothing cannot be meant."""
-    return value is msgspec.UNSET or (
-        value is None and name not in {"input", "http", "action_id", "remaining_actions"}
-    )
+    return value is msgspec.UNSET or (value is None and name not in {"input", "remaining_actions"})
 
 
 def _ended(backfill: Backfill, now: int) -> Backfill:

@@ -12,8 +12,7 @@ from horae.app.evaluation import Answers, Evaluator
 from horae.app.page import MOST, Page, fitting
 from horae.config import Config
 from horae.errors import InvalidInputError, RunNotFoundError, ScheduleNotFoundError
-from horae.executor.function import FunctionExecutor
-from horae.executor.sealing import Sealer
+from horae.executor.registry import Executors
 from horae.model import Backfill, Run, Schedule, UnstartedRange, Version
 from horae.store.limited import StoreAccess
 from horae.store.port import Filter, Transaction
@@ -31,28 +30,26 @@ class OwnerScope:
         now: Callable[[], int],
         wake: Callable[[], None],
         *,
-        executor: FunctionExecutor,
+        executors: Executors,
         config: Config,
         evaluator: Evaluator | None = None,
         owner: str | None = None,
-        sealer: Sealer | None = None,
     ) -> None:
         self.store = store
         self.now = now
         self.wake = wake
-        self.executor = executor
+        self.executors = executors
         self.config = config
         self.evaluator = evaluator or Evaluator()
         self.owner = owner
-        self.sealer = sealer or Sealer(config.secret_key)
 
     def for_owner(self, owner: str) -> OwnerScope:
         """The same for somebody to whom only his own things are there."""
         if not owner or len(owner) > 200 or not owner.isprintable():
             raise InvalidInputError("owner", "must be a text of 1 to 200 characters that can be shown")
         return OwnerScope(
-            self.store, self.now, self.wake, executor=self.executor, config=self.config, evaluator=self.evaluator,
-            sealer=self.sealer, owner=owner,
+            self.store, self.now, self.wake, executors=self.executors, config=self.config, evaluator=self.evaluator,
+            owner=owner,
         )  # fmt: skip
 
     async def evaluate(self, work: Callable[[], T]) -> T:

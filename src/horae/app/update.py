@@ -15,11 +15,9 @@ from horae.app.fields import ScheduleFields, check_fields, values_of, with_field
 from horae.app.scope import OwnerScope
 from horae.app.validate import check_jitter
 from horae.errors import SpecTooCostlyError
-from horae.executor.sealing import Sealer
 from horae.model import (
     Action,
     Counts,
-    HttpRequest,
     Reason,
     Schedule,
     UnstartedRange,
@@ -41,11 +39,9 @@ _replace = msgspec.structs.replace
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
     """What is to change about a schedule: any of its fields; what is unset stays."""
 
-    action: str | msgspec.UnsetType = msgspec.UNSET
+    action: Any = msgspec.UNSET
+    """A document or an ``Action`` replaces all of it; an address only says what is run, and the rest stays."""
     input: Any = msgspec.UNSET
-    http: HttpRequest | msgspec.UnsetType | None = msgspec.UNSET
-    action_id: str | msgspec.UnsetType | None = msgspec.UNSET
-    action_id_format: str | msgspec.UnsetType = msgspec.UNSET
     recompute: bool = False
     """Whether another spec fires from now on only: what is overdue and not decided is passed over, also if both name it."""
 
@@ -81,18 +77,16 @@ async def apply_edit(
 
 
 def _action(scope: OwnerScope, old: Action, edit: Edit) -> Action:
-    said = {"name": edit.action, "input": edit.input, "http": edit.http, "id": edit.action_id}
-    said |= {"id_format": edit.action_id_format}
-    said = {field: value for field, value in said.items() if value is not msgspec.UNSET}
-    if not said:
+    if edit.action is msgspec.UNSET and edit.input is msgspec.UNSET:
         return old
-    if said.get("name", "http") != "http":
-        said.setdefault("http", None)
-    elif "http" not in said and old.http is not None:  # not touched: what is hidden stays what it is
-        return check_action(
-            _replace(old, **said, http=Sealer.hide(old.http)), old, scope.config, scope.sealer
-        )
-    return check_action(_replace(old, **said), old, scope.config, scope.sealer)
+    new = old if edit.action is msgspec.UNSET else scope.executors.read(edit.action)
+    if isinstance(edit.action, str):
+        same = new.address == old.address
+        new = old if same else _replace(old, kind=new.kind, name=new.name, options={})
+    if edit.input is not msgspec.UNSET:
+        new = _replace(new, input=edit.input)
+    check_action(new)
+    return new if new.options is old.options else scope.executors.check(new, old)
 
 
 def _edited(old: Schedule, edit: Edit, spec: Spec, now: int) -> tuple[Schedule, tuple[UnstartedRange, ...]]:

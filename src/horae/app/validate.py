@@ -11,14 +11,13 @@ import msgspec
 from horae.config import Config
 from horae.errors import InvalidInputError, LimitExceededError, NaiveTimeError
 from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json
-from horae.model import Overlap, Schedule, SearchValue
+from horae.model import MAX_TEXT_LENGTH, Overlap, Schedule, SearchValue
 from horae.policy.check import BOUNDS
 from horae.spec import Spec
 from horae.spec.duration import duration_text
 
 POLICY_BOUNDS = BOUNDS
 MAX_INPUT_LENGTH = 1024 * 1024
-MAX_TEXT_LENGTH = 10_000
 MAX_ID_LENGTH = 500
 MAX_TAG_LENGTH = 200
 MAX_TAGS = 100

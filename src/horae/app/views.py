@@ -16,7 +16,7 @@ import msgspec
 from horae.app.fields import ScheduleFields, about, reference, with_fields
 from horae.app.times import fire_time, instant, next_time, nominal_seconds
 from horae.errors import HoraeError
-from horae.executor.sealing import Sealer
+from horae.executor.sealing import redact
 from horae.model import (
     Action,
     Attempt,
@@ -67,6 +67,8 @@ class PageView(View, Generic[T], frozen=True):
 
 PoliciesView = Annotated[Any, about(**{"$ref": reference("Policies")})]
 """All policies, also those that have their default."""
+ActionView = Annotated[Any, about(**{"$ref": reference("Action")})]
+"""An action with all its fields, without its secrets."""
 
 
 class RunView(View, frozen=True):
@@ -129,7 +131,7 @@ class ScheduleView(View, frozen=True):
     spec: dict[str, Any]
     sentence: str
     timezone: str
-    action: dict[str, Any]
+    action: ActionView
     policies: PoliciesView
     state: str
     paused_until: datetime | None
@@ -452,10 +454,7 @@ def spec_view(spec: Spec) -> dict[str, Any]:
 
 def action_view(action: Action) -> dict[str, Any]:
     """An action without its secrets."""
-    shown = {name: getattr(action, name) for name in ("name", "input", "id", "id_format")}
-    if action.http is not None:
-        shown["http"] = whole(Sealer.hide(action.http))
-    return shown
+    return {**whole(action), "options": redact(action.options)}
 
 
 @lru_cache(maxsize=4096)

@@ -16,8 +16,8 @@ import msgspec
 
 from horae.errors import NotStartedError
 from horae.executor.context import Accepted, Context, KeepToken, RunningAttempt, SaveCheckpoint
-from horae.executor.function import FunctionExecutor
 from horae.executor.output import kept_failure, kept_result
+from horae.executor.registry import Executors
 from horae.model import (
     Action,
     AttemptEnd,
@@ -60,7 +60,7 @@ class Worker:
 
     def __init__(
         self,
-        functions: FunctionExecutor,
+        executors: Executors,
         wake: Callable[[], None],
         monotonic: Callable[[], int],
         shared_now: Callable[[], int],
@@ -68,7 +68,7 @@ class Worker:
         concurrency: int,
         terminate_ms: int,
     ) -> None:
-        self._functions = functions
+        self._executors = executors
         self._wake = wake
         self._now = monotonic
         self._shared_now = shared_now
@@ -86,12 +86,12 @@ class Worker:
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The names of what can be run here."""
-        return self._functions.actions
+        """The addresses of what can be run here."""
+        return self._executors.actions
 
     def can_run(self, run: Run) -> bool:
-        """Whether the action of a run is one of this program, and accepts it."""
-        return self._functions.can_run(run)
+        """Whether a run can be attempted here."""
+        return self._executors.can_run(run)
 
     @property
     def free_capacity(self) -> int:
@@ -112,7 +112,7 @@ class Worker:
         """Begin an attempt that a decider has claimed, once the claim is durable, if its run is admitted."""
         run, timeouts = start.run, start.timeouts
         denial = admit(
-            Facts(deleted=start.deleted, by_executor=self._functions.admit(run.action, start.action))
+            Facts(deleted=start.deleted, by_executor=self._executors.admit(run.action, start.action))
         )
         if denial is not None:
             self._deny(decider, run, denial)
@@ -121,10 +121,10 @@ class Worker:
         attempt = RunningAttempt(run, timeouts, self._now)
         self._attempts[key] = attempt
         context = Context(
-            run, start.last, attempt, start.action, self.keep_token,
+            run, start.last, attempt, self.keep_token,
             save_checkpoint=self.save_checkpoint, earlier=start.checkpoints,
         )  # fmt: skip
-        attempt.task = asyncio.create_task(self._run(key, attempt, context), name=run.action_id)
+        attempt.task = asyncio.create_task(self._run(key, attempt, context, start.action), name=run.action_id)
         if timeouts.run is not None or timeouts.heartbeat is not None:
             self._set_deadlines(key, attempt)
 
@@ -141,12 +141,12 @@ class Worker:
             if span is not None:
                 self._deadline(attempt.beat_at + milliseconds(span), kind, key)
 
-    async def _run(self, key: Key, attempt: RunningAttempt, context: Context) -> None:
+    async def _run(self, key: Key, attempt: RunningAttempt, context: Context, action: Action | None) -> None:
         attempt.launched_at = at = self._shared_now()
         if self.on_launch is not None:
             self.on_launch(attempt.run, at)
         try:
-            ended = _returned(attempt, await self._functions.run(attempt.run.action, context))
+            ended = _returned(attempt, await self._executors.run(context, action))
         except BaseException as error:
             ended = _raised(attempt, error)
         if self._attempts.pop(key, None) is attempt:  # else it was given up before, and its end is known

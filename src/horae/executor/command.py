@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import signal
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ import msgspec
 from horae.errors import CommandFailedError, ConfigError, InvalidInputError, NotStartedError
 from horae.executor.context import Context
 from horae.executor.output import MAX_RESULT_LENGTH, text_of
+from horae.executor.port import Executor
 from horae.spec.duration import Duration, DurationFields, milliseconds
 
 TIME_TO_STOP_MS = 5000
@@ -53,7 +55,7 @@ class Command(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=T
     """How long it may take; ``None`` is as long as the schedule says."""
 
 
-def commands_of(settings: Settings) -> dict[str, CommandAction]:
+def read_commands(settings: Settings) -> dict[str, Command]:
     """The commands that the operator configured, by their names."""
     if not settings.commands:
         return {}
@@ -67,7 +69,7 @@ def commands_of(settings: Settings) -> dict[str, CommandAction]:
     for name, command in found.items():
         if reason := _fault(name, command):
             raise _wrong(settings, f'names a command "{name}" {reason}')
-    return {name: CommandAction(name, each, settings.output_limit) for name, each in found.items()}
+    return found
 
 
 def _wrong(settings: Settings, reason: str) -> ConfigError:
@@ -89,19 +91,25 @@ def _fault(name: str, command: Command) -> str:
     return ""
 
 
-class CommandAction:
-    """The action ``command:NAME``: runs one command. Its input is JSON on stdin."""
+class CommandExecutor(Executor):
+    """The kind ``command``: runs a command that the operator named. Its input is JSON on stdin."""
 
-    def __init__(self, name: str, command: Command, output_limit: int) -> None:
-        self._name = name
-        self._command = command
+    kind = "command"
+
+    def __init__(self, commands: Mapping[str, Command], output_limit: int) -> None:
+        self._commands = {f"{self.kind}:{name}": command for name, command in commands.items()}
         self._limit = output_limit
 
-    async def __call__(self, context: Context) -> dict[str, Any]:
-        """Run it to its end. Asked to stop, it is given its time, and then killed with all that it started."""
-        child = _Child(self._command, _environment(self._command, context), self._limit)
+    def actions(self) -> Collection[str]:
+        """``command:NAME`` for each."""
+        return self._commands.keys()
+
+    async def run(self, context: Context) -> dict[str, Any]:
+        """Run it to its end. Asked to stop, it gets some time, and is then killed with all that it started."""
+        command, name = self._commands[context.action], context.action.removeprefix(f"{self.kind}:")
+        child = _Child(command, _environment(command, context), self._limit)
         life = asyncio.create_task(child.live(msgspec.json.encode(context.input)), name=context.action_id)
-        timeout_ms = milliseconds(self._command.timeout)
+        timeout_ms = milliseconds(command.timeout)
         try:
             await asyncio.wait([life], timeout=None if timeout_ms is None else timeout_ms / 1000)
         except asyncio.CancelledError:
@@ -109,21 +117,22 @@ class CommandAction:
             raise
         if not life.done():
             await child.end(life, TIME_TO_STOP_MS / 1000)
-            raise TimeoutError(f'the command "{self._name}" took longer than {self._command.timeout}')
-        return self._result(child, life.result())
+            raise TimeoutError(f'the command "{name}" took longer than {command.timeout}')
+        return _result(name, child, life.result())
 
-    def _result(self, child: _Child, code: int) -> dict[str, Any]:
-        most = MAX_RESULT_LENGTH // 2 - 1000
-        stderr = text_of(bytes(child.stderr.kept), most)
-        if code:
-            ending = f"ended with {code}" if code > 0 else f"was ended by {_signal_name(-code)}"
-            raise CommandFailedError(self._name, ending, code, stderr.strip()[-SHOWN_OF_STDERR:])
-        return {
-            "exit": code,
-            "stdout": text_of(bytes(child.stdout.kept), most),
-            "stderr": stderr,
-            "truncated": child.stdout.lost + child.stderr.lost,
-        }
+
+def _result(name: str, child: _Child, code: int) -> dict[str, Any]:
+    most = MAX_RESULT_LENGTH // 2 - 1000
+    stderr = text_of(bytes(child.stderr.kept), most)
+    if code:
+        ending = f"ended with {code}" if code > 0 else f"was ended by {_signal_name(-code)}"
+        raise CommandFailedError(name, ending, code, stderr.strip()[-SHOWN_OF_STDERR:])
+    return {
+        "exit": code,
+        "stdout": text_of(bytes(child.stdout.kept), most),
+        "stderr": stderr,
+        "truncated": child.stdout.lost + child.stderr.lost,
+    }
 
 
 def _grace(context: Context) -> float | None:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from horae.executor.checkpoint import Checkpoints
-from horae.model import Action, Checkpoint, HttpRequest, LastOutcome, Origin, Reason, Run, Timeouts
+from horae.model import Checkpoint, LastOutcome, Origin, Reason, Run, Timeouts
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -60,22 +60,14 @@ class Context:
     """What an action gets to know about its run."""
 
     __slots__ = (
-        "_action",
-        "_checkpoints",
-        "_earlier",
-        "_held",
-        "_keep_token",
-        "_last",
-        "_run",
-        "_save_checkpoint",
-    )
+        "_attempt", "_checkpoints", "_earlier", "_keep_token", "_last", "_run", "_save_checkpoint", "options",
+    )  # fmt: skip
 
     def __init__(
         self,
         run: Run,
         last: LastOutcome | None,
-        held: RunningAttempt,
-        action: Action | None,
+        attempt: RunningAttempt,
         keep_token: KeepToken,
         *,
         save_checkpoint: SaveCheckpoint,
@@ -86,9 +78,15 @@ class Context:
         self._earlier = earlier
         self._checkpoints: Checkpoints | None = None
         self._last = last
-        self._held = held
-        self._action = action
+        self._attempt = attempt
         self._keep_token = keep_token
+        self.options: Any = None
+        """The options of the action, as its kind types them, secrets decrypted; ``None`` if the kind has none."""
+
+    @property
+    def action(self) -> str:
+        """The address of the action: ``report``, ``http``, ``command:backup``."""
+        return self._run.action
 
     @property
     def schedule_id(self) -> str:
@@ -141,11 +139,6 @@ class Context:
         return self._run.input
 
     @property
-    def request(self) -> HttpRequest | None:
-        """The request of the schedule, if it has one; header values and secret as they are stored."""
-        return None if self._action is None else self._action.http
-
-    @property
     def last_result(self) -> Any:  # noqa: ANN401 - any JSON
         """What the latest run of the schedule that ended well returned."""
         return (
@@ -161,11 +154,11 @@ class Context:
 
     def heartbeat(self) -> None:
         """A sign of life: call it now and then in long work that has a heartbeat timeout."""
-        self._held.beat()
+        self._attempt.beat()
 
     def stop_requested(self) -> bool:
         """Whether the run was asked to stop. A coroutine is cancelled; a plain function looks here."""
-        return bool(self._held.stop)
+        return bool(self._attempt.stop)
 
     @property
     def time_to_stop(self) -> timedelta | None:
@@ -173,7 +166,7 @@ class Context:
 
         One that was asked to stop, and has not when its time is up, is made to: it is cancelled a second time.
         """
-        left_ms = self._held.time_to_stop_ms
+        left_ms = self._attempt.time_to_stop_ms
         return None if left_ms is None else timedelta(milliseconds=left_ms)
 
     @property
@@ -200,18 +193,18 @@ class Context:
 
     def _loop(self) -> asyncio.AbstractEventLoop:
         """The event loop that the attempt was launched in, for other threads."""
-        if self._held.task is None:
+        if self._attempt.task is None:
             raise RuntimeError("the attempt has not been launched")
-        loop = self._held.task.get_loop()
+        loop = self._attempt.task.get_loop()
         with contextlib.suppress(RuntimeError):
             if asyncio.get_running_loop() is loop:
                 raise TypeError("this would block the event loop: use `await context.checkpoint(…)`")
         return loop
 
     async def report_token(self) -> str:
-        """A token with which somebody else may report on this attempt; its hash is stored when this returns.
+        """A token with which an external worker reports on this attempt; its hash is stored when this returns.
 
-        Another call makes another token, and the one before holds no longer.
+        Another call makes another token, and the one before is no longer valid.
         """
         token = secrets.token_urlsafe(24)
         await self._keep_token(self._run, hash_of(token))

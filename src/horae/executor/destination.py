@@ -39,7 +39,7 @@ class Target(msgspec.Struct, frozen=True):
 
 def target_of(url: str) -> Target:
     """Take an address apart; one that has anything unusual about it is refused."""
-    field = "action.http.url"
+    field = "action.options.url"
     if len(url) > MAX_URL_LENGTH:
         raise InvalidInputError(field, f"has more than {MAX_URL_LENGTH} characters")
     if not _VISIBLE.fullmatch(url):

@@ -6,19 +6,21 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from typing import Any
 
-from horae.errors import NotStartedError
 from horae.executor.context import Context
-from horae.model import Action, Denial, Run
+from horae.executor.port import Executor
+from horae.model import FUNCTION, Action, Denial, Run
 
 ActionFunction = Callable[[Context], Awaitable[Any]] | Callable[[Context], Any]
 
 
-class FunctionExecutor:
-    """Calls the functions that this program registered."""
+class FunctionExecutor(Executor):
+    """Calls the functions that this program registered. Their addresses are their names."""
+
+    kind = FUNCTION
 
     def __init__(self) -> None:
         self._actions: dict[str, tuple[ActionFunction, bool]] = {}
@@ -53,14 +55,9 @@ class FunctionExecutor:
         """The registered functions by name."""
         return {name: function for name, (function, _) in self._actions.items()}
 
-    @property
-    def actions(self) -> tuple[str, ...]:
-        """The names of what can be run here."""
-        return tuple(sorted(self._actions))
-
-    def knows(self, action: str) -> bool:
-        """Whether an action of this name was registered."""
-        return action in self._actions
+    def actions(self) -> Collection[str]:
+        """The registered names."""
+        return self._actions.keys()
 
     def can_run(self, run: Run) -> bool:
         """Whether the action of a run is registered here, and accepts it."""
@@ -69,18 +66,14 @@ class FunctionExecutor:
         accepts = self._accepts.get(run.action)
         return accepts is None or accepts(run)
 
-    def admit(self, name: str, action: Action | None) -> Denial | None:
-        """Why an action must not happen any more; ``None`` admits it."""
-        asked = self._admits.get(name)
-        return None if asked is None or action is None else asked(action)
+    def admit(self, action: Action) -> Denial | None:
+        """What was registered with the function says."""
+        asked = self._admits.get(action.name)
+        return None if asked is None else asked(action)
 
-    async def run(self, action: str, context: Context) -> Any:  # noqa: ANN401 - any JSON
+    async def run(self, context: Context) -> Any:  # noqa: ANN401 - any JSON
         """Call the function of a run."""
-        if action not in self._actions:
-            raise NotStartedError(
-                f'the action of "{context.schedule_id}" is not registered in this program', permanent=True
-            )
-        function, threaded = self._actions[action]
+        function, threaded = self._actions[context.action]
         return await call_action(function, context, threaded=threaded)
 
 

@@ -1,32 +1,26 @@
-"""HTTP requests as actions: what may be asked for, what is sent, and what the answer means."""
+"""HTTP requests as actions: what is sent, and what the answer means."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import hmac
-import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
 
-from horae.errors import (
-    DestinationRefusedError,
-    HttpStatusError,
-    InvalidInputError,
-    MissingExtraError,
-    NotStartedError,
-)
+from horae.errors import DestinationRefusedError, HttpStatusError, MissingExtraError, NotStartedError
 from horae.executor.context import Accepted, Context
 from horae.executor.destination import Destinations, Target, target_of
+from horae.executor.http_request import HttpRequest, Settings, check_redirected, check_request
 from horae.executor.output import MAX_RESULT_LENGTH, kept_result, secrets_in, text_of, without
-from horae.executor.sealing import Sealer
-from horae.model import Action, Denial, HttpRequest, Reason
+from horae.executor.port import Executor
+from horae.model import Action, Denial, Reason
 from horae.spec.duration import duration_text, milliseconds
 
 if TYPE_CHECKING:
@@ -34,104 +28,43 @@ if TYPE_CHECKING:
 
     from horae.executor.connection import Resolve
 
-METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 WITHOUT_BODY = {"GET", "HEAD", "DELETE"}
-MAX_TIMEOUT = "1h"
-MAX_HEADERS = 50
-MAX_HEADERS_LENGTH = 16 * 1024
 SHOWN_OF_ANSWER = 500
 
-_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_VALUE = re.compile(r"[\x20-\x7e\t]*")
-_OURS = {
-    "host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect",
-    "proxy-authorization", "proxy-connection", "idempotency-key",
-}  # fmt: skip
 
+class HttpExecutor(Executor):
+    """The kind ``http``: makes the request of a schedule."""
 
-class Settings(Protocol):
-    """What the operator says of requests."""
-
-    @property
-    def http_allow(self) -> tuple[str, ...]:
-        """Hosts."""
-
-    @property
-    def http_private(self) -> tuple[str, ...]:
-        """Private networks that may be reached all the same."""
-
-    @property
-    def output_limit(self) -> int:
-        """How many bytes of an answer are kept."""
-
-
-def check_request(request: HttpRequest, settings: Settings) -> None:
-    """Refuse a request that cannot be, or that may not go where it would."""
-    target = target_of(request.url)
-    try:
-        Destinations(settings.http_allow, settings.http_private).check_host(target.host, target.port)
-    except DestinationRefusedError as error:
-        raise InvalidInputError(
-            "action.http.url", f"is not allowed: {error.details['reason']}", hint=error.hint
-        ) from None
-    if request.method not in METHODS:
-        raise InvalidInputError("action.http.method", f"must be one of {', '.join(METHODS)}")
-    if not 1 <= milliseconds(request.timeout) <= milliseconds(MAX_TIMEOUT):
-        raise InvalidInputError(
-            "action.http.timeout", f"must be from 1ms to {MAX_TIMEOUT}, and is {request.timeout}"
-        )
-    if not all(100 <= status <= 599 for status in request.success):
-        raise InvalidInputError("action.http.success", "must be statuses from 100 to 599")
-    _check_headers(request.headers)
-
-
-def _check_headers(headers: dict[str, str]) -> None:
-    """Names and values that are legal, and not what a request is put together with. Values are never shown."""
-    if len(headers) > MAX_HEADERS or sum(map(len, (*headers, *headers.values()))) > MAX_HEADERS_LENGTH:
-        reason = f"must be at most {MAX_HEADERS}, and {MAX_HEADERS_LENGTH} characters"
-        raise InvalidInputError("action.http.headers", reason)
-    seen = set()
-    for name, value in headers.items():
-        field, lower = f"action.http.headers.{name[:100]}", name.lower()
-        if not _NAME.fullmatch(name):
-            raise InvalidInputError(field, "is no name of a header")
-        if lower in _OURS or lower.startswith("horae-"):
-            raise InvalidInputError(field, "is set by Horae, and cannot be set otherwise")
-        if lower in seen:
-            raise InvalidInputError(field, "is there twice")
-        if not _VALUE.fullmatch(value):
-            raise InvalidInputError(field, "has a value with a character that no header can have")
-        seen.add(lower)
-
-
-class HttpAction:
-    """The action ``http``: makes the request of a schedule. One for a program, closed at its end."""
+    kind = "http"
+    options = HttpRequest
+    secrets = ("headers", "secret")
 
     def __init__(
         self,
         settings: Settings,
-        sealer: Sealer,
-        report_url: Callable[[], str],
         now: Callable[[], int],
+        address: str = "",
         *,
         resolve: Resolve | None = None,
     ) -> None:
-        """``report_url`` says how others reach this service, ``now`` the time in milliseconds."""
+        """``address`` is where external workers report to, ``now`` the time in milliseconds."""
         self._settings = settings
         self._destinations = Destinations(settings.http_allow, settings.http_private)
-        self._sealer = sealer
-        self._report_url = report_url
+        self._address = address.rstrip("/")
         self._now = now
         self._resolve = resolve
         self._pool: httpcore.AsyncConnectionPool | None = None
 
-    async def __call__(self, context: Context) -> Any:  # noqa: ANN401 - what the answer says
+    def check(self, action: Action, options: HttpRequest, stored: HttpRequest | None) -> HttpRequest:  # noqa: ARG002
+        """Refuse a request that cannot be made, may not go where it would, or takes stored secrets elsewhere."""
+        check_request(options, self._settings)
+        if stored is not None:
+            check_redirected(options, stored)
+        return options
+
+    async def run(self, context: Context) -> Any:  # noqa: ANN401 - what the answer says
         """Make the request; what becomes of it is the run's result, or its failure."""
-        if context.request is None:
-            raise NotStartedError(
-                f'the schedule "{context.schedule_id}" has no request (any more)', permanent=True
-            )
-        request = self._sealer.open(context.request)
+        request: HttpRequest = context.options
         check_request(request, self._settings)
         token = await context.report_token() if request.reports else ""
         secrets = secrets_in([*request.headers.values(), request.secret, token])
@@ -143,17 +76,15 @@ class HttpAction:
 
     def admit(self, action: Action) -> Denial | None:
         """Object to a destination that the operator does not allow any more."""
-        if action.http is None:
-            return None  # the schedule has another action by now: that is found when this one is called
-        target = target_of(action.http.url)
+        target = target_of(str(action.options.get("url")))
         try:
             self._destinations.check_host(target.host, target.port)
         except DestinationRefusedError as error:
             return Denial(Reason.NOT_ALLOWED, error.message)
         return None
 
-    async def aclose(self) -> None:
-        """Close what is open."""
+    async def close(self) -> None:
+        """Close the connections."""
         if self._pool is not None:
             await self._pool.aclose()
             self._pool = None
@@ -162,7 +93,7 @@ class HttpAction:
         """What is sent for a slot."""
         facts = _facts(context)
         if token:
-            url = f"{self._report_url().rstrip('/')}/api/v1/runs/{quote(context.run_id, safe='')}"
+            url = f"{self._address}/api/v1/runs/{quote(context.run_id, safe='')}"
             facts["report"] = {"url": url, "token": token}
         body = b"" if request.method in WITHOUT_BODY else msgspec.json.encode(facts)
         target = target_of(request.url)

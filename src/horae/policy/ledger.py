@@ -82,7 +82,7 @@ def new_run(schedule: Schedule, slot: Slot, origin: Origin, overlap: Overlap) ->
     return Run(
         id=run_id(schedule.id, schedule.generation, slot.nominal, origin), schedule_id=schedule.id,
         generation=schedule.generation, nominal=slot.nominal, origin=origin, overlap=overlap,
-        status=Status.PENDING, fire_at=slot.fire_at, start_at=slot.start_at, action=action.name,
+        status=Status.PENDING, fire_at=slot.fire_at, start_at=slot.start_at, action=action.address,
         action_id=action_id(action, schedule.id, slot.nominal), input=action.input,
     )  # fmt: skip
 

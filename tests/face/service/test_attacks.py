@@ -514,7 +514,7 @@ def test_a_request_starts_so_many_backfills_at_most(alice: Tenant) -> None:
 
 
 def http(url: str, **more: Any) -> Body:
-    return {"name": "http", "http": {"url": url, **more}}
+    return {"kind": "http", "options": {"url": url, **more}}
 
 
 @pytest.mark.parametrize(

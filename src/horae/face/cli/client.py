@@ -207,8 +207,7 @@ async def _in_process(target: Target, httpx: Any, commands: str | None) -> Async
     if config.database_url.startswith(("postgresql://", "postgres://")):
         needed("asyncpg", "postgres")
     app = App(config.database_url, config=config)
-    app.offer_requests()  # every service can run these, also one that starts later
-    app.offer_commands()
+    app.use_builtin()  # every service can run these, also one that starts later
     await _open(app)
     try:
         transport = httpx.ASGITransport(app=service.make_service(app, config), raise_app_exceptions=False)

@@ -95,16 +95,15 @@ class What(msgspec.Struct, frozen=True, kw_only=True):
                     "--input", "goes with an action", hint="add --action NAME, --http URL or --command NAME"
                 )
             return None
-        name = self.action if self.http is None else "http"
-        document: dict[str, Any] = {"name": name if self.command is None else f"command:{self.command}"}
+        document: dict[str, Any] = {"name": self.action}
+        if self.command is not None:
+            document = {"kind": "command", "name": self.command}
+        if self.http is not None:
+            headers = dict(_header(each) for each in self.headers or ())
+            said = {"url": self.http, "method": self.method and self.method.upper(), "headers": headers}
+            document = {"kind": "http", "options": {name: value for name, value in said.items() if value}}
         if self.input is not None:
             document["input"] = read_json(self.input, "--input")
-        if self.http is not None:
-            document["http"] = {"url": self.http}
-            if self.method:
-                document["http"]["method"] = self.method.upper()
-            if self.headers:
-                document["http"]["headers"] = dict(_header(each) for each in self.headers or ())
         return document
 
 

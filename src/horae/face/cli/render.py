@@ -38,7 +38,7 @@ def schedule_table(items: Sequence[Json], *, more: bool) -> RenderableType:
         return none("No schedules.")
     rows = [
         (
-            each["id"], each["sentence"], _flagged(each), beside(each["next_time"], each["timezone"]), each["action"]["name"],
+            each["id"], each["sentence"], _flagged(each), beside(each["next_time"], each["timezone"]), _address(each["action"]),
         )
         for each in items
     ]  # fmt: skip
@@ -61,6 +61,7 @@ def schedule_panel(each: Json) -> RenderableType:
         ("state", _state(each, zone)),
         ("attention", Text(printable(each["attention"]), style="bold red") if each["attention"] else None),
         ("action", _action(each["action"])),
+        ("options", _short(_options(each["action"]))),
         ("policies", _short(_unusual(each["policies"]))),
         ("owner", each["owner"]),
         ("tags", ", ".join(each["tags"])),
@@ -104,11 +105,19 @@ def _state(each: Json, zone: str) -> Text:
 
 
 def _action(action: Json) -> str:
-    name: str = action["name"]
-    if request := action.get("http"):
-        name = f"{request.get('method', 'POST')} {request['url']}"
-    given = "" if action.get("input") is None else f" with {_short(action['input'])}"
-    return f"{name}{given}"
+    given = "" if action["input"] is None else f" with {_short(action['input'])}"
+    return f"{_address(action)}{given}"
+
+
+def _address(action: Json) -> str:
+    from horae.model import Action  # noqa: PLC0415 - only here
+
+    return msgspec.convert(action, Action).address
+
+
+def _options(action: Json) -> Json:
+    """The options of an action, without those that say nothing."""
+    return {name: value for name, value in action["options"].items() if value not in ("", [], {}, False)}
 
 
 def _unusual(policies: Json) -> Json:

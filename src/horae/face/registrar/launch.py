@@ -51,7 +51,7 @@ def register(app: App, launcher: RunLauncher | None) -> None:
     """Let the app's ticks start workflows: through a launcher, or as actions of this program."""
     if launcher is not None:
         app.action(WORKFLOW)(_through(launcher))
-    elif not app.functions.knows(WORKFLOW):
+    elif not app.executors.knows(WORKFLOW):
         app.action(WORKFLOW)(_here(app))
 
 
@@ -84,16 +84,11 @@ def _here(app: App) -> ActionFunction:
     async def run(context: Context) -> Any:  # noqa: ANN401 - any JSON
         workflow = _wanted(context)
         function = app.functions.functions.get(workflow.workflow_id)
-        if function is None or _is_builtin(workflow.workflow_id):
+        if function is None or workflow.workflow_id == WORKFLOW:
             raise _missing(workflow)
         return await call_action(function, context, threaded=not is_coroutine_function(function))
 
     return run
-
-
-def _is_builtin(action: str) -> bool:
-    """Whether an action is none of the program's own functions: those are not reached by the name of a workflow."""
-    return action in {WORKFLOW, "http"} or action.startswith("command:")
 
 
 def _wanted(context: Context) -> Workflow:

@@ -106,7 +106,9 @@ def make_service(app: App, config: Config, metrics: Metrics | None = None) -> Se
     service.state.reports = RateLimit(config.requests_per_second, app.clock.monotonic)
     service.state.failed_reports = RateLimit(config.requests_per_second, app.clock.monotonic)
     service.state.metrics = metrics or Metrics()
-    service.state.openapi = Document(lambda: document_of(_routes(), dependencies, __version__))
+    service.state.openapi = Document(
+        lambda: document_of(_routes(), dependencies, __version__, app.executors.option_types)
+    )
     return service
 
 

@@ -17,9 +17,8 @@ from litestar.routes import HTTPRoute
 from litestar.status_codes import HTTP_413_REQUEST_ENTITY_TOO_LARGE, HTTP_415_UNSUPPORTED_MEDIA_TYPE
 
 from horae.errors import InvalidInputError, LimitExceededError
-from horae.json_bounds import JsonTooLargeError, check_json
+from horae.json_bounds import MAX_INTEGER, JsonTooLargeError, check_json, convert_json
 
-MAX_INTEGER = 2**53 - 1
 _NUL = "has the character NUL, which no text has"
 
 
@@ -60,7 +59,7 @@ class JsonRequest(Request[Any, Any, Any]):
             check_value(value)
         wanted = self.route_handler.parsed_fn_signature.parameters["data"].annotation
         try:
-            return _converted(value, wanted)
+            return convert_json(value, wanted)
         except msgspec.ValidationError as error:
             reason, path = fault_of(error)
             if isinstance(error.__cause__, InvalidInputError):
@@ -79,25 +78,6 @@ def at_path(error: InvalidInputError, path: str) -> InvalidInputError:
     """An error that a value raised about one of its own fields, with the path to the value before it."""
     field = ".".join(filter(None, (path, error.details["field"])))
     return InvalidInputError(field, error.details["reason"], hint=error.hint)
-
-
-def _converted(value: object, wanted: Any) -> Any:  # noqa: ANN401 - a type, and a value of it
-    """A value as a type has it, strictly: a text is no number here, as it is in an address, but 7.0 is the integer 7."""
-    try:
-        return msgspec.convert(value, wanted)
-    except msgspec.ValidationError:
-        return msgspec.convert(_with_integers(value), wanted)
-
-
-def _with_integers(value: object) -> object:
-    """The same value, its whole numbers written without a point."""
-    if isinstance(value, dict):
-        return {key: _with_integers(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_with_integers(each) for each in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_INTEGER:
-        return int(value)
-    return value
 
 
 _SUSPECT = re.compile(rb"\\u0000|[0-9]{16}")

@@ -9,7 +9,8 @@ SCHEDULE: dict[str, Any] = {
     "spec": {"crons": ["30 2 * * *"], "timezone": "Europe/Berlin", "gap": "shift"},
     "sentence": "At 02:30, Berlin time", "timezone": "Europe/Berlin",
     "action": {
-        "name": "report", "input": {"format": "pdf"}, "id": None, "id_format": "{id}-%Y-%m-%dT%H:%M:%SZ",
+        "kind": "function", "name": "report", "input": {"format": "pdf"}, "options": {}, "id": None,
+        "id_format": "{id}-%Y-%m-%dT%H:%M:%SZ",
     },
     "policies": {"overlap": "buffer_one"}, "state": "running", "note": "", "paused_until": None, "skip_next": 0,
     "remaining_actions": None, "attention": "", "tags": ["reports"], "memo": {}, "search_attributes": {},

@@ -17,9 +17,9 @@ async def nodes(app: App, caller: Caller) -> PageView[NodeView]:  # noqa: ARG001
 
 @get("/actions", operation_id="listActions", summary="What can be run")
 async def actions(app: App, caller: Caller) -> PageView[str]:  # noqa: ARG001 - whoever asks must be known
-    """The names of the actions that living nodes have announced."""
+    """The addresses of the actions that living nodes have announced."""
     announced = {action for node in await app.nodes() if node.alive for action in node.actions}
-    return PageView(items=sorted(announced | set(app.functions.actions)))
+    return PageView(items=sorted(announced | set(app.executors.actions)))
 
 
 def nodes_router() -> Router:

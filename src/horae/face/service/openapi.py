@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
 from types import ModuleType
 from typing import Any
@@ -28,9 +28,9 @@ from horae.app.validate import POLICY_BOUNDS
 from horae.face.registrar import views as registrar_views
 from horae.face.registrar.request import PauseInput, ScheduleInput
 from horae.face.service import requests, system
-from horae.face.service.body import MAX_INTEGER
 from horae.face.service.examples import ANSWERS, REQUESTS
 from horae.face.service.problems import MEDIA_TYPE, Problem
+from horae.json_bounds import MAX_INTEGER
 from horae.model import Policies
 from horae.spec import SpecDocument
 
@@ -97,9 +97,12 @@ class Document:
 
 
 def document_of(
-    routes: list[ControllerRouterHandler], dependencies: dict[str, Provide], version: str
+    routes: list[ControllerRouterHandler],
+    dependencies: dict[str, Provide],
+    version: str,
+    options: Iterable[type[msgspec.Struct]],
 ) -> bytes:
-    """The whole document, as JSON."""
+    """The whole document, as JSON. ``options`` are the types of options that kinds of actions have."""
     config = OpenAPIConfig(
         title="Horae", version=version, description="Durable schedules: when, what, and why not.",
         use_handler_docstrings=True, operation_id_creator=_operation_id,
@@ -112,7 +115,7 @@ def document_of(
         re.sub(r"\bPageView_(?:[a-z_]+\.)*(\w+?)(?:View)?_(?=\")", _page_name, text)
     )
     components = document.setdefault("components", {})
-    components["schemas"] = _schemas(components.get("schemas", {}))
+    components["schemas"] = _schemas(components.get("schemas", {}), list(options))
     components["securitySchemes"] = {
         "token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
         "run": {"type": "http", "scheme": "bearer", "description": "The run's own token."},
@@ -140,17 +143,28 @@ def _page_name(found: re.Match[str]) -> str:
     return "NamePage" if found[1] == "str" else f"{found[1]}Page"
 
 
-def _schemas(named: Json) -> Json:
+def _schemas(named: Json, options: list[type[msgspec.Struct]]) -> Json:
     """The schemas of all types; what the types alone cannot say is added."""
     types = [each for module in (requests, system, registrar_views) for each in _structs(module)]
     types += [each for each in _structs(views) if issubclass(each, views.View)]
-    types += [Readiness, BackfillPreview, Problem, Policies, SpecDocument, ScheduleInput, PauseInput]
+    types += [
+        Readiness,
+        BackfillPreview,
+        Problem,
+        Policies,
+        SpecDocument,
+        ScheduleInput,
+        PauseInput,
+        *options,
+    ]
     _, own = msgspec.json.schema_components(types, ref_template=f"{REFERENCE}{{name}}")
     schemas: Json = named | {name: schema for name, schema in own.items() if name not in _BASES}
     for name in schemas:
         if name.endswith("Page"):
             schemas[name]["description"] = inspect.getdoc(views.PageView)
     _refine(schemas)
+    known = [{"$ref": reference(each.__name__)} for each in options]
+    schemas["Action"]["properties"]["options"]["anyOf"] = [*known, {"type": "object", "maxProperties": 0}]
     for name, example in (REQUESTS | ANSWERS).items():
         schemas[name]["examples"] = [example]
     return {name: _bounded(schema) for name, schema in schemas.items()}

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from horae.app.create import MAX_ID_FORMAT_LENGTH
 from horae.app.fields import (
     BackfillBody,
     Body,
@@ -23,25 +22,7 @@ from horae.app.fields import (
     with_fields,
 )
 from horae.app.why import MAX_DAYS
-from horae.model import HttpRequest
-
-
-class ActionBody(Body, frozen=True):
-    """What to do: a registered action, ``http`` with its request, or ``command:NAME``."""
-
-    name: Annotated[str, about("Of an action that a living node has announced: `GET /actions` lists them.")]
-    input: Annotated[Any, about("What the action gets: any JSON.")] = None
-    id: Annotated[
-        Text | None, about("The base of action ids; the schedule's own id unless said otherwise.")
-    ] = None
-    id_format: Annotated[
-        Annotated[str, about(maxLength=MAX_ID_FORMAT_LENGTH)] | None,
-        about(
-            "How action ids are made from the base and the nominal time, in UTC: `{id}-%Y-%m-%dT%H:%M:%SZ`. It may have `{id}` once, `%Y`, `%m`, `%d`, `%j`, `%H`, `%M`, `%S`, `%s` (seconds since 1970) and `%%`; ids have at most 1,000 characters."
-        ),
-    ] = None
-    http: Annotated[HttpRequest | None, about("The request, if the name is `http`.")] = None
-
+from horae.model import Action
 
 MAX_BACKFILLS = 100
 """How many backfills one request starts at most."""
@@ -57,7 +38,7 @@ class StartBackfill(BackfillBody, frozen=True):
 class ScheduleBody(ScheduleFields, frozen=True, kw_only=True):
     """What an owner says of a schedule."""
 
-    action: Annotated[ActionBody | str, about("What: an action, or just its name.")]
+    action: Annotated[Action | str, about("What: an action, or just its address.")]
 
 
 class CreateSchedule(ScheduleBody, frozen=True):

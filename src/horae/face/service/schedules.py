@@ -37,7 +37,6 @@ from horae.face.service.caller import Caller
 from horae.face.service.problems import PreconditionFailedError
 from horae.face.service.requests import (
     MAX_BACKFILLS,
-    ActionBody,
     CreateSchedule,
     MergeSchedule,
     Note,
@@ -64,7 +63,7 @@ from horae.face.service.routes import (
     version_of_etag,
     with_etag,
 )
-from horae.model import DEFAULT_ID_FORMAT, Policies, Schedule
+from horae.model import Action, Policies, Schedule
 
 StateName = Annotated[
     str | None,
@@ -102,11 +101,9 @@ def check_backfills(number: int) -> None:
 
 def new_schedule(body: CreateSchedule, caller: Caller) -> NewSchedule:
     """What a body asks to be created; without an id it gets one."""
-    action = ActionBody(name=body.action) if isinstance(body.action, str) else body.action
     return NewSchedule(
         **values_of(body, ScheduleFields), id=str(uuid4()) if body.id is None else body.id, request_id=body.request_id,
-        action=action.name, input=action.input, http=action.http, action_id=action.id,
-        action_id_format=action.id_format, trigger=trigger_of(body.trigger, caller),
+        action=body.action, trigger=trigger_of(body.trigger, caller),
         backfills=tuple(backfill_of(each, caller) for each in body.backfills),
     )  # fmt: skip
 
@@ -182,7 +179,7 @@ async def replace(
     if_match: IfMatch = None,
 ) -> Response[ScheduleView]:
     """Spec, action, policies and state become what is given, from now on; what waits is kept."""
-    edit = Edit(**values_of(data, ScheduleFields), **_action_fields(data.action))
+    edit = Edit(**values_of(data, ScheduleFields), action=_whole(data.action))
     there = operations(app, caller, owner)
     return await _edited(there, named(schedule_id), lambda _: edit, data.version, if_match)
 
@@ -199,7 +196,7 @@ async def merge(
     """Only what is named changes; `policies` are merged into what is there."""
     fields = values_of(data, ScheduleFields)
     if data.action is not msgspec.UNSET:
-        fields |= _action_fields(data.action)
+        fields["action"] = _whole(data.action)
 
     def edit_of(schedule: Schedule) -> Edit:
         if data.policies is msgspec.UNSET:
@@ -210,11 +207,9 @@ async def merge(
     return await _edited(there, named(schedule_id), edit_of, data.version, if_match)
 
 
-def _action_fields(action: ActionBody | str) -> dict[str, Any]:
-    """An action that is given is given whole."""
-    body = ActionBody(name=action) if isinstance(action, str) else action
-    fields = {"action": body.name, "input": body.input, "http": body.http, "action_id": body.id}
-    return fields | {"action_id_format": body.id_format or DEFAULT_ID_FORMAT}
+def _whole(action: Action | str) -> Action:
+    """An action that is given is given whole, also by its address."""
+    return Action(name=action) if isinstance(action, str) else action
 
 
 async def _edited(

@@ -106,8 +106,7 @@ async def _serve(config: Config, actions: App | None, log: Log, left: list[str])
     connections = Connections()
     with _listening(config, connections) as listener:
         address = address_of(config, listener)
-        app.offer_requests(config.public_url or address)
-        app.offer_commands()
+        app.use_builtin(config.public_url or address)
         try:
             async with app:
                 _log.info("Horae listens on %s%s", address, "" if is_guarded(config) else _UNGUARDED)

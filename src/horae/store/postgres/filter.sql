@@ -1,6 +1,8 @@
 -- What a filter asks of a schedule.
     AND (:prefix::text IS NULL OR starts_with(id, :prefix))
-    AND (:action::text IS NULL OR action::json ->> 'name' = :action)
+    AND (:action::text IS NULL OR coalesce(
+        (action::json ->> 'kind') || ':' || (action::json ->> 'name'), action::json ->> 'kind', action::json ->> 'name'
+    ) = :action)
     AND (:tag::text IS NULL OR tags::jsonb ? :tag)
     AND (:paused::boolean IS NULL OR coalesce((state::json ->> 'paused')::boolean, FALSE) = :paused)
     AND (:completed::boolean IS NULL OR (state::json ->> 'completed_at' IS NOT NULL) = :completed)

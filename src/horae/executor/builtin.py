@@ -1,0 +1,23 @@
+"""The kinds of actions, besides functions, that every service runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from horae.executor import command, http_request
+from horae.executor.command import CommandExecutor, read_commands
+from horae.executor.http import HttpExecutor
+from horae.executor.port import Executor
+
+
+class Settings(command.Settings, http_request.Settings, Protocol):
+    """What the operator says of them."""
+
+
+def builtin_executors(settings: Settings, now: Callable[[], int], address: str) -> tuple[Executor, ...]:
+    """A new executor of each kind. ``now`` is in milliseconds, ``address`` is where external workers report to."""
+    return (
+        HttpExecutor(settings, now, address),
+        CommandExecutor(read_commands(settings), settings.output_limit),
+    )

@@ -1,0 +1,53 @@
+"""The port of executors: one implementation a file. To add a kind of action, write one and give it to ``App.use``."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from typing import Any, ClassVar
+
+import msgspec
+
+from horae.executor.context import Context
+from horae.model import Action, Denial, Run
+
+
+class Executor(ABC):
+    """Runs the actions of one kind."""
+
+    kind: ClassVar[str]
+    """What an action says to be run by this: ``{"kind": "http", …}``."""
+    options: ClassVar[type[msgspec.Struct] | None] = None
+    """The type of the kind's own options, which the API describes; ``None`` if it has none."""
+    secrets: ClassVar[tuple[str, ...]] = ()
+    """The options that are secret: texts, or mappings of texts. They are stored encrypted, and never shown."""
+
+    def actions(self) -> Collection[str]:
+        """The addresses of what can be run here and now; a node announces them. Most kinds have one: the kind itself."""
+        return (self.kind,)
+
+    def can_run(self, run: Run) -> bool:
+        """Whether a run can be attempted here."""
+        return run.action in self.actions()
+
+    def check(self, action: Action, options: Any, stored: Any) -> Any:  # noqa: ANN401, ARG002 - the kind's own type
+        """Check an action before it is stored: raise ``InvalidInputError`` with the field, or return its options, completed.
+
+        ``stored`` are the options that it replaces, or ``None``. A secret that is ``***`` stays what is stored.
+        """
+        return options
+
+    def admit(self, action: Action) -> Denial | None:  # noqa: ARG002
+        """Why a stored action must not happen any more; ``None`` admits it. Asked right before each attempt: be quick."""
+        return None
+
+    @abstractmethod
+    async def run(self, context: Context) -> Any:  # noqa: ANN401 - any JSON
+        """Make an attempt under its claim: return the result as JSON, or ``Accepted`` if an external worker will report.
+
+        ``context.options`` are the options, secrets decrypted. To stop it, the worker cancels this coroutine; when its time is up,
+        it is cancelled again, and then given up.
+        """
+
+    async def close(self) -> None:  # noqa: B027 - most kinds hold nothing open
+        """Release what is open: the program ends."""

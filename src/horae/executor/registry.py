@@ -1,0 +1,170 @@
+"""The kinds of actions that a program can store and run, and what is the same for all of them: addresses, options, secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from horae.errors import InvalidInputError, NotStartedError
+from horae.executor.context import Context
+from horae.executor.function import FunctionExecutor
+from horae.executor.port import Executor
+from horae.executor.sealing import HIDDEN, Sealer
+from horae.json_bounds import convert_json
+from horae.model import Action, Denial, Run
+
+ActionLike = Action | Mapping[str, Any] | str
+"""An action, its document, or its address."""
+_replace = msgspec.structs.replace
+
+
+class Executors:
+    """The executors of a program, by kind."""
+
+    def __init__(self, functions: FunctionExecutor, secret_key: str = "") -> None:
+        self._functions = functions
+        self._sealer = Sealer(secret_key)
+        self._kinds: dict[str, Executor] = {functions.kind: functions}
+
+    def use(self, executor: Executor) -> None:
+        """Run another kind of action."""
+        self._kinds[executor.kind] = executor
+
+    def adopt(self, other: Executors) -> None:
+        """Run what another program part can run."""
+        for name, function in other._functions.functions.items():
+            self._functions.register(name, function)
+        for executor in other._kinds.values():
+            if executor is not other._functions:
+                self.use(executor)
+
+    @property
+    def option_types(self) -> list[type[msgspec.Struct]]:
+        """The types of the options that kinds have."""
+        return [each.options for each in self._kinds.values() if each.options is not None]
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The addresses of what can be run here."""
+        return tuple(sorted({address for each in self._kinds.values() for address in each.actions()}))
+
+    def knows(self, address: str) -> bool:
+        """Whether an action of this address can be run here."""
+        return address in self._of(address).actions()
+
+    def can_run(self, run: Run) -> bool:
+        """Whether a run can be attempted here."""
+        return self._of(run.action).can_run(run)
+
+    def _of(self, address: str) -> Executor:
+        """The executor of an address: ``kind`` or ``kind:name``; every other one is the name of a function."""
+        return self._kinds.get(address.partition(":")[0], self._functions)
+
+    def read(self, given: ActionLike) -> Action:
+        """An action in whichever form it was given; a name without a kind is an address."""
+        try:
+            action: Action = Action(name=given) if isinstance(given, str) else convert_json(given, Action)
+        except msgspec.ValidationError as error:
+            raise _unreadable("action", error) from None
+        executor = self._of(action.name)
+        if action.kind != self._functions.kind or executor is self._functions:
+            return action
+        return _replace(action, kind=executor.kind, name=action.name.partition(":")[2])
+
+    def check(self, action: Action, stored: Action | None) -> Action:
+        """An action as it is stored: options completed, secrets sealed. ``stored`` is the one that it replaces."""
+        executor = self._kinds.get(action.kind)
+        if executor is None:
+            raise InvalidInputError("action.kind", f"must be one of {', '.join(sorted(self._kinds))}")
+        if executor.options is None and action.options:
+            raise InvalidInputError("action.options", f'must be empty: the kind "{action.kind}" has none')
+        before = stored.options if stored is not None and stored.kind == action.kind else None
+        options = executor.check(action, _read(executor, action.options), before and _read(executor, before))
+        if options is None:
+            return action
+        document = msgspec.json.decode(msgspec.json.encode(options))
+        return _replace(
+            action, options=_each_secret(executor, document, self._sealed_again(executor, before or {}))
+        )
+
+    def _sealed_again(self, executor: Executor, stored: dict[str, Any]) -> Callable[[str, str], str]:
+        """What seals a secret; one that is hidden is what is stored in its place."""
+        kept: dict[str, str] = {}
+        _each_secret(executor, stored, lambda value, field: kept.setdefault(field.lower(), value))
+
+        def seal(value: str, field: str) -> str:
+            if value != HIDDEN:
+                return self._sealer.seal(value, field)
+            if field.lower() not in kept:
+                raise InvalidInputError(field, f"is {HIDDEN}, and no value is stored that it could stand for")
+            return kept[field.lower()]
+
+        return seal
+
+    def admit(self, address: str, action: Action | None) -> Denial | None:
+        """Why an action must not happen any more; ``None`` admits it. Another action of the schedule says nothing of this one."""
+        return None if action is None or action.address != address else self._of(address).admit(action)
+
+    async def run(self, context: Context, action: Action | None) -> Any:  # noqa: ANN401 - any JSON
+        """Make an attempt. ``action`` is what the schedule says now; ``None`` if it was deleted."""
+        executor, address = self._of(context.action), context.action
+        if address not in executor.actions():
+            reason = f'the action of "{context.schedule_id}" is not registered in this program'
+            raise NotStartedError(reason, permanent=True)
+        if executor.options is not None:
+            if action is None or action.address != address:
+                reason = f'the schedule "{context.schedule_id}" has no action "{address}" any more'
+                raise NotStartedError(reason, permanent=True)
+            context.options = self.open_options(action)
+        return await executor.run(context)
+
+    def open_options(self, action: Action) -> Any:  # noqa: ANN401 - the kind's own type
+        """The options of a stored action as its kind types them, secrets decrypted."""
+        executor = self._of(action.address)
+        try:
+            return _read(executor, _each_secret(executor, action.options, self._sealer.open))
+        except InvalidInputError as error:
+            raise NotStartedError(error.message, permanent=True) from None
+
+    async def close(self) -> None:
+        """Release what executors hold open."""
+        for executor in self._kinds.values():
+            await executor.close()
+
+
+def _read(executor: Executor, options: dict[str, Any]) -> Any:  # noqa: ANN401 - the kind's own type
+    if executor.options is None:
+        return None
+    try:
+        return convert_json(options, executor.options)
+    except msgspec.ValidationError as error:
+        raise _unreadable("action.options", error) from None
+
+
+def _unreadable(field: str, error: msgspec.ValidationError) -> InvalidInputError:
+    """What is wrong with which field; a value that refuses a field of its own says so itself."""
+    reason, _, path = str(error).partition(" - at `$")
+    field += path.rstrip("`")
+    if isinstance(cause := error.__cause__, InvalidInputError):
+        return InvalidInputError(
+            f"{field}.{cause.details['field']}", cause.details["reason"], hint=cause.hint
+        )
+    return InvalidInputError(field, f"cannot be taken: {reason}")
+
+
+def _each_secret(
+    executor: Executor, options: Mapping[str, Any], change: Callable[[str, str], str]
+) -> dict[str, Any]:
+    """Options with their secrets changed; an empty text is none."""
+    changed = dict(options)
+    for name in executor.secrets:
+        field, value = f"action.options.{name}", changed.get(name)
+        if isinstance(value, str) and value:
+            changed[name] = change(value, field)
+        elif isinstance(value, Mapping):
+            changed[name] = {
+                key: change(each, f"{field}.{key}") if each else each for key, each in value.items()
+            }
+    return changed
