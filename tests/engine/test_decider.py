@@ -12,7 +12,7 @@ import pytest
 
 from horae import App, Config, Context, Run
 from horae.engine.decider import CONTENTION_WAIT_MS, Batch, Decider
-from horae.errors import StoreUnavailableError
+from horae.errors import ClockOffError, StoreUnavailableError
 from horae.model import AUTOMATIC, AttemptEnd, AttemptResult, Overlap, Status
 from horae.store.port import Transaction
 from horae.testing import TimeMachine
@@ -233,6 +233,17 @@ async def test_a_node_that_others_have_forgotten_claims_nothing(database: str):
             await transaction.execute("DELETE FROM node")
         with pytest.raises(StoreUnavailableError, match="taken it for dead"):
             await node.step()
+        assert [row[:3] for row in await node.reminders()] == [("a", "waiting", 0)]
+        assert node.done == []
+
+
+async def test_a_node_whose_clock_is_off_claims_nothing(postgres: str):
+    async with Node(postgres) as node:
+        async with node.transaction() as transaction:
+            await transaction.execute(TABLE)
+        await node.create("a", due_in=3_000_000)
+        with pytest.raises(ClockOffError):
+            await node.engine.step(node.now() + 3_600_000)
         assert [row[:3] for row in await node.reminders()] == [("a", "waiting", 0)]
         assert node.done == []
 

@@ -190,7 +190,7 @@ class Decider(ABC):
         launches = batch.launches
         if launches is None:
             launches = await self.prepare(batch.transaction, batch.claimed)
-        if not await batch.transaction.is_node(batch.epoch):
+        if not await batch.transaction.is_node(batch.epoch, batch.now):
             raise StoreUnavailableError("the lease of this node expired, and others have taken it for dead")
         return launches
 

@@ -362,8 +362,8 @@ class Transaction(ABC):
         found = await self.rows("waiting_for_node", before=before, limit=limit)
         return [(schedule_id, action) for schedule_id, action in found]
 
-    async def is_node(self, epoch: int) -> bool:
-        """Whether a node is registered and alive; it cannot be removed until the end."""
+    async def is_node(self, epoch: int, now: int) -> bool:  # noqa: ARG002 - a store with a clock of its own compares it
+        """Whether a node is registered and alive; it cannot be removed until the end. Raises if its clock is off."""
         return bool(await self.rows("is_node", epoch=epoch))
 
     async def open_counts(self, schedule_ids: Collection[str]) -> dict[tuple[str, Status], int]:

@@ -269,6 +269,13 @@ async def _migrate(connection: Any, url: str, steps: Sequence[str]) -> None:  # 
         raise DatabaseVersionError(url.rpartition("@")[2], version, len(steps))
 
 
+def _check_clock(times: list[int], now: int) -> None:
+    """Raise if a node's clock is too far off the database's for it to act on what it read."""
+    for time in times:
+        if abs(time - now) > MAX_CLOCK_OFFSET_MS:
+            raise ClockOffError(time - now)
+
+
 class PostgresTransaction(Transaction):
     """A transaction of one connection. New rows are copied; parameters of many rows go as one array for each column."""
 
@@ -306,10 +313,13 @@ class PostgresTransaction(Transaction):
 
     async def due(self, now: int, limit: int) -> list[Schedule]:
         locked = await self.rows("due", now=now, limit=limit)
-        for _, time in locked[:1]:
-            if abs(time - now) > MAX_CLOCK_OFFSET_MS:
-                raise ClockOffError(time - now)
+        _check_clock([time for _, time in locked[:1]], now)
         return await self._read([schedule_id for schedule_id, _ in locked])
+
+    async def is_node(self, epoch: int, now: int) -> bool:
+        times = await self._column("is_node", epoch=epoch)
+        _check_clock(times, now)
+        return bool(times)
 
     async def unclaimed(self, actions: Sequence[str], limit: int) -> list[Schedule]:
         return await self._read(await self._column("unclaimed", actions=list(actions), limit=limit))
