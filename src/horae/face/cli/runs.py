@@ -39,7 +39,7 @@ def _ledger(runs: list[Json], unstarted: list[Json], zone: str) -> RenderableTyp
 
 @command(cli, "show")
 async def show(session: Session, run_id: RunId) -> None:
-    """Show a run: its slot, its attempts, its result, and why it ended so.
+    """Show a run: its slot, its attempts, what they saved, its result, and why it ended so.
 
     horae runs show 0b9f6f8c-7a44-4c63-9f0b-2a6a3f6c9c11
     """
