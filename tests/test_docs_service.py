@@ -31,7 +31,9 @@ import yaml  # type: ignore[import-untyped]
 from horae import App, CatchUp, CatchUpPolicy, Config, Context, Overlap, Policies, Spec
 from horae.config import VIRTUAL_CLOCK_CONFIG
 from horae.face.service import server
+from horae.store.postgres import POSTGRES
 from horae.store.queries import migrations
+from horae.store.sqlite import SQLITE
 from horae.testing import VirtualClock
 from tests.support.process import Listener, environment
 from tests.support.wait import wait_for
@@ -238,7 +240,7 @@ def test_secrets_that_nobody_replaced_are_noticed(reader: Reader):
 
 
 def test_migrations_only_add():
-    for step in (*migrations("sqlite"), *migrations("postgres")):
+    for step in (*migrations(SQLITE), *migrations(POSTGRES)):
         assert not re.search(r"\bDROP (TABLE|COLUMN)|RENAME|ALTER COLUMN", step, re.IGNORECASE)
 
 

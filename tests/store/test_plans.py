@@ -98,7 +98,7 @@ def sqlite_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Co
 
 
 def make_schema(connection: sqlite3.Connection) -> None:
-    for step in migrations("sqlite"):
+    for step in migrations(SQLITE):
         for statement in step.split(";\n"):
             connection.execute(statement)
 

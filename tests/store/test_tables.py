@@ -12,6 +12,7 @@ import pytest
 from horae.model import AUTOMATIC, UNREADABLE, Overlap, Run, Status
 from horae.store.mapping import Table
 from horae.store.queries import migrations
+from horae.store.sqlite import SQLITE
 from horae.store.tables import KINDS, RUN, SCHEDULE, TABLES
 
 
@@ -95,7 +96,7 @@ def test_a_name_has_one_type_in_all_tables():
 
 def test_every_column_is_in_the_schema():
     connection = sqlite3.connect(":memory:")
-    for statement in "".join(migrations("sqlite")).split(";\n"):
+    for statement in "".join(migrations(SQLITE)).split(";\n"):
         connection.execute(statement)
     for table in TABLES.values():
         stored = {row[1] for row in connection.execute(f"PRAGMA table_info({table.name})")}

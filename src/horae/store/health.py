@@ -44,9 +44,9 @@ async def inspect(database: str, now: Callable[[], int]) -> Health:
 
 
 async def _inspect_sqlite(path: str) -> Health:
-    from horae.store.sqlite import SqliteStore  # noqa: PLC0415 - a driver loads when it is asked for
+    from horae.store.sqlite import SQLITE, SqliteStore  # noqa: PLC0415 - a driver loads when it is asked for
 
-    known = len(migrations("sqlite"))
+    known = len(migrations(SQLITE))
     if not Path(path).exists():
         return Health(exists=False, known=known)
     try:
@@ -103,7 +103,7 @@ async def _inspect_postgres(url: str, now: Callable[[], int]) -> Health:
         time = await connection.fetchval(query(POSTGRES, "time"))
         clock_off = int(time) - (before + now()) // 2  # assuming that the answer took as long as the question
         commit, fsync, pages, standby = await connection.fetchrow(query(POSTGRES, "durability"))
-        known = len(migrations("postgres"))
+        known = len(migrations(POSTGRES))
         installed = await connection.fetchval("SELECT to_regclass('horae')")
         version = await connection.fetchval(query(POSTGRES, "version")) if installed else 0
         rows = await connection.fetch(query(POSTGRES, "nodes")) if version == known else []

@@ -32,7 +32,10 @@ class Dialect:
     - ``from_new``: the clause that brings the rows of a batch; a statement calls their columns ``new.…``, which is
       ``new_value``;
     - ``delete_each(run, number)`` and ``deleted(run, number)``: what stands around a subquery that names, for each row of
-      a batch, the keys to delete.
+      a batch, the keys to delete;
+    - in migrations, ``identity``: the type of a key that the database counts; ``clustered`` and ``updated_often``: how the
+      rows of a table are laid out; ``number_column``, ``number_sequence``: what ``next_number`` counts with;
+      ``lease_column``: until when a node is alive.
     """
 
     def __init__(self, name: str, phrases: Mapping[str, str]) -> None:
@@ -114,10 +117,8 @@ def number_parameters(text: str, mark: str) -> tuple[str, tuple[str, ...]]:
 
 
 @cache
-def migrations(dialect: str) -> tuple[str, ...]:
-    """The steps from nothing to the present schema, in order; a database's version is how many it has taken."""
-    folder = resources.files(f"horae.store.{dialect}").joinpath("migrations")
-    files = sorted(
-        (entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda entry: entry.name
-    )
-    return tuple(entry.read_text("utf-8") for entry in files)
+def migrations(dialect: Dialect) -> tuple[str, ...]:
+    """The steps from an empty database to the present schema, in order; a database's version is how many it has taken."""
+    folder = resources.files("horae.store") / "migrations"
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return tuple(dialect.expand((folder / name).read_text("utf-8")) for name in names)

@@ -15,10 +15,12 @@ from horae.face.cli.check import about_health, about_zones
 from horae.model import Node
 from horae.spec import TZDATA_VERSION
 from horae.store.health import Health
+from horae.store.postgres import POSTGRES
 from horae.store.queries import migrations
+from horae.store.sqlite import SQLITE
 from tests.face.cli.command import answered, horae
 
-KNOWN = len(migrations("sqlite"))
+KNOWN = len(migrations(SQLITE))
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - nothing listens there, it is only looked at
 
 
@@ -96,7 +98,7 @@ async def forgo_durability(postgres: str) -> None:
 
 
 def test_postgresql_is_asked_what_its_commits_are_worth(postgres: str):
-    assert answered("migrate", "--database", postgres) == {"from": 0, "to": len(migrations("postgres"))}
+    assert answered("migrate", "--database", postgres) == {"from": 0, "to": len(migrations(POSTGRES))}
     status, things = found("--database", postgres)
     assert status == 0, things
     assert things["durability"] == ("ok", "synchronous_commit on, fsync on, full_page_writes on")

@@ -33,6 +33,12 @@ POSTGRES = Dialect(
         "delete_each": "DELETE FROM {0} WHERE {1} = ANY (ARRAY (SELECT old.{1} FROM {new} CROSS JOIN LATERAL",
         "deleted": "AS old))",
         "new_value": "new.{0}",
+        "number_column": "",
+        "number_sequence": "CREATE SEQUENCE horae_number;",
+        "identity": "BIGINT GENERATED ALWAYS AS IDENTITY",
+        "clustered": "",
+        "updated_often": "WITH (fillfactor = 70)",
+        "lease_column": ",\n    deadline TIMESTAMPTZ NOT NULL",
     },
 )
 
@@ -84,7 +90,7 @@ class PostgresStore(Store):
     parallel_batches = 2  # the next batch is decided while the server writes one
     batch = 500  # its schedules are locked meanwhile, and other nodes wait or skip them
     lease: float
-    schema_steps = migrations("postgres")
+    schema_steps = migrations(POSTGRES)
     """The steps from an empty database to the present schema."""
 
     def __init__(self, url: str, *, lease: float = 10.0) -> None:

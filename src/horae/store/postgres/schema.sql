@@ -1,6 +1,6 @@
--- The schema of this program, as all migrations together make it. A test compares the two.
+-- The schema of this database, as all migrations together make it. A test compares the two.
 
--- How many migrations the database has taken.
+-- How many migrations the database has taken, and the source of numbers that are never given out twice.
 CREATE TABLE horae (version INTEGER NOT NULL);
 CREATE SEQUENCE horae_number;
 
@@ -24,7 +24,7 @@ CREATE TABLE schedule (
 CREATE INDEX schedule_owner ON schedule (owner, id);
 
 -- One row for each schedule: its cursor, when it is due next, and how many runs it started.
--- Narrow, because every decision updates it. Its row is also the lock under which a schedule is decided.
+-- Narrow, because every decision updates it. Where rows can be locked, its row is the lock of a decision.
 CREATE TABLE due (
     schedule_id TEXT PRIMARY KEY,
     cursor BIGINT NOT NULL,
@@ -165,7 +165,7 @@ CREATE TABLE backfill (
 CREATE INDEX backfill_open ON backfill (schedule_id) WHERE status = 'open';
 CREATE INDEX backfill_latest ON backfill (schedule_id, number);
 
--- The processes that drive this database. A node lives until its deadline, by the database's own clock.
+-- The processes that drive this database. Each has a lease, or holds the lock of a file, while it is alive.
 CREATE TABLE node (
     epoch BIGINT PRIMARY KEY,
     name TEXT NOT NULL,

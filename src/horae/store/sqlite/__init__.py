@@ -36,6 +36,12 @@ SQLITE = Dialect(
         "delete_each": "DELETE FROM {0} WHERE {1} IN",
         "deleted": "",
         "new_value": ":{0}",
+        "number_column": ", number INTEGER NOT NULL DEFAULT 0",
+        "number_sequence": "",
+        "identity": "INTEGER",
+        "clustered": "WITHOUT ROWID",
+        "updated_often": "WITHOUT ROWID",
+        "lease_column": "",
     },
 )
 
@@ -64,7 +70,7 @@ class SqliteStore(Store):
     uses no thread at all, so that a simulation is deterministic.
     """
 
-    schema_steps = migrations("sqlite")
+    schema_steps = migrations(SQLITE)
     """The steps from an empty database to the present schema."""
 
     def __init__(

@@ -1,19 +1,19 @@
--- The schema of this program, as all migrations together make it. A test compares the two.
+-- The schema of this database, as all migrations together make it. A test compares the two.
 
--- How many migrations the database has taken, and the last number it gave out.
-CREATE TABLE horae (version INTEGER NOT NULL, number INTEGER NOT NULL);
+-- How many migrations the database has taken, and the source of numbers that are never given out twice.
+CREATE TABLE horae (version INTEGER NOT NULL, number INTEGER NOT NULL DEFAULT 0);
 
 -- Schedules as their owners made them. What a decision moves is in due.
 CREATE TABLE schedule (
     id TEXT PRIMARY KEY,
-    generation INTEGER NOT NULL,
+    generation BIGINT NOT NULL,
     spec TEXT NOT NULL,
     action TEXT NOT NULL,
     policies TEXT NOT NULL,
     state TEXT NOT NULL,
-    version INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL,
+    version BIGINT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
     owner TEXT NOT NULL,
     tags TEXT NOT NULL,
     memo TEXT,
@@ -23,13 +23,13 @@ CREATE TABLE schedule (
 CREATE INDEX schedule_owner ON schedule (owner, id);
 
 -- One row for each schedule: its cursor, when it is due next, and how many runs it started.
--- Narrow, because every decision updates it.
+-- Narrow, because every decision updates it. Where rows can be locked, its row is the lock of a decision.
 CREATE TABLE due (
     schedule_id TEXT PRIMARY KEY,
-    cursor INTEGER NOT NULL,
-    next_at INTEGER,
-    attempted_at INTEGER,
-    started INTEGER NOT NULL DEFAULT 0
+    cursor BIGINT NOT NULL,
+    next_at BIGINT,
+    attempted_at BIGINT,
+    started BIGINT NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX due_next ON due (next_at) WHERE next_at IS NOT NULL;
 CREATE INDEX due_never ON due (schedule_id) WHERE next_at IS NULL;
@@ -38,23 +38,23 @@ CREATE INDEX due_never ON due (schedule_id) WHERE next_at IS NULL;
 CREATE TABLE unstarted_count (
     schedule_id TEXT NOT NULL,
     reason TEXT NOT NULL,
-    count INTEGER NOT NULL,
+    count BIGINT NOT NULL,
     PRIMARY KEY (schedule_id, reason)
 ) WITHOUT ROWID;
 
 -- The latest generation of every id that a schedule ever had.
-CREATE TABLE generation (schedule_id TEXT PRIMARY KEY, latest INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE generation (schedule_id TEXT PRIMARY KEY, latest BIGINT NOT NULL) WITHOUT ROWID;
 
 -- Specs and policies that an edit replaced, and when they were in force.
 CREATE TABLE version (
     schedule_id TEXT NOT NULL,
-    generation INTEGER NOT NULL,
-    version INTEGER NOT NULL,
+    generation BIGINT NOT NULL,
+    version BIGINT NOT NULL,
     spec TEXT NOT NULL,
     policies TEXT NOT NULL,
-    since INTEGER NOT NULL,
-    until INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
+    since BIGINT NOT NULL,
+    until BIGINT NOT NULL,
+    created_at BIGINT NOT NULL,
     PRIMARY KEY (schedule_id, generation, version)
 ) WITHOUT ROWID;
 
@@ -63,7 +63,7 @@ CREATE TABLE calendar (
     owner TEXT NOT NULL,
     name TEXT NOT NULL,
     document TEXT NOT NULL,
-    updated_at INTEGER NOT NULL,
+    updated_at BIGINT NOT NULL,
     PRIMARY KEY (owner, name)
 ) WITHOUT ROWID;
 
@@ -72,31 +72,31 @@ CREATE TABLE run (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     schedule_id TEXT NOT NULL,
-    generation INTEGER NOT NULL,
-    nominal INTEGER NOT NULL,
+    generation BIGINT NOT NULL,
+    nominal BIGINT NOT NULL,
     origin TEXT NOT NULL,
     overlap TEXT NOT NULL,
     status TEXT NOT NULL,
-    fire_at INTEGER NOT NULL,
-    start_at INTEGER NOT NULL,
+    fire_at BIGINT NOT NULL,
+    start_at BIGINT NOT NULL,
     action TEXT NOT NULL,
     action_id TEXT NOT NULL,
     reason TEXT NOT NULL,
-    attempt INTEGER NOT NULL,
-    epoch INTEGER NOT NULL,
-    failures INTEGER NOT NULL DEFAULT 0,
-    refusals INTEGER NOT NULL DEFAULT 0,
-    crashes INTEGER NOT NULL DEFAULT 0,
+    attempt BIGINT NOT NULL,
+    epoch BIGINT NOT NULL,
+    failures BIGINT NOT NULL DEFAULT 0,
+    refusals BIGINT NOT NULL DEFAULT 0,
+    crashes BIGINT NOT NULL DEFAULT 0,
     stop TEXT NOT NULL DEFAULT '',
-    started_at INTEGER,
-    ended_at INTEGER,
+    started_at BIGINT,
+    ended_at BIGINT,
     author TEXT NOT NULL,
     note TEXT NOT NULL,
     input TEXT,
     result TEXT,
     failure TEXT,
     token_hash TEXT,
-    report_by INTEGER
+    report_by BIGINT
 );
 CREATE INDEX run_latest ON run (schedule_id, number);
 CREATE INDEX run_open ON run (schedule_id, number) WHERE status IN ('pending', 'retrying', 'starting', 'running');
@@ -107,12 +107,12 @@ CREATE INDEX run_reports ON run (report_by) WHERE status = 'running' AND report_
 -- Attempts that another one followed; the latest attempt is in run.
 CREATE TABLE attempt (
     run_id TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,
-    attempt INTEGER NOT NULL,
-    epoch INTEGER NOT NULL,
+    attempt BIGINT NOT NULL,
+    epoch BIGINT NOT NULL,
     reason TEXT NOT NULL,
     failure TEXT,
-    started_at INTEGER,
-    ended_at INTEGER NOT NULL,
+    started_at BIGINT,
+    ended_at BIGINT NOT NULL,
     PRIMARY KEY (run_id, attempt)
 ) WITHOUT ROWID;
 
@@ -121,8 +121,8 @@ CREATE TABLE checkpoint (
     run_id TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,
     key TEXT NOT NULL,
     value TEXT NOT NULL,
-    attempt INTEGER NOT NULL,
-    saved_at INTEGER NOT NULL,
+    attempt BIGINT NOT NULL,
+    saved_at BIGINT NOT NULL,
     PRIMARY KEY (run_id, key)
 ) WITHOUT ROWID;
 
@@ -133,13 +133,13 @@ CREATE TABLE last_outcome (schedule_id TEXT PRIMARY KEY, result TEXT, failure TE
 CREATE TABLE unstarted_range (
     number INTEGER PRIMARY KEY,
     schedule_id TEXT NOT NULL,
-    generation INTEGER NOT NULL,
-    first INTEGER NOT NULL,
-    last INTEGER NOT NULL,
-    count INTEGER NOT NULL,
+    generation BIGINT NOT NULL,
+    first BIGINT NOT NULL,
+    last BIGINT NOT NULL,
+    count BIGINT NOT NULL,
     status TEXT NOT NULL,
     reason TEXT NOT NULL,
-    decided_at INTEGER NOT NULL
+    decided_at BIGINT NOT NULL
 );
 CREATE INDEX unstarted_range_latest ON unstarted_range (schedule_id, number);
 
@@ -147,16 +147,16 @@ CREATE TABLE backfill (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     schedule_id TEXT NOT NULL,
-    generation INTEGER NOT NULL,
-    first INTEGER NOT NULL,
-    last INTEGER NOT NULL,
+    generation BIGINT NOT NULL,
+    first BIGINT NOT NULL,
+    last BIGINT NOT NULL,
     overlap TEXT NOT NULL,
-    cursor INTEGER NOT NULL,
-    total INTEGER NOT NULL,
-    made INTEGER NOT NULL,
+    cursor BIGINT NOT NULL,
+    total BIGINT NOT NULL,
+    made BIGINT NOT NULL,
     status TEXT NOT NULL,
-    created_at INTEGER NOT NULL,
-    ended_at INTEGER,
+    created_at BIGINT NOT NULL,
+    ended_at BIGINT,
     author TEXT NOT NULL,
     note TEXT NOT NULL,
     input TEXT
@@ -164,11 +164,11 @@ CREATE TABLE backfill (
 CREATE INDEX backfill_open ON backfill (schedule_id) WHERE status = 'open';
 CREATE INDEX backfill_latest ON backfill (schedule_id, number);
 
--- The processes that drive this database. Each holds the lock of a file of its own while it lives.
+-- The processes that drive this database. Each has a lease, or holds the lock of a file, while it is alive.
 CREATE TABLE node (
-    epoch INTEGER PRIMARY KEY,
+    epoch BIGINT PRIMARY KEY,
     name TEXT NOT NULL,
     actions TEXT NOT NULL,
     tzdata TEXT NOT NULL,
-    started_at INTEGER NOT NULL
+    started_at BIGINT NOT NULL
 );

@@ -1,7 +1,7 @@
--- How many migrations the database has taken.
-CREATE TABLE horae (version INTEGER NOT NULL);
+-- How many migrations the database has taken, and the source of numbers that are never given out twice.
+CREATE TABLE horae (version INTEGER NOT NULL{number_column});
 INSERT INTO horae (version) VALUES (0);
-CREATE SEQUENCE horae_number;
+{number_sequence}
 
 -- Schedules as their owners made them. What a decision moves is in due.
 CREATE TABLE schedule (
@@ -19,18 +19,18 @@ CREATE TABLE schedule (
     memo TEXT,
     search_attributes TEXT,
     request_id TEXT NOT NULL DEFAULT ''
-);
+) {clustered};
 CREATE INDEX schedule_owner ON schedule (owner, id);
 
 -- One row for each schedule: its cursor, when it is due next, and how many runs it started.
--- Narrow, because every decision updates it. Its row is also the lock under which a schedule is decided.
+-- Narrow, because every decision updates it. Where rows can be locked, its row is the lock of a decision.
 CREATE TABLE due (
     schedule_id TEXT PRIMARY KEY,
     cursor BIGINT NOT NULL,
     next_at BIGINT,
     attempted_at BIGINT,
     started BIGINT NOT NULL DEFAULT 0
-) WITH (fillfactor = 70);
+) {updated_often};
 CREATE INDEX due_next ON due (next_at) WHERE next_at IS NOT NULL;
 CREATE INDEX due_never ON due (schedule_id) WHERE next_at IS NULL;
 
@@ -40,10 +40,10 @@ CREATE TABLE unstarted_count (
     reason TEXT NOT NULL,
     count BIGINT NOT NULL,
     PRIMARY KEY (schedule_id, reason)
-);
+) {clustered};
 
 -- The latest generation of every id that a schedule ever had.
-CREATE TABLE generation (schedule_id TEXT PRIMARY KEY, latest BIGINT NOT NULL);
+CREATE TABLE generation (schedule_id TEXT PRIMARY KEY, latest BIGINT NOT NULL) {clustered};
 
 -- Specs and policies that an edit replaced, and when they were in force.
 CREATE TABLE version (
@@ -56,7 +56,7 @@ CREATE TABLE version (
     until BIGINT NOT NULL,
     created_at BIGINT NOT NULL,
     PRIMARY KEY (schedule_id, generation, version)
-);
+) {clustered};
 
 -- Shared calendars; an empty owner makes one public.
 CREATE TABLE calendar (
@@ -65,11 +65,11 @@ CREATE TABLE calendar (
     document TEXT NOT NULL,
     updated_at BIGINT NOT NULL,
     PRIMARY KEY (owner, name)
-);
+) {clustered};
 
 -- The id is a hash of the slot (schedule, generation, nominal time, origin): a unique id makes the slot unique.
 CREATE TABLE run (
-    number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    number {identity} PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     schedule_id TEXT NOT NULL,
     generation BIGINT NOT NULL,
@@ -114,7 +114,7 @@ CREATE TABLE attempt (
     started_at BIGINT,
     ended_at BIGINT NOT NULL,
     PRIMARY KEY (run_id, attempt)
-);
+) {clustered};
 
 -- What attempts of a run saved, so that the next attempt need not repeat it.
 CREATE TABLE checkpoint (
@@ -124,14 +124,14 @@ CREATE TABLE checkpoint (
     attempt BIGINT NOT NULL,
     saved_at BIGINT NOT NULL,
     PRIMARY KEY (run_id, key)
-);
+) {clustered};
 
 -- The last result and failure of a schedule, which its next run is given.
-CREATE TABLE last_outcome (schedule_id TEXT PRIMARY KEY, result TEXT, failure TEXT);
+CREATE TABLE last_outcome (schedule_id TEXT PRIMARY KEY, result TEXT, failure TEXT) {clustered};
 
 -- Consecutive slots that did not start, for one reason.
 CREATE TABLE unstarted_range (
-    number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    number {identity} PRIMARY KEY,
     schedule_id TEXT NOT NULL,
     generation BIGINT NOT NULL,
     first BIGINT NOT NULL,
@@ -144,7 +144,7 @@ CREATE TABLE unstarted_range (
 CREATE INDEX unstarted_range_latest ON unstarted_range (schedule_id, number);
 
 CREATE TABLE backfill (
-    number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    number {identity} PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     schedule_id TEXT NOT NULL,
     generation BIGINT NOT NULL,
@@ -164,12 +164,11 @@ CREATE TABLE backfill (
 CREATE INDEX backfill_open ON backfill (schedule_id) WHERE status = 'open';
 CREATE INDEX backfill_latest ON backfill (schedule_id, number);
 
--- The processes that drive this database. A node lives until its deadline, by the database's own clock.
+-- The processes that drive this database. Each has a lease, or holds the lock of a file, while it is alive.
 CREATE TABLE node (
     epoch BIGINT PRIMARY KEY,
     name TEXT NOT NULL,
     actions TEXT NOT NULL,
     tzdata TEXT NOT NULL,
-    started_at BIGINT NOT NULL,
-    deadline TIMESTAMPTZ NOT NULL
+    started_at BIGINT NOT NULL{lease_column}
 );
