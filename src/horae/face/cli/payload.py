@@ -173,6 +173,4 @@ def schedule_fields(when: When, what: What, how: How, base: Mapping[str, Any]) -
         fields["action"] = document
     if policies := given(overlap=how.overlap, catch_up=how.catch_up and {"mode": how.catch_up}):
         fields["policies"] = (base.get("policies") or {}) | policies
-    if how.tags:
-        fields["tags"] = how.tags
-    return fields
+    return fields | given(tags=how.tags or None)

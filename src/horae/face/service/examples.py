@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-SCHEDULE: dict[str, Any] = {
+import msgspec
+
+from horae.app.fields import ScheduleFields, values_of
+from horae.app.views import ScheduleView
+
+SCHEDULE: dict[str, Any] = msgspec.to_builtins(values_of(ScheduleFields(spec=""), ScheduleView)) | {
     "id": "nightly-report", "owner": "alice",
     "spec": {"crons": ["30 2 * * *"], "timezone": "Europe/Berlin", "gap": "shift"},
     "sentence": "At 02:30, Berlin time", "timezone": "Europe/Berlin",
@@ -12,9 +17,8 @@ SCHEDULE: dict[str, Any] = {
         "kind": "function", "name": "report", "input": {"format": "pdf"}, "options": {}, "id": None,
         "id_format": "{id}-%Y-%m-%dT%H:%M:%SZ",
     },
-    "policies": {"overlap": "buffer_one"}, "state": "running", "note": "", "paused_until": None, "skip_next": 0,
-    "remaining_actions": None, "attention": "", "tags": ["reports"], "memo": {}, "search_attributes": {},
-    "version": 1, "created_at": "2026-11-02T10:00:00Z", "updated_at": "2026-11-02T10:00:00Z",
+    "policies": {"overlap": "buffer_one"}, "state": "running", "paused_until": None, "skip_next": 0,
+    "attention": "", "tags": ["reports"], "version": 1, "created_at": "2026-11-02T10:00:00Z", "updated_at": "2026-11-02T10:00:00Z",
     "next_time": "2026-11-03T01:30:00Z",
 }  # fmt: skip
 
