@@ -329,6 +329,7 @@ class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     created_at: int
     updated_at: int
     owner: str = ""
+    description: str = ""
     tags: tuple[str, ...] = ()
     memo: dict[str, Any] = {}
     """What its owner wants to remember about it."""

@@ -94,6 +94,7 @@ class ScheduleFields(Body, frozen=True):
     remaining_actions: Annotated[
         Natural | None, about("How many automatic starts it has left; null is any number.")
     ] = None
+    description: Annotated[Text, about("What it is for, in words for people.")] = ""
     tags: Annotated[Tags, about("Words to find it by.")] = ()
     memo: Annotated[dict[str, Any], about("What its owner wants to remember: any JSON, at most 64 KiB.")] = {}
     search_attributes: Annotated[SearchAttributes, about("Names and values to find it by.")] = {}

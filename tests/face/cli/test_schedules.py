@@ -68,9 +68,12 @@ def test_a_schedule_is_created_described_listed_and_deleted(target: list[str], n
 
 
 def test_people_read_a_panel_with_local_times_and_utc(target: list[str], name: str):
-    create(target, name, "--cron", "0 9 * * *", "--tz", "Asia/Kolkata")
+    create(target, name, "--cron", "0 9 * * *", "--tz", "Asia/Kolkata", "--description", "for the board")
     ran = horae("schedules", "describe", name, *target)
     assert ran.returncode == 0
+    assert "for the board" in ran.stdout
+    changed = answered("schedules", "update", name, "--description", "for the team", *target)
+    assert changed["description"] == "for the team"
     assert "At 09:00 every day, Asia/Kolkata time." in ran.stdout
     assert "next times (Asia/Kolkata)" in ran.stdout
     assert "09:00:00 +05:30" in ran.stdout

@@ -149,7 +149,7 @@ def test_of_many_changes_with_one_token_one_wins(service: Server):
 def test_replacing_replaces_all_and_merging_only_what_is_named(service: Server):
     created = create(
         service, policies={"overlap": "allow_all", "max_concurrent": 3}, tags=["a"], memo={"m": 1},
-        search_attributes={"s": "x"}, remaining_actions=5, note="old",
+        search_attributes={"s": "x"}, remaining_actions=5, note="old", description="for the board",
     )  # fmt: skip
     path = f"/schedules/{created['id']}"
     merged = service.ask(
@@ -158,6 +158,7 @@ def test_replacing_replaces_all_and_merging_only_what_is_named(service: Server):
     after = merged.json()
     assert after["policies"]["overlap"] == "allow_all"
     assert (after["policies"]["max_concurrent"], after["policies"]["retry"]["attempts"]) == (None, 2)
+    assert after["description"] == "for the board"
     assert (after["tags"], after["memo"], after["note"], after["remaining_actions"]) == (
         ["b"],
         {"m": 1},
@@ -167,6 +168,7 @@ def test_replacing_replaces_all_and_merging_only_what_is_named(service: Server):
     replaced = service.ask("PUT", path, {"spec": "0 8 * * *", "action": "ping"}).json()
     assert replaced["policies"]["overlap"] == "skip"
     assert (replaced["tags"], replaced["note"], replaced["remaining_actions"]) == ([], "", None)
+    assert replaced["description"] == ""
     assert (replaced["memo"], replaced["search_attributes"]) == ({"m": 1}, {"s": "x"})  # absent is unchanged
     cleared = service.ask("PATCH", path, {"memo": {}, "search_attributes": {}}).json()
     assert (cleared["memo"], cleared["search_attributes"]) == ({}, {})

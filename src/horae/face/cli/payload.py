@@ -147,6 +147,7 @@ class How(msgspec.Struct, frozen=True, kw_only=True):
 
     overlap: OverlapChoice = None
     catch_up: Annotated[CatchUp | None, _option(HOW, "--catch-up", None, "Which late slots are made up.")] = None  # fmt: skip
+    description: Annotated[str | None, _option(HOW, "--description", "TEXT", "What it is for, in words for people.")] = None  # fmt: skip
     tags: Annotated[Texts, typer.Option("--tag", metavar="TAG", help="To find it by; may be repeated.")] = None  # fmt: skip
 
 
@@ -173,4 +174,4 @@ def schedule_fields(when: When, what: What, how: How, base: Mapping[str, Any]) -
         fields["action"] = document
     if policies := given(overlap=how.overlap, catch_up=how.catch_up and {"mode": how.catch_up}):
         fields["policies"] = (base.get("policies") or {}) | policies
-    return fields | given(tags=how.tags or None)
+    return fields | given(tags=how.tags or None, description=how.description)

@@ -57,6 +57,7 @@ def schedule_panel(each: Json) -> RenderableType:
     """A schedule with its state, policies, next times and recent runs."""
     zone, info = each["timezone"], each["info"]
     head = facts(
+        ("description", each["description"]),
         ("when", f"{each['sentence']}."),
         ("state", _state(each, zone)),
         ("attention", Text(printable(each["attention"]), style="bold red") if each["attention"] else None),

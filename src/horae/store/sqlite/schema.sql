@@ -15,6 +15,7 @@ CREATE TABLE schedule (
     created_at BIGINT NOT NULL,
     updated_at BIGINT NOT NULL,
     owner TEXT NOT NULL,
+    description TEXT NOT NULL DEFAULT '',
     tags TEXT NOT NULL,
     memo TEXT,
     search_attributes TEXT,
