@@ -175,9 +175,9 @@ class LineTransaction(Transaction):
         self._line.call()
         await self._transaction.insert(table, values)
 
-    async def lock(self, schedule_ids: Collection[str]) -> None:
+    async def lock(self, schedule_ids: Collection[str]) -> Collection[str]:
         self._line.call()
-        await self._transaction.lock(schedule_ids)
+        return await self._transaction.lock(schedule_ids)
 
     async def due(self, now: int, limit: int) -> list[Schedule]:
         found = await super().due(now, limit)

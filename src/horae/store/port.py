@@ -139,8 +139,8 @@ class Transaction(ABC):
         """Wake the other nodes when this transaction commits."""
 
     @abstractmethod
-    async def lock(self, schedule_ids: Collection[str]) -> None:
-        """Lock schedules, so that no other node decides for them."""
+    async def lock(self, schedule_ids: Collection[str]) -> Collection[str]:
+        """Lock schedules, so that no other node decides for them. Returns those that are locked."""
 
     async def _value(self, name: str, /, **values: Any) -> Any:  # noqa: ANN401 - what a database has
         """The only value that a statement returns."""
@@ -164,8 +164,8 @@ class Transaction(ABC):
 
     async def schedules(self, ids: Collection[str]) -> list[Schedule]:
         """Some schedules in the order of their ids; locked."""
-        await self.lock(ids)
-        return await self.read_schedules(ids)
+        locked = await self.lock(ids)  # one created since then is not locked, and so not read
+        return await self.read_schedules(locked) if locked else []
 
     async def read_schedules(self, ids: Collection[str]) -> list[Schedule]:
         """Some schedules in the order of their ids; not locked."""

@@ -314,8 +314,8 @@ class PostgresTransaction(Transaction):
     # Schedules are locked in one statement and read in the next: the first may have waited for another transaction, and
     # only the next one sees what that changed.
 
-    async def lock(self, schedule_ids: Collection[str]) -> None:
-        await self.rows("lock", ids=sorted(schedule_ids))
+    async def lock(self, schedule_ids: Collection[str]) -> Collection[str]:
+        return await self._column("lock", ids=sorted(schedule_ids))
 
     async def due(self, now: int, limit: int) -> list[Schedule]:
         locked = await self.rows("due", now=now, limit=limit)

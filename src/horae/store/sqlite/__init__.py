@@ -405,8 +405,8 @@ class SqliteTransaction(Transaction):
         text = _insertion(table)
         await self._work(lambda connection: connection.executemany(text, map(table.encode, values)))
 
-    async def lock(self, schedule_ids: Collection[str]) -> None:
-        """Nothing to do: one transaction writes at a time."""
+    async def lock(self, schedule_ids: Collection[str]) -> Collection[str]:
+        return schedule_ids  # one transaction writes at a time
 
     async def notify(self) -> None:
         """Nothing to do: other processes read the file at every tick."""
