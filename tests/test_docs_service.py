@@ -190,7 +190,7 @@ class Tutorial:
     def times_now(self) -> dict[str, str]:
         """The slot that was made up, and the first that was skipped, for those of the page."""
         address = "$HORAE_URL/api/v1/schedules/greetings"
-        skipped = json.loads(self.reader.run(f"curl -sS {address}/unstarted"))["items"][-1]["first"]
+        skipped = json.loads(self.reader.run(f"curl -sS {address}/unstarted"))["items"][-1]["start"]
         made_up = json.loads(self.reader.run(f'curl -sS "{address}/explain?time={skipped}"'))["before"]
         asked = re.findall(r"horae explain greetings (2026\S+)", (DOCS / self.page).read_text("utf-8"))
         return dict(zip(dict.fromkeys(asked), (made_up, skipped), strict=True))

@@ -1,6 +1,6 @@
 """The nouns: schedules, their policies and state, runs and what becomes of them. All frozen.
 
-Instants are milliseconds since the epoch, except nominal times, which are whole seconds. Durations are texts
+Instants are milliseconds since the epoch, also nominal times (``_ms``), although these are whole seconds. Durations are texts
 in their short form; :func:`~horae.spec.duration.milliseconds` says how long they are. Values that a herd makes thousands of are ``gc=False``: they hold no cycles, and the collector need not look.
 """
 
@@ -237,10 +237,10 @@ class Policies(DurationFields, frozen=True, kw_only=True, omit_defaults=True, fo
 
 
 class Carried(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A slot that an edit left due: its nominal second, and when it fires at the earliest."""
+    """A slot that an edit left due: its nominal time, and when it fires at the earliest."""
 
-    nominal: int
-    not_before: int
+    nominal_ms: int
+    not_before_ms: int
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -255,10 +255,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How many of the slots ahead are passed over, because a caller asked for it."""
     remaining_actions: int | None = None
     """How many automatic starts are left; ``None`` is unlimited."""
-    spec_since: int = 0
-    """The second since which the spec is what it is; 0 is ever since."""
+    spec_since_ms: int = 0
+    """The moment since which the spec is what it is; 0 is ever since."""
     carried: tuple[Carried, ...] = ()
-    """Slots after the cursor that an edit left due. Of those up to ``spec_since`` there are no others."""
+    """Slots after the cursor that an edit left due. Of those up to ``spec_since_ms`` there are no others."""
     buffer_full: bool = False
     """As many starts wait as may, so that slots stay due; those are not late."""
     completed_at: int | None = None
@@ -324,8 +324,8 @@ class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     state: State
     version: int
     """It grows with every change."""
-    cursor: int
-    """The last nominal second that was decided."""
+    cursor_ms: int
+    """Up to which nominal time its slots are decided."""
     created_at: int
     updated_at: int
     owner: str = ""
@@ -402,7 +402,7 @@ class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     id: str
     schedule_id: str
     generation: int
-    nominal: int
+    nominal_ms: int
     origin: Origin
     overlap: Overlap
     status: Status
@@ -440,7 +440,7 @@ class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     @property
     def key(self) -> str:
         """The same for every attempt of the same slot, and for no other."""
-        return slot_key(self.schedule_id, self.nominal) if self.origin == AUTOMATIC else self.id
+        return slot_key(self.schedule_id, self.nominal_ms // 1000) if self.origin == AUTOMATIC else self.id
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -471,13 +471,13 @@ class UnstartedRange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     schedule_id: str
     generation: int
-    first: int
-    last: int
+    start_ms: int
+    end_ms: int
     count: int
     status: Status
     reason: Reason
     decided_at: int
-    before: int | None = None
+    before_ms: int | None = None
     """The nominal time right before the first: a range that ends there is continued, not followed."""
     number: int | None = None
     """Its place in the ledger; ``None`` before it is stored."""
@@ -497,11 +497,11 @@ class Backfill(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     schedule_id: str
     generation: int
-    first: int
-    last: int
+    start_ms: int
+    end_ms: int
     overlap: Overlap
-    cursor: int
-    """The last nominal second that became a run."""
+    cursor_ms: int
+    """The last nominal time that became a run."""
     total: int
     made: int = 0
     status: BackfillStatus = BackfillStatus.OPEN

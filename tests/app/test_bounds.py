@@ -200,7 +200,7 @@ async def test_versions_backfills_and_slots_that_did_not_run_come_in_pages(datab
 
         ranges = [
             UnstartedRange(
-                schedule_id="s", generation=2, first=at, last=at, count=1, status=Status.SKIPPED,
+                schedule_id="s", generation=2, start_ms=at * 1000, end_ms=at * 1000, count=1, status=Status.SKIPPED,
                 reason=Reason.PAUSED, decided_at=at,
             )
             for at in range(5)
@@ -209,7 +209,7 @@ async def test_versions_backfills_and_slots_that_did_not_run_come_in_pages(datab
             await transaction.insert_unstarted_ranges(ranges)
         for limit in (1, 2, 5, 100):
             unstarted = await walk(partial(ada.runs.unstarted_ranges, "s", limit))
-            assert [each.first for each in unstarted] == [4, 3, 2, 1, 0]
+            assert [each.start_ms // 1000 for each in unstarted] == [4, 3, 2, 1, 0]
 
 
 @pytest.mark.contract("SCHD-21")

@@ -13,7 +13,7 @@ from horae.model import Node, Policies, RetryPolicy, Schedule
 from horae.testing import TimeMachine
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
-INSIDE = {"generation", "cursor", "request_id"}
+INSIDE = {"generation", "cursor_ms", "request_id"}
 """What of a schedule no reader needs: where the engine is, and which creation this was."""
 
 

@@ -91,9 +91,9 @@ async def test_what_ran_says_how_late_and_how_it_ended(machine: TimeMachine):
     assert await ask(machine, at(1)) == ("fired", "2026-03-01T00:01:00Z started on time and succeeded.")
     found = await why(machine).explain("s", at(2))
     assert found.sentence == "2026-03-01T00:02:00Z started 1m15s late and succeeded."
-    (run, *_) = [each for each in await machine.app.runs.list("s") if each.nominal == FIRST + 120]
+    (run, *_) = [each for each in await machine.app.runs.list("s") if each.nominal_ms // 1000 == FIRST + 120]
     assert (found.late_ms, found.run_id, found.status) == (75_000, run.id, Status.SUCCEEDED)
-    assert (found.before, found.after) == (FIRST + 60, FIRST + 180)
+    assert (found.before_ms, found.after_ms) == ((FIRST + 60) * 1000, (FIRST + 180) * 1000)
     assert (found.by, found.version, found.fire_at) == ('cron "* * * * *"', 1, run.fire_at)
     assert [each.id for each in found.runs] == [run.id]
     assert await ask(machine, at(1), "b") == (
@@ -181,7 +181,11 @@ async def test_what_waits_runs_or_was_skipped(machine: TimeMachine):
         " another run of the schedule was going on."
     )
     assert found.range is not None
-    assert (found.range.first, found.range.last, found.range.count) == (FIRST + 120, FIRST + 180, 2)
+    assert (found.range.start_ms // 1000, found.range.end_ms // 1000, found.range.count) == (
+        FIRST + 120,
+        FIRST + 180,
+        2,
+    )
     assert found.decided_at == (FIRST + 180) * 1000
 
 
@@ -350,14 +354,14 @@ async def test_a_clock_that_goes_forward(
         await machine.app.schedules.create("s", {"crons": [cron], "timezone": zone, **change}, "instant")
         for _ in range(2):  # as it will be, and as it was
             found = await why(machine).explain("s", local)
-            assert (found.verdict, found.nominal, found.local) == (Verdict.CLOCK_GAP, None, local)
+            assert (found.verdict, found.nominal_ms, found.local) == (Verdict.CLOCK_GAP, None, local)
             assert found.sentence.startswith(
                 f"{local.replace('T', ' ')} in {zone} does not exist: clocks went forward"
             )
-            assert (found.moved_to is None) == (not change)
+            assert (found.moved_to_ms is None) == (not change)
             await machine.advance(hours=6)
-        if found.moved_to is not None:
-            moved = await why(machine).explain("s", datetime.fromtimestamp(found.moved_to, UTC))
+        if found.moved_to_ms is not None:
+            moved = await why(machine).explain("s", datetime.fromtimestamp(found.moved_to_ms // 1000, UTC))
             assert moved.verdict is Verdict.FIRED
         assert len(await machine.app.runs.list("s")) == (1 if change else 0)
 
@@ -574,7 +578,7 @@ def read(
 ) -> set[str]:
     """The verdicts that the ledger allows, by reading all of it."""
     plan = history.in_force(second)
-    own = [run for run in runs if run.nominal == second and run.origin == AUTOMATIC]
+    own = [run for run in runs if run.nominal_ms // 1000 == second and run.origin == AUTOMATIC]
     if own:
         return {STATUS.get(own[0].status, str(own[0].status))}
     if plan == "before_creation" and (first := history.forgotten(second)) is not None:
@@ -583,12 +587,12 @@ def read(
         return {plan}
     if plan.verdict(second) != "slot":
         return {plan.verdict(second)}
-    unstarted = [each for each in ranges if each.first <= second <= each.last]
+    unstarted = [each for each in ranges if each.start_ms // 1000 <= second <= each.end_ms // 1000]
     if unstarted:
         assert len(unstarted) == 1
         return {str(unstarted[0].status)}
     assert now is not None, "a slot of a schedule that is gone has a record"
-    assert second > now.cursor, "a slot that was decided has a record"
+    assert second > now.cursor_ms // 1000, "a slot that was decided has a record"
     return ahead(history, second, runs, now)
 
 
@@ -603,7 +607,9 @@ def ahead(history: History, second: int, runs: list[Run], now: Schedule) -> set[
         return {"limit_reached"}
     if fire_at <= present:
         return {"undecided"}
-    slots = [each for each in range(now.cursor + 1, second + 1) if history.plan.verdict(each) == "slot"]
+    slots = [
+        each for each in range(now.cursor_ms // 1000 + 1, second + 1) if history.plan.verdict(each) == "slot"
+    ]
     unsure = slots[0] * 1000 <= present or state.paused or state.carried
     if unsure and (state.skip_next or state.remaining_actions is not None):
         # Whether what is due uses these up depends on the policies for lateness, pauses and overlap.
@@ -646,8 +652,10 @@ async def live(plan: Plan, how: Policies, story: list[tuple[str, Any]], seconds:
         for second in range(FIRST, history.second + 90):
             found: Explanation = await asked.explain("s", datetime.fromtimestamp(second, UTC))
             assert found.verdict in read(history, second, runs, ranges, present), found
-            assert found.nominal == second
-            assert {each.id for each in found.runs} == {run.id for run in runs if run.nominal == second}
+            assert found.nominal_ms == second * 1000
+            assert {each.id for each in found.runs} == {
+                run.id for run in runs if run.nominal_ms // 1000 == second
+            }
 
 
 @pytest.mark.contract("SCHD-28")
@@ -668,11 +676,11 @@ async def test_a_change_is_previewed(machine: TimeMachine):
     found = await why(machine).preview("s", "0 8,9 1-30 * *")
     assert found.sentence == "The change adds 30 fire times in the next 30 days."
     assert (found.adds, found.removes, found.kept, found.truncated) == (30, 0, 30, False)
-    assert found.added[0].nominal == FIRST + 8 * 3600
+    assert found.added[0].nominal_ms // 1000 == FIRST + 8 * 3600
     found = await why(machine).preview("s", {"crons": ["0 10 * * *"], "jitter": "5m"}, days=2, limit=1)
     assert found.sentence == "The change adds 2 and removes 2 fire times in the next 2 days."
     assert (len(found.added), len(found.removed), found.truncated) == (1, 1, True)
-    assert 0 <= found.added[0].fire_at - found.added[0].nominal * 1000 < 300_000
+    assert 0 <= found.added[0].fire_at - found.added[0].nominal_ms < 300_000
     same = await why(machine).preview("s", {"crons": ["0 9 * * *"], "jitter": "5m"}, days=1)
     assert same.sentence == (
         "The change neither adds nor removes fire times in the next day; another jitter moves the others."
@@ -698,8 +706,8 @@ def test_a_preview_is_the_difference_of_the_fire_times(old: Plan, new: Plan, off
             found = await why(machine).preview("s", new.document, days=1, limit=10_000)
             window = range(FIRST + offset + 1, FIRST + 10_001)
             before, after = ({s for s in window if plan.verdict(s) == "slot"} for plan in (old, new))
-            assert {each.nominal for each in found.added} == after - before
-            assert {each.nominal for each in found.removed} == before - after
+            assert {each.nominal_ms // 1000 for each in found.added} == after - before
+            assert {each.nominal_ms // 1000 for each in found.removed} == before - after
             assert (found.adds, found.removes, found.kept) == (
                 len(after - before), len(before - after), len(after & before),
             )  # fmt: skip
@@ -722,11 +730,11 @@ async def test_the_load_ahead_has_peaks_that_jitter_flattens(machine: TimeMachin
     own = [int(Spec.parse({"crons": ["30 * * * *"], "jitter": "10m"}).fire_time(at(m), "own").timestamp()) // 60 * 60
            for m in (30, 90)]  # fmt: skip
     expected = {FIRST + 3600: 600, **dict.fromkeys(own, 1), **dict.fromkeys(three, 1)}
-    assert {each.minute: each.starts for each in forecast.minutes if each.starts} == expected
+    assert {each.minute_ms // 1000: each.starts for each in forecast.minutes if each.starts} == expected
     assert forecast.total == 605
     assert not forecast.truncated
     assert forecast.peak is not None
-    assert (forecast.peak.minute, forecast.peak.starts) == (FIRST + 3600, 600)
+    assert (forecast.peak.minute_ms // 1000, forecast.peak.starts) == (FIRST + 3600, 600)
     assert forecast.peak_with_jitter is not None
     assert 20 <= (forecast.peak_with_jitter.with_jitter or 0) < 60  # 600 over half an hour
     assert sum(each.with_jitter or 0 for each in forecast.minutes) == 605
@@ -761,9 +769,9 @@ async def test_the_load_of_one_minute_is_what_then_starts(machine: TimeMachine):
         minute = int(each.timestamp()) // 60 * 60
         counts[minute] = counts.get(minute, 0) + 1
     first = FIRST + 60
-    assert {m.minute: m.starts for m in forecast.minutes if m.minute < first + 28 * 60} == {
-        minute: number for minute, number in counts.items() if minute < first + 28 * 60
-    }
+    assert {
+        m.minute_ms // 1000: m.starts for m in forecast.minutes if m.minute_ms // 1000 < first + 28 * 60
+    } == {minute: number for minute, number in counts.items() if minute < first + 28 * 60}
 
 
 @pytest.mark.contract("SCHD-28")
@@ -783,7 +791,7 @@ async def test_stores_on_disk_answer_alike(kind: str, request: pytest.FixtureReq
             found = await asked.explain("s", ahead.replace(hour=hour, minute=0, second=0))
             assert found.verdict == verdict
         (run,) = await app.runs.list("s")
-        found = await asked.explain("s", datetime.fromtimestamp(run.nominal, UTC))
+        found = await asked.explain("s", datetime.fromtimestamp(run.nominal_ms // 1000, UTC))
         assert [each.id for each in found.runs] == [run.id]
         assert (await asked.preview("s", "0 12 * * *", days=1)).adds == 1
         assert (await asked.forecast(minutes=1440, jitter="1m")).total == 1

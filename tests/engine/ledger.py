@@ -55,10 +55,12 @@ class Ledger:
             found += Spec.parse(version.spec).instants(after, until, 1_000_000)
             after = max(after, until)
         waiting = {
-            each.nominal for each in self.schedule.state.carried
+            each.nominal_ms // 1000 for each in self.schedule.state.carried
         }  # an edit left them due, and nobody looked
         found = [nominal for nominal in found if nominal not in waiting]
-        return found + Spec.parse(self.schedule.spec).instants(after, self.schedule.cursor, 1_000_000)
+        return found + Spec.parse(self.schedule.spec).instants(
+            after, self.schedule.cursor_ms // 1000, 1_000_000
+        )
 
     def lost_by_edits(self) -> list[int]:
         """Slots that an edit passed over although the new spec has them too, and none is ever too late."""
@@ -74,7 +76,11 @@ class Ledger:
         for each in self.ranges:
             specs = [spec for until, spec in edits if until == each.decided_at]
             if each.reason == "edited" and specs:
-                lost += [n for n in {each.first, each.last} if all(s.next_instant(n - 1) == n for s in specs)]
+                lost += [
+                    n
+                    for n in {each.start_ms // 1000, each.end_ms // 1000}
+                    if all(s.next_instant(n - 1) == n for s in specs)
+                ]
         return lost
 
     def ahead_of_edits(self) -> set[int]:
@@ -83,7 +89,9 @@ class Ledger:
         for version in self.versions:
             spec, until = Spec.parse(version.spec), version.until // 1000
             found |= {
-                n for n in spec.instants(until, until + 60) if fire_instant(spec, n, "s") <= version.until
+                n
+                for n in spec.instants(until, until + 60)
+                if fire_instant(spec, n * 1000, "s") <= version.until
             }
         return found
 
@@ -93,17 +101,19 @@ class Ledger:
         for each in self.ranges:
             texts = [v.spec for v in reversed(self.versions) if v.until >= each.decided_at]
             counts = [
-                Spec.parse(text).instants(each.first - 1, each.last, 1_000_000)
+                Spec.parse(text).instants(each.start_ms // 1000 - 1, each.end_ms // 1000, 1_000_000)
                 for text in [*texts, self.schedule.spec]
             ]
-            fitting = [slots for slots in counts if len(slots) == each.count and slots[:1] == [each.first]]
+            fitting = [
+                slots for slots in counts if len(slots) == each.count and slots[:1] == [each.start_ms // 1000]
+            ]
             assert fitting, each
             found += fitting[0]
         return found
 
 
 def check(world: World, ledger: Ledger) -> None:
-    automatic = [run.nominal for run in ledger.runs if run.origin == AUTOMATIC]
+    automatic = [run.nominal_ms // 1000 for run in ledger.runs if run.origin == AUTOMATIC]
     # Each slot is decided exactly once, and none is forgotten.
     decided = Counter(automatic + ledger.unstarted_slots())
     expected = Counter(ledger.expected())
@@ -150,13 +160,15 @@ def check_backfills(ledger: Ledger) -> None:
     """Each of a backfill's slots has one run, unless it was cancelled or its spec changed meanwhile."""
     for backfill in ledger.backfills:
         made = sorted(
-            run.nominal for run in ledger.runs if run.origin == Origin(OriginKind.BACKFILL, backfill.id)
+            run.nominal_ms // 1000
+            for run in ledger.runs
+            if run.origin == Origin(OriginKind.BACKFILL, backfill.id)
         )
         assert len(made) == backfill.made == len(set(made))
-        assert all(backfill.first <= nominal <= backfill.last for nominal in made)
+        assert all(backfill.start_ms // 1000 <= nominal <= backfill.end_ms // 1000 for nominal in made)
         if not ledger.versions and backfill.status is BackfillStatus.DONE:
             spec = Spec.parse(ledger.schedule.spec)
-            assert made == spec.instants(backfill.first - 1, backfill.last, 1_000_000)
+            assert made == spec.instants(backfill.start_ms // 1000 - 1, backfill.end_ms // 1000, 1_000_000)
             assert backfill.made == backfill.total
 
 

@@ -315,8 +315,8 @@ async def check_every_second(app: App, begun: list[str]) -> None:
         (schedule,) = await transaction.schedules(["s"])
         runs, unstarted = await transaction.runs("s", 1000), await transaction.unstarted_ranges("s", 1000)
     assert unstarted == []
-    nominal = sorted(run.nominal for run in runs)
-    assert nominal == list(range(schedule.created_at // 1000 + 1, schedule.cursor + 1))
+    nominal = sorted(run.nominal_ms // 1000 for run in runs)
+    assert nominal == list(range(schedule.created_at // 1000 + 1, schedule.cursor_ms // 1000 + 1))
     assert len(begun) == len(set(begun))
     assert all(run.attempt == 1 for run in runs if run.status == "succeeded")
 
@@ -395,8 +395,8 @@ async def test_a_database_that_is_locked_for_too_long_loses_nothing(tmp_path: Pa
         runs = await transaction.runs("s", 100)
         (schedule,) = await transaction.schedules(["s"])
     await store.close()
-    assert [run.nominal for run in reversed(runs)] == list(
-        range(schedule.created_at // 1000 + 1, schedule.cursor + 1)
+    assert [run.nominal_ms // 1000 for run in reversed(runs)] == list(
+        range(schedule.created_at // 1000 + 1, schedule.cursor_ms // 1000 + 1)
     )
     assert {(run.status, run.attempt) for run in runs} == {("succeeded", 1)}
     assert len(begun) == len(set(begun)) == len(runs)

@@ -119,9 +119,11 @@ def test_every_slot_is_in_the_ledger_once_whatever_is_killed(tmp_path: Path, pro
         wait_for(partial(grown, programs, before + 1))
         kill(process)
     with sqlite3.connect(tmp_path / "horae.db") as connection:
-        runs = [n for (n,) in connection.execute("SELECT nominal FROM run ORDER BY nominal")]
-        unstarted = connection.execute("SELECT first, last, count FROM unstarted_range").fetchall()
-        ((cursor,),) = connection.execute("SELECT cursor FROM due").fetchall()
+        runs = [n for (n,) in connection.execute("SELECT nominal_ms / 1000 FROM run ORDER BY nominal_ms")]
+        unstarted = connection.execute(
+            "SELECT start_ms / 1000, end_ms / 1000, count FROM unstarted_range"
+        ).fetchall()
+        ((cursor,),) = connection.execute("SELECT cursor_ms / 1000 FROM due").fetchall()
         ((created,),) = connection.execute("SELECT created_at / 1000 FROM schedule").fetchall()
     slots = runs + [n for first, last, _ in unstarted for n in range(first, last + 1)]
     assert sorted(slots) == list(range(created + 1, cursor + 1))
@@ -171,7 +173,7 @@ def test_connections_that_are_cut_lose_no_slot(postgres: str, postgres_server: A
 
 
 LEDGER = """
-    SELECT d.schedule_id, s.created_at / 1000, d.cursor,
+    SELECT d.schedule_id, s.created_at / 1000, d.cursor_ms / 1000,
         (SELECT count(*) FROM run AS r WHERE r.schedule_id = d.schedule_id),
         (SELECT coalesce(sum(count), 0) FROM unstarted_range AS p WHERE p.schedule_id = d.schedule_id)
     FROM due AS d JOIN schedule AS s ON s.id = d.schedule_id
@@ -231,8 +233,8 @@ def test_nodes_and_the_database_are_killed_at_any_time_and_every_slot_is_in_the_
     living_nodes = {str(process.pid) for process in nodes}
     wait_for(lambda: living_nodes <= {pid for _, _, pid in programs.log()}, 60)  # the last one has begun
     assert all(process.poll() is None for process in nodes)  # losing the database ended no node
-    reached = asyncio.run(fetch(database, "SELECT max(cursor) FROM due"))[0][0]
-    living = "SELECT count(*) FROM due WHERE cursor < $1"
+    reached = asyncio.run(fetch(database, "SELECT max(cursor_ms) / 1000 FROM due"))[0][0]
+    living = "SELECT count(*) FROM due WHERE cursor_ms / 1000 < $1"
     wait_for(lambda: asyncio.run(fetch(database, living, reached))[0][0] == 0, 60)
     # A killed node lives on for the rest of its lease; then the others take over what it held, and bury it.
     wait_for(lambda: asyncio.run(fetch(database, "SELECT count(*) FROM node"))[0][0] == len(nodes))
@@ -244,14 +246,17 @@ def test_nodes_and_the_database_are_killed_at_any_time_and_every_slot_is_in_the_
 
 def check_ledger(database: str, programs: Programs) -> None:
     places = asyncio.run(
-        fetch(database, "SELECT d.schedule_id, s.created_at / 1000, d.cursor FROM due AS d "
+        fetch(database, "SELECT d.schedule_id, s.created_at / 1000, d.cursor_ms / 1000 FROM due AS d "
               "JOIN schedule AS s ON s.id = d.schedule_id")
     )  # fmt: skip
     runs = asyncio.run(
-        fetch(database, "SELECT schedule_id, nominal, id, status, reason, attempt, epoch FROM run")
+        fetch(database, "SELECT schedule_id, nominal_ms / 1000, id, status, reason, attempt, epoch FROM run")
     )
     unstarted = asyncio.run(
-        fetch(database, "SELECT schedule_id, first, last, count, status, reason FROM unstarted_range")
+        fetch(
+            database,
+            "SELECT schedule_id, start_ms / 1000, end_ms / 1000, count, status, reason FROM unstarted_range",
+        )
     )
     assert len(places) == MANY
     slots: dict[str, list[int]] = defaultdict(list)

@@ -68,7 +68,7 @@ class Reminders(Decider):
 
 def run_of(name: str, attempt: int, epoch: int) -> Run:
     return Run(
-        id=name, schedule_id=name, generation=1, nominal=0, origin=AUTOMATIC, overlap=Overlap.SKIP,
+        id=name, schedule_id=name, generation=1, nominal_ms=0, origin=AUTOMATIC, overlap=Overlap.SKIP,
         status=Status.STARTING, fire_at=0, start_at=0, action="remind", action_id=name, attempt=attempt, epoch=epoch,
     )  # fmt: skip
 

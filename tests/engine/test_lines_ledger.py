@@ -59,11 +59,11 @@ async def reasons(machine: TimeMachine) -> dict[int, tuple[str, str]]:
     spec = Spec.cron("* * * * *")
     found = {}
     for each in await machine.app.runs.unstarted_ranges("s", 1000):
-        for nominal in spec.instants(each.first - 1, each.last, 1000):
+        for nominal in spec.instants(each.start_ms // 1000 - 1, each.end_ms // 1000, 1000):
             found[nominal] = (str(each.status), str(each.reason))
     for run in await machine.app.runs.list("s", 1000):
-        assert run.nominal not in found  # one answer for a slot
-        found[run.nominal] = (str(run.status), run.reason)
+        assert run.nominal_ms // 1000 not in found  # one answer for a slot
+        found[run.nominal_ms // 1000] = (str(run.status), run.reason)
     return {round(nominal - START.timestamp()) // 60: answer for nominal, answer in found.items()}
 
 
@@ -367,7 +367,7 @@ async def test_no_row_goes_backwards(machine: TimeMachine, reason: Reason):
     allowed = TRANSITIONS | {each: TRANSITIONS[each] | {Status.RUNNING} for each in WAITING}
     for before, after in seen:
         assert Status(after) in allowed[Status(before)]
-    ids = await store.work(lambda c: c.execute("SELECT schedule_id, nominal, origin FROM run").fetchall())
+    ids = await store.work(lambda c: c.execute("SELECT schedule_id, nominal_ms, origin FROM run").fetchall())
     assert len(ids) == len(set(ids))
 
 
@@ -382,7 +382,7 @@ async def test_the_row_and_the_next_slot_are_in_place_before_anything_is_launche
 
     @machine.app.action("work")
     async def work(context: Context) -> None:
-        rows = "SELECT status, attempt, nominal FROM run WHERE id = ?"
+        rows = "SELECT status, attempt, nominal_ms / 1000 FROM run WHERE id = ?"
         row = await store.work(lambda c: c.execute(rows, (context.run_id,)).fetchone())
         (next_at,) = await store.work(lambda c: c.execute("SELECT next_at FROM due").fetchone())
         seen.append((tuple(row), (next_at // 1000 - row[2])))
@@ -409,7 +409,7 @@ async def test_the_next_slot_is_the_first_after_now_and_this_one(machine: TimeMa
     assert work.called == [(at(7), at(7.1))]
     store = machine.app._store
     assert isinstance(store, SqliteStore)
-    row = await store.work(lambda c: c.execute("SELECT cursor, next_at FROM due").fetchone())
+    row = await store.work(lambda c: c.execute("SELECT cursor_ms / 1000, next_at FROM due").fetchone())
     assert tuple(row) == (int(at(7).timestamp()), int(at(8).timestamp() * 1000))
 
 

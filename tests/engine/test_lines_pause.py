@@ -32,7 +32,7 @@ async def unstarted(
 ) -> list[tuple[datetime, datetime, int, str]]:
     """The ranges of a schedule, oldest first."""
     return [
-        (at((each.first - START.timestamp()) / 60), at((each.last - START.timestamp()) / 60), each.count, each.reason)
+        (at((each.start_ms // 1000 - START.timestamp()) / 60), at((each.end_ms // 1000 - START.timestamp()) / 60), each.count, each.reason)
         for each in reversed(await machine.app.runs.unstarted_ranges(schedule_id))
     ]  # fmt: skip
 
@@ -127,7 +127,7 @@ async def test_what_waited_when_a_pause_began_stays_waiting_or_is_skipped_howeve
     expected = [at(1), at(first_after)] if second is None else [at(1), at(second), at(3)]
     assert slow.nominal[: len(expected)] == expected
     run = (await machine.app.runs.list("s", 100))[-2]
-    assert (run.nominal, run.reason) == (int(at(2).timestamp()), "" if second else "paused")
+    assert (run.nominal_ms // 1000, run.reason) == (int(at(2).timestamp()), "" if second else "paused")
 
 
 @pytest.mark.contract("SCHD-13")
@@ -373,7 +373,7 @@ async def test_a_pause_while_the_queue_is_full_loses_no_tick_in_silence(machine:
     await machine.app.schedules.pause("s")
     await machine.advance(minutes=30)
     schedule = await machine.app.schedules.get("s")
-    assert await accounted(machine, "s") == (schedule.cursor - START.timestamp()) // 60
+    assert await accounted(machine, "s") == (schedule.cursor_ms // 1000 - START.timestamp()) // 60
     assert slow.nominal == sorted(set(slow.nominal))
 
 

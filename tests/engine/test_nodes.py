@@ -103,7 +103,7 @@ def test_a_node_that_stood_still_longer_than_its_lease_begins_anew(postgres: str
     wait_for(lambda: asyncio.run(fetch(postgres, later, str(standing.pid), epoch))[0][0] == 1)
     wait_for(lambda: len({key for key, _, pid in programs.log() if pid == str(standing.pid)}) > 4)
     programs.end()
-    claims = "SELECT schedule_id, nominal, attempt, epoch, status FROM run"
+    claims = "SELECT schedule_id, nominal_ms / 1000, attempt, epoch, status FROM run"
     rows = asyncio.run(fetch(postgres, claims))
     assert all(row[3] != epoch for row in rows)
     taken_over = {slot_key(row[0], row[1]): (row[2], row[4]) for row in rows}
@@ -216,7 +216,9 @@ async def test_a_node_decides_what_it_cannot_run_and_leaves_it_to_one_that_can(p
         await wait_until(lambda: has_status(unable, "starting"))
         run = await only_run(unable)
         assert (run.attempt, run.epoch) == (0, 0)
-        assert (await unable.schedules.get("s")).cursor > created.cursor  # it was decided
+        assert (
+            await unable.schedules.get("s")
+        ).cursor_ms // 1000 > created.cursor_ms // 1000  # it was decided
 
         async def says_so() -> bool:
             return (await unable.schedules.get("s")).state.attention != ""
@@ -268,11 +270,11 @@ async def test_no_more_runs_go_on_at_once_than_a_node_may_have(
 
 def check_second_by_second(schedule: Schedule, runs: list[Run], unstarted: list[Any], now: float) -> None:
     """A schedule of every second: each slot once, none before its time, none ahead of the present."""
-    slots = [run.nominal for run in runs]
+    slots = [run.nominal_ms // 1000 for run in runs]
     slots += [second for each in unstarted for second in range(each.first, each.last + 1)]
-    assert sorted(slots) == list(range(schedule.created_at // 1000 + 1, schedule.cursor + 1))
+    assert sorted(slots) == list(range(schedule.created_at // 1000 + 1, schedule.cursor_ms // 1000 + 1))
     assert max(slots) <= now
-    assert all(run.started_at is None or run.started_at >= run.nominal * 1000 for run in runs)
+    assert all(run.started_at is None or run.started_at >= run.nominal_ms for run in runs)
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
@@ -392,11 +394,11 @@ async def test_a_node_with_older_zone_data_decides_nothing_when_it_takes_what_ot
         await able.schedules.create("s", "* * * * * *", "work")
     async with unable, outdated_engine(postgres, able) as engine:
         await wait_until(lambda: step_until(unable, "starting"))
-        decided = (await unable.schedules.get("s")).cursor
+        decided = (await unable.schedules.get("s")).cursor_ms // 1000
         await wait_until(lambda: due_now(unable))  # the next slot
         assert not engine.generating
         await engine.step(unable.now())
-        assert (await unable.schedules.get("s")).cursor == decided
+        assert (await unable.schedules.get("s")).cursor_ms // 1000 == decided
 
 
 async def test_a_node_that_falls_silent_in_the_middle_of_a_decision_holds_up_no_other_for_long(postgres: str):

@@ -94,11 +94,12 @@ async def test_what_becomes_of_slots_is_told():
         await tm.app.schedules.create("s", "* * * * *", action="slow")
         await tm.advance(minutes=4, seconds=1)
     launched = [
-        (run.nominal - START.timestamp(), at - run.fire_at, run.attempt) for run, at in notes.launches
+        (run.nominal_ms // 1000 - START.timestamp(), at - run.fire_at, run.attempt)
+        for run, at in notes.launches
     ]
     assert launched == [(60, 0, 1), (180, 0, 1)]
     unstarted = [each for each in notes.never_ran if isinstance(each, UnstartedRange)]
-    assert [(each.first - START.timestamp(), each.reason) for each in unstarted] == [
+    assert [(each.start_ms // 1000 - START.timestamp(), each.reason) for each in unstarted] == [
         (120, Reason.OVERLAP),
         (240, Reason.OVERLAP),
     ]

@@ -32,7 +32,7 @@ NOW = 1_772_366_400_000
 
 DECIDER = "test"
 RUN = Run(
-    id="5f0c", schedule_id="nightly", generation=1, nominal=NOW // 1000, origin=AUTOMATIC, overlap=Overlap.SKIP,
+    id="5f0c", schedule_id="nightly", generation=1, nominal_ms=NOW, origin=AUTOMATIC, overlap=Overlap.SKIP,
     status=Status.RUNNING, fire_at=NOW + 250, start_at=NOW, action="act", action_id="nightly-2026", attempt=2, epoch=7,
     started_at=NOW, input={"a": [1, "ü"]},
 )  # fmt: skip

@@ -87,7 +87,7 @@ async def test_a_request_says_which_slot_it_is_for():
     assert result(ended) == {"status": 200, "body": {"ok": True}}
     (asked,) = server.asked
     assert (asked.method, asked.path) == ("POST", "/hook?a=b")
-    key = horae.spec.slot_key(RUN.schedule_id, RUN.nominal)
+    key = horae.spec.slot_key(RUN.schedule_id, RUN.nominal_ms // 1000)
     assert json.loads(asked.body) == {
         "schedule_id": "nightly", "run_id": "5f0c", "action_id": "nightly-2026", "nominal": "2026-03-01T12:00:00Z",
         "fire_time": "2026-03-01T12:00:00.250000Z", "attempt": 2, "origin": {"kind": "automatic", "id": ""}, "idempotency_key": key,

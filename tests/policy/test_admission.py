@@ -9,7 +9,7 @@ from horae.model import AUTOMATIC, Attempt, Denial, Origin, Overlap, Reason, Run
 from horae.policy.admission import Facts, admit, give_back, has_begun
 
 RUN = Run(
-    id="r", schedule_id="s", generation=2, nominal=1, origin=AUTOMATIC, overlap=Overlap.SKIP, status=Status.RUNNING,
+    id="r", schedule_id="s", generation=2, nominal_ms=1000, origin=AUTOMATIC, overlap=Overlap.SKIP, status=Status.RUNNING,
     fire_at=1000, start_at=1000, attempt=1, epoch=7, started_at=1000,
 )  # fmt: skip
 OBJECTION = Denial(Reason.NOT_ALLOWED, "the host is not among the allowed ones")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from horae.model import Backfill, BackfillStatus, Limits, Overlap
 from horae.policy.backfill import advance, capacity
+from horae.policy.times import slots_ms
 from horae.spec import Spec
 
 VECTORS: dict[str, Any] = json.loads(
@@ -33,8 +34,8 @@ SPECS = [
 
 def backfill_of(spec: Spec, first: int, last: int, number: int = 1) -> Backfill:
     return Backfill(
-        id=f"s:{number}", schedule_id="s", generation=1, first=first, last=last, overlap=Overlap.BUFFER_ALL,
-        cursor=first - 1, total=spec.count(first - 1, last), created_at=NOW,
+        id=f"s:{number}", schedule_id="s", generation=1, start_ms=first * 1000, end_ms=last * 1000, overlap=Overlap.BUFFER_ALL,
+        cursor_ms=(first - 1) * 1000, total=spec.count(first - 1, last), created_at=NOW,
     )  # fmt: skip
 
 
@@ -86,12 +87,12 @@ def test_a_range_is_covered_exactly_once_for_any_room(
     made: list[int] = []
     while backfill.status is BackfillStatus.OPEN:
         (step,) = advance([backfill], spec, NOW, limits, waiting=waiting[0], reserve=0)
-        assert len(step.nominals) <= min(per_pass, max(10 - waiting[0], 0))
-        made += step.nominals
+        assert len(step.nominals_ms) <= min(per_pass, max(10 - waiting[0], 0))
+        made += step.nominals_ms
         assert step.backfill.made == len(made)
         backfill = step.backfill
         waiting = waiting[1:] or [0]
-    assert made == spec.instants(backfill.first - 1, backfill.last, 100_000)
+    assert made == slots_ms(spec, backfill.start_ms - 1, backfill.end_ms, 100_000)
     assert (backfill.made, backfill.ended_at) == (backfill.total, NOW)
 
 
@@ -101,7 +102,7 @@ def test_automatic_starts_go_first():
     backfill = backfill_of(spec, T, T + 3600)
     limits = Limits(max_buffer_size=20, backfills_per_pass=100)
     rooms = [
-        len(advance([backfill], spec, NOW, limits, waiting=waiting, reserve=reserve)[0].nominals)
+        len(advance([backfill], spec, NOW, limits, waiting=waiting, reserve=reserve)[0].nominals_ms)
         for waiting, reserve in [(0, 0), (3, 0), (0, 4), (3, 4), (10, 0), (0, 10), (1000, 1000)]
     ]
     assert rooms == [10, 7, 6, 3, 0, 0, 0]
@@ -112,7 +113,7 @@ def test_several_at_once_share_the_room_and_the_first_get_what_is_left_over():
     spec = SPECS[0]
     backfills = [backfill_of(spec, T, T + 3600, number) for number in (1, 2, 3)]
     steps = advance(backfills, spec, NOW, Limits(max_buffer_size=20), waiting=0, reserve=0)
-    assert [len(step.nominals) for step in steps] == [4, 3, 3]
+    assert [len(step.nominals_ms) for step in steps] == [4, 3, 3]
     assert [step.backfill.id for step in steps] == ["s:1", "s:2", "s:3"]
 
 
@@ -124,4 +125,4 @@ def test_with_nothing_in_the_way_something_is_made_up(most: int, backfills: int)
     spec = SPECS[0]
     open_ones = [backfill_of(spec, T, T + 3600, number) for number in range(backfills)]
     steps = advance(open_ones, spec, NOW, Limits(max_buffer_size=most), waiting=0, reserve=0)
-    assert any(step.nominals for step in steps)
+    assert any(step.nominals_ms for step in steps)

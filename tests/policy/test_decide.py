@@ -55,8 +55,8 @@ _replace = msgspec.structs.replace
 
 def run_of(schedule: Schedule, minute: int, status: Status = Status.PENDING, **more: Any) -> Run:
     """A run of the slot so many minutes after the beginning."""
-    nominal = T + 60 * minute
-    slot = Slot(nominal, nominal * 1000, nominal * 1000)
+    nominal_ms = (T + 60 * minute) * 1000
+    slot = Slot(nominal_ms, nominal_ms, nominal_ms)
     origin = more.pop("origin", AUTOMATIC)
     begun = {"attempt": 1, "epoch": 1} if status is Status.RUNNING else {}
     run = new_run(schedule, slot, origin, schedule.policies.overlap)
@@ -65,7 +65,7 @@ def run_of(schedule: Schedule, minute: int, status: Status = Status.PENDING, **m
 
 def backfill_of(first: int, last: int, number: int = 1, overlap: Overlap = Overlap.BUFFER_ALL) -> Backfill:
     return Backfill(
-        id=f"s:{number}", schedule_id="s", generation=1, first=first, last=last, overlap=overlap, cursor=first - 1,
+        id=f"s:{number}", schedule_id="s", generation=1, start_ms=first * 1000, end_ms=last * 1000, overlap=overlap, cursor_ms=(first - 1) * 1000,
         total=MINUTELY.count(first - 1, last), created_at=T * 1000,
     )  # fmt: skip
 
@@ -140,7 +140,7 @@ PLAIN_STATES = st.builds(
     State,
     note=st.sampled_from(["", "a note"]),
     attention=st.sampled_from(["", "look"]),
-    spec_since=st.sampled_from([0, T]),
+    spec_since_ms=st.sampled_from([0, T * 1000]),
 )
 
 
@@ -194,13 +194,20 @@ def test_every_slot_found_has_one_outcome(
     """Started, waiting, skipped, missed, dropped and timed out add up to what was found; each has its reason."""
     schedule, spec, runs, backfills, now = situation
     decision = decide(schedule, spec, runs, now, backfills=backfills, limits=LIMITS)
-    assert decision.cursor >= schedule.cursor
-    assert outcomes(decision).total() == spec.count(schedule.cursor, decision.cursor)
-    nominals = [run.nominal for run in decision.new if run.origin == AUTOMATIC]
+    assert decision.cursor_ms // 1000 >= schedule.cursor_ms // 1000
+    assert outcomes(decision).total() == spec.count(schedule.cursor_ms // 1000, decision.cursor_ms // 1000)
+    nominals = [run.nominal_ms // 1000 for run in decision.new if run.origin == AUTOMATIC]
     for unstarted in decision.unstarted:
-        assert schedule.cursor < unstarted.first <= unstarted.last <= decision.cursor
-        nominals += spec.instants(unstarted.first - 1, unstarted.last, 10_000)
-    assert Counter(nominals) == Counter(spec.instants(schedule.cursor, decision.cursor, 10_000))
+        assert (
+            schedule.cursor_ms // 1000
+            < unstarted.start_ms // 1000
+            <= unstarted.end_ms // 1000
+            <= decision.cursor_ms // 1000
+        )
+        nominals += spec.instants(unstarted.start_ms // 1000 - 1, unstarted.end_ms // 1000, 10_000)
+    assert Counter(nominals) == Counter(
+        spec.instants(schedule.cursor_ms // 1000, decision.cursor_ms // 1000, 10_000)
+    )
     written = [run.id for run in (*decision.new, *decision.changed)]
     assert len(written) == len(set(written))
     for run in (*decision.new, *decision.changed):
@@ -263,7 +270,7 @@ def apply(schedule: Schedule, runs: list[Run], decision: Decision) -> tuple[Sche
     """The schedule and its open runs after a decision, as the store would have them; nothing is claimed."""
     changed = {run.id: run for run in decision.changed}
     after = [*(changed.get(run.id, run) for run in runs), *decision.new]
-    schedule = _replace(schedule, state=decision.state, cursor=decision.cursor)
+    schedule = _replace(schedule, state=decision.state, cursor_ms=decision.cursor_ms)
     return schedule, [run for run in after if run.status not in ENDED]
 
 
@@ -326,8 +333,10 @@ def test_a_start_that_has_expired_keeps_the_place_of_buffer_one_until_it_would_b
     running, waiting = run_of(schedule, 1, Status.RUNNING), run_of(schedule, 2)
     while_running = decide(schedule, MINUTELY, [running, waiting], (T + 180) * 1000)
     assert while_running.changed == while_running.new == ()
-    assert [(each.first, each.reason) for each in while_running.unstarted] == [(T + 180, Reason.OVERLAP)]
-    released = decide(_replace(schedule, cursor=T + 180), MINUTELY, [waiting], (T + 190) * 1000)
+    assert [(each.start_ms // 1000, each.reason) for each in while_running.unstarted] == [
+        (T + 180, Reason.OVERLAP)
+    ]
+    released = decide(_replace(schedule, cursor_ms=(T + 180) * 1000), MINUTELY, [waiting], (T + 190) * 1000)
     assert [(run.status, run.reason) for run in released.changed] == [(Status.MISSED, Reason.LATE)]
 
 
@@ -340,7 +349,7 @@ def test_what_has_expired_leaves_its_turn_to_the_next():
     schedule, runs = apply(schedule, runs, decide(schedule, MINUTELY, runs, now))
     schedule, runs = apply(schedule, runs, decide(schedule, MINUTELY, runs, now))
     schedule, runs = apply(schedule, runs, decide(schedule, MINUTELY, runs, now))
-    assert [(run.nominal, run.status) for run in runs] == [(T + 180, Status.STARTING)]
+    assert [(run.nominal_ms // 1000, run.status) for run in runs] == [(T + 180, Status.STARTING)]
     assert schedule.state.remaining_actions == 0  # those that were missed are free
 
 
@@ -361,7 +370,7 @@ def test_a_start_that_was_released_and_not_claimed_waits_again_in_a_pause(remain
     assert paused.counts.started == 0  # one more, one less
     schedule, runs = apply(schedule, [released], paused)
     resumed = decide(
-        _replace(schedule, state=_replace(schedule.state, paused=False), cursor=T + 120),
+        _replace(schedule, state=_replace(schedule.state, paused=False), cursor_ms=(T + 120) * 1000),
         MINUTELY, [run for run in runs if run.origin == AUTOMATIC], (T + 130) * 1000,
     )  # fmt: skip
     assert [(run.id, run.status) for run in resumed.changed] == [(released.id, Status.STARTING)]
@@ -374,12 +383,12 @@ def test_a_pause_that_skips_and_ends_before_a_look_skips_what_waited():
     schedule = schedule_of(policies=policies, state=State(paused=True), cursor=T + 60)
     running, waiting = run_of(schedule, 0, Status.RUNNING), run_of(schedule, 1)
     resumed = resume(schedule, MINUTELY, (T + 90) * 1000)
-    schedule = _replace(schedule, state=resumed.state, cursor=resumed.cursor)
+    schedule = _replace(schedule, state=resumed.state, cursor_ms=resumed.cursor_ms)
     decision = decide(schedule, MINUTELY, [running, waiting], (T + 120) * 1000)
     assert [(run.id, run.status, run.reason) for run in decision.changed] == [
         (waiting.id, Status.SKIPPED, Reason.PAUSED)
     ]
-    assert [run.nominal for run in decision.new] == [T + 120]  # what comes after the pause waits
+    assert [run.nominal_ms // 1000 for run in decision.new] == [T + 120]  # what comes after the pause waits
     assert decision.state == State()
 
 
@@ -405,7 +414,7 @@ def test_a_clock_that_goes_back_fires_nothing_twice(
     first = decide(schedule, spec, runs, now, limits=LIMITS)
     schedule, runs = apply(schedule, runs, first)
     again = decide(schedule, spec, runs, now - back, limits=LIMITS)
-    assert again.cursor >= first.cursor
+    assert again.cursor_ms // 1000 >= first.cursor_ms // 1000
     assert {run.id for run in again.new}.isdisjoint(run.id for run in first.new)
     released = {run.id for run in (*first.new, *first.changed) if run.status is Status.STARTING}
     assert released.isdisjoint(run.id for run in again.changed if run.status is Status.STARTING)
@@ -423,8 +432,10 @@ def test_how_often_one_looks_changes_nothing(spec: Spec, overlap: Overlap, looks
         extra, now, end = list(moments), T * 1000, T * 1000 + ahead
         while now <= end:
             decision = decide(schedule, spec, runs, now)
-            said += [(run.nominal, str(run.status), now) for run in (*decision.new, *decision.changed)]
-            said += [(each.first, str(each.reason), now) for each in decision.unstarted]
+            said += [
+                (run.nominal_ms // 1000, str(run.status), now) for run in (*decision.new, *decision.changed)
+            ]
+            said += [(each.start_ms // 1000, str(each.reason), now) for each in decision.unstarted]
             schedule, runs = apply(schedule, runs, decision)
             following = [at for at in extra if at > now]
             if decision.next_at is not None:
@@ -446,7 +457,7 @@ def test_vectors_of_a_full_buffer(vector: dict[str, Any]):
     number, room = vector["actions_in_range"], vector["buffer_room"]
     schedule = schedule_of(policies=Policies(overlap=Overlap.BUFFER_ALL))
     if vector["manual"]:
-        schedule = _replace(schedule, cursor=T + 3600)
+        schedule = _replace(schedule, cursor_ms=(T + 3600) * 1000)
         backfills = [backfill_of(T + 60, T + 60 * number)]
         running = [run_of(schedule, 0, Status.RUNNING)]
         limits = Limits(max_buffer_size=2 * room)  # a backfill has half of it
@@ -485,15 +496,15 @@ def test_the_id_of_a_run_is_a_uuid_that_follows_from_its_slot():
     So the vector gives what such an id must tell apart, and not its text.
     """
     (vector,) = VECTORS["ids"]
-    nominal = vector["nominal_ms"] // 1000
+    nominal_ms = vector["nominal_ms"]
     backfill = Origin(OriginKind.BACKFILL, vector["backfill_id"])
-    slot = (vector["schedule_id"], 1, nominal, backfill)
+    slot = (vector["schedule_id"], 1, nominal_ms, backfill)
     others = [
-        (vector["schedule_id"], 2, nominal, backfill),
-        (vector["schedule_id"], 1, nominal + 1, backfill),
-        (vector["schedule_id"], 1, nominal, AUTOMATIC),
-        (vector["schedule_id"], 1, nominal, Origin.parse("trigger:1")),
-        (vector["schedule_id"][:-1], 1, nominal, backfill),
+        (vector["schedule_id"], 2, nominal_ms, backfill),
+        (vector["schedule_id"], 1, nominal_ms + 1000, backfill),
+        (vector["schedule_id"], 1, nominal_ms, AUTOMATIC),
+        (vector["schedule_id"], 1, nominal_ms, Origin.parse("trigger:1")),
+        (vector["schedule_id"][:-1], 1, nominal_ms, backfill),
     ]
     ids = [run_id(*each) for each in (slot, slot, *others)]
     assert ids[0] == ids[1]
@@ -516,7 +527,7 @@ def test_the_id_of_a_run_is_a_uuid_that_follows_from_its_slot():
     ],
 )
 def test_action_ids_are_known_ahead(action: Action, expected: str):
-    assert action_id(action, "s", T) == expected
+    assert action_id(action, "s", T * 1000) == expected
 
 
 @pytest.mark.contract("CRON-07")
@@ -528,8 +539,8 @@ def test_what_stayed_due_while_the_buffer_was_full_is_not_late():
     )  # fmt: skip
     schedule = schedule_of(policies=policies, state=State(buffer_full=True))
     decision = decide(schedule, MINUTELY, [run_of(schedule, 0, Status.RUNNING)], (T + 600) * 1000)
-    assert [run.nominal for run in decision.new] == [T + 60, T + 120]
-    assert (decision.unstarted, decision.cursor, decision.state.buffer_full) == ((), T + 179, True)
+    assert [run.nominal_ms // 1000 for run in decision.new] == [T + 60, T + 120]
+    assert (decision.unstarted, decision.cursor_ms // 1000, decision.state.buffer_full) == ((), T + 179, True)
 
 
 @pytest.mark.contract("CRON-07", "GRNT-11")

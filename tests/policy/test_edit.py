@@ -39,7 +39,7 @@ EDITS = st.lists(st.tuples(st.integers(0, 2 * HOUR * 1000), st.sampled_from(rang
 def schedule_of(spec: Spec, policies: Policies, cursor: int = T) -> Schedule:
     return Schedule(
         id="s", generation=1, spec=spec.text, action=Action(name="work"), policies=policies, state=State(), version=1,
-        cursor=cursor, created_at=cursor * 1000, updated_at=cursor * 1000,
+        cursor_ms=cursor * 1000, created_at=cursor * 1000, updated_at=cursor * 1000,
     )  # fmt: skip
 
 
@@ -49,8 +49,8 @@ def edited(schedule: Schedule, spec: Spec, now: int) -> tuple[Schedule, Edited]:
     plain = [Spec.parse(_replace(each.document, jitter=None)) for each in (old, spec)]
     change = change_jitter if plain[0] == plain[1] else change_spec
     found = change(schedule, old, spec, now)
-    state = _replace(schedule.state, spec_since=found.since, carried=found.carried)
-    return _replace(schedule, spec=spec.text, state=state, cursor=found.cursor), found
+    state = _replace(schedule.state, spec_since_ms=found.since_ms, carried=found.carried)
+    return _replace(schedule, spec=spec.text, state=state, cursor_ms=found.cursor_ms), found
 
 
 class Told(NamedTuple):
@@ -68,16 +68,18 @@ def tell(first: Spec, edits: list[tuple[int, int]], policies: Policies, looks: l
         while events and events[0][0] <= now:
             schedule, change = edited(schedule, events.pop(0)[1], now)
             told.unstarted.extend(
-                (each.first, each.last, each.count, each.reason) for each in change.unstarted
+                (each.start_ms // 1000, each.end_ms // 1000, each.count, each.reason)
+                for each in change.unstarted
             )
             next_at = now if looks is None else next_at
         if next_at <= now or any(at == now for at in extra):
             decision = decide(schedule, Spec.parse(schedule.spec), [], now)
             told.started.extend(run for run in decision.new if run.status is Status.STARTING)
             told.unstarted.extend(
-                (each.first, each.last, each.count, each.reason) for each in decision.unstarted
+                (each.start_ms // 1000, each.end_ms // 1000, each.count, each.reason)
+                for each in decision.unstarted
             )
-            schedule = _replace(schedule, state=decision.state, cursor=decision.cursor)
+            schedule = _replace(schedule, state=decision.state, cursor_ms=decision.cursor_ms)
             if looks is None or now == end:
                 next_at = end if decision.next_at is None else decision.next_at
         coming = [next_at, *(at for at in extra if at > now), *(at for at, _ in events[:1])]
@@ -104,7 +106,7 @@ def test_random_edits_lose_no_slot_that_both_specs_have(
 ):
     """However seldom somebody looks; and each slot is decided once."""
     told = tell(first, edits, Policies(overlap=Overlap.ALLOW_ALL), looks)
-    started = {run.nominal for run in told.started}
+    started = {run.nominal_ms // 1000 for run in told.started}
     assert len(started) == len(told.started)
     kept, others = expected(first, edits)
     assert {nominal for nominal in kept if nominal <= T + 2 * HOUR} <= started
@@ -128,7 +130,7 @@ def test_an_edit_makes_no_slot_late(first: Spec, edits: list[tuple[int, int]]):
         first.elements.jitter is None or not first.elements.jitter.centred
     ):  # those may fire before they were created
         assert late == []
-    fires = {fire_instant(spec, run.nominal, "s") for spec in [first, *SPECS] for run in told.started}
+    fires = {fire_instant(spec, run.nominal_ms, "s") for spec in [first, *SPECS] for run in told.started}
     assert all(run.fire_at in fires | moments for run in told.started)
 
 
@@ -136,7 +138,7 @@ def test_a_slot_between_its_nominal_and_its_fire_time_stays_due_with_the_new_jit
     old = Spec.parse({"crons": ["0 * * * *"], "jitter": "59m"})
     now = T * 1000 + 1000
     schedule = schedule_of(old, Policies(catch_up=CatchUpPolicy(window="0s", grace="0s")), T - 1)
-    assert fire_instant(old, T, "s") > now
+    assert fire_instant(old, T * 1000, "s") > now
     for new in (
         {"crons": ["0,30 * * * *"]},
         {"crons": ["0 * * * *"]},
@@ -144,13 +146,13 @@ def test_a_slot_between_its_nominal_and_its_fire_time_stays_due_with_the_new_jit
     ):
         spec = Spec.parse(new)
         changed, _ = edited(schedule, spec, now)
-        fires = fire_instant(undecided(changed, spec), T, "s")
-        assert fires == max(fire_instant(spec, T, "s"), now)
+        fires = fire_instant(undecided(changed, spec), T * 1000, "s")
+        assert fires == max(fire_instant(spec, T * 1000, "s"), now)
         decision = decide(changed, spec, [], fires)
-        assert [(run.nominal, run.status, run.fire_at) for run in decision.new] == [
+        assert [(run.nominal_ms // 1000, run.status, run.fire_at) for run in decision.new] == [
             (T, Status.STARTING, fires)
         ]
-        assert (decision.state.carried, decision.cursor >= T) == ((), True)
+        assert (decision.state.carried, decision.cursor_ms // 1000 >= T) == ((), True)
         assert fires in {now, *fire_times(changed, spec, now - 1, 1)}
 
 
@@ -159,10 +161,13 @@ def test_what_only_the_new_spec_named_before_the_edit_never_comes():
     schedule = schedule_of(old, Policies(overlap=Overlap.ALLOW_ALL), T - 1)
     now = (T + 2 * HOUR + 60) * 1000
     changed, found = edited(schedule, new, now)
-    assert (found.unstarted, [each.nominal for each in found.carried]) == ((), [T, T + HOUR, T + 2 * HOUR])
+    assert (found.unstarted, [each.nominal_ms // 1000 for each in found.carried]) == (
+        (),
+        [T, T + HOUR, T + 2 * HOUR],
+    )
     decision = decide(changed, new, [], now)
-    assert [run.nominal for run in decision.new] == [T, T + HOUR, T + 2 * HOUR]
-    assert (decision.cursor, decision.next_at) == (now // 1000, (T + 2 * HOUR + 600) * 1000)
+    assert [run.nominal_ms // 1000 for run in decision.new] == [T, T + HOUR, T + 2 * HOUR]
+    assert (decision.cursor_ms // 1000, decision.next_at) == (now // 1000, (T + 2 * HOUR + 600) * 1000)
 
 
 def test_an_edit_leaves_so_many_due_and_no_more():
@@ -170,4 +175,4 @@ def test_an_edit_leaves_so_many_due_and_no_more():
     schedule = schedule_of(old, Policies(), T)
     _, found = edited(schedule, new, (T + 60 * 5000) * 1000)
     assert len(found.carried) == MAX_CARRIED
-    assert found.unstarted == (Unstarted(T + 60, T + 60 * 4000, 4000, Reason.EDITED),)
+    assert found.unstarted == (Unstarted((T + 60) * 1000, (T + 60 * 4000) * 1000, 4000, Reason.EDITED),)

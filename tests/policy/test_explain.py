@@ -45,7 +45,7 @@ _replace = msgspec.structs.replace
 def schedule(**more: Any) -> Schedule:
     made = Schedule(
         id="s", generation=2, spec=SPEC.text, action=Action(name="a"), policies=Policies(), state=State(), version=9,
-        cursor=NOON - 1, created_at=(NOON - 5000) * 1000, updated_at=(NOON - 100) * 1000,
+        cursor_ms=(NOON - 1) * 1000, created_at=(NOON - 5000) * 1000, updated_at=(NOON - 100) * 1000,
     )  # fmt: skip
     return _replace(made, **more)
 
@@ -61,7 +61,7 @@ def version(
 
 def run(status: Status, **more: Any) -> Run:
     made = Run(
-        id="r", schedule_id="s", generation=2, nominal=NOON, origin=AUTOMATIC, overlap=Overlap.SKIP, status=status,
+        id="r", schedule_id="s", generation=2, nominal_ms=NOON * 1000, origin=AUTOMATIC, overlap=Overlap.SKIP, status=status,
         fire_at=NOON * 1000, start_at=NOON * 1000, started_at=NOON * 1000 + 250, ended_at=NOON * 1000 + 900,
     )  # fmt: skip
     return _replace(made, **more)
@@ -94,7 +94,7 @@ def test_every_status_of_a_run_has_a_verdict_and_a_sentence(status: Status):
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_is_told(reason: Reason):
     unstarted = UnstartedRange(
-        schedule_id="s", generation=2, first=NOON, last=NOON, count=1, status=Status.SKIPPED, reason=reason,
+        schedule_id="s", generation=2, start_ms=NOON * 1000, end_ms=NOON * 1000, count=1, status=Status.SKIPPED, reason=reason,
         decided_at=7,
     )  # fmt: skip
     found = told(unstarted=unstarted)
@@ -138,7 +138,7 @@ def test_the_slot_itself_goes_before_backfills_and_triggers():
 
 
 def place(nominal: int, now: Schedule | None, found: Version | None, before: Version | None) -> str:
-    answer = in_force(NOON + nominal, now, found, before, kept_since=(NOON - 1000) * 1000)
+    answer = in_force((NOON + nominal) * 1000, now, found, before, kept_since=(NOON - 1000) * 1000)
     return str(answer.verdict or answer.version)
 
 
@@ -149,8 +149,8 @@ def place(nominal: int, now: Schedule | None, found: Version | None, before: Ver
         (0, schedule(), None, None, "9"),
         (-5000, schedule(), None, None, "before_creation"),
         (-4999, schedule(), None, None, "9"),
-        (-50, schedule(state=State(spec_since=NOON - 50)), None, None, "unknown"),  # that version was removed
-        (-49, schedule(state=State(spec_since=NOON - 50)), None, None, "9"),
+        (-50, schedule(state=State(spec_since_ms=(NOON - 50) * 1000)), None, None, "unknown"),  # that version was removed
+        (-49, schedule(state=State(spec_since_ms=(NOON - 50) * 1000)), None, None, "9"),
         (-200, schedule(), version(), None, "4"),
         (-400, schedule(), version(), None, "4"),  # since a pause; versions that ended later are all kept
         (-2000, schedule(), version(), None, "unknown"),  # another may have been in force, and was removed
@@ -175,10 +175,10 @@ def test_which_spec_was_in_force(
 
 
 def test_a_decided_slot_without_a_record_is_too_old():
-    assert told(schedule=schedule(cursor=NOON)).verdict is Verdict.UNKNOWN
+    assert told(schedule=schedule(cursor_ms=NOON * 1000)).verdict is Verdict.UNKNOWN
     assert told(schedule=None).verdict is Verdict.UNKNOWN
     earlier = InForce(spec=SPEC.text, version=3, generation=2)
-    assert told(schedule=schedule(cursor=NOON), in_force=earlier).verdict is Verdict.UNKNOWN
+    assert told(schedule=schedule(cursor_ms=NOON * 1000), in_force=earlier).verdict is Verdict.UNKNOWN
 
 
 @pytest.mark.contract("SCHD-28")
@@ -189,19 +189,19 @@ def test_a_slot_that_is_not_decided_is_explained_by_the_schedule_as_it_stands_no
 
 def test_a_range_has_the_slots_that_its_own_spec_names():
     unstarted = UnstartedRange(
-        schedule_id="s", generation=1, first=NOON, last=NOON + 172_800, count=3, status=Status.MISSED,
+        schedule_id="s", generation=1, start_ms=NOON * 1000, end_ms=(NOON + 172_800) * 1000, count=3, status=Status.MISSED,
         reason=Reason.LATE, decided_at=7,
     )  # fmt: skip
-    assert [holds(unstarted, NOON + each, SPEC) for each in (0, 1, 86_400, 172_799, 172_800)] == [
+    assert [holds(unstarted, (NOON + each) * 1000, SPEC) for each in (0, 1, 86_400, 172_799, 172_800)] == [
         True, False, True, False, True,
     ]  # fmt: skip
-    assert holds(unstarted, NOON + 172_800, Spec.cron("0 1 * * *"))
+    assert holds(unstarted, (NOON + 172_800) * 1000, Spec.cron("0 1 * * *"))
 
 
 def test_the_ids_of_a_nominal_time_begin_alike():
     for origin in (AUTOMATIC, Origin.parse("trigger:7"), Origin.parse("backfill:abc")):
-        assert run_id("s", 3, NOON, origin).startswith(run_ids_at(NOON))
-    assert not run_id("s", 3, NOON + 1, AUTOMATIC).startswith(run_ids_at(NOON))
+        assert run_id("s", 3, NOON * 1000, origin).startswith(run_ids_at(NOON * 1000))
+    assert not run_id("s", 3, (NOON + 1) * 1000, AUTOMATIC).startswith(run_ids_at(NOON * 1000))
 
 
 @pytest.mark.contract("SCHD-29")

@@ -31,7 +31,7 @@ TWICE = Policies(retry=RetryPolicy(attempts=2, initial_delay="5s"), start_attemp
 ONCE = Policies(at_most_once=True, start_attempts=1)
 
 RUN = Run(
-    id="r", schedule_id="s", generation=1, nominal=NOW // 1000, origin=AUTOMATIC, overlap=Overlap.SKIP,
+    id="r", schedule_id="s", generation=1, nominal_ms=NOW, origin=AUTOMATIC, overlap=Overlap.SKIP,
     status=Status.RUNNING, fire_at=NOW, start_at=NOW, attempt=1, epoch=7, started_at=NOW,
 )  # fmt: skip
 

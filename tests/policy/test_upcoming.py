@@ -47,12 +47,12 @@ SPECS = st.sampled_from(
 def schedule_of(state: State, policies: Policies = ALLOW, spec: Spec = MINUTELY, cursor: int = T) -> Schedule:
     return Schedule(
         id="s", generation=1, spec=spec.text, action=Action(name="work"), policies=policies, state=state, version=1,
-        cursor=cursor, created_at=cursor * 1000, updated_at=cursor * 1000,
+        cursor_ms=cursor * 1000, created_at=cursor * 1000, updated_at=cursor * 1000,
     )  # fmt: skip
 
 
 def minutes(nominals: list[int]) -> list[int]:
-    return [(each - T) // 60 for each in nominals]
+    return [(each // 1000 - T) // 60 for each in nominals]
 
 
 @pytest.mark.contract("SCHD-15", "SCHD-24")
@@ -102,7 +102,7 @@ def test_what_fell_due_in_a_pause_uses_up_the_limit_first(
 def test_a_slot_between_its_nominal_and_its_fire_time_is_ahead():
     spec = Spec.parse({"crons": ["0 * * * *"], "jitter": "59m"})
     schedule = schedule_of(State(), spec=spec, cursor=T - 1)
-    assert upcoming(schedule, spec, T * 1000 + 1, 1) == [T]
+    assert upcoming(schedule, spec, T * 1000 + 1, 1) == [T * 1000]
 
 
 @pytest.mark.contract("CRON-01")
@@ -112,7 +112,7 @@ def test_a_slot_between_its_nominal_and_its_fire_time_is_ahead():
 )
 def test_the_next_slot(state: State, expected: int | None):
     found = next_slot(schedule_of(state), MINUTELY)
-    assert found == (None if expected is None else T + 60 * expected)
+    assert found == (None if expected is None else (T + 60 * expected) * 1000)
 
 
 @pytest.mark.contract("SCHD-15", "SCHD-24")
@@ -136,7 +136,7 @@ def test_what_is_shown_is_what_then_starts(
     shown = upcoming(schedule, spec, now, 10)
     if paused:
         resumed = resume(schedule, spec, now)
-        schedule = _replace(schedule, state=resumed.state, cursor=resumed.cursor)
+        schedule = _replace(schedule, state=resumed.state, cursor_ms=resumed.cursor_ms)
     assert (
         started(schedule, spec, now, len(shown) + 1)[: len(shown) + (remaining_actions is not None)] == shown
     )
@@ -150,12 +150,12 @@ def started(schedule: Schedule, spec: Spec, now: int, number: int) -> list[int]:
     while at is not None and len(found) < number and at < now + 86_400_000:
         moment, decision = at, decide(schedule, spec, waiting, at)
         runs = [run for run in (*decision.new, *decision.changed) if run.status is Status.STARTING]
-        found += [run.nominal for run in runs if run.fire_at > now]
+        found += [run.nominal_ms for run in runs if run.fire_at > now]
         touched = {run.id for run in decision.changed}
         waiting = [
             run for run in (*waiting, *decision.new) if run.status is Status.PENDING and run.id not in touched
         ]
-        schedule = _replace(schedule, state=decision.state, cursor=decision.cursor)
+        schedule = _replace(schedule, state=decision.state, cursor_ms=decision.cursor_ms)
         at = decision.next_at if decision.next_at is None or decision.next_at > moment else moment + 1
         if schedule.state.remaining_actions == 0 and runs:  # its end has it looked at, and it is finished
             break
@@ -164,5 +164,5 @@ def started(schedule: Schedule, spec: Spec, now: int, number: int) -> list[int]:
 
 def test_a_start_that_waits_is_not_among_the_slots_ahead():
     schedule = schedule_of(State(remaining_actions=2), cursor=T + 60)
-    waiting = new_run(schedule, Slot(T + 60, 0, 0), AUTOMATIC, Overlap.ALLOW_ALL)
-    assert waiting.nominal not in upcoming(schedule, MINUTELY, (T + 61) * 1000, 5, 1)
+    waiting = new_run(schedule, Slot((T + 60) * 1000, 0, 0), AUTOMATIC, Overlap.ALLOW_ALL)
+    assert waiting.nominal_ms not in upcoming(schedule, MINUTELY, (T + 61) * 1000, 5, 1)

@@ -59,14 +59,14 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 def schedule(name: str, cursor: int = 100, **more: Any) -> Schedule:
     return Schedule(
         id=name, generation=1, spec='{"crons":["* * * * *"]}', action=Action(name="a", input={"x": [1, None]}),
-        policies=Policies(overlap=Overlap.BUFFER_ALL), version=1, cursor=cursor, created_at=1, updated_at=2,
+        policies=Policies(overlap=Overlap.BUFFER_ALL), version=1, cursor_ms=cursor * 1000, created_at=1, updated_at=2,
         **{"state": State(note="ü"), **more},
     )  # fmt: skip
 
 
 def run(number: int, status: Status = Status.RUNNING, schedule_id: str = "s", **more: Any) -> Run:
     made = Run(
-        id=f"run-{schedule_id}-{number}", schedule_id=schedule_id, generation=1, nominal=number, origin=AUTOMATIC,
+        id=f"run-{schedule_id}-{number}", schedule_id=schedule_id, generation=1, nominal_ms=number * 1000, origin=AUTOMATIC,
         overlap=Overlap.SKIP, status=status, fire_at=number * 1000, start_at=number * 1000, action="a",
         action_id=f"{schedule_id}-{number}", attempt=int(status is Status.RUNNING),
         epoch=7 if status is Status.RUNNING else 0, input={"a": 1},
@@ -91,7 +91,7 @@ async def test_what_is_written_is_read_again(store: Store):
         assert await transaction.runs_by_id(["run-s-1", "none"]) == found[:1]
         assert await transaction.claimed([7, 8], 10) == found[:1]
         assert await transaction.claimed([8], 10) == []
-        changed = _replace(owned, version=2, cursor=150, state=State(paused=True), tags=())
+        changed = _replace(owned, version=2, cursor_ms=150_000, state=State(paused=True), tags=())
         await transaction.update_schedules([(changed, None)])
         assert await transaction.schedules(["s"]) == [changed]
 
@@ -191,8 +191,8 @@ async def test_only_what_nobody_works_on_is_changed(store: Store):
 
 def unstarted(first: int, last: int, before: int | None, reason: Reason = Reason.OVERLAP) -> UnstartedRange:
     return UnstartedRange(
-        schedule_id="s", generation=1, first=first, last=last, count=last - first + 1,
-        status=Status.SKIPPED, reason=reason, decided_at=last, before=before,
+        schedule_id="s", generation=1, start_ms=first * 1000, end_ms=last * 1000, count=last - first + 1,
+        status=Status.SKIPPED, reason=reason, decided_at=last, before_ms=None if before is None else before * 1000,
     )  # fmt: skip
 
 
@@ -204,7 +204,10 @@ async def test_consecutive_slots_that_did_not_run_are_one_range(store: Store):
             [unstarted(10, 10, 9), unstarted(11, 11, 10, Reason.PAUSED)]
         )
         await transaction.insert_unstarted_ranges([unstarted(12, 20, 11, Reason.PAUSED)])
-        found = [(p.first, p.last, p.count) for p in await transaction.unstarted_ranges("s", 9)]
+        found = [
+            (p.start_ms // 1000, p.end_ms // 1000, p.count)
+            for p in await transaction.unstarted_ranges("s", 9)
+        ]
     assert found == [(11, 20, 10), (8, 10, 3), (1, 5, 5)]
 
 
@@ -213,12 +216,12 @@ async def test_cursors_states_and_counts_advance(store: Store):
         await transaction.insert_schedules([(schedule("s"), 1), (schedule("t"), 1)])
         counted = Counts(started=1, unstarted={Reason.OVERLAP: 2, Reason.LATE: 3, Reason.PAUSED: 4})
         await transaction.advance(
-            [Advance("s", 160, 200, counts=counted), Advance("t", 170, None, State(paused=True))]
+            [Advance("s", 160_000, 200, counts=counted), Advance("t", 170_000, None, State(paused=True))]
         )
-        await transaction.advance([Advance("s", 160, 200, counts=counted)])
+        await transaction.advance([Advance("s", 160_000, 200, counts=counted)])
         first, second = await transaction.schedules(["s", "t"])
-        assert (first.cursor, first.state) == (160, schedule("s").state)
-        assert (second.cursor, second.state) == (170, State(paused=True))
+        assert (first.cursor_ms // 1000, first.state) == (160, schedule("s").state)
+        assert (second.cursor_ms // 1000, second.state) == (170, State(paused=True))
         assert await transaction.wake_at() == 200
         assert await transaction.counts_of(["s", "t"]) == {
             "s": Counts(started=2, unstarted={Reason.OVERLAP: 4, Reason.LATE: 6, Reason.PAUSED: 8}),
@@ -378,7 +381,7 @@ async def test_a_claim_that_becomes_stale_meanwhile_saves_no_checkpoint(store: S
 
 async def test_backfills_and_versions(store: Store):
     backfill = Backfill(
-        id="b1", schedule_id="s", generation=1, first=10, last=90, overlap=Overlap.BUFFER_ALL, cursor=9, total=5,
+        id="b1", schedule_id="s", generation=1, start_ms=10000, end_ms=90000, overlap=Overlap.BUFFER_ALL, cursor_ms=9000, total=5,
         created_at=1, author="ada", note="again", input={"x": 1},
     )  # fmt: skip
     version = Version(
@@ -394,7 +397,7 @@ async def test_backfills_and_versions(store: Store):
     async with store.transaction() as transaction:
         await transaction.insert_backfills([backfill, _replace(backfill, id="b2")])
         assert [b.id for b in await transaction.open_backfills(["s"])] == ["b1", "b2"]
-        done = _replace(backfill, cursor=90, made=5, status=BackfillStatus.DONE, ended_at=7)
+        done = _replace(backfill, cursor_ms=90_000, made=5, status=BackfillStatus.DONE, ended_at=7)
         await transaction.update_backfills([done])
         await transaction.update_backfills([_replace(backfill, made=1)])  # what ended stays as it is
         assert await transaction.backfill("b1") == done
@@ -436,9 +439,9 @@ async def test_what_was_at_a_moment_is_found(store: Store):
         assert await transaction.runs_at("s", "019ca6f5-b000-") == [again, _replace(first, started_at=7)]
         await transaction.insert_unstarted_ranges([unstarted(10, 20, None), unstarted(30, 30, None)])
         for nominal, expected in ((9, None), (10, 10), (15, 10), (20, 10), (21, None), (30, 30)):
-            found = await transaction.unstarted_at("s", nominal)
-            assert (None if found is None else found.first) == expected
-        assert await transaction.unstarted_at("t", 15) is None
+            found = await transaction.unstarted_at("s", nominal * 1000)
+            assert (None if found is None else found.start_ms // 1000) == expected
+        assert await transaction.unstarted_at("t", 15_000) is None
         following = _replace(version, version=7, since=6000, until=9000)
         later = _replace(version, generation=2, version=1, since=9500, until=9900)
         await transaction.insert_versions([later, following, version])
@@ -465,20 +468,20 @@ async def test_what_is_past_its_retention_is_removed_and_nothing_open(store: Sto
             )
         assert await transaction.prune([RetentionBounds("s", 0, 100), RetentionBounds("none", 9999, 0)]) == 0
         assert await transaction.prune([RetentionBounds("s", 300, 100)]) == 1  # run 2, by age
-        assert [r.nominal for r in await transaction.runs("s", 9)] == [6, 5, 4, 3, 1]
+        assert [r.nominal_ms // 1000 for r in await transaction.runs("s", 9)] == [6, 5, 4, 3, 1]
         assert await transaction.attempts("run-s-2") == []
         assert (
             await transaction.prune([RetentionBounds("s", 0, 2)]) == 3
         )  # runs 3 and 4, and a range, by number
-        assert [r.nominal for r in await transaction.runs("s", 9)] == [6, 5, 1]
-        assert [p.first for p in await transaction.unstarted_ranges("s", 9)] == [30, 20]
+        assert [r.nominal_ms // 1000 for r in await transaction.runs("s", 9)] == [6, 5, 1]
+        assert [p.start_ms // 1000 for p in await transaction.unstarted_ranges("s", 9)] == [30, 20]
 
 
 async def test_a_ledger_is_pruned_a_few_rows_at_a_time_the_oldest_first(store: Store):
     """Whatever has piled up, one transaction removes no more than it was told to."""
     backfills = [
         Backfill(
-            id=f"b{number}", schedule_id="s", generation=1, first=1, last=2, overlap=Overlap.SKIP, cursor=2, total=0,
+            id=f"b{number}", schedule_id="s", generation=1, start_ms=1000, end_ms=2000, overlap=Overlap.SKIP, cursor_ms=2000, total=0,
             created_at=1,
         )
         for number in range(3)
@@ -508,7 +511,7 @@ async def test_a_ledger_is_pruned_a_few_rows_at_a_time_the_oldest_first(store: S
         await transaction.insert_versions(versions)
         past = RetentionBounds("s", 10_000, 100, 2)
         assert await transaction.prune([past]) == 8  # two of each
-        assert [each.nominal for each in await transaction.runs("s", 9)] == [2]
+        assert [each.nominal_ms // 1000 for each in await transaction.runs("s", 9)] == [2]
         assert [each.id for each in await transaction.backfills("s", 9)] == ["b2"]
         assert [each.version for each in await transaction.versions("s", 9)] == [2]
         assert [await transaction.prune([past]) for _ in range(2)] == [4, 0]

@@ -24,15 +24,15 @@ ROWS = (
     INSERT INTO schedule (id, generation, spec, action, policies, state, version, created_at, updated_at, owner, tags)
     VALUES ('s', 1, '{"crons":["* * * * *"]}', '{"name":"a"}', '{}', '{}', 1, 5, 5, 'ada', '["t"]')
     """,
-    "INSERT INTO due (schedule_id, cursor, next_at, started) VALUES ('s', 60, 120000, 1)",
+    "INSERT INTO due (schedule_id, cursor_ms, next_at, started) VALUES ('s', 60000, 120000, 1)",
     "INSERT INTO generation (schedule_id, latest) VALUES ('s', 1)",
     """
-    INSERT INTO run (id, schedule_id, generation, nominal, origin, overlap, status, fire_at, start_at, action,
+    INSERT INTO run (id, schedule_id, generation, nominal_ms, origin, overlap, status, fire_at, start_at, action,
         action_id, reason, attempt, epoch, author, note)
-    VALUES ('r', 's', 1, 60, 'automatic', 'skip', 'running', 60000, 60000, 'a', 's-1', '', 1, 1, '', '')
+    VALUES ('r', 's', 1, 60000, 'automatic', 'skip', 'running', 60000, 60000, 'a', 's-1', '', 1, 1, '', '')
     """,
     """
-    INSERT INTO unstarted_range (schedule_id, generation, first, last, count, status, reason, decided_at)
+    INSERT INTO unstarted_range (schedule_id, generation, start_ms, end_ms, count, status, reason, decided_at)
     VALUES ('s', 1, 0, 0, 1, 'skipped', 'overlap', 3)
     """,
 )
@@ -250,11 +250,13 @@ async def test_a_database_of_any_age_is_brought_up_to_date_with_its_rows(
     await store.close()
     seen = await database.fetch("SELECT schedule_id, number FROM seen")
     if version:
-        assert [(each.id, each.cursor, each.owner, each.tags) for each in found] == [("s", 60, "ada", ("t",))]
+        assert [(each.id, each.cursor_ms // 1000, each.owner, each.tags) for each in found] == [
+            ("s", 60, "ada", ("t",))
+        ]
         assert [(run.id, run.status, run.attempt, run.failures) for run in runs] == [
             ("r", Status.RUNNING, 1, 0)
         ]
-        assert [(each.first, each.reason) for each in unstarted] == [(0, "overlap")]
+        assert [(each.start_ms // 1000, each.reason) for each in unstarted] == [(0, "overlap")]
         assert counts["s"] == Counts(started=1)
         assert seen == [("s", 1)]
     else:

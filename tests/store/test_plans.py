@@ -49,7 +49,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "count_open_backfills": {"id": "s0000001", "limit": 100},
     "counts_of": {"ids": IDS},
     "runs_at": {"id": "s0000001", "from_id": "019ca6f5-b000-", "to_id": "019ca6f5-b000-g"},
-    "unstarted_at": {"id": "s0000001", "nominal": 5},
+    "unstarted_at": {"id": "s0000001", "nominal_ms": 5},
     "version_at": {"id": "s0000001", "at": 5},
     "version_before": {"id": "s0000001", "at": 5},
     "read_schedules": {"ids": IDS},
@@ -66,11 +66,11 @@ SCHEDULES = """
     SELECT {id}, 1, '{{"crons":["0 0 * * *"]}}', '{{"name":"a"}}', '{{}}', '{{}}', 1, 1, 1, '', '[]' FROM {numbers}
 """
 PLACES = """
-    INSERT INTO due (schedule_id, cursor, next_at)
+    INSERT INTO due (schedule_id, cursor_ms, next_at)
     SELECT {id}, 1, CASE WHEN n % 1000 = 999 THEN NULL ELSE n END FROM {numbers}
 """
 RUNS = """
-    INSERT INTO run (id, schedule_id, generation, nominal, origin, overlap, status, fire_at, start_at, action, action_id,
+    INSERT INTO run (id, schedule_id, generation, nominal_ms, origin, overlap, status, fire_at, start_at, action, action_id,
         reason, attempt, epoch, stop, author, note)
     SELECT 'r' || n, {id}, 1, n, 'automatic', 'skip',
         CASE WHEN n % 400 <> 0 THEN 'succeeded' WHEN n % 1200 = 0 THEN 'starting' WHEN n % 800 = 0 THEN 'pending'

@@ -100,7 +100,7 @@ def test_every_column_is_in_the_schema():
         connection.execute(statement)
     for table in TABLES.values():
         stored = {row[1] for row in connection.execute(f"PRAGMA table_info({table.name})")}
-        elsewhere = {"cursor"} if table is SCHEDULE else set()
+        elsewhere = {"cursor_ms"} if table is SCHEDULE else set()
         assert set(table.columns) - stored == elsewhere, table.name
         assert set(table.inserted) <= stored
     connection.close()
@@ -108,7 +108,7 @@ def test_every_column_is_in_the_schema():
 
 def test_a_run_that_was_edited_by_hand_is_known_by_its_reason():
     run = Run(
-        id="r", schedule_id="s", generation=2, nominal=1, origin=AUTOMATIC, overlap=Overlap.SKIP,
+        id="r", schedule_id="s", generation=2, nominal_ms=1000, origin=AUTOMATIC, overlap=Overlap.SKIP,
         status=Status.RUNNING, fire_at=1, start_at=1,
     )  # fmt: skip
     row = RUN.parameters(run)

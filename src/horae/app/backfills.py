@@ -17,7 +17,7 @@ from horae.app.manual import (
 )
 from horae.app.page import Page
 from horae.app.scope import OwnerScope
-from horae.app.validate import seconds_of
+from horae.app.validate import range_ms
 from horae.errors import BackfillNotFoundError, ScheduleNotFoundError
 from horae.model import Backfill, BackfillStatus, Origin, OriginKind, Overlap, Reason, Status
 from horae.spec import Spec
@@ -34,11 +34,11 @@ class Backfills:
 
     async def preview(self, schedule_id: str, start: Moment, end: Moment) -> BackfillPreview:
         """What a backfill of a range, both ends included, would do; nothing happens."""
-        begin, until = seconds_of(start, end)
+        start_ms, end_ms = range_ms(start, end)
         async with self._scope.store.reading() as transaction:
             schedule = await self._scope.read(transaction, schedule_id)
         spec, most = Spec.parse(schedule.spec), self._scope.config.backfill_slots
-        return await self._scope.evaluate(lambda: preview_of(spec, begin, until, most))
+        return await self._scope.evaluate(lambda: preview_of(spec, start_ms, end_ms, most))
 
     async def start(
         self,

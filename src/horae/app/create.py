@@ -24,6 +24,7 @@ from horae.executor.registry import Executors
 from horae.model import MAX_ID_FORMAT_LENGTH, Action, Schedule, State
 from horae.policy.due import fire_instant
 from horae.policy.ledger import action_id
+from horae.policy.times import next_slot_ms
 from horae.spec import SharedCalendar, Spec, SpecDocument
 from horae.spec.cost import check_cost
 from horae.spec.document import read_document
@@ -70,11 +71,11 @@ def draft(
     state = State(paused=new.paused, note=new.note, remaining_actions=new.remaining_actions)
     schedule = Schedule(
         **values_of(new, Schedule) | {"spec": spec.text, "action": action, "tags": tuple(new.tags)}, state=state,
-        generation=0, version=1, cursor=now // 1000, created_at=now, updated_at=now,
+        generation=0, version=1, cursor_ms=now // 1000 * 1000, created_at=now, updated_at=now,
     )  # fmt: skip
     if new.paused:
         return schedule, None
-    following = spec.next_instant(schedule.cursor)
+    following = next_slot_ms(spec, schedule.cursor_ms)
     # One that has nothing to fire is looked at, so that it is known to be finished.
     if following is None or new.remaining_actions == 0:
         return schedule, now
@@ -136,7 +137,7 @@ def _check_action_ids(given: str | None, form: str) -> None:
             hint = f"known are {' '.join(ID_DIRECTIVES)}"
             raise InvalidInputError("action.id_format", f"has the unknown directive {directive!r}", hint=hint)
     longest = Action(name="", id=given, id_format=form)
-    length = len(action_id(longest, "x" * MAX_ID_LENGTH, nominal=2**32))
+    length = len(action_id(longest, "x" * MAX_ID_LENGTH, nominal_ms=2**42))
     if not 1 <= length <= MAX_ACTION_ID_LENGTH:
         reason = f"and action.id make ids of {length} characters: there must be 1 to {MAX_ACTION_ID_LENGTH}"
         raise InvalidInputError("action.id_format", reason)

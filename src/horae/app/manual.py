@@ -10,16 +10,17 @@ import msgspec
 
 from horae.app.evaluation import Answers
 from horae.app.fields import BackfillBody, TriggerBody
-from horae.app.validate import check_input, check_text, own_overlap, seconds_of
+from horae.app.validate import check_input, check_text, own_overlap, range_ms
 from horae.errors import BackfillLimitError, LimitExceededError
 from horae.model import Backfill, Origin, OriginKind, Run, Schedule
 from horae.policy.due import Slot
 from horae.policy.ledger import new_run
+from horae.policy.times import count_slots, next_slot_ms, previous_slot_ms
 from horae.spec import Spec
 from horae.store.port import Transaction
 
-COUNTED_TOGETHER = 32 * 86400
-"""Seconds whose slots are counted in one question: each question about a spec has a bound."""
+COUNTED_TOGETHER_MS = 32 * 86_400_000
+"""Milliseconds whose slots are counted in one question: each question about a spec has a bound."""
 _replace = msgspec.structs.replace
 
 
@@ -43,20 +44,20 @@ class BackfillPreview(msgspec.Struct, frozen=True, kw_only=True):
     last: datetime | None
 
 
-def count_slots(spec: str, begin: int, end: int, most: int) -> int:
+def count_in_parts(spec: str, start_ms: int, end_ms: int, most: int) -> int:
     """How many slots a range of a spec has, both ends included; beyond ``most`` the exact number does not matter."""
-    read, after, total = Spec.parse(spec), begin - 1, 0
-    while after < end and total <= most:
-        last = min(after + COUNTED_TOGETHER, end)
-        total += read.count(after, last, most - total)
-        after = last
+    read, after_ms, total = Spec.parse(spec), start_ms - 1, 0
+    while after_ms < end_ms and total <= most:
+        until_ms = min(after_ms + COUNTED_TOGETHER_MS, end_ms)
+        total += count_slots(read, after_ms, until_ms, most - total)
+        after_ms = until_ms
     return total
 
 
 def slots_of(wanted: Sequence[tuple[Schedule, BackfillRequest]], answers: Answers, most: int) -> list[int]:
     """How many slots backfills have, by specs as they stand under the lock; more than there may be are refused."""
-    ranges = [(schedule.spec, *seconds_of(each.start, each.end), most) for schedule, each in wanted]
-    found = answers.ask_all([(("slots", *each), partial(count_slots, *each)) for each in ranges])
+    ranges = [(schedule.spec, *range_ms(each.start, each.end), most) for schedule, each in wanted]
+    found = answers.ask_all([(("slots", *each), partial(count_in_parts, *each)) for each in ranges])
     for (schedule, _), slots in zip(wanted, found, strict=True):
         limit = schedule.policies.backfill_limit
         if limit is not None and slots > limit:
@@ -83,7 +84,9 @@ async def start_trigger(
         reason = f'too many manual starts of the schedule "{schedule.id}" wait'
         raise LimitExceededError("max_buffer_size", most_waiting, reason)
     origin = Origin(OriginKind.TRIGGER, str(await transaction.next_number()))
-    run = new_run(schedule, Slot(now // 1000, now, now), origin, own_overlap(schedule, trigger.overlap))
+    run = new_run(
+        schedule, Slot(now // 1000 * 1000, now, now), origin, own_overlap(schedule, trigger.overlap)
+    )
     own = run.input if trigger.input is msgspec.UNSET else trigger.input
     run = _replace(run, input=own, author=trigger.author, note=trigger.note)
     await transaction.insert_runs([run])
@@ -110,11 +113,11 @@ async def start_backfill(
     if await transaction.count_open_backfills(schedule.id, most_open) >= most_open:
         reason = f'too many backfills of the schedule "{schedule.id}" are open; wait until one is done, or cancel one'
         raise LimitExceededError("open_backfills", most_open, reason)
-    begin, end = seconds_of(request.start, request.end)
+    start_ms, end_ms = range_ms(request.start, request.end)
     backfill = Backfill(
         id=f"{schedule.id}:{await transaction.next_number()}", schedule_id=schedule.id,
-        generation=schedule.generation, first=begin, last=end, overlap=own_overlap(schedule, request.overlap),
-        cursor=begin - 1, total=slots, created_at=now, author=request.author, note=request.note,
+        generation=schedule.generation, start_ms=start_ms, end_ms=end_ms, overlap=own_overlap(schedule, request.overlap),
+        cursor_ms=start_ms - 1000, total=slots, created_at=now, author=request.author, note=request.note,
         input=request.input,
     )  # fmt: skip
     await transaction.insert_backfills([backfill])
@@ -123,16 +126,16 @@ async def start_backfill(
     return backfill
 
 
-def preview_of(spec: Spec, begin: int, end: int, most: int) -> BackfillPreview:
+def preview_of(spec: Spec, start_ms: int, end_ms: int, most: int) -> BackfillPreview:
     """What a backfill of a range, both ends included, would do."""
-    first = spec.next_instant(begin - 1)
-    if first is None or first > end:
+    first_ms = next_slot_ms(spec, start_ms - 1)
+    if first_ms is None or first_ms > end_ms:
         return BackfillPreview(slots=0, first=None, last=None)
-    last = spec.previous_instant(end)
-    slots = count_slots(spec.text, begin, end, most)
+    last_ms = previous_slot_ms(spec, end_ms)
+    slots = count_in_parts(spec.text, start_ms, end_ms, most)
     check_slots(slots, most)
     return BackfillPreview(
         slots=slots,
-        first=datetime.fromtimestamp(first, UTC),
-        last=None if last is None else datetime.fromtimestamp(last, UTC),
+        first=datetime.fromtimestamp(first_ms / 1000, UTC),
+        last=None if last_ms is None else datetime.fromtimestamp(last_ms / 1000, UTC),
     )

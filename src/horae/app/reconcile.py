@@ -110,7 +110,7 @@ def _unwanted(row: RawSchedule, runs: tuple[Run, ...]) -> StoredTask:
         name = str(msgspec.json.decode(str(row.action))["input"]["task"])
     schedule = Schedule(
         id=row.id, generation=row.generation, spec="", action=Action(name=""), policies=declarative(0),
-        state=State(), version=row.version, cursor=0, created_at=0, updated_at=0,
+        state=State(), version=row.version, cursor_ms=0, created_at=0, updated_at=0,
     )  # fmt: skip
     return StoredTask(schedule=schedule, name=name, cron="", delay_ms=0, last_attempt_at=None, runs=runs)
 
@@ -131,13 +131,13 @@ def _stored(row: RawSchedule, task: DesiredTask, runs: tuple[Run, ...]) -> Store
             PosixCron(cron)
         except SpecError as error:
             raise TaskInvalidValueError(name, "cron", cron, error.message) from error
-    for field, value in (("lastAttemptAt", row.attempted_at), ("cursor", row.cursor)):
+    for field, value in (("lastAttemptAt", row.attempted_at), ("cursor", row.cursor_ms)):
         if value is not None and not isinstance(value, int):
             raise TaskInvalidTypeError(name, field, value, "number")
     _check_runs(name, runs)
     schedule = Schedule(
         id=row.id, generation=row.generation, spec=row.spec, action=Action(name=str(action.get("name")), input=record),
-        policies=declarative(delay_ms), state=_state(name, row.state), version=row.version, cursor=row.cursor,
+        policies=declarative(delay_ms), state=_state(name, row.state), version=row.version, cursor_ms=row.cursor_ms,
         created_at=row.created_at, updated_at=row.updated_at, owner=row.owner,
     )  # fmt: skip
     _object(name, "policies", row.policies)
@@ -159,7 +159,7 @@ def _check_runs(task: str, runs: Sequence[Run]) -> None:
     for run in runs:
         if run.reason == UNREADABLE:
             raise TaskInvalidValueError(task, "run", run.id, f"cannot be read: {run.failure}")
-        numbers = {"nominal": run.nominal, "pendingRetryUntil": run.start_at, "attempt": run.attempt}
+        numbers = {"nominal": run.nominal_ms, "pendingRetryUntil": run.start_at, "attempt": run.attempt}
         for field, value in numbers.items():
             if not isinstance(value, int):
                 raise TaskInvalidTypeError(task, field, value, "number")

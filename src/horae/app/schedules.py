@@ -279,12 +279,12 @@ class Schedules:
         limit: int = 1000,
     ) -> TimesView:
         """The times that a schedule names later than ``start`` (now), up to and including ``end``, whether or not it fires then."""
-        after = self._scope.now() // 1000 if start is None else int(moment("start", start).timestamp() // 1)
-        until = None if end is None else int(moment("end", end).timestamp() // 1)
+        after_ms = self._scope.now() if start is None else int(moment("start", start).timestamp() // 1) * 1000
+        until_ms = None if end is None else int(moment("end", end).timestamp() // 1) * 1000
         self._check_preview(limit)
         schedule = await self.get(schedule_id)
         spec = Spec.parse(schedule.spec)
-        return await self._scope.evaluate(lambda: times_view(spec, schedule_id, after, until, limit))
+        return await self._scope.evaluate(lambda: times_view(spec, schedule_id, after_ms, until_ms, limit))
 
     async def counts(self, schedule_id: str) -> Counts:
         """How often what became of a schedule's starts, since it was created."""

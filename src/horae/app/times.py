@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from horae.errors import SpecTooCostlyError
-from horae.model import Schedule
+from horae.model import Schedule, UnstartedRange
 from horae.policy.due import fire_instant
+from horae.policy.times import count_slots, is_slot, next_slot_ms, previous_slot_ms
 from horae.policy.undecided import undecided
 from horae.policy.upcoming import fire_times, next_slot
 from horae.spec import Spec
@@ -17,21 +19,21 @@ def instant(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
-def fire_time(spec: Spec, nominal: int, schedule_id: str) -> datetime:
-    """When the slot of a nominal second fires."""
-    return instant(fire_instant(spec, nominal, schedule_id))
+def fire_time(spec: Spec, nominal_ms: int, schedule_id: str) -> datetime:
+    """When a slot fires."""
+    return instant(fire_instant(spec, nominal_ms, schedule_id))
 
 
-def next_nominal(schedule: Schedule) -> int | None:
-    """The nominal second of the next slot; ``None`` while the schedule is paused, and when nothing is left."""
+def next_nominal_ms(schedule: Schedule) -> int | None:
+    """The nominal time of the next slot; ``None`` while the schedule is paused, and when nothing is left."""
     return next_slot(schedule, Spec.parse(schedule.spec))
 
 
 def next_time(schedule: Schedule) -> datetime | None:
     """When a schedule fires next; ``None`` while it is paused, and when nothing is left."""
-    nominal = next_nominal(schedule)
+    nominal_ms = next_nominal_ms(schedule)
     spec = undecided(schedule, Spec.parse(schedule.spec))
-    return None if nominal is None else fire_time(spec, nominal, schedule.id)
+    return None if nominal_ms is None else fire_time(spec, nominal_ms, schedule.id)
 
 
 def times_ahead(schedule: Schedule, now: int, limit: int, waiting: int = 0) -> tuple[datetime, ...]:
@@ -43,11 +45,32 @@ def times_ahead(schedule: Schedule, now: int, limit: int, waiting: int = 0) -> t
     return tuple(instant(each) for each in fires)
 
 
-def nominal_seconds(spec: Spec, after: int, until: int | None, limit: int) -> list[int]:
-    """The nominal seconds that a spec names later than ``after``, up to and including ``until``."""
+def nominal_times(spec: Spec, after_ms: int, until_ms: int | None, limit: int) -> list[int]:
+    """The times that a spec names later than ``after_ms``, up to and including ``until_ms``, in milliseconds."""
     found: list[int] = []
-    nominal = spec.next_instant(after)
-    while nominal is not None and len(found) < limit and (until is None or nominal <= until):
-        found.append(nominal)
-        nominal = spec.next_instant(nominal)
+    nominal_ms = next_slot_ms(spec, after_ms)
+    while nominal_ms is not None and len(found) < limit and (until_ms is None or nominal_ms <= until_ms):
+        found.append(nominal_ms)
+        nominal_ms = next_slot_ms(spec, nominal_ms)
     return found
+
+
+def spec_of_range(unstarted: UnstartedRange, specs: Iterable[Spec]) -> Spec | None:
+    """The first of some specs that a range can be of: it names both ends, and as many slots."""
+    start_ms, end_ms = unstarted.start_ms, unstarted.end_ms
+    for spec in specs:
+        named = is_slot(spec, start_ms) and is_slot(spec, end_ms)
+        if named and count_slots(spec, start_ms - 1, end_ms) == unstarted.count:
+            return spec
+    return None
+
+
+def slots_of_range(unstarted: UnstartedRange, spec: Spec | None) -> Iterator[int]:
+    """The nominal times of a range, the last one first; if its spec is not known, the ends."""
+    if spec is None:
+        yield from sorted({unstarted.start_ms, unstarted.end_ms}, reverse=True)
+        return
+    nominal_ms: int | None = unstarted.end_ms
+    while nominal_ms is not None and nominal_ms >= unstarted.start_ms:
+        yield nominal_ms
+        nominal_ms = previous_slot_ms(spec, nominal_ms - 1)

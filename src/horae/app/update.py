@@ -68,7 +68,9 @@ async def apply_edit(
     await record_unstarted(transaction, old, unstarted, now)
     if old.state.remaining_actions == 0 and (new.spec, new.state.remaining_actions) != (old.spec, 0):
         new = await _leave_limit(transaction, old, new, now, answers)
-    here = _replace(old, cursor=new.cursor)  # a pause that ends, or a limit, has passed over what fell due
+    here = _replace(
+        old, cursor_ms=new.cursor_ms
+    )  # a pause that ends, or a limit, has passed over what fell due
     if new.spec != old.spec:
         new = await _change_spec(transaction, here, new, now, answers=answers, recompute=edit.recompute)
     if (new.spec, new.policies) != (old.spec, old.policies):
@@ -129,10 +131,10 @@ async def _change_spec(
     work = partial(_changed, old, new.spec, now, recompute=recompute)
     edited, unstarted = answers.ask(_changed_key(old, new.spec), work)
     await record_unstarted(transaction, old, unstarted, now)
-    same = edited.since == old.state.spec_since
-    state = _replace(new.state, spec_since=edited.since, carried=edited.carried)
+    same = edited.since_ms == old.state.spec_since_ms
+    state = _replace(new.state, spec_since_ms=edited.since_ms, carried=edited.carried)
     state = state if same else _replace(state, completed_at=None)
-    return _replace(new, state=state, cursor=edited.cursor)
+    return _replace(new, state=state, cursor_ms=edited.cursor_ms)
 
 
 def _changed_key(schedule: Schedule, text: str) -> Hashable:
@@ -151,8 +153,8 @@ def _changed(
             edited = change_spec(schedule, before, after, now, recompute=recompute)
         return edited, _rows(schedule, edited.unstarted, now)
     except SpecTooCostlyError:
-        since = max(now // 1000, schedule.cursor)
-        return Edited(since, since, ()), ()
+        since_ms = max(now // 1000 * 1000, schedule.cursor_ms)
+        return Edited(since_ms, since_ms, ()), ()
 
 
 async def _leave_limit(
@@ -162,12 +164,12 @@ async def _leave_limit(
 
     def work() -> tuple[int, tuple[UnstartedRange, ...]]:
         spec = undecided(old, Spec.parse(old.spec))
-        due = skip_due(spec, old.id, new.cursor, now, Reason.LIMIT_REACHED)
-        return due.cursor, _rows(old, due.unstarted, now)
+        due = skip_due(spec, old.id, new.cursor_ms, now, Reason.LIMIT_REACHED)
+        return due.cursor_ms, _rows(old, due.unstarted, now)
 
-    cursor, unstarted = answers.ask(("limit", *standing(old), new.cursor), work)
+    cursor_ms, unstarted = answers.ask(("limit", *standing(old), new.cursor_ms), work)
     await record_unstarted(transaction, old, unstarted, now)
-    return _replace(new, cursor=cursor)
+    return _replace(new, cursor_ms=cursor_ms)
 
 
 def _rows(schedule: Schedule, unstarted: Sequence[Unstarted], now: int) -> tuple[UnstartedRange, ...]:
@@ -217,14 +219,14 @@ def _left(schedule: Schedule, reason: Reason, now: int) -> tuple[UnstartedRange,
     """The slots that a schedule leaves behind; those of a spec that may not be evaluated are not known."""
     try:
         spec = undecided(schedule, Spec.parse(schedule.spec))
-        return _rows(schedule, leave_behind(spec, schedule.cursor, now // 1000, reason), now)
+        return _rows(schedule, leave_behind(spec, schedule.cursor_ms, now, reason), now)
     except SpecTooCostlyError:
         return ()
 
 
 def standing(schedule: Schedule) -> tuple[Hashable, ...]:
     """What answers about a schedule depend on: which one it is, what it has become, and how far it is decided."""
-    return schedule.id, schedule.generation, schedule.version, schedule.cursor
+    return schedule.id, schedule.generation, schedule.version, schedule.cursor_ms
 
 
 async def record_unstarted(
@@ -237,7 +239,7 @@ async def record_unstarted(
         for each in unstarted:
             counts[each.reason] += each.count
         await transaction.advance(
-            [Advance(schedule.id, schedule.cursor, now, counts=Counts(unstarted=counts))]
+            [Advance(schedule.id, schedule.cursor_ms, now, counts=Counts(unstarted=counts))]
         )
 
 
@@ -250,7 +252,7 @@ def resumed_schedule(schedule: Schedule, note: str, now: int) -> tuple[Schedule,
     resumed = pause.resume(schedule, spec, now, note)
     state = _replace(resumed.state, attention="")
     unstarted = tuple(unstarted_ranges(schedule, spec, each, now) for each in resumed.unstarted)
-    return _replace(schedule, state=state, cursor=resumed.cursor), unstarted
+    return _replace(schedule, state=state, cursor_ms=resumed.cursor_ms), unstarted
 
 
 def next_version(schedule: Schedule, now: int) -> Schedule:

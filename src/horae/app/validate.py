@@ -135,11 +135,11 @@ def _read(field: str, text: str) -> datetime:
         raise InvalidInputError(field, f"is no time: {text[:60]!r}", hint=_HINT) from None
 
 
-def seconds_of(start: datetime | str, end: datetime | str) -> tuple[int, int]:
-    """The whole seconds of a range with both ends."""
+def range_ms(start: datetime | str, end: datetime | str) -> tuple[int, int]:
+    """The first and the last whole second of a range with both ends, in milliseconds."""
     first, last = moment("start", start), moment("end", end)
     if last < first:
         raise InvalidInputError("end", f"is before start: {last} < {first}")
     # A nominal time is a whole second: from half past one on, that second is over.
     begin = first.timestamp()
-    return int(begin) + (begin > int(begin)), int(last.timestamp())
+    return (int(begin) + (begin > int(begin))) * 1000, int(last.timestamp()) * 1000

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_args, ge
 import msgspec
 
 from horae.app.fields import ScheduleFields, about, reference, with_fields
-from horae.app.times import fire_time, instant, next_time, nominal_seconds
+from horae.app.times import fire_time, instant, next_time, nominal_times
 from horae.errors import HoraeError
 from horae.executor.sealing import redact
 from horae.model import (
@@ -41,13 +41,11 @@ T = TypeVar("T")
 
 
 class From(msgspec.Struct, frozen=True):
-    """Where the time in a view comes from, if not from the model's field of that name in milliseconds."""
+    """Where the time in a view comes from, if not from the model's field of that name, with or without ``_ms``."""
 
-    field: str = ""
-    unit: int = 1
+    field: str
 
 
-Second = Annotated[datetime, From(unit=1000)]
 FireTime = Annotated[datetime, From("fire_at")]
 
 
@@ -79,7 +77,7 @@ class RunView(View, frozen=True):
     action: str
     action_id: str
     key: str
-    nominal: Second
+    nominal: datetime
     fire: FireTime
     started_at: datetime | None
     ended_at: datetime | None
@@ -201,13 +199,13 @@ class BackfillView(View, frozen=True):
 
     id: str
     schedule_id: str
-    start: Annotated[datetime, From("first", unit=1000)]
-    end: Annotated[datetime, From("last", unit=1000)]
+    start: datetime
+    end: datetime
     overlap: str
     status: str
     total: int
     made: int
-    cursor: Second
+    cursor: datetime
     created_at: datetime
     ended_at: datetime | None
     author: str
@@ -255,8 +253,8 @@ class SpecPreview(View, frozen=True):
 class UnstartedView(View, frozen=True):
     """Consecutive slots that did not run, for one reason."""
 
-    first: Second
-    last: Second
+    start: datetime
+    end: datetime
     count: int
     status: str
     reason: str
@@ -319,8 +317,8 @@ class ReportView(View, frozen=True):
 class RangeView(View, frozen=True):
     """Slots that did not start, for one reason."""
 
-    first: Second
-    last: Second
+    start: datetime
+    end: datetime
     count: int
 
 
@@ -342,7 +340,7 @@ class ExplanationView(View, frozen=True):
     verdict: str
     sentence: str
     schedule_id: str
-    nominal: Second | None
+    nominal: datetime | None
     local: str
     timezone: str
     fire: FireTime | None
@@ -352,9 +350,9 @@ class ExplanationView(View, frozen=True):
     reason: str
     range: RangeView | None
     by: str
-    moved_to: Second | None
-    before: Second | None
-    after: Second | None
+    moved_to: datetime | None
+    before: datetime | None
+    after: datetime | None
     version: int | None
     decided_at: datetime | None
     runs: list[HappenedView]
@@ -368,7 +366,7 @@ class PreviewView(View, frozen=True):
     adds: int
     removes: int
     kept: int
-    until: Second
+    until: datetime
     sentence: str
     truncated: bool
 
@@ -376,7 +374,7 @@ class PreviewView(View, frozen=True):
 class MinuteView(View, frozen=True):
     """How many starts a minute brings."""
 
-    minute: Second
+    minute: datetime
     starts: int
     with_jitter: int | None
 
@@ -384,7 +382,7 @@ class MinuteView(View, frozen=True):
 class ForecastView(View, frozen=True):
     """The starts ahead, minute by minute; minutes without any are left out."""
 
-    start: Second
+    start: datetime
     minutes: list[MinuteView]
     peak: MinuteView | None
     peak_with_jitter: MinuteView | None
@@ -398,10 +396,17 @@ def view_of(kind: type[V], *sources: object, **computed: object) -> V:
     shown = dict(computed)
     for name, field, convert in _plan(kind):
         if name not in shown:
-            source = next((each for each in sources if hasattr(each, field)), None)
-            value = getattr(source, field)
+            value = _value(sources, field)
             shown[name] = value if convert is None or value is None else convert(value)
     return kind(**shown)
+
+
+def _value(sources: Sequence[object], field: str) -> Any:  # noqa: ANN401 - of any field
+    for source in sources:
+        for name in (field, f"{field}_ms"):
+            if hasattr(source, name):
+                return getattr(source, name)
+    raise AttributeError(field)
 
 
 @lru_cache
@@ -413,15 +418,10 @@ def _plan(kind: type[View]) -> list[tuple[str, str, Callable[[Any], object] | No
 def _source(name: str, kind: Any) -> tuple[str, Callable[[Any], object] | None]:  # noqa: ANN401 - a type as it was annotated
     for each in (kind, *get_args(kind)):  # the type itself, or that of what it may be or is a list of
         if each is datetime or (get_origin(each) is Annotated and get_args(each)[0] is datetime):
-            source = next((more for more in get_args(each) if isinstance(more, From)), From())
-            return source.field or name, partial(_time, source.unit)
+            return next((more.field for more in get_args(each) if isinstance(more, From)), name), instant
         if isinstance(each, type) and issubclass(each, View):
             return name, partial(_nested, each)
     return name, None
-
-
-def _time(unit: int, value: int) -> datetime:
-    return instant(value * unit)
 
 
 def _nested(kind: type[View], value: object) -> object:
@@ -590,23 +590,25 @@ def forecast_view(forecast: Forecast) -> ForecastView:
     return view_of(ForecastView, forecast)
 
 
-def times_view(spec: Spec, schedule_id: str | None, after: int, until: int | None, limit: int) -> TimesView:
+def times_view(
+    spec: Spec, schedule_id: str | None, after_ms: int, until_ms: int | None, limit: int
+) -> TimesView:
     """The times that a spec names, and when the slots of a schedule with it fire; without one, jitter is left out."""
-    nominals = nominal_seconds(spec, after, until, limit)
-    items = [_time_view(spec, schedule_id, each) for each in nominals]
-    last = instant((nominals[-1] if nominals else after) * 1000)
-    ended = spec.why_never(last) if len(nominals) < limit and until is None else None
+    nominals_ms = nominal_times(spec, after_ms, until_ms, limit)
+    items = [_time_view(spec, schedule_id, each) for each in nominals_ms]
+    last = instant(nominals_ms[-1] if nominals_ms else after_ms)
+    ended = spec.why_never(last) if len(nominals_ms) < limit and until_ms is None else None
     return TimesView(items=items, ended=ended)
 
 
-def _time_view(spec: Spec, schedule_id: str | None, nominal: int) -> TimeView:
-    shown = instant(nominal * 1000)
-    fire = shown if schedule_id is None else fire_time(spec, nominal, schedule_id)
-    zone = timezone(timedelta(seconds=spec.zone.offset_at(nominal)))
+def _time_view(spec: Spec, schedule_id: str | None, nominal_ms: int) -> TimeView:
+    shown = instant(nominal_ms)
+    fire = shown if schedule_id is None else fire_time(spec, nominal_ms, schedule_id)
+    zone = timezone(timedelta(seconds=spec.zone.offset_at(nominal_ms // 1000)))
     return TimeView(nominal=shown, fire=fire, local=shown.astimezone(zone).isoformat())
 
 
 def spec_preview(spec: Spec, now: int, limit: int) -> SpecPreview:
     """What a spec means."""
-    times = times_view(spec, None, now // 1000, None, limit)
+    times = times_view(spec, None, now, None, limit)
     return SpecPreview(spec=spec_view(spec), sentence=spec.sentence(), times=times.items, ended=times.ended)

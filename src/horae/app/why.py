@@ -78,10 +78,10 @@ class Why:
                 standing = answers.ask(("label", spec, label), lambda: why_label(spec, label))
                 places = [places[0]._replace(standing=standing)]
             place = next((each for each in places if each.standing.code is Code.NAMED), places[0])
-            nominal = place.standing.instant
-            runs = await transaction.runs_at(schedule_id, run_ids_at(nominal))
+            nominal_ms = place.standing.instant * 1000
+            runs = await transaction.runs_at(schedule_id, run_ids_at(nominal_ms))
             unstarted = await self._unstarted(
-                transaction, schedule_id, schedule, shown, nominal, answers=answers
+                transaction, schedule_id, schedule, shown, nominal_ms, answers=answers
             )
             waiting = 0 if schedule is None else await waiting_starts(transaction, schedule)
         runs = [run for run in runs if self._scope.visible(run, schedule)]
@@ -115,7 +115,7 @@ class Why:
         before = visible(await transaction.version_before(schedule_id, second * 1000), schedule)
         age_ms = None if schedule is None else milliseconds(schedule.policies.retention.age)
         kept_since = self._scope.now() - (self._scope.config.retention_age_ms if age_ms is None else age_ms)
-        place = in_force(second, schedule, found, before, kept_since)
+        place = in_force(second * 1000, schedule, found, before, kept_since)
         spec = shown if place.spec is None else Spec.parse(place.spec)
         standing = answers.ask(("instant", spec, second), lambda: why_instant(spec, second))
         return _Place(place, spec, standing)
@@ -126,17 +126,19 @@ class Why:
         schedule_id: str,
         schedule: Schedule | None,
         shown: Spec,
-        nominal: int,
+        nominal_ms: int,
         *,
         answers: Answers,
     ) -> UnstartedRange | None:
         """The range that a slot belongs to, by the spec that was in force when that began."""
-        unstarted = self._scope.visible(await transaction.unstarted_at(schedule_id, nominal), schedule)
+        unstarted = self._scope.visible(await transaction.unstarted_at(schedule_id, nominal_ms), schedule)
         if unstarted is None:
             return None
-        place = await self._place(transaction, schedule_id, schedule, shown, unstarted.first, answers=answers)
-        key = ("holds", place.spec, unstarted.first, unstarted.last, nominal)
-        return unstarted if answers.ask(key, lambda: holds(unstarted, nominal, place.spec)) else None
+        place = await self._place(
+            transaction, schedule_id, schedule, shown, unstarted.start_ms // 1000, answers=answers
+        )
+        key = ("holds", place.spec, unstarted.start_ms, unstarted.end_ms, nominal_ms)
+        return unstarted if answers.ask(key, lambda: holds(unstarted, nominal_ms, place.spec)) else None
 
     async def preview(
         self, schedule_id: str, spec: SpecLike, *, days: int = 30, limit: int = 1000

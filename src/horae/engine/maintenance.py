@@ -12,6 +12,7 @@ from horae.engine.decider import Decider, all_of
 from horae.engine.reports import end_overdue, stop_reported
 from horae.engine.results import Recorded
 from horae.model import WAITING, Node, Policies, Retention, Schedule, Status
+from horae.policy.times import next_slot_ms
 from horae.spec import Spec
 from horae.spec.duration import milliseconds
 from horae.store.port import Advance, RetentionBounds, Store, Transaction
@@ -161,7 +162,7 @@ class Maintenance:
             needy = {each: action for each, action in waiting.items() if action not in able}
             found = await transaction.schedules(needy) if needy else []
             await transaction.advance(
-                Advance(each.id, each.cursor, now, msgspec.structs.replace(each.state, attention=sentence))
+                Advance(each.id, each.cursor_ms, now, msgspec.structs.replace(each.state, attention=sentence))
                 for each in found
                 for sentence in [f'no living node can run the action "{needy[each.id]}"']
                 if each.state.attention != sentence
@@ -196,6 +197,6 @@ def _has_times_ahead(schedule: Schedule, *, going_on: bool) -> bool:
     if schedule.state.buffer_full or (going_on and schedule.state.remaining_actions == 0):
         return False
     try:
-        return Spec.parse(schedule.spec).next_instant(schedule.cursor) is not None
+        return next_slot_ms(Spec.parse(schedule.spec), schedule.cursor_ms) is not None
     except Exception:
         return True

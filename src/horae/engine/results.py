@@ -140,7 +140,7 @@ def _advances(
             unstarted[schedule.id][Reason(outcome.reason)] += 1
     for each_id, state in states.items():
         counts = Counts(started=-unstarted[each_id].total(), unstarted=unstarted[each_id])
-        yield Advance(each_id, schedules[each_id].cursor, now, state, counts)
+        yield Advance(each_id, schedules[each_id].cursor_ms, now, state, counts)
 
 
 def _paused_by(run: Run, outcome: Outcome, state: State) -> State:

@@ -240,7 +240,9 @@ def _advances(schedules: list[Schedule], decisions: dict[str, Decision], batch: 
             state = msgspec.structs.replace(state, attention="")
         changed = state if state != schedule.state else None
         attempted_at = batch.now if schedule.id in claimed else None
-        yield Advance(schedule.id, decision.cursor, decision.next_at, changed, decision.counts, attempted_at)
+        yield Advance(
+            schedule.id, decision.cursor_ms, decision.next_at, changed, decision.counts, attempted_at
+        )
 
 
 async def _launches(
@@ -294,4 +296,4 @@ def _set_aside(schedule: Schedule, why: str) -> Decision:
     """Pause a schedule that cannot be decided, until its owner has resumed it."""
     note = f"needs attention: {why}"
     state = msgspec.structs.replace(schedule.state, paused=True, note=note, attention=note)
-    return Decision(state=state, cursor=schedule.cursor, next_at=None)
+    return Decision(state=state, cursor_ms=schedule.cursor_ms, next_at=None)

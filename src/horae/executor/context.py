@@ -126,7 +126,7 @@ class Context:
     @property
     def nominal(self) -> datetime:
         """The time that the schedule names."""
-        return datetime.fromtimestamp(self._run.nominal, UTC)
+        return datetime.fromtimestamp(self._run.nominal_ms / 1000, UTC)
 
     @property
     def fire_time(self) -> datetime:

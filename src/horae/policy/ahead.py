@@ -13,6 +13,7 @@ import msgspec
 from horae.errors import HoraeError
 from horae.model import Schedule
 from horae.policy.due import fire_instant
+from horae.policy.times import slots_ms
 from horae.spec import Spec
 from horae.spec.elements import Jitter
 
@@ -25,12 +26,13 @@ MAX_STARTS = 250_000
 _SPECS_KEPT = 1024
 _SLOTS_KEPT = 4096
 _MINUTE = 60_000
+_DAY = 24 * 60 * _MINUTE
 
 
 class SlotTime(msgspec.Struct, frozen=True, gc=False):
-    """A slot: its nominal second, and the millisecond at which it fires."""
+    """A slot: its nominal time, and when it fires."""
 
-    nominal: int
+    nominal_ms: int
     fire_at: int
 
 
@@ -42,8 +44,8 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     adds: int
     removes: int
     kept: int
-    until: int
-    """The second up to which slots were compared."""
+    until_ms: int
+    """Up to when slots were compared."""
     sentence: str
     truncated: bool
     """Whether the lists leave some out, or there were too many slots to look at all of them."""
@@ -51,23 +53,23 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
 def compare(old: Spec, new: Spec, schedule_id: str, now: int, *, days: int, limit: int) -> Preview:
     """The slots of two specs in the days ahead. A slot is its nominal time; jitter only moves it."""
-    after = now // 1000
-    until = wanted = after + days * 86400
-    found = [spec.instants(after, until, MAX_SLOTS) for spec in (old, new)]
-    for nominals in found:  # beyond the last that was looked at nothing can be compared
-        if len(nominals) == MAX_SLOTS:
-            until = min(until, nominals[-1])
-    before, then = ({each for each in nominals if each <= until} for nominals in found)
+    after = now // 1000 * 1000
+    until = wanted = after + days * _DAY
+    found = [slots_ms(spec, after, until, MAX_SLOTS) for spec in (old, new)]
+    for nominals_ms in found:  # beyond the last that was looked at nothing can be compared
+        if len(nominals_ms) == MAX_SLOTS:
+            until = min(until, nominals_ms[-1])
+    before, then = ({each for each in nominals_ms if each <= until} for nominals_ms in found)
     added, removed = sorted(then - before), sorted(before - then)
     sentence = _change(len(added), len(removed), days)
     if until < wanted:
-        sentence += f", looked at until {datetime.fromtimestamp(until, UTC):%Y-%m-%dT%H:%M:%SZ}"
+        sentence += f", looked at until {datetime.fromtimestamp(until // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
     if old.elements.jitter != new.elements.jitter and before & then:
         sentence += "; another jitter moves the others"
     return Preview(
         added=tuple(SlotTime(each, fire_instant(new, each, schedule_id)) for each in added[:limit]),
         removed=tuple(SlotTime(each, fire_instant(old, each, schedule_id)) for each in removed[:limit]),
-        adds=len(added), removes=len(removed), kept=len(before & then), until=until, sentence=f"{sentence}.",
+        adds=len(added), removes=len(removed), kept=len(before & then), until_ms=until, sentence=f"{sentence}.",
         truncated=until < wanted or max(len(added), len(removed)) > limit,
     )  # fmt: skip
 
@@ -84,8 +86,8 @@ def _change(adds: int, removes: int, days: int) -> str:
 class Minute(msgspec.Struct, frozen=True, gc=False):
     """How many starts a minute brings; ``with_jitter`` how many it would bring with the jitter that was asked about."""
 
-    minute: int
-    """Its first second."""
+    minute_ms: int
+    """When it begins."""
     starts: int
     with_jitter: int | None = None
 
@@ -93,8 +95,8 @@ class Minute(msgspec.Struct, frozen=True, gc=False):
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     """The starts ahead, minute by minute."""
 
-    start: int
-    """The first second of the first minute, of which only what is left is counted."""
+    start_ms: int
+    """When the first minute begins, of which only what is left is counted."""
     minutes: tuple[Minute, ...]
     """Those that bring any."""
     peak: Minute | None
@@ -150,34 +152,34 @@ class ForecastBuilder:
                 if self._jitter is not None:
                     self._count(self._spread, _with_jitter(schedule.spec, self._jitter), schedule, ahead=True)
         for text, number in alike.items():
-            for nominal in self._slots(Spec.parse(text), text):
-                if self._now < nominal * 1000 < self._end:
-                    self._starts[nominal // 60 * 60] += number
+            for nominal_ms in self._slots(Spec.parse(text), text):
+                if self._now < nominal_ms < self._end:
+                    self._starts[nominal_ms // _MINUTE * _MINUTE] += number
 
     def _count(self, starts: Counter[int], spec: Spec, schedule: Schedule, *, ahead: bool = False) -> None:
         """Count the starts of one schedule by a jitter of its own; those ``ahead`` are of slots that lie there too."""
         state, jitter = schedule.state, spec.elements.jitter
-        behind = 0 if ahead or jitter is None else jitter.span_seconds
-        beyond = jitter.span_seconds if jitter is not None and jitter.centred else 0
-        slots = self._slots(spec, schedule.spec, behind, beyond)
+        behind_ms = 0 if ahead or jitter is None else jitter.span_ms
+        beyond_ms = jitter.span_ms if jitter is not None and jitter.centred else 0
+        slots = self._slots(spec, schedule.spec, behind_ms, beyond_ms)
         # Before an edit there are only the slots that it left due.
-        carried = {each.nominal for each in state.carried}
-        slots = [each for each in slots if each > state.spec_since or each in carried]
-        undecided = [each for each in slots if each > schedule.cursor]
+        carried = {each.nominal_ms for each in state.carried}
+        slots = [each for each in slots if each > state.spec_since_ms or each in carried]
+        undecided = [each for each in slots if each > schedule.cursor_ms]
         last = None if state.remaining_actions is None else state.skip_next + state.remaining_actions
-        for nominal in undecided[state.skip_next : last]:
-            fire_at = fire_instant(spec, nominal, schedule.id)
+        for nominal_ms in undecided[state.skip_next : last]:
+            fire_at = fire_instant(spec, nominal_ms, schedule.id)
             if self._now < fire_at < self._end:
-                starts[fire_at // _MINUTE * 60] += 1
+                starts[fire_at // _MINUTE * _MINUTE] += 1
         self._left -= len(undecided)
 
-    def _slots(self, spec: Spec, text: str, behind: int = 0, beyond: int = 0) -> list[int]:
-        """The slots of a spec from so many seconds before now until so many after the end, found once."""
-        key = (text, behind, beyond)
+    def _slots(self, spec: Spec, text: str, behind_ms: int = 0, beyond_ms: int = 0) -> list[int]:
+        """The slots of a spec from so long before now until so long after the end, found once."""
+        key = (text, behind_ms, beyond_ms)
         found = self._kept.get(key)
         if found is None:
             most = max(self._left, 1)
-            found = spec.instants(self._now // 1000 - behind, self._end // 1000 + beyond, most)
+            found = slots_ms(spec, self._now - behind_ms, self._end + beyond_ms, most)
             self._cut = self._cut or len(found) == most
             self._left -= max(len(found), 1)
             if len(self._kept) < _SPECS_KEPT and len(found) <= _SLOTS_KEPT:
@@ -192,7 +194,7 @@ class ForecastBuilder:
             for minute in sorted({*self._starts, *self._spread})
         )
         return Forecast(
-            start=self._start // 1000, minutes=minutes, total=self._starts.total(), schedules=self._schedules,
+            start_ms=self._start, minutes=minutes, total=self._starts.total(), schedules=self._schedules,
             peak=max(minutes, key=lambda each: each.starts, default=None),
             peak_with_jitter=max(minutes, key=lambda each: each.with_jitter or 0, default=None) if spread else None,
             truncated=truncated or self._cut,

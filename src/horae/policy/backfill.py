@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from horae.model import Backfill, BackfillStatus, Limits
+from horae.policy.times import next_slot_ms, slots_ms
 from horae.spec import Spec
 
 
@@ -14,12 +15,12 @@ class Step(msgspec.Struct, frozen=True):
     """A backfill after a step, and the nominal times that became runs in it."""
 
     backfill: Backfill
-    nominals: tuple[int, ...]
+    nominals_ms: tuple[int, ...]
 
     @property
     def moved(self) -> bool:
         """Whether there is anything to write."""
-        return bool(self.nominals) or self.backfill.status is not BackfillStatus.OPEN
+        return bool(self.nominals_ms) or self.backfill.status is not BackfillStatus.OPEN
 
 
 def capacity(buffered: int, retained: int, max_buffer: int, reserve: int, backfills: int) -> int:
@@ -46,15 +47,15 @@ def advance(
 
 
 def _step(backfill: Backfill, spec: Spec, room: int, now: int) -> Step:
-    nominals = spec.instants(backfill.cursor, backfill.last, room) if room else []
-    cursor = nominals[-1] if nominals else backfill.cursor
-    following = spec.next_instant(cursor)
-    done = following is None or following > backfill.last
+    nominals_ms = slots_ms(spec, backfill.cursor_ms, backfill.end_ms, room) if room else []
+    cursor_ms = nominals_ms[-1] if nominals_ms else backfill.cursor_ms
+    following = next_slot_ms(spec, cursor_ms)
+    done = following is None or following > backfill.end_ms
     changed = msgspec.structs.replace(
         backfill,
-        cursor=cursor,
-        made=backfill.made + len(nominals),
+        cursor_ms=cursor_ms,
+        made=backfill.made + len(nominals_ms),
         status=BackfillStatus.DONE if done else backfill.status,
         ended_at=now if done else None,
     )
-    return Step(changed, tuple(nominals))
+    return Step(changed, tuple(nominals_ms))

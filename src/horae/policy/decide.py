@@ -75,7 +75,7 @@ def _usual(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Decision
         return None
     run = _replace(new_run(schedule, slot, AUTOMATIC, schedule.policies.overlap), status=Status.STARTING)
     return Decision(
-        new=(run,), state=schedule.state, cursor=due.cursor, next_at=due.next_fire, counts=_ONE_STARTED
+        new=(run,), state=schedule.state, cursor_ms=due.cursor_ms, next_at=due.next_fire, counts=_ONE_STARTED
     )
 
 
@@ -97,7 +97,7 @@ class _DecisionBuilder:
         if pause.is_over(schedule.state, now):
             resumed = pause.resume(schedule, spec, schedule.state.paused_until or now)
             self.unstarted = resumed.unstarted
-            schedule = _replace(schedule, state=resumed.state, cursor=resumed.cursor)
+            schedule = _replace(schedule, state=resumed.state, cursor_ms=resumed.cursor_ms)
         self.schedule = schedule
         self.state = schedule.state
         self.due = due_at(schedule, spec, now, limits)
@@ -122,11 +122,11 @@ class _DecisionBuilder:
         self.again = self.again or (
             self.due.next_fire is not None and self.due.next_fire <= self.now and not self.state.buffer_full
         )
-        cursor = self.leave_edit()
+        cursor_ms = self.leave_edit()
         state, next_at, remove = self.finish()
         return self.changes.decision(
             state=state,
-            cursor=cursor,
+            cursor_ms=cursor_ms,
             next_at=next_at,
             unstarted=(*self.unstarted, *self.due.unstarted),
             stop=asked,
@@ -148,14 +148,14 @@ class _DecisionBuilder:
 
     def leave_edit(self) -> int:
         """The cursor; and what an edit left due is forgotten once it is decided."""
-        cursor, state = self.due.cursor, self.state
+        cursor_ms, state = self.due.cursor_ms, self.state
         if not state.carried:
-            return cursor
-        carried = tuple(each for each in state.carried if each.nominal > cursor)
+            return cursor_ms
+        carried = tuple(each for each in state.carried if each.nominal_ms > cursor_ms)
         self.state = _replace(state, carried=carried)
         # Of the slots before the edit there are no others, whatever the new spec names there.
-        done = all(each.nominal > state.spec_since for each in carried)
-        return max(cursor, state.spec_since) if done else cursor
+        done = all(each.nominal_ms > state.spec_since_ms for each in carried)
+        return max(cursor_ms, state.spec_since_ms) if done else cursor_ms
 
     def skip_next(self) -> None:
         """Skip the slots that a caller asked to skip."""
@@ -181,7 +181,9 @@ class _DecisionBuilder:
                 assert_never(policies.when_full)
         if full:
             # Everything before the first that stays due is decided.
-            self.due = _replace(self.due, slots=taken, cursor=over[0].nominal - 1, next_fire=over[0].fire_at)
+            self.due = _replace(
+                self.due, slots=taken, cursor_ms=over[0].nominal_ms - 1000, next_fire=over[0].fire_at
+            )
         # Slots that stayed due are not late, until the cursor has come up with the time.
         caught_up = self.due.next_fire is None or self.due.next_fire > self.now
         if full is not self.state.buffer_full and (full or caught_up):
@@ -202,12 +204,12 @@ class _DecisionBuilder:
         )
         for step in self.steps:
             each = step.backfill
-            for nominal in step.nominals:
-                slot = Slot(nominal, self.now, self.now)
+            for nominal_ms in step.nominals_ms:
+                slot = Slot(nominal_ms, self.now, self.now)
                 run = new_run(self.schedule, slot, Origin(OriginKind.BACKFILL, each.id), each.overlap)
                 own = run.input if each.input is None else each.input
                 self.changes.add(_replace(run, input=own, author=each.author, note=each.note))
-            self.again = self.again or (bool(step.nominals) and each.status is BackfillStatus.OPEN)
+            self.again = self.again or (bool(step.nominals_ms) and each.status is BackfillStatus.OPEN)
 
     def startable(self) -> list[Run]:
         """The starts that may be released now; what waited too long, or is not wanted any more, never is."""
@@ -367,12 +369,12 @@ def due_at(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Due:
     """While paused nothing automatic is decided; at the limit time goes by."""
     state, policies = schedule.state, schedule.policies
     if state.paused:
-        return Due((), (), schedule.cursor, None)
+        return Due((), (), schedule.cursor_ms, None)
     if state.remaining_actions == 0:
-        return skip_due(spec, schedule.id, schedule.cursor, now, Reason.LIMIT_REACHED)
+        return skip_due(spec, schedule.id, schedule.cursor_ms, now, Reason.LIMIT_REACHED)
     catch_up = _NOT_LATE if state.buffer_full else policies.catch_up
     return find_due(
-        spec, schedule.id, schedule.cursor, now, catch_up,
+        spec, schedule.id, schedule.cursor_ms, now, catch_up,
         limit=limits.catch_up_per_pass, consent=None if state.buffer_full else policies.backfill_limit,
     )  # fmt: skip
 

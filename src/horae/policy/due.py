@@ -16,6 +16,14 @@ from typing import assert_never
 import msgspec
 
 from horae.model import CatchUp, CatchUpPolicy, Limits, Reason
+from horae.policy.times import (
+    all_but,
+    count_slots,
+    count_slots_within_budget,
+    next_slot_ms,
+    previous_slot_ms,
+    slots_ms,
+)
 from horae.policy.undecided import UndecidedSpec
 from horae.spec import Spec
 from horae.spec.duration import milliseconds
@@ -24,9 +32,9 @@ _LIMITS = Limits()
 
 
 class Slot(msgspec.Struct, frozen=True, gc=False):
-    """A nominal second, when it fires (jitter), and when it may start at the earliest (spread)."""
+    """A nominal time, when it fires (jitter), and when it may start at the earliest (spread)."""
 
-    nominal: int
+    nominal_ms: int
     fire_at: int
     start_at: int
 
@@ -34,8 +42,8 @@ class Slot(msgspec.Struct, frozen=True, gc=False):
 class Unstarted(msgspec.Struct, frozen=True, gc=False):
     """Consecutive nominal times that will not run, for one reason, as a range with both ends."""
 
-    first: int
-    last: int
+    start_ms: int
+    end_ms: int
     count: int
     reason: Reason
 
@@ -45,14 +53,14 @@ class Due(msgspec.Struct, frozen=True, gc=False):
 
     slots: tuple[Slot, ...]
     unstarted: tuple[Unstarted, ...]
-    cursor: int
+    cursor_ms: int
     next_fire: int | None
 
 
 def find_due(
     spec: Spec,
     schedule_id: str,
-    cursor: int,
+    cursor_ms: int,
     now: int,
     policy: CatchUpPolicy,
     *,
@@ -64,30 +72,30 @@ def find_due(
     ``consent`` is how many late ones may be made up at most; the latest are.
     """
 
-    def fire(nominal: int) -> int:
-        return fire_instant(spec, nominal, schedule_id)
+    def fire(nominal_ms: int) -> int:
+        return fire_instant(spec, nominal_ms, schedule_id)
 
-    first = spec.next_instant(cursor)
+    first = next_slot_ms(spec, cursor_ms)
     if first is None:
-        return Due((), (), cursor, None)
+        return Due((), (), cursor_ms, None)
     fires = fire(first)
     if fires > now:
-        return Due((), (), cursor, fires)
-    following = spec.next_instant(first)
+        return Due((), (), cursor_ms, fires)
+    following = next_slot_ms(spec, first)
     if now - fires <= milliseconds(policy.grace) and (following is None or fire(following) > now):
         # The usual case, and the one that must be fast: one slot, on time.
         slot = Slot(first, fires, fires)
         return Due((slot,), (), first, None if following is None else fire(following))
-    unstarted, complete = _find_unstarted(spec, fire, cursor, now, policy=policy, consent=consent)
-    start = unstarted[-1].last if unstarted else cursor
+    unstarted, complete = _find_unstarted(spec, fire, cursor_ms, now, policy=policy, consent=consent)
+    start = unstarted[-1].end_ms if unstarted else cursor_ms
     if not complete:
         return Due((), tuple(unstarted), start, now)
     last = _last_before(spec, fire, now + 1) or first
-    nominals = spec.instants(start, last, limit)
-    if nominals:
-        start = nominals[-1]
-    slots = _spread([Slot(n, at, at) for n in nominals for at in [fire(n)]], now, policy)
-    following = spec.next_instant(start)
+    nominals_ms = slots_ms(spec, start, last, limit)
+    if nominals_ms:
+        start = nominals_ms[-1]
+    slots = _spread([Slot(n, at, at) for n in nominals_ms for at in [fire(n)]], now, policy)
+    following = next_slot_ms(spec, start)
     return Due(tuple(slots), tuple(unstarted), start, None if following is None else fire(following))
 
 
@@ -107,7 +115,7 @@ def window_ms_of(policy: CatchUpPolicy) -> int | None:
 def _find_unstarted(
     spec: Spec,
     fire: Callable[[int], int],
-    cursor: int,
+    cursor_ms: int,
     now: int,
     *,
     policy: CatchUpPolicy,
@@ -120,14 +128,14 @@ def _find_unstarted(
     unstarted: list[Unstarted] = []
 
     def start() -> int:
-        return unstarted[-1].last if unstarted else cursor
+        return unstarted[-1].end_ms if unstarted else cursor_ms
 
     def leave_until(last: int | None, reason: Reason) -> bool:
         """Leave the slots up to one unstarted. Whether it came to that one."""
         if last is None or last <= start() or not (found := ranges(spec, start(), last, reason)):
             return True
         unstarted.extend(found)
-        return found[-1].last == last
+        return found[-1].end_ms == last
 
     def late() -> Iterator[tuple[int | None, Reason]]:
         if (window_ms := window_ms_of(policy)) is not None:
@@ -148,58 +156,59 @@ def _last_superseded(spec: Spec, fire: Callable[[int], int], now: int, mode: Cat
     match mode:
         case CatchUp.LATEST:
             last = _last_before(spec, fire, now + 1)
-            return None if last is None else spec.previous_instant(last - 1)
+            return None if last is None else previous_slot_ms(spec, last - 1)
         case CatchUp.ALL | CatchUp.SPREAD | CatchUp.NONE:
             return None
         case _:
             assert_never(mode)
 
 
-def skip_due(spec: Spec, schedule_id: str, cursor: int, now: int, reason: Reason) -> Due:
+def skip_due(spec: Spec, schedule_id: str, cursor_ms: int, now: int, reason: Reason) -> Due:
     """Skip all due slots, for one reason: a pause that skips, a limit that was reached."""
 
-    def fire(nominal: int) -> int:
-        return fire_instant(spec, nominal, schedule_id)
+    def fire(nominal_ms: int) -> int:
+        return fire_instant(spec, nominal_ms, schedule_id)
 
     last = _last_before(spec, fire, now + 1)
     unstarted: list[Unstarted] = []
-    if last is not None and last > cursor:
-        unstarted = ranges(spec, cursor, last, reason)
-        cursor = unstarted[-1].last if unstarted else cursor
-    following = spec.next_instant(cursor)
-    return Due((), tuple(unstarted), cursor, None if following is None else fire(following))
+    if last is not None and last > cursor_ms:
+        unstarted = ranges(spec, cursor_ms, last, reason)
+        cursor_ms = unstarted[-1].end_ms if unstarted else cursor_ms
+    following = next_slot_ms(spec, cursor_ms)
+    return Due((), tuple(unstarted), cursor_ms, None if following is None else fire(following))
 
 
 def last_fired(spec: Spec, schedule_id: str, now: int) -> int | None:
     """The last nominal time whose fire time has come."""
-    return _last_before(spec, lambda nominal: fire_instant(spec, nominal, schedule_id), now + 1)
+    return _last_before(spec, lambda nominal_ms: fire_instant(spec, nominal_ms, schedule_id), now + 1)
 
 
 def leave_behind(spec: Spec, after: int, until: int, reason: Reason) -> list[Unstarted]:
     """The slots whose nominal time has come and that were not decided, when they never will be."""
     carried, after = _carried(spec, after, until, reason)
-    last, first = spec.previous_instant(until), spec.next_instant(after)
+    last, first = previous_slot_ms(spec, until), next_slot_ms(spec, after)
     if last is None or first is None or last < first:
         return carried
-    return [*carried, Unstarted(first, last, spec.count(after, last), reason)]
+    return [*carried, Unstarted(first, last, count_slots(spec, after, last), reason)]
 
 
-def fire_instant(spec: Spec, nominal: int, schedule_id: str) -> int:
-    """When the slot of a nominal second fires, in milliseconds."""
-    fires = nominal * 1000
+def fire_instant(spec: Spec, nominal_ms: int, schedule_id: str) -> int:
+    """When a slot fires, in milliseconds."""
+    fires = nominal_ms
     if spec.elements.jitter is not None:
-        fires = round(spec.fire_time(datetime.fromtimestamp(nominal, UTC), schedule_id).timestamp() * 1000)
-    return max(fires, spec.not_before(nominal, fires)) if isinstance(spec, UndecidedSpec) else fires
+        fires = round(
+            spec.fire_time(datetime.fromtimestamp(nominal_ms // 1000, UTC), schedule_id).timestamp() * 1000
+        )
+    return max(fires, spec.not_before_ms(nominal_ms, fires)) if isinstance(spec, UndecidedSpec) else fires
 
 
 def _last_before(spec: Spec, fire: Callable[[int], int], instant: int) -> int | None:
     """The last nominal time that fires strictly before an instant; jitter keeps the order."""
     # Jitter ends before the neighbouring time: of those after the instant, only the first can fire before it.
-    second = instant // 1000
-    nominal = spec.next_instant(second) or spec.previous_instant(second)
-    while nominal is not None and fire(nominal) >= instant:
-        nominal = spec.previous_instant(nominal - 1)
-    return nominal
+    nominal_ms = next_slot_ms(spec, instant) or previous_slot_ms(spec, instant)
+    while nominal_ms is not None and fire(nominal_ms) >= instant:
+        nominal_ms = previous_slot_ms(spec, nominal_ms - 1)
+    return nominal_ms
 
 
 def ranges(spec: Spec, after: int, last: int, reason: Reason) -> list[Unstarted]:
@@ -211,41 +220,19 @@ def ranges(spec: Spec, after: int, last: int, reason: Reason) -> list[Unstarted]
 
 def _carried(spec: Spec, after: int, last: int, reason: Reason) -> tuple[list[Unstarted], int]:
     """What an edit left due, and where the others begin. It is no range: there may be slots between, of either spec."""
-    found = spec.carried(after, last) if isinstance(spec, UndecidedSpec) else []
+    found = spec.carried_ms(after, last) if isinstance(spec, UndecidedSpec) else []
     return [Unstarted(each, each, 1, reason) for each in found], found[-1] if found else after
 
 
 def _range(spec: Spec, after: int, last: int, reason: Reason) -> Unstarted | None:
     """The nominal times up to one, counted; or the first of them, as far as the budget of a decision goes."""
-    first = spec.next_instant(after)
+    first = next_slot_ms(spec, after)
     if first is None or first > last:
         return None
-    count, reached = spec.count_within_budget(first - 1, last)
+    count, reached = count_slots_within_budget(spec, first - 1, last)
     if reached < last:
-        last = spec.previous_instant(reached) or first
+        last = previous_slot_ms(spec, reached) or first
     return Unstarted(first, last, count, reason)
-
-
-def all_but(spec: Spec, after: int, last: int, number: int) -> int | None:
-    """The last nominal time of a range but for so many; ``None`` if there are not more than these.
-
-    The number may be large, so it is closed in on by counting; from the end, because the range may be much longer.
-    """
-    width = max(last - (spec.previous_instant(last - 1) or after), 1)
-    while (found := spec.count(max(last - width, after), last)) <= number:
-        if last - width <= after:
-            return None
-        width *= 4
-    after = max(last - width, after)
-    wanted = found - number
-    while last - after > 1:
-        middle = (after + last) // 2
-        found = spec.count(after, middle)
-        if found < wanted:
-            after, wanted = middle, wanted - found
-        else:
-            last = middle
-    return last
 
 
 def _spread(slots: list[Slot], now: int, policy: CatchUpPolicy) -> list[Slot]:
@@ -255,7 +242,7 @@ def _spread(slots: list[Slot], now: int, policy: CatchUpPolicy) -> list[Slot]:
             grace_ms, spread_ms = milliseconds(policy.grace), milliseconds(policy.spread)
             late = [slot for slot in slots if now - slot.fire_at > grace_ms]
             starts = {slot: now + spread_ms * n // len(late) for n, slot in enumerate(late)}
-            return [Slot(slot.nominal, slot.fire_at, starts.get(slot, slot.fire_at)) for slot in slots]
+            return [Slot(slot.nominal_ms, slot.fire_at, starts.get(slot, slot.fire_at)) for slot in slots]
         case CatchUp.ALL | CatchUp.LATEST | CatchUp.NONE:
             return slots
         case _:

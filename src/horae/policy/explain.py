@@ -27,6 +27,7 @@ from horae.policy.due import fire_instant
 from horae.policy.ledger import run_id
 from horae.policy.pause import pause_skips
 from horae.policy.reason import SENTENCES
+from horae.policy.times import count_slots, is_slot
 from horae.policy.undecided import is_undecided, undecided
 from horae.policy.upcoming import outlook
 from horae.spec import Spec
@@ -93,8 +94,8 @@ def _of_status(status: Status) -> tuple[Verdict, str]:
 class Range(msgspec.Struct, frozen=True, kw_only=True):
     """Slots that did not start, for one reason: both ends, and how many."""
 
-    first: int
-    last: int
+    start_ms: int
+    end_ms: int
     count: int
 
 
@@ -117,8 +118,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     sentence: str
     schedule_id: str
-    nominal: int | None
-    """The second that was asked about; ``None`` for a wall-clock time that does not exist."""
+    nominal_ms: int | None
+    """The time that was asked about; ``None`` for a wall-clock time that does not exist."""
     local: str
     """What a clock in the schedule's zone shows then."""
     timezone: str
@@ -131,11 +132,11 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     range: Range | None = None
     by: str = ""
     """The element of the spec that names it, or the exclusion that leaves it out."""
-    moved_to: int | None = None
+    moved_to_ms: int | None = None
     """When a wall-clock time that does not exist happens instead."""
-    before: int | None = None
+    before_ms: int | None = None
     """The nominal time before it."""
-    after: int | None = None
+    after_ms: int | None = None
     """The nominal time after it."""
     version: int | None = None
     """The token of the version of the schedule that was in force, as far as that is known."""
@@ -158,35 +159,35 @@ class InForce(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def in_force(
-    nominal: int,
+    nominal_ms: int,
     schedule: Schedule | None,
     version: Version | None,
     before: Version | None,
     kept_since: int,
 ) -> InForce:
-    """Which spec a nominal second falls under: an edit holds for the seconds after its own.
+    """Which spec a nominal time falls under: an edit holds for the seconds after its own.
 
     ``version`` is the first that ended at that second or later, ``before`` the last that ended before it; what ended
     after ``kept_since`` has not been removed from the ledger.
     """
     if version is not None:
-        return _earlier(nominal, version, before, kept_since)
+        return _earlier(nominal_ms, version, before, kept_since)
     if schedule is None:
         return InForce(verdict=Verdict.DELETED, since=None if before is None else before.until)
-    if nominal <= schedule.created_at // 1000:
+    if nominal_ms <= schedule.created_at:
         return InForce(verdict=Verdict.BEFORE_CREATION, since=schedule.created_at)
-    if nominal <= schedule.state.spec_since:
+    if nominal_ms <= schedule.state.spec_since_ms:
         return InForce(verdict=Verdict.UNKNOWN)
     return InForce(spec=schedule.spec, version=schedule.version, generation=schedule.generation, current=True)
 
 
-def _earlier(nominal: int, version: Version, before: Version | None, kept_since: int) -> InForce:
+def _earlier(nominal_ms: int, version: Version, before: Version | None, kept_since: int) -> InForce:
     """Whether an earlier version was in force already: its ``since`` is that of its last change, a pause perhaps."""
     found = InForce(spec=version.spec, version=version.version, generation=version.generation)
-    if nominal <= version.created_at // 1000:
+    if nominal_ms <= version.created_at:
         return InForce(verdict=Verdict.BEFORE_CREATION, since=version.created_at)
     follows = before is not None and before.generation == version.generation
-    if follows or nominal > version.since // 1000 or nominal * 1000 >= kept_since:
+    if follows or nominal_ms > version.since or nominal_ms >= kept_since:
         return found
     return InForce(verdict=Verdict.UNKNOWN)
 
@@ -208,9 +209,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """How many automatic starts wait, if the schedule has a limit."""
 
 
-def run_ids_at(nominal: int) -> str:
-    """How the ids of all runs at a nominal second begin."""
-    return run_id("", 0, nominal, AUTOMATIC)[:14]
+def run_ids_at(nominal_ms: int) -> str:
+    """How the ids of all runs at a nominal time begin."""
+    return run_id("", 0, nominal_ms, AUTOMATIC)[:14]
 
 
 def explain(facts: Facts, now: int) -> Explanation:
@@ -218,20 +219,28 @@ def explain(facts: Facts, now: int) -> Explanation:
     standing, place = facts.standing, facts.in_force
     blank = Explanation(
         verdict=Verdict.UNKNOWN, sentence="", schedule_id=facts.schedule_id,
-        nominal=standing.instant if standing.exists else None, local=_label(standing.label),
+        nominal_ms=_ms(standing.instant) if standing.exists else None, local=_label(standing.label),
         timezone=facts.spec.elements.timezone, version=place.version,
         runs=tuple(_happened(run) for run in facts.runs) if standing.exists else (),
     )  # fmt: skip
     if place.verdict is None:
         blank = _replace(
-            blank, by=standing.by, moved_to=standing.moved_to, before=standing.before, after=standing.after
+            blank,
+            by=standing.by,
+            moved_to_ms=_ms(standing.moved_to),
+            before_ms=_ms(standing.before),
+            after_ms=_ms(standing.after),
         )
     automatic = [run for run in facts.runs if run.is_automatic] if standing.exists else []
     if automatic:
         found = _of_run(blank, automatic[-1], facts.schedule)
     elif facts.unstarted is not None and standing.exists:
         found = _of_range(blank, facts, facts.unstarted)
-    elif facts.schedule is not None and standing.exists and is_undecided(facts.schedule, standing.instant):
+    elif (
+        facts.schedule is not None
+        and standing.exists
+        and is_undecided(facts.schedule, standing.instant * 1000)
+    ):
         found = _of_slot_ahead(blank, facts, facts.schedule, now)
     elif place.verdict is not None:
         found = _of_no_spec(blank, place)
@@ -271,13 +280,13 @@ def _of_range(blank: Explanation, facts: Facts, unstarted: UnstartedRange) -> Ex
     """What the range that the slot belongs to says."""
     found = _replace(
         blank, status=unstarted.status, reason=unstarted.reason, decided_at=unstarted.decided_at,
-        range=Range(first=unstarted.first, last=unstarted.last, count=unstarted.count),
+        range=Range(start_ms=unstarted.start_ms, end_ms=unstarted.end_ms, count=unstarted.count),
         fire_at=None
         if facts.in_force.verdict is not None
-        else fire_instant(facts.spec, facts.standing.instant, facts.schedule_id),
+        else fire_instant(facts.spec, facts.standing.instant * 1000, facts.schedule_id),
     )  # fmt: skip
     verdict, ending = _of_status(unstarted.status)
-    others = f", one of {unstarted.count} from {_utc(unstarted.first)} to {_utc(unstarted.last)}"
+    others = f", one of {unstarted.count} from {_utc(unstarted.start_ms // 1000)} to {_utc(unstarted.end_ms // 1000)}"
     return _said(
         found,
         verdict,
@@ -342,9 +351,9 @@ def _nearest(standing: Standing) -> str:
 
 def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: int) -> Explanation:
     """What will become of a slot that is not decided yet, if nothing changes."""
-    nominal, state = facts.standing.instant, schedule.state
+    nominal_ms, state = facts.standing.instant * 1000, schedule.state
     spec = undecided(schedule, Spec.parse(schedule.spec))
-    fire_at = fire_instant(spec, nominal, schedule.id)
+    fire_at = fire_instant(spec, nominal_ms, schedule.id)
     found = _replace(blank, fire_at=fire_at, late_ms=now - fire_at if fire_at <= now else None)
     if state.paused and (state.paused_until is None or state.paused_until > fire_at):
         return _said(found, Verdict.PAUSED, _pause(schedule))
@@ -355,7 +364,9 @@ def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: in
         return _said(found, Verdict.UNDECIDED, f"is due since {_span(now - fire_at)}, and not decided yet")
     ahead = outlook(schedule, Spec.parse(schedule.spec), now, facts.waiting)
     most = ahead.skip + (ahead.left or 0)
-    place = spec.count(ahead.cursor, nominal, most) if ahead.skip or ahead.left is not None else 0
+    place = (
+        count_slots(spec, ahead.cursor_ms, nominal_ms, most) if ahead.skip or ahead.left is not None else 0
+    )
     if ahead.skip and place <= ahead.skip:
         asked = "it" if state.skip_next == 1 else f"the next {state.skip_next}"
         return _said(found, Verdict.SKIP_NEXT, f"will be skipped: a caller asked to skip {asked}")
@@ -366,7 +377,7 @@ def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: in
             else f"the {state.remaining_actions} starts left go"
         )
         return _said(found, Verdict.LIMIT_REACHED, f"will not fire: {starts} to earlier slots")
-    moved = "" if fire_at == nominal * 1000 else f" at {_utc_ms(fire_at)}, its time with jitter"
+    moved = "" if fire_at == nominal_ms else f" at {_utc_ms(fire_at)}, its time with jitter"
     left = (
         ""
         if state.remaining_actions is None
@@ -390,8 +401,12 @@ def _end_of_pause(schedule: Schedule) -> str:
 def _said(found: Explanation, verdict: Verdict, words: str) -> Explanation:
     """With a verdict, and a sentence that begins with the moment and has no full stop yet."""
     local = found.local.replace("T", " ")
-    beside = "" if found.nominal is None else f" ({_utc(found.nominal)})"
-    where = f"{_utc(found.nominal)}" if found.timezone == "UTC" and found.nominal is not None else ""
+    beside = "" if found.nominal_ms is None else f" ({_utc(found.nominal_ms // 1000)})"
+    where = (
+        f"{_utc(found.nominal_ms // 1000)}"
+        if found.timezone == "UTC" and found.nominal_ms is not None
+        else ""
+    )
     return _replace(
         found, verdict=verdict, sentence=f"{where or f'{local} in {found.timezone}{beside}'} {words}"
     )
@@ -425,6 +440,10 @@ def _happened(run: Run) -> Happened:
     )  # fmt: skip
 
 
+def _ms(second: int | None) -> int | None:
+    return None if second is None else second * 1000
+
+
 def _late(milliseconds: int) -> str:
     return f"{_span(milliseconds)} late" if milliseconds else "on time"
 
@@ -445,6 +464,6 @@ def _utc_ms(milliseconds: int) -> str:
     return f"{_label(milliseconds // 1000)}.{milliseconds % 1000:03}Z"
 
 
-def holds(unstarted: UnstartedRange, nominal: int, spec_then: Spec) -> bool:
+def holds(unstarted: UnstartedRange, nominal_ms: int, spec_then: Spec) -> bool:
     """Whether a slot is one of a range's: an end of it, or named in between by the spec that the range was decided by."""
-    return nominal in {unstarted.first, unstarted.last} or spec_then.previous_instant(nominal) == nominal
+    return nominal_ms in {unstarted.start_ms, unstarted.end_ms} or is_slot(spec_then, nominal_ms)

@@ -26,6 +26,7 @@ from horae.model import (
 )
 from horae.policy.due import Slot, Unstarted
 from horae.policy.overlap import Verdict
+from horae.policy.times import previous_slot_ms
 from horae.spec import Spec
 
 _IN_RANGES = {Status.SKIPPED, Status.MISSED, Status.DROPPED}
@@ -45,7 +46,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     backfills: tuple[Backfill, ...] = ()
     """Backfills that went on."""
     state: State
-    cursor: int
+    cursor_ms: int
     next_at: int | None
     """When this schedule must be looked at again, if nothing happens to it before."""
     counts: Counts = Counts()
@@ -54,45 +55,47 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The schedule has nothing left to do and was kept long enough."""
 
 
-def run_id(schedule_id: str, generation: int, nominal: int, origin: Origin) -> str:
+def run_id(schedule_id: str, generation: int, nominal_ms: int, origin: Origin) -> str:
     """The identity of a slot's run: a UUID that is computed, so that nobody can make two.
 
     It begins with the nominal time, like a UUID of version 7, so that the index of a large ledger grows at its end.
     """
-    name = f"{schedule_id}:{generation}:{nominal}:{origin}".encode("utf-8", "surrogatepass")
-    time = f"{nominal * 1000 & 0xFFFF_FFFF_FFFF:012x}"
+    name = f"{schedule_id}:{generation}:{nominal_ms // 1000}:{origin}".encode("utf-8", "surrogatepass")
+    time = f"{nominal_ms & 0xFFFF_FFFF_FFFF:012x}"
     rest = sha256(name).hexdigest()
     return f"{time[:8]}-{time[8:]}-8{rest[:3]}-a{rest[3:6]}-{rest[6:18]}"
 
 
-def action_id(action: Action, schedule_id: str, nominal: int) -> str:
+def action_id(action: Action, schedule_id: str, nominal_ms: int) -> str:
     """The id under which the action of a slot is known, ahead of its run."""
-    return _stamp(action.id_format, nominal).replace("{id}", schedule_id if action.id is None else action.id)
+    return _stamp(action.id_format, nominal_ms).replace(
+        "{id}", schedule_id if action.id is None else action.id
+    )
 
 
 @lru_cache(maxsize=1024)
-def _stamp(form: str, nominal: int) -> str:
+def _stamp(form: str, nominal_ms: int) -> str:
     """Many schedules share a nominal time."""
-    return datetime.fromtimestamp(nominal, UTC).strftime(form)
+    return datetime.fromtimestamp(nominal_ms // 1000, UTC).strftime(form)
 
 
 def new_run(schedule: Schedule, slot: Slot, origin: Origin, overlap: Overlap) -> Run:
     """The run of a slot that has none yet; it waits until it is judged."""
     action = schedule.action
     return Run(
-        id=run_id(schedule.id, schedule.generation, slot.nominal, origin), schedule_id=schedule.id,
-        generation=schedule.generation, nominal=slot.nominal, origin=origin, overlap=overlap,
+        id=run_id(schedule.id, schedule.generation, slot.nominal_ms, origin), schedule_id=schedule.id,
+        generation=schedule.generation, nominal_ms=slot.nominal_ms, origin=origin, overlap=overlap,
         status=Status.PENDING, fire_at=slot.fire_at, start_at=slot.start_at, action=action.address,
-        action_id=action_id(action, schedule.id, slot.nominal), input=action.input,
+        action_id=action_id(action, schedule.id, slot.nominal_ms), input=action.input,
     )  # fmt: skip
 
 
 def version_of(schedule: Schedule, now: int) -> Version:
     """What a schedule has been until now; and for all that it decided, should the clock have been set back since."""
-    until = max(now, schedule.cursor * 1000)
+    until = max(now, schedule.cursor_ms)
     return Version(
         schedule_id=schedule.id, generation=schedule.generation, version=schedule.version, spec=schedule.spec,
-        policies=schedule.policies, since=max(schedule.created_at, schedule.state.spec_since * 1000), until=until,
+        policies=schedule.policies, since=max(schedule.created_at, schedule.state.spec_since_ms), until=until,
         created_at=schedule.created_at,
     )  # fmt: skip
 
@@ -155,7 +158,7 @@ class Changes:
                 self._changed.append(ended)
             elif run.is_automatic and status in _IN_RANGES:
                 del self._new[run.id]
-                self._unstarted.append((run.nominal, status, reason))
+                self._unstarted.append((run.nominal_ms, status, reason))
             else:
                 self._new[run.id] = ended
             if run.attempt == 0:
@@ -167,7 +170,7 @@ class Changes:
 
     def leave_unstarted(self, slots: Sequence[Slot], status: Status, reason: Reason) -> None:
         """Record slots that never become runs."""
-        self._unstarted += [(slot.nominal, status, reason) for slot in slots]
+        self._unstarted += [(slot.nominal_ms, status, reason) for slot in slots]
         if slots:
             self._count(reason, len(slots))
 
@@ -175,7 +178,7 @@ class Changes:
         self,
         *,
         state: State,
-        cursor: int,
+        cursor_ms: int,
         next_at: int | None,
         unstarted: Sequence[Unstarted],
         stop: tuple[Run, ...],
@@ -188,23 +191,23 @@ class Changes:
             self._count(each.reason, each.count)
         return Decision(
             new=tuple(self._new.values()), changed=tuple(self._changed), unstarted=(*ranges, *self._ranges()), stop=stop,
-            backfills=backfills, state=state, cursor=cursor, next_at=next_at, remove=remove,
+            backfills=backfills, state=state, cursor_ms=cursor_ms, next_at=next_at, remove=remove,
             counts=Counts(started=self._started, unstarted=self._counts),
         )  # fmt: skip
 
     def _ranges(self) -> list[UnstartedRange]:
         """The slots that never start, consecutive ones of one reason as one range."""
         ranges: list[UnstartedRange] = []
-        for nominal, status, reason in sorted(self._unstarted):
+        for nominal_ms, status, reason in sorted(self._unstarted):
             last = ranges[-1] if ranges else None
-            before = _before(self._schedule, self._spec, nominal)
-            if last is not None and (last.status, last.reason, last.last) == (status, reason, before):
-                ranges[-1] = _replace(last, last=nominal, count=last.count + 1)
+            before = _before(self._schedule, self._spec, nominal_ms)
+            if last is not None and (last.status, last.reason, last.end_ms) == (status, reason, before):
+                ranges[-1] = _replace(last, end_ms=nominal_ms, count=last.count + 1)
             else:
                 ranges.append(
                     UnstartedRange(
-                        schedule_id=self._schedule.id, generation=self._schedule.generation, first=nominal,
-                        last=nominal, count=1, status=status, reason=reason, decided_at=self._now, before=before,
+                        schedule_id=self._schedule.id, generation=self._schedule.generation, start_ms=nominal_ms,
+                        end_ms=nominal_ms, count=1, status=status, reason=reason, decided_at=self._now, before_ms=before,
                     )
                 )  # fmt: skip
         return ranges
@@ -215,17 +218,17 @@ def unstarted_ranges(schedule: Schedule, spec: Spec, unstarted: Unstarted, now: 
     return UnstartedRange(
         schedule_id=schedule.id,
         generation=schedule.generation,
-        first=unstarted.first,
-        last=unstarted.last,
+        start_ms=unstarted.start_ms,
+        end_ms=unstarted.end_ms,
         count=unstarted.count,
         status=Status.MISSED if unstarted.reason in MISSED else Status.SKIPPED,
         reason=unstarted.reason,
         decided_at=now,
-        before=_before(schedule, spec, unstarted.first),
+        before_ms=_before(schedule, spec, unstarted.start_ms),
     )
 
 
-def _before(schedule: Schedule, spec: Spec, nominal: int) -> int | None:
+def _before(schedule: Schedule, spec: Spec, nominal_ms: int) -> int | None:
     """The slot before one. What was there before an edit is another matter: no range goes on across it."""
-    before = spec.previous_instant(nominal - 1)
-    return None if before is None or before <= schedule.state.spec_since else before
+    before = previous_slot_ms(spec, nominal_ms - 1)
+    return None if before is None or before <= schedule.state.spec_since_ms else before

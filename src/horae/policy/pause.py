@@ -15,7 +15,7 @@ class Resumed(msgspec.Struct, frozen=True):
     """A schedule that goes on: its state, where it goes on from, and what it leaves behind."""
 
     state: State
-    cursor: int
+    cursor_ms: int
     unstarted: tuple[Unstarted, ...] = ()
 
 
@@ -45,9 +45,9 @@ def resume(schedule: Schedule, spec: Spec, until: int, note: str = "") -> Resume
         note = note or schedule.state.note
     state = msgspec.structs.replace(schedule.state, paused=False, paused_until=None, note=note)
     if not schedule.state.paused or not pause_skips(schedule.policies):
-        return Resumed(state, schedule.cursor)
-    due = skip_due(spec, schedule.id, schedule.cursor, until, Reason.PAUSED)
+        return Resumed(state, schedule.cursor_ms)
+    due = skip_due(spec, schedule.id, schedule.cursor_ms, until, Reason.PAUSED)
     if due.next_fire is not None and due.next_fire <= until:
         state = msgspec.structs.replace(schedule.state, paused_until=until, note=note, skip_waiting=True)
-        return Resumed(state, due.cursor, due.unstarted)
-    return Resumed(msgspec.structs.replace(state, skip_waiting=True), due.cursor, due.unstarted)
+        return Resumed(state, due.cursor_ms, due.unstarted)
+    return Resumed(msgspec.structs.replace(state, skip_waiting=True), due.cursor_ms, due.unstarted)

@@ -13,10 +13,11 @@ from horae.model import Action, Origin, OriginKind, Reason, Run, Schedule, State
 from horae.policy.defaults import declarative
 from horae.policy.due import Slot, fire_instant, leave_behind
 from horae.policy.ledger import new_run, unstarted_ranges
+from horae.policy.times import next_slot_ms, previous_slot_ms
 from horae.policy.undecided import undecided
 from horae.spec import Spec
 
-MINUTE = 60
+MINUTE_MS = 60_000
 _replace = msgspec.structs.replace
 
 
@@ -66,7 +67,7 @@ class TaskPlan:
     """The changes that make the stored tasks equal to the registered ones."""
 
     def __init__(self, owner: str, now: int) -> None:
-        self._owner, self._now, self._second = owner, now, now // 1000
+        self._owner, self._now, self._second_ms = owner, now, now // 1000 * 1000
         self.classes: dict[str, TaskClass] = {}
         self.created: list[tuple[Schedule, int | None]] = []
         self.changed: list[tuple[Schedule, int | None]] = []
@@ -79,13 +80,13 @@ class TaskPlan:
     def create(self, task: DesiredTask) -> None:
         """Create a task; it runs at once if the present minute matches."""
         self.classes[task.id] = TaskClass.NEW
-        cursor = self._second // MINUTE * MINUTE - 1
+        cursor_ms = self._now // MINUTE_MS * MINUTE_MS - 1000
         schedule = Schedule(
             id=task.id, generation=0, spec=task.spec, action=self._action(task), policies=declarative(task.delay_ms),
-            state=State(), version=1, cursor=cursor, created_at=self._now, updated_at=self._now, owner=self._owner,
+            state=State(), version=1, cursor_ms=cursor_ms, created_at=self._now, updated_at=self._now, owner=self._owner,
         )  # fmt: skip
         spec = Spec.parse(task.spec)
-        following = spec.next_instant(cursor)
+        following = next_slot_ms(spec, cursor_ms)
         self.created.append((schedule, None if following is None else fire_instant(spec, following, task.id)))
 
     def _action(self, task: DesiredTask) -> Action:
@@ -104,15 +105,15 @@ class TaskPlan:
             self._decide_again(task, stored, waiting)
         else:
             if not same or stored.schedule.state.paused or not stored.intact:
-                self._update(task, stored, stored.schedule.cursor)
+                self._update(task, stored, stored.schedule.cursor_ms)
             self._keep_one(task, stored, waiting)
 
-    def _update(self, task: DesiredTask, stored: StoredTask, cursor: int) -> None:
+    def _update(self, task: DesiredTask, stored: StoredTask, cursor_ms: int) -> None:
         old = stored.schedule
-        spec_since = old.state.spec_since if old.spec == task.spec else self._second
+        spec_since_ms = old.state.spec_since_ms if old.spec == task.spec else self._second_ms
         changed = _replace(
             old, spec=task.spec, action=self._action(task), policies=declarative(task.delay_ms),
-            state=State(spec_since=spec_since), cursor=cursor, version=old.version + 1, updated_at=self._now,
+            state=State(spec_since_ms=spec_since_ms), cursor_ms=cursor_ms, version=old.version + 1, updated_at=self._now,
         )  # fmt: skip
         self.changed.append((changed, self._now))
 
@@ -120,8 +121,8 @@ class TaskPlan:
         """Keep one run for all missed slots: the one that catching up will create, or else the latest waiting one."""
         if not waiting:
             return
-        previous = Spec.parse(task.spec).previous_instant(self._second)
-        missed = previous is not None and previous > stored.schedule.cursor
+        previous = previous_slot_ms(Spec.parse(task.spec), self._now)
+        missed = previous is not None and previous > stored.schedule.cursor_ms
         self._drop(waiting if missed else waiting[:-1], Reason.SUPERSEDED)
 
     def _decide_again(self, task: DesiredTask, stored: StoredTask, waiting: list[Run]) -> None:
@@ -130,15 +131,15 @@ class TaskPlan:
         self._drop(waiting, Reason.EDITED)
         with contextlib.suppress(SpecError):  # a spec that cannot be read had no slots
             before = undecided(old, Spec.parse(old.spec))
-            left = leave_behind(before, old.cursor, self._second, Reason.EDITED)
+            left = leave_behind(before, old.cursor_ms, self._now, Reason.EDITED)
             self.unstarted += [unstarted_ranges(old, before, each, self._now) for each in left]
-        since = (old.created_at if stored.last_attempt_at is None else stored.last_attempt_at) // 1000
-        self._update(task, stored, max(old.cursor, self._second, since))
-        owed = spec.previous_instant(self._second)
-        if owed is None or owed <= since or any(self._serves(run) for run in stored.runs):
+        since_ms = old.created_at if stored.last_attempt_at is None else stored.last_attempt_at
+        self._update(task, stored, max(old.cursor_ms, self._second_ms, since_ms // 1000 * 1000))
+        owed = previous_slot_ms(spec, self._now)
+        if owed is None or owed <= since_ms or any(self._serves(run) for run in stored.runs):
             return
         schedule = self.changed[-1][0]
-        slot = Slot(owed, owed * 1000, self._now)
+        slot = Slot(owed, owed, self._now)
         # An origin of its own: the old spec may have had a slot at that time, and a slot is unique.
         origin = Origin(OriginKind.AUTOMATIC, str(schedule.version))
         self.made_up.append(new_run(schedule, slot, origin, schedule.policies.overlap))

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from datetime import datetime
 
 from horae.model import Carried, Schedule
+from horae.policy.times import is_slot
 from horae.spec import Spec
 
 
@@ -17,18 +18,21 @@ class UndecidedSpec(Spec):
 
     __slots__ = ("_base", "_carried", "_not_before", "_since")
 
-    def __init__(self, base: Spec, carried: tuple[Carried, ...], since: int) -> None:
+    def __init__(self, base: Spec, carried: tuple[Carried, ...], since_ms: int) -> None:
         super().__init__(base.elements, tuple(base.document.shared.items()))
-        self._base, self._since = base, since
-        self._carried = sorted(each.nominal for each in carried if each.nominal <= since)
-        self._not_before = {each.nominal: each.not_before for each in carried}
+        self._base, self._since = base, since_ms // 1000
+        self._carried = sorted(each.nominal_ms // 1000 for each in carried if each.nominal_ms <= since_ms)
+        self._not_before = {each.nominal_ms: each.not_before_ms for each in carried}
 
-    def not_before(self, nominal: int, otherwise: int) -> int:
+    def not_before_ms(self, nominal_ms: int, otherwise: int) -> int:
         """When a slot fires at the earliest, in milliseconds, if an edit says so."""
-        return self._not_before.get(nominal, otherwise)
+        return self._not_before.get(nominal_ms, otherwise)
 
-    def carried(self, after: int, until: int) -> list[int]:
-        """The slots of a range that an edit left due."""
+    def carried_ms(self, after_ms: int, until_ms: int) -> list[int]:
+        """The slots of a range that an edit left due, in milliseconds."""
+        return [each * 1000 for each in self._carried_in(after_ms // 1000, until_ms // 1000)]
+
+    def _carried_in(self, after: int, until: int) -> list[int]:
         return self._carried[bisect_right(self._carried, after) : bisect_right(self._carried, until)]
 
     def next_instant(self, instant: int) -> int | None:
@@ -48,11 +52,11 @@ class UndecidedSpec(Spec):
         return self._base.fire_time(nominal, schedule_id)
 
     def instants(self, after: int, until: int, limit: int = 1000) -> list[int]:
-        found = self.carried(after, until)[:limit]
+        found = self._carried_in(after, until)[:limit]
         return found + self._base.instants(max(after, self._since), until, limit - len(found))
 
     def count(self, after: int, until: int, most: int | None = None) -> int:
-        return len(self.carried(after, until)) + self._base.count(max(after, self._since), until, most)
+        return len(self._carried_in(after, until)) + self._base.count(max(after, self._since), until, most)
 
     def count_within_budget(self, after: int, until: int) -> tuple[int, int]:
         """Of the slots since the edit; those before it are few, and known."""
@@ -62,12 +66,12 @@ class UndecidedSpec(Spec):
 def undecided(schedule: Schedule, spec: Spec) -> Spec:
     """The spec of a schedule, as it names the slots that are not decided yet."""
     state = schedule.state
-    return UndecidedSpec(spec, state.carried, state.spec_since) if state.carried else spec
+    return UndecidedSpec(spec, state.carried, state.spec_since_ms) if state.carried else spec
 
 
-def is_undecided(schedule: Schedule, nominal: int) -> bool:
-    """Whether a second is a slot that is not decided yet; an edit may have left it due."""
-    if nominal <= max(schedule.cursor, schedule.state.spec_since):
-        carried = (each.nominal for each in schedule.state.carried)
-        return nominal > schedule.cursor and nominal in carried
-    return Spec.parse(schedule.spec).next_instant(nominal - 1) == nominal
+def is_undecided(schedule: Schedule, nominal_ms: int) -> bool:
+    """Whether a time is a slot that is not decided yet; an edit may have left it due."""
+    if nominal_ms <= max(schedule.cursor_ms, schedule.state.spec_since_ms):
+        carried = (each.nominal_ms for each in schedule.state.carried)
+        return nominal_ms > schedule.cursor_ms and nominal_ms in carried
+    return is_slot(Spec.parse(schedule.spec), nominal_ms)

@@ -13,9 +13,9 @@ from horae.model import Limits, Overlap, Schedule
 from horae.policy.decide import due_at
 from horae.policy.due import fire_instant, last_fired
 from horae.policy.pause import pause_skips
+from horae.policy.times import END_MS, next_slot_ms, slots_ms
 from horae.policy.undecided import undecided
 from horae.spec import Spec
-from horae.spec.civil import END
 
 _LIMITS = Limits(catch_up_per_pass=Limits().max_buffer_size)
 _CHUNK = 10_000
@@ -24,7 +24,7 @@ _CHUNK = 10_000
 class Outlook(msgspec.Struct, frozen=True):
     """Where the slots ahead begin, how many of them are skipped on request, and how many start after these."""
 
-    cursor: int
+    cursor_ms: int
     skip: int
     left: int | None
     """``None`` is unlimited."""
@@ -37,7 +37,7 @@ def outlook(schedule: Schedule, spec: Spec, now: int, waiting: int = 0) -> Outlo
     skips = state.paused and pause_skips(policies)
     moment = max(now, state.paused_until or now) if state.paused else now
     last = last_fired(spec, schedule.id, moment)
-    cursor = schedule.cursor if last is None else max(schedule.cursor, last)
+    cursor_ms = schedule.cursor_ms if last is None else max(schedule.cursor_ms, last)
     skip, left = state.skip_next, state.remaining_actions
     if not skips and (skip or left):
         resumed = msgspec.structs.replace(schedule, state=msgspec.structs.replace(state, paused=False))
@@ -47,7 +47,7 @@ def outlook(schedule: Schedule, spec: Spec, now: int, waiting: int = 0) -> Outlo
         if policies.max_concurrent is None:
             found = _starting_of(found, policies.overlap)
         left = None if left is None else max(left - found - waiting, 0)
-    return Outlook(cursor, skip, left)
+    return Outlook(cursor_ms, skip, left)
 
 
 def _starting_of(due: int, overlap: Overlap) -> int:
@@ -68,8 +68,8 @@ def upcoming(schedule: Schedule, spec: Spec, now: int, limit: int, waiting: int 
     ahead = outlook(schedule, spec, now, waiting)
     number = limit if ahead.left is None else min(limit, ahead.left)
     spec = undecided(schedule, spec)
-    start = _after(spec, ahead.cursor, ahead.skip) if number else None
-    return [] if start is None else spec.instants(start, END, number)
+    start = _after(spec, ahead.cursor_ms, ahead.skip) if number else None
+    return [] if start is None else slots_ms(spec, start, END_MS, number)
 
 
 def next_slot(schedule: Schedule, spec: Spec) -> int | None:
@@ -77,18 +77,18 @@ def next_slot(schedule: Schedule, spec: Spec) -> int | None:
     if schedule.state.paused or schedule.state.remaining_actions == 0:
         return None
     spec = undecided(schedule, spec)
-    start = _after(spec, schedule.cursor, schedule.state.skip_next)
-    return None if start is None else spec.next_instant(start)
+    start = _after(spec, schedule.cursor_ms, schedule.state.skip_next)
+    return None if start is None else next_slot_ms(spec, start)
 
 
-def _after(spec: Spec, cursor: int, skip: int) -> int | None:
+def _after(spec: Spec, cursor_ms: int, skip: int) -> int | None:
     """The last of so many slots after a cursor; ``None`` if there are fewer."""
     while skip:
-        found = spec.instants(cursor, END, min(skip, _CHUNK))
+        found = slots_ms(spec, cursor_ms, END_MS, min(skip, _CHUNK))
         if not found:
             return None
-        cursor, skip = found[-1], skip - len(found)
-    return cursor
+        cursor_ms, skip = found[-1], skip - len(found)
+    return cursor_ms
 
 
 def fire_times(schedule: Schedule, spec: Spec, now: int, limit: int, waiting: int = 0) -> list[int]:

@@ -65,7 +65,7 @@ class Advance(NamedTuple):
     """A schedule after a decision: its cursor, when it is due next, and what to count."""
 
     schedule_id: str
-    cursor: int
+    cursor_ms: int
     next_at: int | None
     state: State | None = None
     """The new state; ``None`` if it did not change."""
@@ -233,7 +233,7 @@ class Transaction(ABC):
             "advance",
             [
                 {
-                    "schedule_id": s.schedule_id, "cursor": s.cursor, "next_at": s.next_at,
+                    "schedule_id": s.schedule_id, "cursor_ms": s.cursor_ms, "next_at": s.next_at,
                     "attempted_at": s.attempted_at, "started": s.counts.started,
                 }
                 for s in prepared
@@ -504,7 +504,7 @@ class Transaction(ABC):
     async def insert_unstarted_ranges(self, ranges: Iterable[UnstartedRange]) -> None:
         """Keep ranges of slots that did not start; one that continues the latest of its schedule is joined to it."""
         added = list(ranges)
-        rows = [UNSTARTED_RANGE.parameters(each) | {"before": each.before} for each in added]
+        rows = [UNSTARTED_RANGE.parameters(each) | {"before_ms": each.before_ms} for each in added]
         await self.write("continue_unstarted_range", rows)
         await self.write("insert_unstarted_range", rows)
         if self.unstarted is not None:
@@ -517,9 +517,9 @@ class Transaction(ABC):
         found = await self.rows("unstarted_ranges", id=schedule_id, limit=limit, before=before)
         return [UNSTARTED_RANGE.decode(row) for row in found]
 
-    async def unstarted_at(self, schedule_id: str, nominal: int) -> UnstartedRange | None:
+    async def unstarted_at(self, schedule_id: str, nominal_ms: int) -> UnstartedRange | None:
         """The latest range of a schedule that a nominal time lies in, whether or not it is one of its slots."""
-        found = await self.rows("unstarted_at", id=schedule_id, nominal=nominal)
+        found = await self.rows("unstarted_at", id=schedule_id, nominal_ms=nominal_ms)
         return UNSTARTED_RANGE.decode(found[0]) if found else None
 
     # Backfills
@@ -613,7 +613,7 @@ def _parameters(only: Filter) -> dict[str, Any]:
 
 
 def _due(schedule: Schedule, next_at: int | None) -> Due:
-    return Due(schedule_id=schedule.id, cursor=schedule.cursor, next_at=next_at)
+    return Due(schedule_id=schedule.id, cursor_ms=schedule.cursor_ms, next_at=next_at)
 
 
 def _reportable(row: Row) -> ReportableRun:

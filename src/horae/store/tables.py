@@ -32,7 +32,7 @@ class Due(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What a decision moves: how far a schedule is decided, and when it is due next."""
 
     schedule_id: str
-    cursor: int
+    cursor_ms: int
     next_at: int | None
     attempted_at: int | None = None
     """When its latest attempt began."""
@@ -50,7 +50,7 @@ class RawSchedule(NamedTuple):
     policies: Any
     state: Any
     version: int
-    cursor: Any
+    cursor_ms: Any
     created_at: int
     updated_at: int
     owner: str
@@ -60,7 +60,7 @@ class RawSchedule(NamedTuple):
 
 def _unreadable_schedule(row: dict[str, Any], error: Exception) -> Schedule:
     """Stand in for a schedule that was edited by hand: its spec says what is wrong, and the others are still read."""
-    known = ("id", "generation", "version", "cursor", "created_at", "updated_at", "owner")
+    known = ("id", "generation", "version", "cursor_ms", "created_at", "updated_at", "owner")
     return Schedule(
         spec=f"unreadable: {error}", action=Action(name=""), policies=Policies(), state=State(),
         **{name: row[name] for name in known},
@@ -71,7 +71,7 @@ def _unreadable_run(row: dict[str, Any], error: Exception) -> Run:
     """Stand in for a run that was edited by hand: its reason and its failure say so."""
     status = row["status"]
     return Run(
-        **{name: row[name] for name in ("id", "schedule_id", "generation")}, nominal=0, origin=AUTOMATIC,
+        **{name: row[name] for name in ("id", "schedule_id", "generation")}, nominal_ms=0, origin=AUTOMATIC,
         overlap=Overlap.SKIP, status=Status(status) if status in list(Status) else Status.PENDING, fire_at=0,
         start_at=0, reason=UNREADABLE, failure=f"{type(error).__name__}: {error}",
     )  # fmt: skip
@@ -80,8 +80,8 @@ def _unreadable_run(row: dict[str, Any], error: Exception) -> Run:
 SCHEDULE = Table(
     Schedule,
     "schedule",
-    not_inserted=("cursor",),  # it is in due, which every query of schedules joins
-    not_updated=("id", "generation", "created_at", "cursor"),
+    not_inserted=("cursor_ms",),  # it is in due, which every query of schedules joins
+    not_updated=("id", "generation", "created_at", "cursor_ms"),
     shared=("action", "policies", "state", "tags"),
     unreadable=_unreadable_schedule,
 )
@@ -94,7 +94,7 @@ RUN = Table(
 )
 ATTEMPT = Table(Attempt, "attempt")
 CHECKPOINT = Table(Checkpoint, "checkpoint", not_updated=("run_id", "key"))
-UNSTARTED_RANGE = Table(UnstartedRange, "unstarted_range", unstored=("before",), not_inserted=("number",))
+UNSTARTED_RANGE = Table(UnstartedRange, "unstarted_range", unstored=("before_ms",), not_inserted=("number",))
 LAST_OUTCOME = Table(LastOutcome, "last_outcome")
 BACKFILL = Table(Backfill, "backfill")
 VERSION = Table(Version, "version", shared=("policies",))
@@ -122,6 +122,7 @@ KINDS: dict[str, str] = {name: kind for table in TABLES.values() for name, kind 
     "token_hash": "text",
     "report_by": "bigint",
     "before": "bigint",
+    "before_ms": "bigint",
     "max_rows": "bigint",
 }
 """The SQL type of every column and parameter of a batch; a name has one type, whatever its table."""

@@ -89,10 +89,10 @@ COLUMNS: list[Spoiled] = [
     (column("action", "5"), TaskInvalidStructureError, "", {"value": 5}),  # a number is text in a column of texts
     (column("action", "x'00'"), TaskInvalidTypeError, "Invalid type for field 'action': expected string, got ",
      {"field": "action", "value": b"\x00", "expectedType": "string"}),
-    (f"UPDATE due SET cursor = 'yesterday' WHERE schedule_id = {ID}", TaskInvalidTypeError,  # noqa: S608
+    (f"UPDATE due SET cursor_ms = 'yesterday' WHERE schedule_id = {ID}", TaskInvalidTypeError,  # noqa: S608
      "Invalid type for field 'cursor': expected number, got string",
      {"field": "cursor", "value": "yesterday", "expectedType": "number", "actualType": "string"}),
-    (f"UPDATE due SET cursor = 1.5 WHERE schedule_id = {ID}", TaskInvalidTypeError,  # noqa: S608
+    (f"UPDATE due SET cursor_ms = 1.5 WHERE schedule_id = {ID}", TaskInvalidTypeError,  # noqa: S608
      "Invalid type for field 'cursor': expected ", {"field": "cursor", "value": 1.5}),
     (f"UPDATE due SET attempted_at = 'noon' WHERE schedule_id = {ID}", TaskInvalidTypeError,  # noqa: S608
      "Invalid type for field 'lastAttemptAt': expected number, got string",

@@ -20,14 +20,14 @@ MINUTELY = GOOD | {"schedule_id": "s", "cron_expr": "* * * * *", "timezone": "UT
 
 def unstarted(first: int, last: int, step: int = 1, reason: Reason = Reason.LATE) -> UnstartedRange:
     return UnstartedRange(
-        schedule_id="s", generation=1, first=first, last=last, count=(last - first) // step + 1,
+        schedule_id="s", generation=1, start_ms=first * 1000, end_ms=last * 1000, count=(last - first) // step + 1,
         status=Status.MISSED, reason=reason, decided_at=(last + 5) * 1000,
     )  # fmt: skip
 
 
 def run(nominal: int, *, origin: Origin = AUTOMATIC, fire_at: int | None = None) -> Run:
     return Run(
-        id=f"{nominal}:{origin}", schedule_id="s", generation=1, nominal=nominal, origin=origin, overlap=Overlap.SKIP,
+        id=f"{nominal}:{origin}", schedule_id="s", generation=1, nominal_ms=nominal * 1000, origin=origin, overlap=Overlap.SKIP,
         status=Status.SUCCEEDED, fire_at=nominal * 1000 if fire_at is None else fire_at, start_at=nominal * 1000,
         ended_at=nominal * 1000 + 7,
     )  # fmt: skip
@@ -71,7 +71,7 @@ def test_runs_and_ranges_are_merged_in_order(kinds: list[str], limit: int):
         if kind == "run":
             runs.insert(0, run(base + n))
         elif kind == "passed" and n and kinds[n - 1] == "passed":
-            ranges[0] = unstarted(ranges[0].first, base + n)
+            ranges[0] = unstarted(ranges[0].start_ms // 1000, base + n)
         elif kind == "passed":
             ranges.insert(0, unstarted(base + n, base + n))
     expected = [base + n for n, kind in enumerate(kinds) if kind != "nothing"][::-1][:limit]

@@ -187,10 +187,10 @@ def test_a_schedule_that_cannot_be_read_needs_attention_and_says_so():
 
     stream = io.StringIO()
     schedule = Schedule(
-        id="s", generation=1, spec="", action=Action(name="a"), policies=Policies(), state=State(), version=1, cursor=0,
+        id="s", generation=1, spec="", action=Action(name="a"), policies=Policies(), state=State(), version=1, cursor_ms=0,
         created_at=0, updated_at=0,
     )  # fmt: skip
-    aside = Decision(state=State(attention="needs attention: it is spoiled"), cursor=0, next_at=None)
+    aside = Decision(state=State(attention="needs attention: it is spoiled"), cursor_ms=0, next_at=None)
     LogObserver(log_to(stream)).decided([(schedule, aside)])
     (line,) = lines(stream)
     assert (line["event"], line["level"], line["schedule"]) == ("attention", "warning", "s")

@@ -63,5 +63,5 @@ def _range(span: Json | None, zone: str) -> Text | None:
     if span is None or span["count"] == 1:
         return None
     return Text.assemble(
-        f"{span['count']} slots from ", both(span["first"], zone), " to ", both(span["last"], zone)
+        f"{span['count']} slots from ", both(span["start"], zone), " to ", both(span["end"], zone)
     )

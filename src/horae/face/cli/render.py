@@ -254,14 +254,14 @@ def backfill_table(items: Sequence[Json], zone: str) -> RenderableType:
 def unstarted_table(items: Sequence[Json], zone: str) -> RenderableType:
     """Consecutive times that did not run, for one reason."""
     rows = [
-        (_span(each["first"], each["last"], zone), each["count"], word(each["status"]), each["sentence"])
+        (_span(each["start"], each["end"], zone), each["count"], word(each["status"]), each["sentence"])
         for each in items
     ]
     return table(heading("did not run", zone), "times>", "status", "why~", rows=rows)
 
 
-def _span(first: str, last: str, zone: str) -> Text:
-    ends = [beside(first, zone)] if first == last else [beside(first, zone), beside(last, zone)]
+def _span(start: str, end: str, zone: str) -> Text:
+    ends = [beside(start, zone)] if start == end else [beside(start, zone), beside(end, zone)]
     return Text("\n").join(ends)
 
 

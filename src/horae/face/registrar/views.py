@@ -12,7 +12,14 @@ import msgspec
 
 from horae.app.defaults import registrar_shows
 from horae.app.fields import about
-from horae.app.times import fire_time, instant, next_nominal, times_ahead
+from horae.app.times import (
+    fire_time,
+    instant,
+    next_nominal_ms,
+    slots_of_range,
+    spec_of_range,
+    times_ahead,
+)
 from horae.app.views import sentence_of
 from horae.errors import SpecError
 from horae.face.registrar.launch import workflow_of
@@ -128,8 +135,8 @@ def _crons_of(text: str) -> tuple[str, ...]:
 
 def next_run_at(schedule: Schedule) -> datetime | None:
     """The planned time of the first tick that is not decided yet; none while paused."""
-    following = next_nominal(schedule)
-    return None if following is None else instant(following * 1000)
+    following = next_nominal_ms(schedule)
+    return None if following is None else instant(following)
 
 
 def ledger(
@@ -152,7 +159,7 @@ def _run_row(run: Run) -> LedgerRow:
     return LedgerRow(
         idempotency_key=run.key,
         schedule_id=run.schedule_id,
-        run_at=instant(run.nominal * 1000),
+        run_at=instant(run.nominal_ms),
         status=registrar_shows(run.status, run.reason),
         run_id=run.id,
         reason=_reason(run.reason, run.failure),
@@ -172,13 +179,12 @@ def _reason(reason: str, failure: str | None) -> str | None:
 
 def _range_rows(unstarted: UnstartedRange, specs: Iterable[Spec]) -> Iterator[LedgerRow]:
     """The ticks of a range, the last one first."""
-    spec = next((each for each in specs if _has(each, unstarted)), None)
-    nominal: int | None = unstarted.last
-    while nominal is not None and nominal >= unstarted.first:
-        planned = instant(nominal * 1000)
-        fires = planned if spec is None else fire_time(spec, nominal, unstarted.schedule_id)
+    spec = spec_of_range(unstarted, specs)
+    for nominal_ms in slots_of_range(unstarted, spec):
+        planned = instant(nominal_ms)
+        fires = planned if spec is None else fire_time(spec, nominal_ms, unstarted.schedule_id)
         yield LedgerRow(
-            idempotency_key=slot_key(unstarted.schedule_id, nominal),
+            idempotency_key=slot_key(unstarted.schedule_id, nominal_ms // 1000),
             schedule_id=unstarted.schedule_id,
             run_at=planned,
             status=registrar_shows(unstarted.status, unstarted.reason),
@@ -187,18 +193,6 @@ def _range_rows(unstarted: UnstartedRange, specs: Iterable[Spec]) -> Iterator[Le
             created_at=fires,
             updated_at=max(instant(unstarted.decided_at), fires),
         )
-        if spec is not None:
-            nominal = spec.previous_instant(nominal - 1)
-        else:  # what it was is forgotten: the ends are known
-            nominal = unstarted.first if nominal > unstarted.first else None
-
-
-def _has(spec: Spec, unstarted: UnstartedRange) -> bool:
-    """Whether a range can be of a spec: it has both ends, and as many ticks."""
-    first, last = spec.next_instant(unstarted.first - 1), spec.previous_instant(unstarted.last)
-    return (first, last) == (unstarted.first, unstarted.last) and (
-        spec.count(unstarted.first - 1, unstarted.last) == unstarted.count
-    )
 
 
 def specs_of(schedule: Schedule | None, versions: Sequence[Version]) -> list[Spec]:

@@ -230,7 +230,7 @@ class LogObserver(Observer):
 
 def _about(event: str, run: Run, status: str, reason: str, **more: object) -> EventDict:
     return {
-        "event": event, "schedule": run.schedule_id, "slot": _slot(run.nominal), "run": run.id, "status": status,
+        "event": event, "schedule": run.schedule_id, "slot": _slot(run.nominal_ms), "run": run.id, "status": status,
         "reason": reason, "sentence": _sentence(reason), **more,
     }  # fmt: skip
 
@@ -241,13 +241,13 @@ def _decision(run: Run) -> EventDict:
 
 def _range(unstarted: UnstartedRange) -> EventDict:
     line: EventDict = {
-        "event": "decision", "schedule": unstarted.schedule_id, "slot": _slot(unstarted.first), "status": unstarted.status,
+        "event": "decision", "schedule": unstarted.schedule_id, "slot": _slot(unstarted.start_ms), "status": unstarted.status,
         "reason": unstarted.reason, "sentence": _sentence(unstarted.reason),
     }  # fmt: skip
     return (
         line
         if unstarted.count == 1
-        else {**line, "last_slot": _slot(unstarted.last), "count": unstarted.count}
+        else {**line, "last_slot": _slot(unstarted.end_ms), "count": unstarted.count}
     )
 
 
@@ -279,6 +279,6 @@ def _sentence(reason: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _slot(nominal: int) -> str:
+def _slot(nominal_ms: int) -> str:
     """A nominal time; many schedules share one."""
-    return f"{datetime.fromtimestamp(nominal, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return f"{datetime.fromtimestamp(nominal_ms // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"

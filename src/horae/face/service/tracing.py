@@ -111,7 +111,7 @@ class TraceWatcher(Observer):
                 "horae.run": run.id,
                 "horae.action": run.action,
                 "horae.origin": str(run.origin),
-                "horae.nominal": datetime.fromtimestamp(run.nominal, UTC).isoformat(),
+                "horae.nominal": datetime.fromtimestamp(run.nominal_ms / 1000, UTC).isoformat(),
                 "horae.attempt": run.attempt,
                 "horae.status": str(outcome.status),
                 "horae.reason": outcome.reason,

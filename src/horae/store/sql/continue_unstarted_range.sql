@@ -1,6 +1,6 @@
 -- Ranges that continue the latest one of their schedule, for the same reason.
-UPDATE unstarted_range SET last = new.last, count = unstarted_range.count + new.count, decided_at = new.decided_at
+UPDATE unstarted_range SET end_ms = new.end_ms, count = unstarted_range.count + new.count, decided_at = new.decided_at
 {from_new}
 WHERE unstarted_range.number = (SELECT max(number) FROM unstarted_range AS r WHERE r.schedule_id = new.schedule_id)
-    AND unstarted_range.generation = new.generation AND unstarted_range.last = new.before
+    AND unstarted_range.generation = new.generation AND unstarted_range.end_ms = new.before_ms
     AND unstarted_range.status = new.status AND unstarted_range.reason = new.reason

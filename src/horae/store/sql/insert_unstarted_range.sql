@@ -5,5 +5,5 @@ SELECT {new(unstarted_range)}
 WHERE NOT EXISTS (
     SELECT 1 FROM unstarted_range AS u
     WHERE u.number = (SELECT max(number) FROM unstarted_range AS r WHERE r.schedule_id = new.schedule_id)
-        AND u.generation = new.generation AND u.last = new.last AND u.first <= new.first
+        AND u.generation = new.generation AND u.end_ms = new.end_ms AND u.start_ms <= new.start_ms
 )
