@@ -227,7 +227,7 @@ OURS = LIBRARIES[0].name
 _REMEMBERED: tuple[Callable[[], None], ...] = tuple(
     value.cache_clear
     for name, module in tuple(sys.modules.items())
-    if name.startswith("horae.spec.") and name not in {"horae.spec.zone", "horae.spec.timeline"}
+    if name.startswith("horae.spec.") and name not in {"horae.spec.zone", "horae.spec.clock_change"}
     for value in vars(module).values()
     if hasattr(value, "cache_clear") and value.__module__ == name
 )

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from horae.app import App
 from horae.app.why import Why
 from horae.config import Config
-from horae.engine.results import record
+from horae.engine.attempt_results import record
 from horae.errors import InvalidInputError, NotStartedError, ScheduleNotFoundError
 from horae.executor.context import Context
 from horae.model import (

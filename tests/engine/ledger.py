@@ -18,7 +18,7 @@ from horae.model import (
     Version,
 )
 from horae.policy.admission import has_begun
-from horae.policy.due import fire_instant
+from horae.policy.catch_up import fire_instant
 from horae.policy.lifecycle import ENDED
 from horae.spec import Spec
 from tests.engine.simulator import World

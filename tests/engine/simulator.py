@@ -17,13 +17,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from horae.app.backfills import Backfills
+from horae.app.owner_scope import OwnerScope
 from horae.app.runs import Runs
 from horae.app.schedules import Schedules
-from horae.app.scope import OwnerScope
 from horae.config import Config
-from horae.engine.checkpoint import save_checkpoint
+from horae.engine.checkpoint_writer import save_checkpoint
 from horae.engine.engine import Engine
-from horae.engine.reports import keep_token
+from horae.engine.external_reports import keep_token
 from horae.engine.worker import Worker
 from horae.errors import ClockOffError, HoraeError, StoreUnavailableError
 from horae.executor.context import Context

@@ -19,7 +19,7 @@ import pytest
 
 from horae import App, Config, Context, Overlap, Policies, RetryPolicy, Timeouts
 from horae.app import Schedules
-from horae.app.scope import OwnerScope
+from horae.app.owner_scope import OwnerScope
 from horae.clock import SystemClock
 from horae.engine.engine import Engine
 from horae.engine.worker import Worker

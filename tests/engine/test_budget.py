@@ -8,11 +8,11 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from horae.engine import schedules
+from horae.engine import schedule_decider
 from horae.engine.observer import Observer
 from horae.errors import SpecTooCostlyError
 from horae.model import CatchUp, CatchUpPolicy, OnResume, Overlap, Policies, Reason, Schedule
-from horae.policy.ledger import Decision
+from horae.policy.ledger_changes import Decision
 from horae.spec import Spec
 from horae.testing import TimeMachine
 from tests.support.machine import Recorder, at
@@ -58,7 +58,7 @@ async def test_a_stored_spec_over_the_budget_is_put_aside_alone(machine: TimeMac
 async def test_a_transaction_decides_for_as_many_schedules_as_its_budget_allows(
     machine: TimeMachine, hello: Recorder, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(schedules, "BATCH_STEPS", 0)
+    monkeypatch.setattr(schedule_decider, "BATCH_STEPS", 0)
     for number in range(4):
         excluded = [{"hour": "3", "minute": str(number)}]
         spec = {"crons": ["*/10 * * * *"], "exclude": excluded, "timezone": "Europe/London"}
@@ -128,7 +128,7 @@ async def test_schedules_with_full_buffers_are_decided_last_and_a_few_at_a_time(
     machine: TimeMachine, hello: Recorder, monkeypatch: pytest.MonkeyPatch
 ):
     """What waits is read whole at each decision: a neighbour's full buffer must not stand before the others."""
-    monkeypatch.setattr(schedules, "BATCH_RUNS", 60)
+    monkeypatch.setattr(schedule_decider, "BATCH_RUNS", 60)
     slow = Recorder(machine, seconds=86_400)
     machine.app.action("slow")(slow)
     for number in range(3):

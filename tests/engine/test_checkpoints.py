@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from horae import App, Context, Policies, RetryPolicy, Status
-from horae.engine.results import record
+from horae.engine.attempt_results import record
 from horae.errors import StaleClaimError
 from horae.model import AttemptEnd, AttemptResult, Limits
 from horae.store.sqlite import SqliteTransaction

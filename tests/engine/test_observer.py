@@ -28,7 +28,7 @@ from horae.engine.observer import Observer, Observers
 from horae.errors import ClockOffError, InvalidInputError, StoreUnavailableError
 from horae.face.declarative.registration import read_registrations
 from horae.model import AttemptEnd, AttemptResult, Outcome, Reason, Run, Schedule, Status, UnstartedRange
-from horae.policy.ledger import Decision
+from horae.policy.ledger_changes import Decision
 from horae.testing import TimeMachine, VirtualClock
 from tests.engine.programs import Programs
 from tests.support.process import kill

@@ -13,7 +13,7 @@ import msgspec
 from horae.engine.worker import Launch, Worker
 from horae.executor.context import hash_of
 from horae.executor.function import FunctionExecutor
-from horae.executor.http_request import HttpRequest
+from horae.executor.http_options import HttpRequest
 from horae.executor.port import Executor
 from horae.executor.registry import Executors
 from horae.executor.sealing import Sealer

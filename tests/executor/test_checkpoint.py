@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from horae.errors import InvalidInputError, StaleClaimError
-from horae.executor.checkpoint import (
+from horae.executor.checkpoints import (
     MAX_CHECKPOINTS,
     MAX_KEY_LENGTH,
     MAX_TOTAL_LENGTH,

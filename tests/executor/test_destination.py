@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from horae import Config
 from horae.errors import ConfigError, DestinationRefusedError, InvalidInputError
-from horae.executor.destination import Destinations, target_of
-from horae.executor.http_request import HttpRequest, check_request
+from horae.executor.http_destination import Destinations, target_of
+from horae.executor.http_options import HttpRequest, check_request
 
 pytestmark = pytest.mark.contract("SCHD-17", "CRON-23")
 

@@ -29,10 +29,10 @@ from cryptography.x509.oid import NameOID
 
 import horae
 from horae import Config
-from horae.executor.connection import PORTION, look_up, new_pool, read_body
-from horae.executor.destination import Destinations
 from horae.executor.http import HttpExecutor
-from horae.executor.http_request import HttpRequest
+from horae.executor.http_connection import PORTION, look_up, new_pool, read_body
+from horae.executor.http_destination import Destinations
+from horae.executor.http_options import HttpRequest
 from horae.model import AttemptResult, LastOutcome
 from tests.executor.harness import NOW, RUN, Asked, Attempts, Server, say, serving, stored
 
@@ -648,7 +648,7 @@ import asyncio, sys
 sys.modules["httpcore"] = None
 from horae import Config
 from horae.executor.http import HttpExecutor
-from horae.executor.http_request import HttpRequest, check_request
+from horae.executor.http_options import HttpRequest, check_request
 check_request(HttpRequest(url="https://example.com"), Config())
 try:
     HttpExecutor(Config(), int)._connected()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horae.executor.networks import is_public, reached
+from horae.executor.public_addresses import is_public, reached
 
 pytestmark = pytest.mark.contract("SCHD-17", "CRON-23")
 

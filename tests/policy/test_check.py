@@ -9,7 +9,7 @@ import pytest
 
 from horae.errors import InvalidInputError
 from horae.model import CatchUpPolicy, Policies, Retention, RetryPolicy, Timeouts
-from horae.policy.check import BOUNDS, check_policies
+from horae.policy.validate import BOUNDS, check_policies
 
 
 def test_the_defaults_make_sense():

@@ -37,10 +37,10 @@ from horae.model import (
     Timeouts,
     WhenFull,
 )
+from horae.policy.catch_up import Slot
 from horae.policy.decide import DEFAULT_LIMITS, _DecisionBuilder, _is_plain, _usual, decide
-from horae.policy.defaults import TEMPORAL
-from horae.policy.due import Slot
-from horae.policy.ledger import Decision, action_id, new_run, run_id
+from horae.policy.face_policies import TEMPORAL
+from horae.policy.ledger_changes import Decision, action_id, new_run, run_id
 from horae.policy.lifecycle import ENDED
 from horae.policy.pause import resume
 from horae.spec import Spec

@@ -3,8 +3,7 @@
 import pytest
 
 from horae.model import CatchUp, OnResume, Overlap, Policies, Status, WhenFull
-from horae.policy.check import check_policies
-from horae.policy.defaults import (
+from horae.policy.face_policies import (
     GRANTS,
     SCHEDULES,
     TEMPORAL,
@@ -13,6 +12,7 @@ from horae.policy.defaults import (
     registrar,
     registrar_shows,
 )
+from horae.policy.validate import check_policies
 from horae.spec.duration import milliseconds
 
 NONE = registrar(Overlap.SKIP, CatchUp.NONE, 60_000, 60_000)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horae.model import Action, CatchUpPolicy, Overlap, Policies, Reason, Run, Schedule, State, Status
+from horae.policy.catch_up import Unstarted, fire_instant
 from horae.policy.decide import decide
-from horae.policy.due import Unstarted, fire_instant
-from horae.policy.edit import MAX_CARRIED, Edited, change_jitter, change_spec
+from horae.policy.spec_change import MAX_CARRIED, Edited, change_jitter, change_spec
 from horae.policy.undecided import undecided
 from horae.policy.upcoming import fire_times
 from horae.spec import Spec

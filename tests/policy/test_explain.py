@@ -21,7 +21,6 @@ from horae.model import (
     UnstartedRange,
     Version,
 )
-from horae.policy.ahead import ForecastBuilder
 from horae.policy.explain import (
     Explanation,
     Facts,
@@ -32,7 +31,8 @@ from horae.policy.explain import (
     in_force,
     run_ids_at,
 )
-from horae.policy.ledger import run_id
+from horae.policy.forecast import ForecastBuilder
+from horae.policy.ledger_changes import run_id
 from horae.spec import Spec
 from horae.spec.why import why_instant
 from tests.spec.oracle import instant

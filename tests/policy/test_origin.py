@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from horae.model import AUTOMATIC, Origin, OriginKind, Overlap, Run, Status
-from horae.policy.ledger import run_id
+from horae.policy.ledger_changes import run_id
 from horae.spec import slot_key
 
 

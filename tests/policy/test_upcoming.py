@@ -19,9 +19,9 @@ from horae.model import (
     State,
     Status,
 )
+from horae.policy.catch_up import Slot
 from horae.policy.decide import decide
-from horae.policy.due import Slot
-from horae.policy.ledger import new_run
+from horae.policy.ledger_changes import new_run
 from horae.policy.pause import resume
 from horae.policy.upcoming import next_slot, upcoming
 from horae.spec import Spec

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from horae.errors import HoraeError, NaiveTimeError
 from horae.spec import DIALECTS, Spec
 from horae.spec.budget import shared_budget
-from horae.spec.civilset import CivilSet
+from horae.spec.civil_set import CivilSet
 from tests.spec.strategies import Case, as_calendar, unix_crons
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from horae.errors import InvalidSpecError, SpecTooCostlyError
 from horae.spec import Spec
+from horae.spec.affordability import AFFORDABLE_STEPS, check_cost
 from horae.spec.budget import LISTING_STEPS, QUESTION_STEPS, shared_budget
 from horae.spec.civil import DAY
-from horae.spec.cost import AFFORDABLE_STEPS, check_cost
-from horae.spec.dayrule import DayRule, Group
-from horae.spec.stride import Stride, first_multiple
+from horae.spec.civil_interval import Stride, first_multiple
+from horae.spec.day_search import DayRule, Group
 
 NOW = int(datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp())
 EVERYTHING = {"second": "*", "minute": "*", "hour": "*"}

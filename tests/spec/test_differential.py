@@ -36,7 +36,7 @@ from hypothesis import strategies as st
 
 from horae import HoraeError, Spec
 from horae.spec import load_zone
-from horae.spec.calendar import Calendar
+from horae.spec.calendar_bits import Calendar
 from horae.spec.cron import parse_temporal
 from tests.spec.oracle import instant, zoneinfo
 from tests.spec.strategies import zone_moments

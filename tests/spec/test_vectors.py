@@ -11,9 +11,9 @@ import pytest
 
 from horae.errors import FieldParseError, InvalidSpecError
 from horae.spec import Spec
-from horae.spec.calendar import EVERY_DAY, Calendar, matching_days
+from horae.spec.calendar_bits import EVERY_DAY, Calendar, matching_days
 from horae.spec.civil import FIRST_YEAR, members
-from horae.spec.fields import MONTH, TEMPORAL, WEEKDAY, YEAR, Field, Parsed, parse_field
+from horae.spec.cron_field import MONTH, TEMPORAL, WEEKDAY, YEAR, Field, Parsed, parse_field
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parents[1] / "vectors" / "spec.json").read_text("utf-8"))
 

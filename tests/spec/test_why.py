@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from horae.spec import Spec
-from horae.spec.elements import label_of
-from horae.spec.timeline import DEBIAN_LIMIT
+from horae.spec.clock_change import DEBIAN_LIMIT
+from horae.spec.compiled import label_of
 from horae.spec.why import Code, Standing, why_instant, why_label
 from tests.spec.oracle import instant, walk, zoneinfo
 from tests.spec.strategies import Case, transitions, unix_crons

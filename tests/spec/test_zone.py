@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from horae.errors import InvalidSpecError, UnknownTimezoneError
 from horae.spec import TZDATA_VERSION, Spec, installed_zones, load_zone
-from horae.spec.timeline import timeline
+from horae.spec.clock_change import timeline
 from horae.spec.zone import Zone, _from_rule
 from tests.spec.oracle import instant, zoneinfo
 

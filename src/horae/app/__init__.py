@@ -17,32 +17,32 @@ from horae.app.backfills import Backfills
 from horae.app.calendars import Calendars
 from horae.app.create import NewSchedule
 from horae.app.evaluation import Evaluator
-from horae.app.fields import about
 from horae.app.manual import BackfillRequest, Trigger
+from horae.app.owner_scope import OwnerScope
 from horae.app.reconcile import Tasks
 from horae.app.runs import Runs
+from horae.app.schedule_fields import about
 from horae.app.schedules import Schedules
-from horae.app.scope import OwnerScope
 from horae.app.update import Edit
 from horae.app.views import Description
 from horae.app.why import Why
 from horae.clock import Clock, SystemClock
 from horae.config import Config
-from horae.engine.checkpoint import save_checkpoint
+from horae.engine.checkpoint_writer import save_checkpoint
 from horae.engine.decider import Decider, NodeServices
 from horae.engine.engine import Engine
+from horae.engine.external_reports import keep_token
 from horae.engine.maintenance import MaintenanceReport
 from horae.engine.observer import Observer
-from horae.engine.reports import keep_token
 from horae.engine.worker import Worker
 from horae.errors import ClockOffError, DatabaseUrlError, NodeNameTakenError, StoreUnavailableError
-from horae.executor.builtin import builtin_executors
+from horae.executor.builtin_kinds import builtin_executors
 from horae.executor.function import ActionFunction, FunctionExecutor
 from horae.executor.port import Executor
 from horae.executor.registry import Executors
 from horae.model import Node, Status
-from horae.store.limited import LimitedStore
 from horae.store.port import Filter, Store, Transaction
+from horae.store.transaction_limit import LimitedStore
 
 __all__ = [
     "App",

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from horae.app.fields import Moment
+from horae.app.field_checks import range_ms
 from horae.app.manual import (
     BackfillPreview,
     BackfillRequest,
@@ -15,9 +15,9 @@ from horae.app.manual import (
     slots_of,
     start_backfill,
 )
+from horae.app.owner_scope import OwnerScope
 from horae.app.page import Page
-from horae.app.scope import OwnerScope
-from horae.app.validate import range_ms
+from horae.app.schedule_fields import Moment
 from horae.errors import BackfillNotFoundError, ScheduleNotFoundError
 from horae.model import Backfill, BackfillStatus, Origin, OriginKind, Overlap, Reason, Status
 from horae.spec import Spec

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 
 from horae.app.evaluation import Answers
+from horae.app.owner_scope import OwnerScope
 from horae.app.page import fitting
-from horae.app.scope import OwnerScope
 from horae.app.update import next_version, record_unstarted, standing
 from horae.errors import SpecError
 from horae.model import Schedule, UnstartedRange

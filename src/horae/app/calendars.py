@@ -14,10 +14,10 @@ import msgspec
 
 from horae.app.bulk import BATCH
 from horae.app.evaluation import Answers
+from horae.app.field_checks import check_id
+from horae.app.owner_scope import OwnerScope
 from horae.app.page import MOST, Page, fitting
-from horae.app.scope import OwnerScope
 from horae.app.update import rewrite_specs
-from horae.app.validate import check_id
 from horae.errors import CalendarInUseError, CalendarNotFoundError, HoraeError, LimitExceededError
 from horae.model import Schedule, StoredCalendar
 from horae.spec import SharedCalendar, Spec

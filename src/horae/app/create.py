@@ -9,24 +9,24 @@ from typing import Any
 
 import msgspec
 
-from horae.app.fields import ScheduleFields, check_fields, values_of
-from horae.app.manual import BackfillRequest, Trigger
-from horae.app.validate import (
+from horae.app.field_checks import (
     MAX_ID_LENGTH,
     check_id,
     check_input,
     check_jitter,
     check_text,
 )
+from horae.app.manual import BackfillRequest, Trigger
+from horae.app.schedule_fields import ScheduleFields, check_fields, values_of
 from horae.config import Config
 from horae.errors import InvalidInputError
 from horae.executor.registry import Executors
 from horae.model import MAX_ID_FORMAT_LENGTH, Action, Schedule, State
-from horae.policy.due import fire_instant
-from horae.policy.ledger import action_id
+from horae.policy.catch_up import fire_instant
+from horae.policy.ledger_changes import action_id
 from horae.policy.times import next_slot_ms
 from horae.spec import SharedCalendar, Spec, SpecDocument
-from horae.spec.cost import check_cost
+from horae.spec.affordability import check_cost
 from horae.spec.document import read_document
 from horae.store.port import Transaction
 

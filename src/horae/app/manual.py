@@ -9,12 +9,12 @@ from functools import partial
 import msgspec
 
 from horae.app.evaluation import Answers
-from horae.app.fields import BackfillBody, TriggerBody
-from horae.app.validate import check_input, check_text, own_overlap, range_ms
+from horae.app.field_checks import check_input, check_text, own_overlap, range_ms
+from horae.app.schedule_fields import BackfillBody, TriggerBody
 from horae.errors import BackfillLimitError, LimitExceededError
 from horae.model import Backfill, Origin, OriginKind, Run, Schedule
-from horae.policy.due import Slot
-from horae.policy.ledger import new_run
+from horae.policy.catch_up import Slot
+from horae.policy.ledger_changes import new_run
 from horae.policy.times import count_slots, next_slot_ms, previous_slot_ms
 from horae.spec import Spec
 from horae.store.port import Transaction

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from horae.app.owner_scope import OwnerScope
 from horae.app.schedules import removal
-from horae.app.scope import OwnerScope
 from horae.errors import (
     SpecError,
     TaskInvalidStructureError,
@@ -20,8 +20,8 @@ from horae.errors import (
     TaskTryDeserializeError,
 )
 from horae.model import UNREADABLE, Action, Run, Schedule, State
-from horae.policy.defaults import declarative
-from horae.policy.reconcile import DesiredTask, StoredTask, TaskClass, TaskPlan, plan_tasks
+from horae.policy.face_policies import declarative
+from horae.policy.reconcile_plan import DesiredTask, StoredTask, TaskClass, TaskPlan, plan_tasks
 from horae.spec import PosixCron
 from horae.store.mapping import to_json
 from horae.store.port import Transaction

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from horae.app.owner_scope import OwnerScope
 from horae.app.page import Page, numbers_of
-from horae.app.scope import OwnerScope
-from horae.engine.reports import Report, check_report, stop_reported, take_report
+from horae.engine.external_reports import Report, check_report, stop_reported, take_report
 from horae.model import WAITING, Attempt, Checkpoint, Reason, Run, Status, UnstartedRange
 from horae.store.port import NEWEST
 

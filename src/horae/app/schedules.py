@@ -20,6 +20,8 @@ from horae.app.create import (
     shared_calendars,
 )
 from horae.app.evaluation import Answers
+from horae.app.field_checks import check_jitter, check_text, moment
+from horae.app.fire_times import times_ahead
 from horae.app.manual import (
     BackfillRequest,
     Trigger,
@@ -27,9 +29,8 @@ from horae.app.manual import (
     start_backfill,
     start_trigger,
 )
+from horae.app.owner_scope import OwnerScope
 from horae.app.page import MOST, Page, fitting, numbers_of
-from horae.app.scope import OwnerScope
-from horae.app.times import times_ahead
 from horae.app.update import (
     Edit,
     apply_edit,
@@ -40,7 +41,6 @@ from horae.app.update import (
     resumed_schedule,
     standing,
 )
-from horae.app.validate import check_jitter, check_text, moment
 from horae.app.views import Description, SpecPreview, TimesView, spec_preview, times_view
 from horae.errors import (
     ConflictTokenMismatchError,
@@ -64,7 +64,7 @@ from horae.model import (
     Status,
     Version,
 )
-from horae.policy.ledger import version_of
+from horae.policy.ledger_changes import version_of
 from horae.spec import SharedCalendar, Spec
 from horae.store.port import NEWEST, Filter, Transaction
 

@@ -11,9 +11,9 @@ import msgspec
 
 from horae.app.create import check_action
 from horae.app.evaluation import Answers
-from horae.app.fields import ScheduleFields, check_fields, values_of, with_fields
-from horae.app.scope import OwnerScope
-from horae.app.validate import check_jitter
+from horae.app.field_checks import check_jitter
+from horae.app.owner_scope import OwnerScope
+from horae.app.schedule_fields import ScheduleFields, check_fields, values_of, with_fields
 from horae.errors import SpecTooCostlyError
 from horae.model import (
     Action,
@@ -23,9 +23,9 @@ from horae.model import (
     UnstartedRange,
 )
 from horae.policy import pause
-from horae.policy.due import Unstarted, leave_behind, skip_due
-from horae.policy.edit import Edited, change_jitter, change_spec
-from horae.policy.ledger import unstarted_ranges, version_of
+from horae.policy.catch_up import Unstarted, leave_behind, skip_due
+from horae.policy.ledger_changes import unstarted_ranges, version_of
+from horae.policy.spec_change import Edited, change_jitter, change_spec
 from horae.policy.undecided import undecided
 from horae.spec import SharedCalendar, Spec
 from horae.store.port import Advance, Transaction

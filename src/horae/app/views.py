@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_args, ge
 
 import msgspec
 
-from horae.app.fields import ScheduleFields, about, reference, with_fields
-from horae.app.times import fire_time, instant, next_time, nominal_times
+from horae.app.fire_times import fire_time, instant, next_time, nominal_times
+from horae.app.schedule_fields import ScheduleFields, about, reference, with_fields
 from horae.errors import HoraeError
 from horae.executor.sealing import redact
 from horae.model import (
@@ -32,8 +32,8 @@ from horae.model import (
     UnstartedRange,
     Version,
 )
-from horae.policy.ahead import Forecast, Preview
 from horae.policy.explain import Explanation
+from horae.policy.forecast import Forecast, Preview
 from horae.policy.reason import SENTENCES
 from horae.spec import CalendarDocument, Spec
 

@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 from horae.app.create import SpecLike, read_spec, shared_calendars
 from horae.app.evaluation import Answers
+from horae.app.owner_scope import OwnerScope
 from horae.app.schedules import waiting_starts
-from horae.app.scope import OwnerScope
 from horae.errors import InvalidInputError, ScheduleNotFoundError
 from horae.model import Schedule, UnstartedRange
-from horae.policy.ahead import Forecast, ForecastBuilder, Preview, compare
 from horae.policy.explain import Explanation, Facts, InForce, explain, holds, in_force, run_ids_at
+from horae.policy.forecast import Forecast, ForecastBuilder, Preview, compare
 from horae.spec import Spec
 from horae.spec.civil import DAY, END, START
+from horae.spec.clock_change import timeline
+from horae.spec.compiled import MAX_JITTER, label_of, resolve
 from horae.spec.duration import Duration, duration_text, milliseconds
-from horae.spec.elements import MAX_JITTER, label_of, resolve
-from horae.spec.timeline import timeline
 from horae.spec.why import Code, Standing, why_instant, why_label
 from horae.store.port import Filter, Transaction
 
@@ -160,7 +160,7 @@ class Why:
         """How many starts each minute ahead brings, over all schedules that are not paused.
 
         With ``jitter``, also how many it would if every schedule had that much. At most ``limit`` schedules and
-        :data:`~horae.policy.ahead.MOST_STARTS` fire times are looked at; ``truncated`` says whether there were more.
+        :data:`~horae.policy.forecast.MOST_STARTS` fire times are looked at; ``truncated`` says whether there were more.
         """
         _check("minutes", minutes, MAX_MINUTES)
         _check("limit", limit, MAX_SCHEDULES)

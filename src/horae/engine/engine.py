@@ -19,7 +19,7 @@ from horae.engine.decider import Decider, NodeServices, all_of
 from horae.engine.maintenance import Maintenance, MaintenanceReport
 from horae.engine.membership import Membership
 from horae.engine.observer import Observer, Observers
-from horae.engine.schedules import ScheduleDecider
+from horae.engine.schedule_decider import ScheduleDecider
 from horae.engine.worker import Worker
 from horae.errors import ClockOffError, StoreUnavailableError
 from horae.model import Reason

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import msgspec
 
 from horae.config import Config
+from horae.engine.attempt_results import Recorded
 from horae.engine.decider import Decider, all_of
-from horae.engine.reports import end_overdue, stop_reported
-from horae.engine.results import Recorded
+from horae.engine.external_reports import end_overdue, stop_reported
 from horae.model import WAITING, Node, Policies, Retention, Schedule, Status
 from horae.policy.times import next_slot_ms
 from horae.spec import Spec

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from horae.model import AttemptResult, Outcome, Run, Schedule, UnstartedRange
-from horae.policy.ledger import Decision
+from horae.policy.ledger_changes import Decision
 
 if TYPE_CHECKING:
     from horae.engine.maintenance import MaintenanceReport

@@ -16,8 +16,8 @@ import msgspec
 
 from horae.errors import NotStartedError
 from horae.executor.context import Accepted, Context, KeepToken, RunningAttempt, SaveCheckpoint
-from horae.executor.output import kept_failure, kept_result
 from horae.executor.registry import Executors
+from horae.executor.stored_output import kept_failure, kept_result
 from horae.model import (
     Action,
     AttemptEnd,

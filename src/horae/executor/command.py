@@ -15,8 +15,8 @@ import msgspec
 
 from horae.errors import CommandFailedError, ConfigError, InvalidInputError, NotStartedError
 from horae.executor.context import Context
-from horae.executor.output import MAX_RESULT_LENGTH, text_of
 from horae.executor.port import Executor
+from horae.executor.stored_output import MAX_RESULT_LENGTH, text_of
 from horae.spec.duration import Duration, DurationFields, milliseconds
 
 TIME_TO_STOP_MS = 5000

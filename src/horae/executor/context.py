@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from horae.executor.checkpoint import Checkpoints
+from horae.executor.checkpoints import Checkpoints
 from horae.model import Checkpoint, LastOutcome, Origin, Reason, Run, Timeouts
 
 

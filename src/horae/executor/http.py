@@ -16,17 +16,17 @@ import msgspec
 
 from horae.errors import DestinationRefusedError, HttpStatusError, MissingExtraError, NotStartedError
 from horae.executor.context import Accepted, Context
-from horae.executor.destination import Destinations, Target, target_of
-from horae.executor.http_request import HttpRequest, Settings, check_redirected, check_request
-from horae.executor.output import MAX_RESULT_LENGTH, kept_result, secrets_in, text_of, without
+from horae.executor.http_destination import Destinations, Target, target_of
+from horae.executor.http_options import HttpRequest, Settings, check_redirected, check_request
 from horae.executor.port import Executor
+from horae.executor.stored_output import MAX_RESULT_LENGTH, kept_result, secrets_in, text_of, without
 from horae.model import Action, Denial, Reason
 from horae.spec.duration import duration_text, milliseconds
 
 if TYPE_CHECKING:
     import httpcore
 
-    from horae.executor.connection import Resolve
+    from horae.executor.http_connection import Resolve
 
 WITHOUT_BODY = {"GET", "HEAD", "DELETE"}
 SHOWN_OF_ANSWER = 500
@@ -137,7 +137,7 @@ class HttpExecutor(Executor):
     async def _exchange(
         self, pool: httpcore.AsyncConnectionPool, message: _Message, trace: object, secrets: list[bytes]
     ) -> _Answer:
-        from horae.executor.connection import read_body  # noqa: PLC0415 - it came with the connection
+        from horae.executor.http_connection import read_body  # noqa: PLC0415 - it came with the connection
 
         limit = self._settings.output_limit
         # A little more, so that no secret is cut in two and then not known.
@@ -155,7 +155,7 @@ class HttpExecutor(Executor):
 
     def _connected(self) -> tuple[httpcore.AsyncConnectionPool, tuple[type[Exception], ...]]:
         try:
-            from horae.executor.connection import FAILURES, look_up, new_pool  # noqa: PLC0415 - if it is needed
+            from horae.executor.http_connection import FAILURES, look_up, new_pool  # noqa: PLC0415 - if it is needed
         except ImportError as error:
             raise MissingExtraError("service", error.name or "httpx") from None
         if self._pool is None:

@@ -32,8 +32,8 @@ from horae.model import (
 )
 from horae.policy import backfill as backfiller
 from horae.policy import pause
-from horae.policy.due import Due, Slot, Unstarted, find_due, skip_due, window_ms_of
-from horae.policy.ledger import Changes, Decision, new_run
+from horae.policy.catch_up import Due, Slot, Unstarted, find_due, skip_due, window_ms_of
+from horae.policy.ledger_changes import Changes, Decision, new_run
 from horae.policy.overlap import Start, Verdict, judge_overlap
 from horae.policy.undecided import undecided
 from horae.spec import Spec

@@ -23,8 +23,8 @@ from horae.model import (
     UnstartedRange,
     Version,
 )
-from horae.policy.due import fire_instant
-from horae.policy.ledger import run_id
+from horae.policy.catch_up import fire_instant
+from horae.policy.ledger_changes import run_id
 from horae.policy.pause import pause_skips
 from horae.policy.reason import SENTENCES
 from horae.policy.times import count_slots, is_slot

@@ -7,7 +7,7 @@ from typing import assert_never
 import msgspec
 
 from horae.model import OnResume, Policies, Reason, Schedule, State
-from horae.policy.due import Unstarted, skip_due
+from horae.policy.catch_up import Unstarted, skip_due
 from horae.spec import Spec
 
 

@@ -10,8 +10,8 @@ from typing import assert_never
 import msgspec
 
 from horae.model import Limits, Overlap, Schedule
+from horae.policy.catch_up import fire_instant, last_fired
 from horae.policy.decide import due_at
-from horae.policy.due import fire_instant, last_fired
 from horae.policy.pause import pause_skips
 from horae.policy.times import END_MS, next_slot_ms, slots_ms
 from horae.policy.undecided import undecided

@@ -3,6 +3,7 @@
 Everything here is an immutable value or a pure function: no clock is read, nothing is random.
 """
 
+from horae.spec.clock_change import Fold, Gap
 from horae.spec.cron import DIALECTS, Dialect
 from horae.spec.document import (
     CalendarDocument,
@@ -15,9 +16,8 @@ from horae.spec.document import (
     SpecDocument,
 )
 from horae.spec.jitter import slot_key
-from horae.spec.posix import PosixCron
+from horae.spec.posix_cron import PosixCron
 from horae.spec.spec import Spec
-from horae.spec.timeline import Fold, Gap
 from horae.spec.zone import TZDATA_VERSION, Zone, installed_zones, load_zone
 
 __all__ = [

@@ -12,8 +12,8 @@ from itertools import pairwise
 
 import msgspec
 
-from horae.spec import fields
-from horae.spec.calendar import (
+from horae.spec import cron_field
+from horae.spec.calendar_bits import (
     STAR_DAY,
     STAR_HOUR,
     STAR_MINUTE,
@@ -22,6 +22,8 @@ from horae.spec.calendar import (
     Special,
 )
 from horae.spec.civil import FIRST_YEAR, bit_range, members
+from horae.spec.compiled import CALENDAR_FIELDS, Elements
+from horae.spec.cron_field import Field
 from horae.spec.document import (
     CalendarDocument,
     ExcludeDocument,
@@ -32,8 +34,6 @@ from horae.spec.document import (
     SpecDocument,
 )
 from horae.spec.duration import duration_text
-from horae.spec.elements import CALENDAR_FIELDS, Elements
-from horae.spec.fields import Field
 
 Range = tuple[int, int, int]
 """First value, last value, step."""
@@ -78,15 +78,15 @@ def render_cron(calendar: Calendar) -> str:
     """A calendar that came from a cron expression, as such an expression."""
     stars = calendar.stars
     written = [
-        _cron_field(calendar.minutes, fields.MINUTE, star=stars & STAR_MINUTE),
-        _cron_field(calendar.hours, fields.HOUR, star=stars & STAR_HOUR),
-        _cron_field(calendar.days, fields.DAY_OF_MONTH, calendar.special, star=stars & STAR_DAY),
-        _cron_field(calendar.months, fields.MONTH, star=_starry(calendar.months, fields.MONTH)),
-        _cron_field(calendar.weekdays, fields.WEEKDAY, calendar.special, star=stars & STAR_WEEKDAY),
+        _cron_field(calendar.minutes, cron_field.MINUTE, star=stars & STAR_MINUTE),
+        _cron_field(calendar.hours, cron_field.HOUR, star=stars & STAR_HOUR),
+        _cron_field(calendar.days, cron_field.DAY_OF_MONTH, calendar.special, star=stars & STAR_DAY),
+        _cron_field(calendar.months, cron_field.MONTH, star=_starry(calendar.months, cron_field.MONTH)),
+        _cron_field(calendar.weekdays, cron_field.WEEKDAY, calendar.special, star=stars & STAR_WEEKDAY),
     ]
     if calendar.seconds != 1:
-        starry = _starry(calendar.seconds, fields.SECOND)
-        written.insert(0, _cron_field(calendar.seconds, fields.SECOND, star=starry))
+        starry = _starry(calendar.seconds, cron_field.SECOND)
+        written.insert(0, _cron_field(calendar.seconds, cron_field.SECOND, star=starry))
     return " ".join(written)
 
 
@@ -111,12 +111,12 @@ def _starry(bits: int, field: Field) -> bool:
 
 
 def _high(field: Field) -> int:
-    return 6 if field is fields.WEEKDAY else field.high
+    return 6 if field is cron_field.WEEKDAY else field.high
 
 
 def ranges_of(bits: int, field: Field, *, star: bool) -> list[Range]:
     """A field's values as ranges. ``star``: begin with one over the whole field, as ``*/n`` is."""
-    base = FIRST_YEAR if field is fields.YEAR else 0
+    base = FIRST_YEAR if field is cron_field.YEAR else 0
     values = [value + base for value in members(bits)]
     high = _high(field)
     if star:
@@ -145,11 +145,11 @@ def special_items(special: Special | None, field: Field) -> list[str]:
     """The special days of a day field: ``L``, ``L-2``, ``15W``, ``LW``; ``1#2``, ``5L``."""
     if special is None:
         return []
-    if field is fields.DAY_OF_MONTH:
+    if field is cron_field.DAY_OF_MONTH:
         items = ["L" if back == 0 else f"L-{back}" for back in members(special.from_last)]
         items += [f"{day}W" for day in members(special.nearest)]
         return items + ["LW"] * special.last_workday
-    if field is fields.WEEKDAY:
+    if field is cron_field.WEEKDAY:
         items = [f"{place % 7}#{place // 7 + 1}" for place in members(special.nth)]
         return items + [f"{weekday}L" for weekday in members(special.last)]
     return []

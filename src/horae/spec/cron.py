@@ -19,8 +19,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from horae.errors import FieldParseError, InvalidCronExpressionError, InvalidSpecError
-from horae.spec import fields
-from horae.spec.calendar import (
+from horae.spec import cron_field
+from horae.spec.calendar_bits import (
     STAR_DAY,
     STAR_HOUR,
     STAR_MINUTE,
@@ -30,18 +30,18 @@ from horae.spec.calendar import (
     matching_days,
 )
 from horae.spec.civil import members
+from horae.spec.cron_field import Field, Grammar, Parsed, parse_field
 from horae.spec.duration import MAX_MS, parse_go_duration
-from horae.spec.fields import Field, Grammar, Parsed, parse_field
 
 Dialect = Literal["posix", "unix", "temporal"]
 DIALECTS: tuple[Dialect, ...] = ("posix", "unix", "temporal")
 MAX_EXPRESSION_LENGTH = 10_000
 NANOSECONDS = 1_000_000_000
 
-FIVE = (fields.MINUTE, fields.HOUR, fields.DAY_OF_MONTH, fields.MONTH, fields.WEEKDAY)
-SIX_SECONDS_FIRST = (fields.SECOND, *FIVE)
-SIX_YEAR_LAST = (*FIVE, fields.YEAR)
-SEVEN = (fields.SECOND, *FIVE, fields.YEAR)
+FIVE = (cron_field.MINUTE, cron_field.HOUR, cron_field.DAY_OF_MONTH, cron_field.MONTH, cron_field.WEEKDAY)
+SIX_SECONDS_FIRST = (cron_field.SECOND, *FIVE)
+SIX_YEAR_LAST = (*FIVE, cron_field.YEAR)
+SEVEN = (cron_field.SECOND, *FIVE, cron_field.YEAR)
 
 MACROS = {
     "@yearly": "0 0 1 1 *",
@@ -77,10 +77,10 @@ def parse_cron(expression: str, dialect: Dialect = "unix") -> Calendar:
     if words and words[0].startswith("@"):
         words = _macro(expression, words)
     if len(words) == 5:
-        return _compiled(expression, words, FIVE, fields.UNIX)
+        return _compiled(expression, words, FIVE, cron_field.UNIX)
     if len(words) != 6 or _TZ.match(words[0]):
         raise _wrong_count(expression, words, "5 (minute hour day month weekday), or 6 with seconds first")
-    return _compiled(expression, words, SIX_SECONDS_FIRST, fields.UNIX)
+    return _compiled(expression, words, SIX_SECONDS_FIRST, cron_field.UNIX)
 
 
 def parse_temporal(expression: str) -> TemporalCron:
@@ -105,7 +105,7 @@ def parse_temporal(expression: str) -> TemporalCron:
     if layout is None:
         wanted = "5 (minute hour day month weekday), 6 with the year last, or 7 with seconds first too"
         raise _wrong_count(expression, words, wanted)
-    calendar = _compiled(expression, words, layout, fields.TEMPORAL, both=True)
+    calendar = _compiled(expression, words, layout, cron_field.TEMPORAL, both=True)
     calendar = msgspec.structs.replace(calendar, comment=comment.strip())
     return TemporalCron(calendar, timezone=timezone)
 
@@ -119,7 +119,7 @@ def _parse_posix(expression: str) -> Calendar:
         )
     if len(words) != 5:
         raise _wrong_count(expression, words, "5 (minute hour day month weekday)")
-    calendar = _compiled(expression, words, FIVE, fields.POSIX)
+    calendar = _compiled(expression, words, FIVE, cron_field.POSIX)
     if not ever_matches(calendar):
         day = words[2]
         cause = FieldParseError("day", day, f'never comes: no chosen month has a day "{day}"')
@@ -160,9 +160,9 @@ def _compiled(
     except FieldParseError as cause:
         cause.hint = _sixth_field_hint(words, layout, len(parsed)) or cause.hint
         raise _failure(expression, cause, _position(expression, words, len(parsed))) from cause
-    second = parsed.pop(0) if layout[0] is fields.SECOND else _ONE_SECOND
+    second = parsed.pop(0) if layout[0] is cron_field.SECOND else _ONE_SECOND
     minute, hour, day, month, weekday = parsed[:5]
-    years = parsed[5].bits if len(parsed) == 6 and parsed[5].bits != fields.YEAR.every.bits else None
+    years = parsed[5].bits if len(parsed) == 6 and parsed[5].bits != cron_field.YEAR.every.bits else None
     # Special days stand beside the plain values of their field, so a field of only special days
     # has no bits, and an unrestricted one has them all.
     special = both_specials(day.special, weekday.special)

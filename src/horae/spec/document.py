@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from horae.errors import InvalidSpecError
+from horae.spec.clock_change import Fold, Gap
 from horae.spec.cron import Dialect
 from horae.spec.duration import Duration
-from horae.spec.timeline import Fold, Gap
 
 ClockChange = Literal["literal", "debian"]
 Anchor = Literal["epoch", "start"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from horae.spec import fields
-from horae.spec.calendar import (
+from horae.spec import cron_field
+from horae.spec.calendar_bits import (
     EVERY_DAY,
     EVERY_HOUR,
     EVERY_MINUTE,
@@ -14,9 +14,9 @@ from horae.spec.calendar import (
 )
 from horae.spec.canonical import ranges_of, render_instant
 from horae.spec.civil import members
+from horae.spec.compiled import Elements, Every
+from horae.spec.cron_field import WEEKDAY_NAMES, Field
 from horae.spec.duration import duration_text
-from horae.spec.elements import Elements, Every
-from horae.spec.fields import WEEKDAY_NAMES, Field
 
 MAX_TIMES_LISTED = 6
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
@@ -81,9 +81,9 @@ def describe(calendar: Calendar) -> str:
     """One cron expression or calendar, without a capital letter."""
     parts = [_time_of_day(calendar), _days(calendar)]
     if calendar.months != EVERY_MONTH:
-        parts.append(f"in {_values(calendar.months, fields.MONTH)}")
+        parts.append(f"in {_values(calendar.months, cron_field.MONTH)}")
     if calendar.years is not None:
-        parts.append(f"in the year {_values(calendar.years, fields.YEAR)}")
+        parts.append(f"in the year {_values(calendar.years, cron_field.YEAR)}")
     if calendar.comment:
         parts.append(f"({calendar.comment})")
     return " ".join(part for part in parts if part)
@@ -95,11 +95,11 @@ def _time_of_day(calendar: Calendar) -> str:
     if times <= MAX_TIMES_LISTED:
         return f"at {_joined(_clock_times(calendar))}"
     if seconds == 1:
-        return _unit_phrase(minutes, EVERY_MINUTE, fields.MINUTE) + _hours(hours, "of")
+        return _unit_phrase(minutes, EVERY_MINUTE, cron_field.MINUTE) + _hours(hours, "of")
     if minutes == EVERY_MINUTE:
-        return _unit_phrase(seconds, EVERY_SECOND, fields.SECOND) + _hours(hours, "in")
+        return _unit_phrase(seconds, EVERY_SECOND, cron_field.SECOND) + _hours(hours, "in")
     return (
-        f"{_unit_phrase(seconds, EVERY_SECOND, fields.SECOND)} of minute {_values(minutes, fields.MINUTE)}"
+        f"{_unit_phrase(seconds, EVERY_SECOND, cron_field.SECOND)} of minute {_values(minutes, cron_field.MINUTE)}"
         + (_hours(hours, "of") or " of every hour")
     )
 
@@ -125,7 +125,7 @@ def _unit_phrase(bits: int, every: int, field: Field) -> str:
 
 
 def _hours(hours: int, word: str) -> str:
-    return "" if hours == EVERY_HOUR else f" {word} the hour {_values(hours, fields.HOUR)}"
+    return "" if hours == EVERY_HOUR else f" {word} the hour {_values(hours, cron_field.HOUR)}"
 
 
 def _days(calendar: Calendar) -> str:
@@ -133,7 +133,7 @@ def _days(calendar: Calendar) -> str:
     by_day = [_ordinal_days(calendar)] if calendar.days not in {0, EVERY_DAY} else []
     by_weekday = []
     if calendar.weekdays not in {0, EVERY_WEEKDAY}:
-        by_weekday = [_values(calendar.weekdays, fields.WEEKDAY)]
+        by_weekday = [_values(calendar.weekdays, cron_field.WEEKDAY)]
     if special is not None:
         by_day += [_from_last(back) for back in members(special.from_last)]
         by_day += [f"the working day nearest day {day}" for day in members(special.nearest)]
@@ -156,7 +156,7 @@ def _days(calendar: Calendar) -> str:
 
 
 def _ordinal_days(calendar: Calendar) -> str:
-    return f"day {_values(calendar.days, fields.DAY_OF_MONTH)} of the month"
+    return f"day {_values(calendar.days, cron_field.DAY_OF_MONTH)} of the month"
 
 
 def _from_last(back: int) -> str:

@@ -7,16 +7,16 @@ from typing import Protocol
 
 import msgspec
 
-from horae.spec import fields
-from horae.spec.calendar import ALWAYS, Calendar
+from horae.spec import cron_field
+from horae.spec.calendar_bits import ALWAYS, Calendar
 from horae.spec.civil import DAY, END, START, CivilRule
-from horae.spec.civilset import CivilSet
-from horae.spec.elements import Elements, Every
+from horae.spec.civil_set import CivilSet
+from horae.spec.clock_change import DEBIAN_LIMIT, Timeline, timeline
+from horae.spec.compiled import Elements, Every
 from horae.spec.interval import Interval, ThinnedInterval
-from horae.spec.oneshot import Instants, Labels
-from horae.spec.recurrence import Recurrence
-from horae.spec.rule import SUB_DAILY, read_rrule
-from horae.spec.timeline import DEBIAN_LIMIT, Timeline, timeline
+from horae.spec.listed_times import Instants, Labels
+from horae.spec.rrule import Recurrence
+from horae.spec.rrule_text import SUB_DAILY, read_rrule
 from horae.spec.zone import load_zone
 
 
@@ -160,7 +160,7 @@ def _limited(calendar: Calendar) -> Calendar:
     """Calendars know the years 2000 to 2100, crons any."""
     if calendar.years is not None:
         return calendar
-    return msgspec.structs.replace(calendar, years=fields.YEAR.every.bits)
+    return msgspec.structs.replace(calendar, years=cron_field.YEAR.every.bits)
 
 
 @lru_cache(maxsize=16384)

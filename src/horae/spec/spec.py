@@ -23,9 +23,11 @@ from horae.errors import (
     UnknownTimezoneError,
 )
 from horae.spec.budget import LISTING_STEPS, begin_question, charge, steps_left
-from horae.spec.calendar import Calendar
+from horae.spec.calendar_bits import Calendar
 from horae.spec.canonical import document_of, render_instant
 from horae.spec.civil import DAY, END, START
+from horae.spec.clock_change import Fold, Gap
+from horae.spec.compiled import Elements, closed_days, elements_of, read_calendar
 from horae.spec.cron import Dialect, parse_cron
 from horae.spec.document import (
     ClockChange,
@@ -34,11 +36,9 @@ from horae.spec.document import (
     read_document,
     read_shared,
 )
-from horae.spec.elements import Elements, closed_days, elements_of, read_calendar
 from horae.spec.english import sentence_of
 from horae.spec.jitter import offset_after, offset_around, slot_key
 from horae.spec.sources import Closed, Source, Union, sources_of
-from horae.spec.timeline import Fold, Gap
 from horae.spec.zone import Zone, load_zone
 
 MAX_AT_ONCE = 100_000

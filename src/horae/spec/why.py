@@ -12,16 +12,16 @@ from enum import StrEnum
 
 import msgspec
 
-from horae.spec.calendar import ALWAYS
+from horae.spec.calendar_bits import ALWAYS
 from horae.spec.canonical import render_cron, render_instant
-from horae.spec.civilset import CivilSet
+from horae.spec.civil_set import CivilSet
+from horae.spec.clock_change import timeline
+from horae.spec.compiled import Elements, closed_days, read_calendar
 from horae.spec.document import SharedCalendar
 from horae.spec.duration import duration_text
-from horae.spec.elements import Elements, closed_days, read_calendar
 from horae.spec.english import describe
 from horae.spec.sources import CivilSource, sources_of
 from horae.spec.spec import Spec
-from horae.spec.timeline import timeline
 
 _replace = msgspec.structs.replace
 _NOTHING = {"crons": (), "calendars": (), "intervals": (), "rrules": (), "instants": (), "labels": ()}

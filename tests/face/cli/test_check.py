@@ -14,7 +14,7 @@ import pytest
 from horae.face.cli.check import about_health, about_zones
 from horae.model import Node
 from horae.spec import TZDATA_VERSION
-from horae.store.health import Health
+from horae.store.inspection import Health
 from horae.store.postgres import POSTGRES
 from horae.store.queries import migrations
 from horae.store.sqlite import SQLITE

@@ -16,7 +16,7 @@ from pathlib import Path
 import jwt
 import pytest
 
-from horae.face.cli.command import until_ended
+from horae.face.cli.command_base import until_ended
 from tests.face.cli.command import PLAIN, answered, horae, horae_process, refused
 from tests.support.process import Server
 from tests.support.wait import wait_for

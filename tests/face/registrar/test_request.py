@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from horae.config import Config
 from horae.errors import HoraeError, InvalidInputError, LimitExceededError
-from horae.face.registrar.request import (
+from horae.face.registrar.schedule_input import (
     CATCH_UPS,
     OVERLAPS,
     ScheduleInput,

@@ -30,10 +30,10 @@ from jwt.algorithms import RSAAlgorithm
 
 from horae.config import Config
 from horae.errors import AuthenticationError, ConfigError, HoraeError, PermissionDeniedError
-from horae.face.service import keys as keys_module
+from horae.face.service import token_keys as keys_module
 from horae.face.service.auth import MAX_TOKEN_LENGTH, Authenticator, check_start
 from horae.face.service.caller import Caller
-from horae.face.service.connections import Connections, Listener
+from horae.face.service.connection_limit import Connections, Listener
 from horae.face.service.http_protocol import HttpProtocol, tls_options
 from tests.face.service.certificates import Authority
 

@@ -17,9 +17,9 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from horae.config import Config
-from horae.face.service import connections as module
+from horae.face.service import connection_limit as module
 from horae.face.service import http_protocol
-from horae.face.service.connections import Connections, Listener, group_of, most_connections
+from horae.face.service.connection_limit import Connections, Listener, group_of, most_connections
 from horae.face.service.http_protocol import HttpProtocol, in_pieces, tls_options
 from tests.face.service.certificates import Authority
 from tests.support.process import Server, StartServer

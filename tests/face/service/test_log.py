@@ -183,7 +183,7 @@ async def noop(context: Context) -> None:
 
 def test_a_schedule_that_cannot_be_read_needs_attention_and_says_so():
     from horae.model import Action, Schedule, State  # noqa: PLC0415
-    from horae.policy.ledger import Decision  # noqa: PLC0415
+    from horae.policy.ledger_changes import Decision  # noqa: PLC0415
 
     stream = io.StringIO()
     schedule = Schedule(

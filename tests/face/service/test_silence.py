@@ -13,7 +13,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from horae.face.service import http_protocol
-from horae.face.service.connections import Connections, Listener
+from horae.face.service.connection_limit import Connections, Listener
 from horae.face.service.http_protocol import HttpProtocol
 
 SHORT, WAIT, LONG = 0.5, 30, 600

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from horae.store.sqlite.locks import NodeLock, is_held
+from horae.store.sqlite.node_lock import NodeLock, is_held
 from tests.support.wait import wait_for
 
 
@@ -36,7 +36,7 @@ def test_a_lock_whose_file_was_removed_or_replaced_is_lost(tmp_path: Path):
 
 FORKING = """
 import os, sys, time
-from horae.store.sqlite.locks import NodeLock
+from horae.store.sqlite.node_lock import NodeLock
 lock = NodeLock(sys.argv[1])
 child = os.fork()
 if child == 0:

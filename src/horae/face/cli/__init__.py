@@ -18,7 +18,7 @@ from typer.main import get_command
 from horae import __version__
 from horae.errors import HoraeError, InvalidInputError
 from horae.face.cli.next import next_times
-from horae.face.cli.output import report
+from horae.face.cli.printing import report
 from horae.face.cli.target import DatabaseOption, Target, TokenOption, UrlOption
 from horae.spec import TZDATA_VERSION
 

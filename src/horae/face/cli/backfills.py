@@ -12,10 +12,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from horae.face.cli.client import path
-from horae.face.cli.command import Session
+from horae.face.cli.command_base import Session
 from horae.face.cli.options import Input, Limit, Note, OverlapChoice, ScheduleId
-from horae.face.cli.output import both, console
 from horae.face.cli.payload import given, moment, start_fields
+from horae.face.cli.printing import both, console
 from horae.face.cli.render import Json, backfill_table
 
 _POLL_SECONDS = 0.5

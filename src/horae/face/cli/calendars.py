@@ -10,11 +10,11 @@ from rich.text import Text
 
 from horae.errors import InvalidInputError
 from horae.face.cli.client import path
-from horae.face.cli.command import Session, command, confirm, group
+from horae.face.cli.command_base import Session, command, confirm, group
 from horae.face.cli.files import contents, decoded
 from horae.face.cli.options import Limit, Yes
-from horae.face.cli.output import facts, none, table, utc
 from horae.face.cli.payload import CALENDAR_EXAMPLE
+from horae.face.cli.printing import facts, none, table, utc
 from horae.face.cli.render import Json
 
 cli = group("calendars", "Calendars that many schedules exclude, such as holidays.")

@@ -12,13 +12,13 @@ from typing import Literal
 import msgspec
 import typer
 
-from horae.app.health import Health, inspect
+from horae.app.database_health import Health, inspect
 from horae.clock import SystemClock
 from horae.config import Config, setting_name
 from horae.errors import ConfigError, HoraeError, MissingExtraError
 from horae.face.cli.client import needed, settings
-from horae.face.cli.command import group, run_to_end
-from horae.face.cli.output import console, print_json, table, word
+from horae.face.cli.command_base import group, run_to_end
+from horae.face.cli.printing import console, print_json, table, word
 from horae.face.cli.target import DatabaseOption, JsonOption, Target
 from horae.model import Node
 from horae.spec import TZDATA_VERSION

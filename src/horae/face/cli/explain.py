@@ -9,9 +9,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from horae.face.cli.client import path
-from horae.face.cli.command import Session, command, group
+from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.options import ScheduleId
-from horae.face.cli.output import both, facts, printable, word
+from horae.face.cli.printing import both, facts, printable, word
 from horae.face.cli.render import Json
 
 cli = group()

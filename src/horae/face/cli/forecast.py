@@ -8,8 +8,8 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from horae.face.cli.command import Session, command, group
-from horae.face.cli.output import none, table, utc
+from horae.face.cli.command_base import Session, command, group
+from horae.face.cli.printing import none, table, utc
 from horae.face.cli.render import Json
 
 MAX_BAR_WIDTH = 50

@@ -19,10 +19,10 @@ from horae.config import Config
 from horae.errors import InvalidInputError, ServerError
 from horae.face.cli.backfills import progress
 from horae.face.cli.client import Client, connected
-from horae.face.cli.command import group, run_to_end
-from horae.face.cli.crontab import Crontab, Entry, Remark, is_system, read_crontab
+from horae.face.cli.command_base import group, run_to_end
+from horae.face.cli.crontab_parser import Crontab, Entry, Remark, is_system, read_crontab
 from horae.face.cli.files import contents
-from horae.face.cli.output import beside, console, print_json, table
+from horae.face.cli.printing import beside, console, print_json, table
 from horae.face.cli.target import DatabaseOption, JsonOption, Target, TokenOption, UrlOption
 from horae.spec import Spec, load_zone
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import typer
 
 from horae.app import App
-from horae.app.health import inspect
+from horae.app.database_health import inspect
 from horae.clock import SystemClock
 from horae.errors import DatabaseVersionError
 from horae.face.cli.client import needed, settings
-from horae.face.cli.command import group, run_to_end
-from horae.face.cli.output import print_json
+from horae.face.cli.command_base import group, run_to_end
+from horae.face.cli.printing import print_json
 from horae.face.cli.target import DatabaseOption, JsonOption, Target
 
 cli = group()

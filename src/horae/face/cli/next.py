@@ -11,11 +11,11 @@ import typer
 from horae.clock import SystemClock
 from horae.errors import InvalidCronExpressionError, InvalidSpecError
 from horae.face.cli.files import contents, decoded
-from horae.face.cli.output import console
-from horae.face.table import fire_table
+from horae.face.cli.fire_table import fire_table
+from horae.face.cli.printing import console
 from horae.spec import ClockChange, Dialect, Fold, Gap, Spec
-from horae.spec.elements import label_of, parse_time, resolve
-from horae.spec.timeline import timeline
+from horae.spec.clock_change import timeline
+from horae.spec.compiled import label_of, parse_time, resolve
 
 MAX_SHOWN = 1000
 

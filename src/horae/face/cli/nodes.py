@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import RenderableType
 from rich.text import Text
 
-from horae.face.cli.command import Session, command, group
-from horae.face.cli.output import table, utc
+from horae.face.cli.command_base import Session, command, group
+from horae.face.cli.printing import table, utc
 from horae.face.cli.render import Json
 
 cli = group()

@@ -13,7 +13,7 @@ from horae.face.cli.files import contents, decoded
 from horae.face.cli.options import HOW, WHAT, WHEN, Input, OverlapChoice
 from horae.model import CatchUp, Overlap
 from horae.spec import Spec
-from horae.spec.elements import parse_time
+from horae.spec.compiled import parse_time
 
 SPEC_EXAMPLE = '{"crons": ["0 9 * * 1-5"], "timezone": "Europe/Berlin"}'
 SCHEDULE_EXAMPLE = '{"id": "report", "spec": {"crons": ["0 9 * * 1-5"]}, "action": "report"}'

@@ -12,7 +12,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from horae.face.cli.output import (
+from horae.face.cli.fire_table import gap_text
+from horae.face.cli.printing import (
     beside,
     both,
     facts,
@@ -26,7 +27,6 @@ from horae.face.cli.output import (
     utc,
     word,
 )
-from horae.face.table import gap_text
 
 Json = dict[str, Any]
 _MAX_VALUE_WIDTH = 200

@@ -8,9 +8,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from horae.face.cli.client import path
-from horae.face.cli.command import Session, command, group
+from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.options import Limit, RunId, ScheduleId
-from horae.face.cli.output import none
+from horae.face.cli.printing import none
 from horae.face.cli.render import Json, run_panel, run_table, unstarted_table
 
 cli = group("runs", "Look at runs, and stop them.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from horae.face.cli import backfills, schedules_read, schedules_write
-from horae.face.cli.command import Function, command, group
+from horae.face.cli.command_base import Function, command, group
 
 cli = group("schedules", "Create, look at and change schedules, and act on them by hand.")
 

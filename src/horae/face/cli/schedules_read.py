@@ -10,7 +10,7 @@ import typer
 
 from horae.errors import InvalidInputError
 from horae.face.cli.client import path
-from horae.face.cli.command import Session
+from horae.face.cli.command_base import Session
 from horae.face.cli.options import Limit, ScheduleId
 from horae.face.cli.payload import When, moment
 from horae.face.cli.render import preview_panel, schedule_panel, schedule_table, time_table, upcoming_panel

@@ -11,10 +11,9 @@ from rich.text import Text
 
 from horae.errors import InvalidInputError
 from horae.face.cli.client import path
-from horae.face.cli.command import Session, confirm
+from horae.face.cli.command_base import Session, confirm
 from horae.face.cli.files import contents, decoded
 from horae.face.cli.options import Input, Note, OverlapChoice, ScheduleId, WholeFile, Yes
-from horae.face.cli.output import both, none
 from horae.face.cli.payload import (
     SCHEDULE_EXAMPLE,
     How,
@@ -25,6 +24,7 @@ from horae.face.cli.payload import (
     schedule_fields,
     start_fields,
 )
+from horae.face.cli.printing import both, none
 from horae.face.cli.render import Json
 from horae.face.cli.schedules_read import changed_spec
 

@@ -10,7 +10,7 @@ import typer
 
 from horae.config import Config
 from horae.face.cli.client import needed
-from horae.face.cli.command import group
+from horae.face.cli.command_base import group
 from horae.face.cli.target import DatabaseOption, Target
 
 cli = group()

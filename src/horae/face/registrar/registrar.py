@@ -14,8 +14,7 @@ from horae.errors import (
     ScheduleExistsError,
     ScheduleNotFoundError,
 )
-from horae.face.registrar.launch import WORKFLOW, RunLauncher, register
-from horae.face.registrar.request import ScheduleInput, derived_id, policies_of, read_input, spec_of
+from horae.face.registrar.schedule_input import ScheduleInput, derived_id, policies_of, read_input, spec_of
 from horae.face.registrar.views import (
     CRON_TEXT,
     LedgerRow,
@@ -26,6 +25,7 @@ from horae.face.registrar.views import (
     registered,
     specs_of,
 )
+from horae.face.registrar.workflow_action import WORKFLOW, RunLauncher, register
 from horae.model import Schedule
 
 TAG = "registrar"

@@ -14,7 +14,7 @@ from litestar.params import BodyKwarg, FromPath, FromQuery, SkipValidation
 from horae.app import App
 from horae.errors import InvalidInputError
 from horae.face.registrar.registrar import Registrar
-from horae.face.registrar.request import PauseInput, ScheduleInput, convert, read_input
+from horae.face.registrar.schedule_input import PauseInput, ScheduleInput, convert, read_input
 from horae.face.registrar.views import LedgerRow, Registered, Upserted
 
 

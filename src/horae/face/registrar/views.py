@@ -10,9 +10,8 @@ from typing import Annotated
 
 import msgspec
 
-from horae.app.defaults import registrar_shows
-from horae.app.fields import about
-from horae.app.times import (
+from horae.app.face_policies import registrar_shows
+from horae.app.fire_times import (
     fire_time,
     instant,
     next_nominal_ms,
@@ -20,10 +19,11 @@ from horae.app.times import (
     spec_of_range,
     times_ahead,
 )
+from horae.app.schedule_fields import about
 from horae.app.views import sentence_of
 from horae.errors import SpecError
-from horae.face.registrar.launch import workflow_of
-from horae.face.registrar.request import CATCH_UPS, OVERLAPS
+from horae.face.registrar.schedule_input import CATCH_UPS, OVERLAPS
+from horae.face.registrar.workflow_action import workflow_of
 from horae.model import CatchUp, Overlap, Run, Schedule, UnstartedRange, Version
 from horae.spec import Spec, slot_key
 

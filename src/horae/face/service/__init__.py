@@ -15,7 +15,6 @@ from horae.config import Config
 from horae.errors import HoraeError
 from horae.face.registrar.routes import registrar_router
 from horae.face.service.auth import Authenticator
-from horae.face.service.body import JsonRequest, check_address
 from horae.face.service.bulk import bulk_router
 from horae.face.service.calendars import calendars_router
 from horae.face.service.caller import Caller
@@ -30,6 +29,7 @@ from horae.face.service.problems import (
     on_http_error,
 )
 from horae.face.service.rate_limit import RateLimit
+from horae.face.service.request_reading import JsonRequest, check_address
 from horae.face.service.runs import count_failed, runs_router
 from horae.face.service.schedules import asked_filter, schedules_router
 from horae.face.service.system import healthz, metrics_page, openapi, readyz

@@ -19,8 +19,8 @@ from jwt.exceptions import InvalidSubjectError
 from horae.config import Config, setting_name
 from horae.errors import AuthenticationError, ConfigError, PermissionDeniedError
 from horae.face.service.caller import ADMIN, SERVICE, Caller
-from horae.face.service.keys import key_set
 from horae.face.service.loopback import is_loopback, is_loopback_name
+from horae.face.service.token_keys import key_set
 
 LEEWAY = 10
 """Seconds that the clock of who issued a token may be off ours."""

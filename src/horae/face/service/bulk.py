@@ -8,8 +8,8 @@ from horae.app import App, Filter
 from horae.app.views import Changed, Count, CreatedView, PageView, created_view
 from horae.errors import LimitExceededError
 from horae.face.service.caller import Caller
-from horae.face.service.requests import CreateSchedules, ManyByFilter
-from horae.face.service.routes import Owner, filter_of, operations
+from horae.face.service.request_bodies import CreateSchedules, ManyByFilter
+from horae.face.service.route_helpers import Owner, filter_of, operations
 from horae.face.service.schedules import check_backfills, new_schedule
 
 

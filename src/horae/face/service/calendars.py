@@ -7,7 +7,7 @@ from litestar import Router, delete, get, put
 from horae.app import App
 from horae.app.views import CalendarView, PageView, calendar_view
 from horae.face.service.caller import Caller
-from horae.face.service.routes import Cursor, Limit, Owner, named, operations, page_view
+from horae.face.service.route_helpers import Cursor, Limit, Owner, named, operations, page_view
 from horae.spec import SharedCalendar
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from horae.app.fields import ScheduleFields, values_of
+from horae.app.schedule_fields import ScheduleFields, values_of
 from horae.app.views import ScheduleView
 
 SCHEDULE: dict[str, Any] = msgspec.to_builtins(values_of(ScheduleFields(spec=""), ScheduleView)) | {

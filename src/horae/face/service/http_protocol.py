@@ -14,7 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from horae.config import Config
 from horae.face.service.auth import takes_tokens
-from horae.face.service.connections import Connection, Connections
+from horae.face.service.connection_limit import Connection, Connections
 
 PEER = "peer"
 """Where in the ``state`` of a request the name stands; ``None`` if there was no certificate."""

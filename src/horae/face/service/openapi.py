@@ -22,12 +22,12 @@ from litestar.types import ControllerRouterHandler, Method
 from litestar.types.internal_types import PathParameterDefinition
 
 from horae.app import Readiness, views
-from horae.app.fields import reference
+from horae.app.field_checks import POLICY_BOUNDS
 from horae.app.manual import BackfillPreview
-from horae.app.validate import POLICY_BOUNDS
+from horae.app.schedule_fields import reference
 from horae.face.registrar import views as registrar_views
-from horae.face.registrar.request import PauseInput, ScheduleInput
-from horae.face.service import requests, system
+from horae.face.registrar.schedule_input import PauseInput, ScheduleInput
+from horae.face.service import request_bodies, system
 from horae.face.service.examples import ANSWERS, REQUESTS
 from horae.face.service.problems import MEDIA_TYPE, Problem
 from horae.json_bounds import MAX_INTEGER
@@ -145,7 +145,7 @@ def _page_name(found: re.Match[str]) -> str:
 
 def _schemas(named: Json, options: list[type[msgspec.Struct]]) -> Json:
     """The schemas of all types; what the types alone cannot say is added."""
-    types = [each for module in (requests, system, registrar_views) for each in _structs(module)]
+    types = [each for module in (request_bodies, system, registrar_views) for each in _structs(module)]
     types += [each for each in _structs(views) if issubclass(each, views.View)]
     types += [
         Readiness,

@@ -24,8 +24,8 @@ from horae.app.views import (
 )
 from horae.errors import AuthenticationError
 from horae.face.service.caller import Caller
-from horae.face.service.requests import FailedBody, SucceededBody
-from horae.face.service.routes import Owner, named, operations
+from horae.face.service.request_bodies import FailedBody, SucceededBody
+from horae.face.service.route_helpers import Owner, named, operations
 from horae.model import Run
 
 RunToken = Annotated[

@@ -12,7 +12,7 @@ from litestar import Response, Router, delete, get, patch, post, put
 from litestar.params import QueryParameter
 
 from horae.app import App, Edit, Filter, NewSchedule, ScopedOperations
-from horae.app.fields import ScheduleFields, TriggerBody, values_of
+from horae.app.schedule_fields import ScheduleFields, TriggerBody, values_of
 from horae.app.views import (
     BackfillView,
     DescribedSchedule,
@@ -32,10 +32,9 @@ from horae.app.views import (
     version_view,
 )
 from horae.errors import ConflictTokenMismatchError, InvalidInputError
-from horae.face.service.body import at_path, fault_of
 from horae.face.service.caller import Caller
 from horae.face.service.problems import PreconditionFailedError
-from horae.face.service.requests import (
+from horae.face.service.request_bodies import (
     MAX_BACKFILLS,
     CreateSchedule,
     MergeSchedule,
@@ -47,7 +46,8 @@ from horae.face.service.requests import (
     StartBackfill,
     Which,
 )
-from horae.face.service.routes import (
+from horae.face.service.request_reading import at_path, fault_of
+from horae.face.service.route_helpers import (
     Cursor,
     IfMatch,
     Limit,

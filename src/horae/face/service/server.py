@@ -24,7 +24,7 @@ from horae.errors import ConfigError, HoraeError, InvalidInputError
 from horae.face.registrar.registrar import Registrar
 from horae.face.service import make_service
 from horae.face.service.auth import takes_tokens
-from horae.face.service.connections import Connections, Listener
+from horae.face.service.connection_limit import Connections, Listener
 from horae.face.service.http_protocol import HttpProtocol, in_pieces, tls_options
 from horae.face.service.log import Log, LogObserver
 from horae.face.service.metrics import Metrics

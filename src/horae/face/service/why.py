@@ -19,8 +19,8 @@ from horae.app.views import (
 )
 from horae.app.why import MAX_MINUTES
 from horae.face.service.caller import Caller
-from horae.face.service.requests import PreviewChange, PreviewSpec
-from horae.face.service.routes import Owner, named, operations
+from horae.face.service.request_bodies import PreviewChange, PreviewSpec
+from horae.face.service.route_helpers import Owner, named, operations
 
 
 @get(

@@ -12,11 +12,11 @@ import msgspec
 
 from horae.errors import ClockOffError, DatabaseVersionError, StoreUnavailableError
 from horae.model import Node, Schedule
-from horae.store.limited import MAX_TRANSACTIONS
 from horae.store.mapping import Row, Table
 from horae.store.port import HasClaims, Store, Transaction, observed
 from horae.store.queries import Dialect, migrations, number_parameters, numbered, query
 from horae.store.tables import NODE
+from horae.store.transaction_limit import MAX_TRANSACTIONS
 
 POSTGRES = Dialect(
     "postgres",

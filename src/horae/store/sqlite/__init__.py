@@ -20,7 +20,7 @@ from horae.model import Node
 from horae.store.mapping import Row, Table, to_json
 from horae.store.port import HasClaims, Store, Transaction, observed
 from horae.store.queries import Dialect, migrations, numbered, query
-from horae.store.sqlite.locks import NodeLock, is_held
+from horae.store.sqlite.node_lock import NodeLock, is_held
 from horae.store.tables import NODE
 
 SQLITE = Dialect(

@@ -14,8 +14,8 @@ from horae.config import Config
 from horae.errors import InvalidInputError, RunNotFoundError, ScheduleNotFoundError
 from horae.executor.registry import Executors
 from horae.model import Backfill, Run, Schedule, UnstartedRange, Version
-from horae.store.limited import StoreAccess
 from horae.store.port import Filter, Transaction
+from horae.store.transaction_limit import StoreAccess
 
 T = TypeVar("T")
 L = TypeVar("L", Run, UnstartedRange, Backfill, Version)

@@ -1,6 +1,6 @@
 """What an owner says of a schedule, declared once: the types that create, replace, change and show a schedule derive from it.
 
-Bounds that are only shown in the OpenAPI document are checked, with a better sentence, by :mod:`horae.app.validate`.
+Bounds that are only shown in the OpenAPI document are checked, with a better sentence, by :mod:`horae.app.field_checks`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast, get_ar
 
 import msgspec
 
-from horae.app.validate import (
+from horae.app.field_checks import (
     MAX_ID_LENGTH,
     MAX_TAG_LENGTH,
     MAX_TAGS,
@@ -20,7 +20,7 @@ from horae.app.validate import (
     check_text,
 )
 from horae.model import MAX_TEXT_LENGTH, Overlap, Policies, SearchValue
-from horae.policy.check import check_policies
+from horae.policy.validate import check_policies
 
 T = TypeVar("T")
 Document = dict[str, Any]

@@ -10,12 +10,12 @@ from litestar import Response
 from litestar.params import HeaderParameter, QueryParameter
 
 from horae.app import App, BackfillRequest, Filter, ScopedOperations, Trigger
-from horae.app.fields import BackfillBody, TriggerBody, values_of
 from horae.app.page import Page
+from horae.app.schedule_fields import BackfillBody, TriggerBody, values_of
 from horae.app.views import PageView, ScheduleView
 from horae.errors import InvalidInputError
 from horae.face.service.caller import Caller
-from horae.face.service.requests import Which
+from horae.face.service.request_bodies import Which
 
 T = TypeVar("T")
 V = TypeVar("V")

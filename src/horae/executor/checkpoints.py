@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from horae.errors import InvalidInputError
-from horae.executor.output import kept_json
+from horae.executor.stored_output import kept_json
 from horae.model import Checkpoint
 
 MAX_KEY_LENGTH = 200

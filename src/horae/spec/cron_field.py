@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from horae.errors import FieldParseError
-from horae.spec.calendar import Special
+from horae.spec.calendar_bits import Special
 from horae.spec.civil import FIRST_YEAR, bit_range
 
 MONTH_NAMES = (

@@ -22,7 +22,7 @@ import certifi
 import httpcore
 
 from horae.errors import HttpAnswerError
-from horae.executor.destination import Destinations
+from horae.executor.http_destination import Destinations
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses behind a name."""

@@ -24,7 +24,7 @@ from horae.model import (
     UnstartedRange,
     Version,
 )
-from horae.policy.due import Slot, Unstarted
+from horae.policy.catch_up import Slot, Unstarted
 from horae.policy.overlap import Verdict
 from horae.policy.times import previous_slot_ms
 from horae.spec import Spec

@@ -8,13 +8,13 @@ from itertools import accumulate
 
 import msgspec
 
+from horae.engine.attempt_results import record
 from horae.engine.decider import Batch, Decider, NodeServices, all_of
-from horae.engine.results import record
 from horae.engine.worker import Launch
 from horae.errors import SpecTooCostlyError
 from horae.model import UNREADABLE, AttemptResult, Backfill, Checkpoint, Limits, Run, Schedule, Status
 from horae.policy.decide import decide
-from horae.policy.ledger import Decision, version_of
+from horae.policy.ledger_changes import Decision, version_of
 from horae.spec import Spec
 from horae.spec.budget import QUESTION_STEPS, shared_budget
 from horae.store.port import Advance, Transaction

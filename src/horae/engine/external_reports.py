@@ -11,15 +11,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from horae.engine.results import Recorded, record
+from horae.engine.attempt_results import Recorded, record
 from horae.errors import InvalidInputError, ReportRefusedError
 from horae.executor.context import hash_of
-from horae.executor.output import MAX_RESULT_LENGTH, kept_failure, kept_result
+from horae.executor.stored_output import MAX_RESULT_LENGTH, kept_failure, kept_result
 from horae.model import AttemptEnd, AttemptResult, Limits, Run, Status, Timeouts
 from horae.policy.outcome import overdue, report_by
 from horae.spec.duration import milliseconds
-from horae.store.limited import StoreAccess
 from horae.store.port import ReportableRun, Transaction
+from horae.store.transaction_limit import StoreAccess
 
 PAGE = 500
 STARTED, HEARTBEAT, SUCCEEDED, FAILED = "started", "heartbeat", "succeeded", "failed"

@@ -1,4 +1,4 @@
-"""The bodies of requests. Those about a schedule derive from what :mod:`horae.app.fields` declares."""
+"""The bodies of requests. Those about a schedule derive from what :mod:`horae.app.schedule_fields` declares."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from horae.app.fields import (
+from horae.app.schedule_fields import (
     BackfillBody,
     Body,
     Document,

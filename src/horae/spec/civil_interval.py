@@ -13,7 +13,7 @@ from math import gcd
 from typing import NamedTuple
 
 from horae.spec.budget import charge
-from horae.spec.calendar import decoded
+from horae.spec.calendar_bits import decoded
 from horae.spec.civil import DAY, every_nth_bit, lowest, members
 
 _FEW = 1024

@@ -12,10 +12,10 @@ import msgspec
 
 from horae.errors import HoraeError
 from horae.model import Schedule
-from horae.policy.due import fire_instant
+from horae.policy.catch_up import fire_instant
 from horae.policy.times import slots_ms
 from horae.spec import Spec
-from horae.spec.elements import Jitter
+from horae.spec.compiled import Jitter
 
 MAX_SLOTS = 100_000
 """How many slots of a spec are looked at when it is compared with another."""

@@ -14,7 +14,7 @@ from rich.console import RenderableType
 
 from horae.errors import InvalidInputError, ServerError
 from horae.face.cli.client import Client, connected, path
-from horae.face.cli.output import console, print_json
+from horae.face.cli.printing import console, print_json
 from horae.face.cli.target import DatabaseOption, JsonOption, Target, TokenOption, UrlOption
 
 _INTERRUPTED = 130

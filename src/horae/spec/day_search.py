@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 from horae.spec.budget import charge
-from horae.spec.calendar import decoded
+from horae.spec.calendar_bits import decoded
 from horae.spec.civil import DAY, joined, lowest, members
-from horae.spec.stride import Stride
+from horae.spec.civil_interval import Stride
 
 NARROWEST, WIDEST = 32, 8192
 """How many days a search looks at first, and how many at once when nothing comes."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from horae.errors import SpecTooCostlyError
 from horae.model import Schedule, UnstartedRange
-from horae.policy.due import fire_instant
+from horae.policy.catch_up import fire_instant
 from horae.policy.times import count_slots, is_slot, next_slot_ms, previous_slot_ms
 from horae.policy.undecided import undecided
 from horae.policy.upcoming import fire_times, next_slot

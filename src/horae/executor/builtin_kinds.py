@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from horae.executor import command, http_request
+from horae.executor import command, http_options
 from horae.executor.command import CommandExecutor, read_commands
 from horae.executor.http import HttpExecutor
 from horae.executor.port import Executor
 
 
-class Settings(command.Settings, http_request.Settings, Protocol):
+class Settings(command.Settings, http_options.Settings, Protocol):
     """What the operator says of them."""
 
 

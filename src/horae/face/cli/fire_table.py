@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from horae.spec import TZDATA_VERSION, Spec
-from horae.spec.timeline import timeline
+from horae.spec.clock_change import timeline
 
 
 def fire_table(spec: Spec, since: datetime, times: list[datetime], ended: str | None) -> Group:

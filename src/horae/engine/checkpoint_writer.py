@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from horae.errors import StaleClaimError
 from horae.model import Run
-from horae.store.limited import StoreAccess
+from horae.store.transaction_limit import StoreAccess
 
 
 async def save_checkpoint(store: StoreAccess, now: Callable[[], int], run: Run, key: str, value: str) -> None:

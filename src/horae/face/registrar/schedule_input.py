@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
-from horae.app import defaults
-from horae.app.fields import about
+from horae.app import face_policies
+from horae.app.schedule_fields import about
 from horae.config import Config
 from horae.errors import InvalidInputError, InvalidSpecError, LimitExceededError
 from horae.model import CatchUp, Overlap, Policies
@@ -146,7 +146,7 @@ def jitter_of(read: ScheduleInput, config: Config) -> int:
 
 def policies_of(read: ScheduleInput, config: Config, kept: Policies | None = None) -> Policies:
     """The policies of an input; of a registered schedule, the policies that the input cannot name are kept."""
-    policies = defaults.registrar(
+    policies = face_policies.registrar(
         OVERLAPS.get(read.overlap_policy or "", config.default_overlap_policy),
         CATCH_UPS.get(read.catchup_policy or "", config.default_catchup_policy),
         grace_ms=max(config.tick_ms, config.lookahead_ms),

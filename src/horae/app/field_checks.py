@@ -12,7 +12,7 @@ from horae.config import Config
 from horae.errors import InvalidInputError, LimitExceededError, NaiveTimeError
 from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json
 from horae.model import MAX_TEXT_LENGTH, Overlap, Schedule, SearchValue
-from horae.policy.check import BOUNDS
+from horae.policy.validate import BOUNDS
 from horae.spec import Spec
 from horae.spec.duration import duration_text
 

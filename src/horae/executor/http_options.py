@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from horae.errors import DestinationRefusedError, InvalidInputError
-from horae.executor.destination import Destinations, target_of
+from horae.executor.http_destination import Destinations, target_of
 from horae.executor.sealing import HIDDEN
 from horae.spec.duration import Duration, DurationFields, milliseconds
 

@@ -12,7 +12,7 @@ from datetime import date
 from functools import lru_cache
 
 from horae.spec.budget import charge
-from horae.spec.calendar import EVERY_HOUR, EVERY_MINUTE, EVERY_SECOND, decoded, times_of_day
+from horae.spec.calendar_bits import EVERY_HOUR, EVERY_MINUTE, EVERY_SECOND, decoded, times_of_day
 from horae.spec.civil import (
     DAY,
     END,
@@ -24,11 +24,11 @@ from horae.spec.civil import (
     members,
     months_of,
 )
-from horae.spec.civilset import CivilSet
-from horae.spec.dayrule import NARROWEST, WIDEST, DayRule, Group
-from horae.spec.rule import RANGES, SUB_DAILY, WEEKDAYS, numbers_of, weekdays_of
-from horae.spec.ruledays import RuleDays
-from horae.spec.stride import Stride
+from horae.spec.civil_interval import Stride
+from horae.spec.civil_set import CivilSet
+from horae.spec.day_search import NARROWEST, WIDEST, DayRule, Group
+from horae.spec.rrule_days import RuleDays
+from horae.spec.rrule_text import RANGES, SUB_DAILY, WEEKDAYS, numbers_of, weekdays_of
 
 _NARROWED_KEPT = 128
 DAY_PARTS = ("BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYSETPOS")

@@ -16,7 +16,7 @@ from datetime import date
 from functools import lru_cache
 
 from horae.spec.budget import charge
-from horae.spec.calendar import (
+from horae.spec.calendar_bits import (
     Calendar,
     decoded,
     matching_days,

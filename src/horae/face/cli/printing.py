@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from horae.errors import HoraeError, InvalidCronExpressionError, StoreUnavailableError, UnknownTimezoneError
-from horae.face.table import offset_text
+from horae.face.cli.fire_table import offset_text
 from horae.spec import load_zone
 
 MAX_POINTED_AT_LENGTH = 200

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 
 from horae.spec.civil import CivilRule
-from horae.spec.civilset import CivilSet
+from horae.spec.civil_set import CivilSet
 from horae.spec.zone import Zone
 
 

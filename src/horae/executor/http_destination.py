@@ -9,7 +9,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 import msgspec
 
 from horae.errors import ConfigError, DestinationRefusedError, InvalidInputError
-from horae.executor.networks import Address, is_public, reached
+from horae.executor.public_addresses import Address, is_public, reached
 
 MAX_URL_LENGTH = 2000
 

@@ -9,10 +9,12 @@ from datetime import date, datetime
 import msgspec
 
 from horae.errors import FieldParseError, InvalidCronExpressionError, InvalidSpecError, UnknownTimezoneError
-from horae.spec import fields
-from horae.spec.calendar import STAR_HOUR, STAR_MINUTE, Calendar
+from horae.spec import cron_field
+from horae.spec.calendar_bits import STAR_HOUR, STAR_MINUTE, Calendar
 from horae.spec.civil import DAY, END, EPOCH_ORDINAL, FIRST_YEAR, LAST_YEAR, START, bit_range
+from horae.spec.clock_change import Fold, Gap, timeline
 from horae.spec.cron import both_specials, parse_cron, parse_temporal
+from horae.spec.cron_field import Field, Parsed, parse_field
 from horae.spec.document import (
     Anchor,
     CalendarDocument,
@@ -26,9 +28,7 @@ from horae.spec.document import (
     SpecDocument,
 )
 from horae.spec.duration import Duration, element_milliseconds
-from horae.spec.fields import Field, Parsed, parse_field
-from horae.spec.rule import read_rrule
-from horae.spec.timeline import Fold, Gap, timeline
+from horae.spec.rrule_text import read_rrule
 from horae.spec.zone import load_zone
 
 MOST = {"crons": 100, "calendars": 100, "intervals": 20, "rrules": 20, "exclude": 100, "times": 10_000}
@@ -150,13 +150,13 @@ def _read_crons(
 
 
 CALENDAR_FIELDS: tuple[tuple[str, Field], ...] = (
-    ("second", fields.SECOND),
-    ("minute", fields.MINUTE),
-    ("hour", fields.HOUR),
-    ("day_of_month", fields.DAY_OF_MONTH),
-    ("month", fields.MONTH),
-    ("day_of_week", fields.WEEKDAY),
-    ("year", fields.YEAR),
+    ("second", cron_field.SECOND),
+    ("minute", cron_field.MINUTE),
+    ("hour", cron_field.HOUR),
+    ("day_of_month", cron_field.DAY_OF_MONTH),
+    ("month", cron_field.MONTH),
+    ("day_of_week", cron_field.WEEKDAY),
+    ("year", cron_field.YEAR),
 )
 _ZERO = Parsed(1)
 
@@ -179,7 +179,7 @@ def read_calendar(document: CalendarDocument, element: str) -> Calendar:
         parsed["day_of_month"].bits,
         parsed["month"].bits,
         parsed["day_of_week"].bits,
-        None if parsed["year"].bits == fields.YEAR.every.bits else parsed["year"].bits,
+        None if parsed["year"].bits == cron_field.YEAR.every.bits else parsed["year"].bits,
         special=both_specials(parsed["day_of_month"].special, parsed["day_of_week"].special),
         stars=stars,
         comment=document.comment,
@@ -200,7 +200,7 @@ def _read_field(value: FieldDocument, field: Field, element: str) -> Parsed:
         reason = f"has {value}, which is not in the range {field.numbers}"
         raise InvalidSpecError(element, reason, text=value, hint=f"allowed are {field.valid}")
     try:
-        return parse_field(str(value), field, fields.UNIX)
+        return parse_field(str(value), field, cron_field.UNIX)
     except FieldParseError as error:
         raise InvalidSpecError(
             element, error.reason, text=value, position=error.start, hint=error.hint
@@ -208,8 +208,8 @@ def _read_field(value: FieldDocument, field: Field, element: str) -> Parsed:
 
 
 def _read_ranges(ranges: tuple[RangeDocument, ...], field: Field, element: str) -> Parsed:
-    high = 6 if field is fields.WEEKDAY else field.high
-    base = FIRST_YEAR if field is fields.YEAR else 0
+    high = 6 if field is cron_field.WEEKDAY else field.high
+    base = FIRST_YEAR if field is cron_field.YEAR else 0
     bits, spans = 0, False
     if not ranges:
         raise InvalidSpecError(element, "is an empty list", hint="leave the field out for its default")

@@ -1,0 +1,5 @@
+"""What faces need of :mod:`horae.store.inspection`, which they may not import."""
+
+from horae.store.inspection import Health, inspect
+
+__all__ = ["Health", "inspect"]
