@@ -64,16 +64,16 @@ __all__ = [
 F = TypeVar("F", bound=ActionFunction)
 MAX_DUE = 100_000
 MAX_OPEN = 10_000
-"""Up to how many due schedules and open runs are counted."""
+"""The limits up to which due schedules and open runs are counted."""
 MAX_OFF = 1000
-"""Milliseconds that the clock may be off the database's, after what was known of it is allowed for."""
+"""Milliseconds by which the clock may differ from the database's, after correction by the offset last measured."""
 _AWAY = "the database does not answer, or cannot be written: the log says why"
 _GONE = "the database file was deleted or replaced: restart this process"
 _log = logging.getLogger("horae")
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether an app can do its work, and what keeps it from it."""
+    """Whether an app can do its work, and what prevents it."""
 
     status: Annotated[str, about("``ready``, or what is wrong in a sentence.")]
     store: Annotated[bool, about("Whether the database answers.")]
@@ -91,14 +91,14 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Backlog(msgspec.Struct, frozen=True):
-    """What waits for a node: how many schedules are due, and how many runs are open in each status."""
+    """Work that waits for a node: the number of due schedules, and of open runs in each status."""
 
     due: float
     open_runs: Mapping[Status, float]
 
 
 class ScopedOperations:
-    """What can be asked and changed: of everybody's things, or of one owner's."""
+    """The operations on schedules, runs, backfills and calendars: of all owners, or of one owner."""
 
     def __init__(self, scope: OwnerScope) -> None:
         self.owner = scope.owner
@@ -109,7 +109,7 @@ class ScopedOperations:
         self.why = Why(scope)
         self.tasks = Tasks(scope)
         self.evaluate = scope.evaluate
-        """What a function without side effects answers about specs, beside the event loop if it takes long."""
+        """Evaluates specs with a function without side effects, in a thread if it takes long."""
 
 
 class App:
@@ -132,11 +132,11 @@ class App:
         self._loops: list[asyncio.Task[None]] = []
         self._guarding: asyncio.Task[None] | None = None
         self.left_behind: list[str] = []
-        """The attempts that had not stopped when the app was closed; they go on as long as the process does."""
+        """The attempts that had not stopped when the app was closed; they keep running until the process ends."""
         self._failing = False  # whether the last step raised something
         self._proving = asyncio.Lock()
         self._proven_at: float | None = None
-        self._offset = 0  # what the store's own clock is ahead of ours
+        self._offset = 0  # milliseconds by which the store's clock is ahead of ours
         self._store = _store(database, self.config, self.clock)
         self.functions = FunctionExecutor()
         self.executors = Executors(self.functions, self.config.secret_key)
@@ -157,7 +157,7 @@ class App:
             self._limited_store, self.now, self.wake, executors=self.executors, config=self.config, evaluator=self._evaluator
         )  # fmt: skip
         self.all_owners = ScopedOperations(self._scope)
-        """The operations on what any owner has; the same as the attributes that follow."""
+        """The operations on what any owner has; the attributes that follow are shortcuts to them."""
         self.schedules, self.runs = self.all_owners.schedules, self.all_owners.runs
         self.backfills, self.calendars = self.all_owners.backfills, self.all_owners.calendars
         self.why, self.evaluate = self.all_owners.why, self.all_owners.evaluate
@@ -167,11 +167,11 @@ class App:
         return ScopedOperations(self._scope.for_owner(owner))
 
     def now(self) -> int:
-        """The present, in milliseconds, by the clock that all nodes share."""
+        """The current time in milliseconds, by the clock that all nodes share."""
         return int(self.clock.now().timestamp() * 1000) + self._offset
 
     def wake(self) -> None:
-        """Something changed: do not sleep on."""
+        """Wake the engine, because something changed."""
         self._woken.set()
 
     def action(self, name: str) -> Callable[[F], F]:
@@ -189,34 +189,34 @@ class App:
         self.executors.adopt(other.executors)
 
     def use(self, executor: Executor) -> None:
-        """Let schedules run another kind of action."""
+        """Add an executor, and with it a kind of action that schedules can run."""
         self.executors.use(executor)
         self.wake()
 
     def use_builtin(self, address: str = "") -> None:
-        """Run the kinds that every service runs. ``address`` is where external workers report to."""
+        """Add the executors that every service has. ``address`` is where external workers report to."""
         for executor in builtin_executors(self.config, self.now, address):
             self.use(executor)
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction of the app's database, for faces that keep something of their own in it."""
+        """A transaction on the app's database, for faces that store their own data in it."""
         return self._limited_store.transaction()
 
     def reading(self) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction that only reads: no writer waits for it."""
+        """A transaction that only reads; writers do not wait for it."""
         return self._limited_store.reading()
 
     def add_decider(self, make: Callable[[NodeServices], Decider]) -> None:
-        """Let this node drive a decider beside that of schedules; give it the class of one. All nodes must have the same."""
+        """Make this node drive another decider besides that of schedules. ``make`` is its class; all nodes must have the same."""
         self.engine.add_decider(make)
         self.wake()
 
     def watch(self, observer: Observer) -> None:
-        """Tell an observer what happens, from now on."""
+        """Notify an observer of everything that happens from now on."""
         self.engine.watch(observer)
 
     async def readiness(self) -> Readiness:
-        """Whether this app can do its work now. What a database or its driver says is for the log only."""
+        """Whether this app can do its work now. Messages of the database or its driver go to the log only."""
         try:
             shared = await self._store.time()
             await self._prove()
@@ -236,7 +236,7 @@ class App:
         return Readiness(status=status, store=True, clock_off_ms=off, lease=lease, generating=generating)
 
     async def _prove(self) -> None:
-        """Whether the database can be written; asked at most once in each round of housekeeping, however many ask us."""
+        """Check that the database can be written, at most once per maintenance interval, however many callers ask."""
         async with self._proving:
             if self._store.gone:
                 raise StoreUnavailableError(_GONE)
@@ -251,7 +251,7 @@ class App:
         return await self._limited_store.nodes()
 
     async def backlog(self) -> Backlog:
-        """What waits for a node, over all owners; counted up to a limit, so that asking stays cheap in a storm."""
+        """Work that waits for a node, over all owners; counted up to a limit, so that it stays cheap under load."""
         async with self._limited_store.reading() as transaction:
             due = await transaction.count_due(self.now(), MAX_DUE)
             return Backlog(due, await transaction.count_open(MAX_OPEN))
@@ -266,7 +266,7 @@ class App:
         return self
 
     async def open(self) -> None:
-        """Connect to the database, and read its clock: enough to ask and to change things, without being a node."""
+        """Connect to the database and read its clock: enough to read and to change data, without being a node."""
         try:
             await self._store.open(self.wake)
             await self._set_clock()
@@ -288,7 +288,7 @@ class App:
             await self.close()
 
     async def close(self) -> None:
-        """Let go of the database without waiting for anything."""
+        """Close the database without waiting for running attempts."""
         if self._guarding is not None:
             self._guarding.cancel()
             self._guarding = None
@@ -300,9 +300,9 @@ class App:
             _log.warning("left behind, because they do not stop: %s", ", ".join(self.left_behind))
 
     async def run(self) -> None:
-        """Drive the engine until cancelled; what is running then may finish when the context ends.
+        """Drive the engine until cancelled; attempts that run then may finish when the context ends.
 
-        A step that has begun ends first: a commit whose answer is not awaited would leave claims that are never launched.
+        A step that has begun is completed first: a commit that is not awaited would leave claims that are never launched.
         """
         self._ending.clear()
         if not self.engine.holds_lease:  # it was opened long ago, and its lease expired
@@ -323,13 +323,13 @@ class App:
             task.result()
 
     async def _end_loops(self) -> None:
-        """Begin no more steps, and wait for those that have begun."""
+        """Start no more steps, and wait for those that have begun."""
         self._ending.set()
         self.wake()
         await _all_done(self._loops)
 
     async def _drive(self) -> None:
-        """Step when something is due or has changed, and at least once each tick, in case a notification is lost."""
+        """Step when something is due or has changed, and at least once every ``tick_ms``, in case a notification is lost."""
         tick = self.config.tick_ms
         while not self._ending.is_set():
             self._woken.clear()
@@ -338,7 +338,7 @@ class App:
                 await self.engine.step(self.now())
                 failing = False
             except StoreUnavailableError as error:
-                # Nothing is decided while the store is away, and no result is lost: try again.
+                # While the store is unavailable, nothing is decided and no result is lost: try again.
                 _log.warning("%s", error.for_operator)
             except ClockOffError as error:
                 _log.warning("%s", error.message)
@@ -353,13 +353,13 @@ class App:
             await self.clock.wait(self._woken, pause / 1000)
 
     async def _guard(self) -> None:
-        """Stop running attempts when the lease ends, also while the database does not answer, and while the app drains."""
+        """Stop running attempts when the lease expires, even while the database does not answer or the app drains."""
         never = asyncio.Event()
         while True:
             await self.clock.wait(never, self.engine.guard())
 
     async def _repeat(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do something regularly, beside the steps; sooner again if it failed."""
+        """Do some work every ``housekeeping_ms``, concurrently with the steps; after a failure, in a third of that."""
         pause = every = self.config.housekeeping_ms / 1000
         while True:
             await self.clock.wait(self._ending, pause)
@@ -368,7 +368,7 @@ class App:
             pause = every if await self._attempt(work) else every / 3
 
     async def _attempt(self, work: Callable[[], Awaitable[None]]) -> bool:
-        """Do something; ``False`` if it failed, and then the log says why."""
+        """Do some work; return ``False`` and log the error if it failed."""
         try:
             await work()
         except StoreUnavailableError as error:
@@ -395,7 +395,7 @@ class App:
 
 
 async def _all_done(tasks: list[asyncio.Task[None]]) -> None:
-    """Wait for tasks to end, also if this is cancelled meanwhile: a program may be asked twice to end."""
+    """Wait for tasks to end, even if cancelled while waiting: a program may be told twice to end."""
     cancelled: asyncio.CancelledError | None = None
     while not all(task.done() for task in tasks):
         try:
@@ -407,7 +407,7 @@ async def _all_done(tasks: list[asyncio.Task[None]]) -> None:
 
 
 def _store(database: str, config: Config, clock: Clock) -> Store:
-    """The store of an address; its driver loads when it is asked for. A virtual clock waits for no thread."""
+    """The store for an address; its driver is imported on demand. With a virtual clock, SQLite runs without a thread."""
     lease = config.lease_ms / 1000
     if database.startswith(("postgresql://", "postgres://")):
         from horae.store.postgres import PostgresStore  # noqa: PLC0415

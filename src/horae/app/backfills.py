@@ -1,4 +1,4 @@
-"""The backfills of an app: ranges of slots that are made up on request."""
+"""The backfills of an app: ranges of slots that run on request."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _replace = msgspec.structs.replace
 
 
 class Backfills:
-    """Ask for ranges to be made up, watch them, cancel them."""
+    """Start, list and cancel backfills."""
 
     def __init__(self, scope: OwnerScope) -> None:
         self._scope = scope
 
     async def preview(self, schedule_id: str, start: Moment, end: Moment) -> BackfillPreview:
-        """What a backfill of a range, both ends included, would do; nothing happens."""
+        """The effect of a backfill of a range, both ends included, without starting it."""
         start_ms, end_ms = range_ms(start, end)
         async with self._scope.store.reading() as transaction:
             schedule = await self._scope.read(transaction, schedule_id)
@@ -51,9 +51,9 @@ class Backfills:
         author: str = "",
         note: str = "",
     ) -> Backfill:
-        """Make up the slots of a range, both ends included, past or future, oldest first.
+        """Run the slots of a range, both ends included, past or future, oldest first.
 
-        Automatic starts go before it; a pause, limits and the catch-up window do not hold it up.
+        Automatic starts come first; a pause, limits and the catch-up window do not apply.
         """
         request = BackfillRequest(
             start=start, end=end, overlap=overlap, input=input, author=author, note=note
@@ -74,7 +74,7 @@ class Backfills:
         return backfill
 
     async def get(self, backfill_id: str) -> Backfill:
-        """A backfill as it stands: ``made`` of ``total`` slots have become runs."""
+        """A backfill and its progress: ``made`` of ``total`` slots have become runs."""
         async with self._scope.store.reading() as transaction:
             return await self._one(transaction, backfill_id)
 
@@ -95,7 +95,7 @@ class Backfills:
         )  # fmt: skip
 
     async def cancel(self, backfill_id: str) -> Backfill:
-        """Make no more of its slots up; those that wait never start, those that run go on."""
+        """Stop a backfill: no more of its slots become runs, waiting runs never start, running ones continue."""
         backfill = await self.get(backfill_id)
         now = self._scope.now()
         async with self._scope.store.transaction() as transaction:

@@ -1,6 +1,6 @@
-"""Changes of many schedules: in batches, each a transaction of its own, so that others are let in between.
+"""Changes of many schedules: in batches, one transaction each, so that other work proceeds between them.
 
-A crash between two batches leaves each schedule either as it was or as it was meant to be; the same request again does the rest.
+After a crash between two batches each schedule is either unchanged or fully changed; repeating the request completes the change.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from horae.model import Schedule, UnstartedRange
 from horae.store.port import Filter
 
 BATCH = 200
-"""How many schedules one transaction changes at most: what others wait for."""
+"""The most schedules that one transaction changes; it bounds how long others wait."""
 
 Change = Callable[[Schedule, int], tuple[Schedule, tuple[UnstartedRange, ...]]]
 
 
 async def batches(scope: OwnerScope, only: Filter) -> AsyncIterator[list[str]]:
-    """The ids of the schedules that a filter lets through, in batches that are neither long nor large."""
+    """The ids of the schedules that match a filter, in batches that are neither long nor large."""
     after = ""
     while True:
         async with scope.store.reading() as transaction:
@@ -35,11 +35,11 @@ async def batches(scope: OwnerScope, only: Filter) -> AsyncIterator[list[str]]:
             after = sizes[number - 1][0]
         if not more:
             return
-        await asyncio.sleep(0)  # let others have their turn
+        await asyncio.sleep(0)  # let other tasks run
 
 
 async def change_all(scope: OwnerScope, only: Filter, change: Change) -> int:
-    """Change all schedules that a filter lets through; how many there were. One that is already so is not written again."""
+    """Change all schedules that match a filter; return how many matched. A schedule without a difference is not written."""
     number = 0
     async for ids in batches(scope, only):
         answers, now = scope.answers(), scope.now()
@@ -52,7 +52,7 @@ async def _change_batch(
     scope: OwnerScope, ids: Sequence[str], change: Change, answers: Answers, now: int
 ) -> int:
     async with scope.store.transaction() as transaction:
-        # An id may belong to another owner by now.
+        # The id may belong to another owner by now.
         locked = [each for each in await transaction.schedules(ids) if scope.owner in {None, each.owner}]
         changes = answers.ask_all([(standing(each), partial(_changed, change, each, now)) for each in locked])
         possible = [(old, found) for old, found in zip(locked, changes, strict=True) if found is not None]
@@ -68,7 +68,7 @@ async def _change_batch(
 def _changed(
     change: Change, schedule: Schedule, now: int
 ) -> tuple[Schedule, tuple[UnstartedRange, ...]] | None:
-    """What a schedule becomes; nothing if its spec cannot be evaluated, which is no reason to leave the others as they are."""
+    """The changed schedule; ``None`` if its spec cannot be evaluated, which must not prevent changing the others."""
     try:
         return change(schedule, now)
     except SpecError:

@@ -1,7 +1,7 @@
 """The shared calendars of an app: days that many schedules exclude by one name.
 
-A schedule's stored spec has the contents of the calendars it names with it, so that deciding needs nothing else and what was in
-force is known later. Changing a calendar is therefore an edit of every schedule that excludes it.
+A schedule's stored spec contains a copy of the calendars that it names, so that a decision needs nothing else and the contents in
+force at a time stay known. Changing a calendar therefore edits every schedule that excludes it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from horae.spec import SharedCalendar, Spec
 from horae.store.port import Transaction
 
 _SEPARATOR = "\x1f"
-"""Between the name and the owner in a cursor; neither may have it."""
+"""Separates the name and the owner in a cursor; neither may contain it."""
 
 
 class Calendars:
-    """Shared calendars by name: an owner's own, and those of everybody."""
+    """Shared calendars by name: those of one owner, and those that all owners share."""
 
     def __init__(self, scope: OwnerScope) -> None:
         self._scope = scope
@@ -40,7 +40,7 @@ class Calendars:
     async def put(
         self, name: str, calendar: SharedCalendar | Mapping[str, Any]
     ) -> tuple[StoredCalendar, int]:
-        """Create or change a calendar; with it comes how many schedules that changed."""
+        """Create or change a calendar; return it, and how many schedules that changed."""
         check_id(name)
         document = {"exclude": [{"calendar": name}]}
         read = await self._scope.evaluate(  # checks every element
@@ -54,7 +54,7 @@ class Calendars:
         return stored, await self._rewrite_all(name, now)
 
     async def _rewrite_all(self, name: str, now: int) -> int:
-        """Give the schedules that exclude this calendar what it contains, batch by batch; how many changed."""
+        """Copy this calendar's contents into the schedules that exclude it, batch by batch; return how many changed."""
         changed, after = 0, ""
         while True:
             async with self._scope.store.reading() as transaction:
@@ -69,14 +69,14 @@ class Calendars:
 
     async def _rewrite(self, name: str, ids: Sequence[str], answers: Answers, now: int) -> int:
         async with self._scope.store.transaction() as transaction:
-            # What it contains is read once they are locked: so no batch undoes a later change of the calendar.
+            # Read the contents after locking the schedules, so that no batch undoes a later change of the calendar.
             excluding = [each async for each in self._excluding(transaction, name, ids)]
             changed = await rewrite_specs(transaction, excluding, name, now, answers)
             await transaction.notify()
         return changed
 
     async def _check_room(self, transaction: Transaction, name: str) -> None:
-        """One user has so many calendars at most, and so has everybody; what is there may change."""
+        """Refuse a new calendar beyond the limit, which holds for each owner and for the calendars that all share."""
         there = await transaction.calendars_named([name], self._owner)
         if there and there[-1].owner == self._owner:
             return
@@ -86,7 +86,7 @@ class Calendars:
             raise LimitExceededError("calendars_per_user", most, f"{who} too many calendars")
 
     async def get(self, name: str) -> StoredCalendar:
-        """A calendar: one's own, or else everybody's."""
+        """A calendar of the owner, or else the one that all owners share."""
         async with self._scope.store.reading() as transaction:
             found = await transaction.calendars_named([name], self._owner)
         if not found:
@@ -94,7 +94,7 @@ class Calendars:
         return found[-1]
 
     async def list(self, *, cursor: str | None = None, limit: int = 100) -> Page[StoredCalendar]:
-        """Calendars in the order of their names: the owner's own, and those that all owners share."""
+        """Calendars in the order of their names: those of the owner, and those that all owners share."""
         limit = min(limit, MOST)
         name, _, owner = (cursor or "").partition(_SEPARATOR)
         async with self._scope.store.reading() as transaction:
@@ -119,7 +119,7 @@ class Calendars:
     async def _excluding(
         self, transaction: Transaction, name: str, ids: Sequence[str]
     ) -> AsyncIterator[tuple[Schedule, SharedCalendar]]:
-        """Those of some schedules that exclude this calendar, and not one of their owner's own with the same name."""
+        """Those of some schedules that exclude this calendar, and not their owner's calendar of the same name."""
         used: dict[str, StoredCalendar | None] = {}
         for schedule in await transaction.schedules(ids):
             if schedule.owner not in used:
@@ -131,12 +131,12 @@ class Calendars:
 
 
 def _needle(name: str) -> str:
-    """What the stored spec of a schedule contains that excludes a calendar."""
+    """The text that the stored spec of a schedule contains if it excludes a calendar."""
     return f'"calendar":{msgspec.json.encode(name).decode()}'
 
 
 def _names(schedule: Schedule, name: str) -> bool:
     try:
         return name in Spec.parse(schedule.spec).shared_calendars
-    except HoraeError:  # spoiled by hand, and put aside when it is looked at
+    except HoraeError:  # the stored spec is damaged; the next decision pauses the schedule
         return False

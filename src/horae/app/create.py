@@ -1,4 +1,4 @@
-"""A schedule before it is stored: everything that can be wrong with it is said here."""
+"""New schedules before they are stored: all checks of their fields."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from horae.store.port import Transaction
 
 MAX_ACTION_ID_LENGTH = 1000
 ID_DIRECTIVES = ("%Y", "%m", "%d", "%j", "%H", "%M", "%S", "%s", "%%")
-"""What of a nominal time, in UTC, may stand in the ids of actions."""
+"""The directives for parts of the nominal time, in UTC, that the ids of actions may contain."""
 SpecLike = Spec | SpecDocument | str | Mapping[str, Any]
 Calendars = Mapping[str, SharedCalendar]
 
@@ -44,20 +44,20 @@ class NewSchedule(ScheduleFields, frozen=True, kw_only=True):
     action: Any
     """An address such as ``report``, a document such as ``{"kind": "http", "options": {"url": …}}``, or an ``Action``."""
     input: Any = None
-    """The action's input, if its document does not say it."""
+    """The action's input, if its document does not contain it."""
     owner: str = ""
     request_id: str = ""
-    """The same again for the same id creates nothing, and answers with what is there."""
+    """Repeating the request with the same value creates nothing and returns the existing schedule."""
     trigger: Trigger | None = None
-    """A start right away."""
+    """A trigger right after creation."""
     backfills: tuple[BackfillRequest, ...] = ()
-    """Ranges to be made up right away."""
+    """Backfills to start right after creation."""
 
 
 def draft(
     new: NewSchedule, now: int, config: Config, executors: Executors, calendars: Calendars
 ) -> tuple[Schedule, int | None]:
-    """A schedule that is not stored yet, and when to look at it."""
+    """A schedule that is not stored yet, and when it is due for a decision."""
     check_id(new.id)
     check_text("request_id", new.request_id)
     check_fields(values_of(new, ScheduleFields))
@@ -76,14 +76,14 @@ def draft(
     if new.paused:
         return schedule, None
     following = next_slot_ms(spec, schedule.cursor_ms)
-    # One that has nothing to fire is looked at, so that it is known to be finished.
+    # A schedule without slots is due at once, so that a decision marks it completed.
     if following is None or new.remaining_actions == 0:
         return schedule, now
     return schedule, fire_instant(spec, following, new.id)
 
 
 def read_spec(spec: SpecLike, calendars: Calendars | None = None) -> Spec:
-    """A spec, in whichever form it was given; one whose times take too much work to find is refused."""
+    """Read a spec in any of its forms; refuse one whose times are too costly to evaluate."""
     if isinstance(spec, str):
         return _cron(spec)
     read = spec if isinstance(spec, Spec) else Spec.parse(spec, calendars=calendars)
@@ -93,16 +93,16 @@ def read_spec(spec: SpecLike, calendars: Calendars | None = None) -> Spec:
 
 @lru_cache(maxsize=4096)
 def _cron(expression: str) -> Spec:
-    """Many schedules are created with the same expression."""
+    """The spec of a cron expression; cached, because many schedules share one."""
     return Spec.cron(expression)
 
 
 async def shared_calendars(
     transaction: Transaction, specs: Iterable[SpecLike], owner: str, *, keep: bool = False
 ) -> Calendars:
-    """What the shared calendars contain that some specs exclude by name; an owner's own goes before everybody's.
+    """The contents of the shared calendars that some specs exclude by name; the owner's take precedence over those that all share.
 
-    ``keep`` them as they are until the end, if what they contain is to be stored: else a change could pass it by.
+    With ``keep`` they are locked until the end of the transaction: needed if the contents are stored, so that no change is missed.
     """
     names = {name for spec in specs for name in calendar_names(spec)}
     if not names:
@@ -112,14 +112,14 @@ async def shared_calendars(
 
 
 def calendar_names(spec: SpecLike) -> set[str]:
-    """The shared calendars that a spec excludes by name, and whose contents it does not have yet."""
+    """The names of the shared calendars that a spec excludes and whose contents it does not contain yet."""
     if isinstance(spec, str | Spec):
         return set()
     return {each.calendar for each in read_document(spec).exclude if each.calendar is not None}
 
 
 def check_action(action: Action) -> None:
-    """Refuse an input or ids that cannot be stored, of an action of any kind."""
+    """Refuse an action whose input or ids cannot be stored."""
     check_input(action.input)
     for field, text in (("action.id", action.id or ""), ("action.id_format", action.id_format)):
         check_text(field, text)
@@ -128,7 +128,7 @@ def check_action(action: Action) -> None:
 
 @lru_cache(maxsize=4096)
 def _check_action_ids(given: str | None, form: str) -> None:
-    """The ids that an action will have must have an end, and be something at all."""
+    """Require the ids that an action will have to be neither empty nor too long."""
     if len(form) > MAX_ID_FORMAT_LENGTH or form.count("{id}") > 1:
         reason = f"must have at most {MAX_ID_FORMAT_LENGTH} characters, and {{id}} once"
         raise InvalidInputError("action.id_format", reason)

@@ -1,4 +1,4 @@
-"""What faces need of :mod:`horae.store.inspection`, which they may not import."""
+"""Re-exports what faces need of :mod:`horae.store.inspection`, which they may not import."""
 
 from horae.store.inspection import Health, inspect
 

@@ -1,9 +1,9 @@
-"""Evaluating specs for those who ask: beside the event loop, one question at a time for each owner, and not for ever.
+"""Evaluate specs for callers without blocking the event loop: one evaluation at a time for each owner, within a time limit.
 
-Most questions are answered at once: the usual spec says in microseconds when it fires. What takes more than a few steps goes to
-a thread. There, one question of an owner is worked on at a time, the next ones wait their turn, and those who come when too many
-wait are told to come back. All threads together compute only a part of the time (threads share one interpreter, and what they
-take the engine has not), and between two questions about a spec they look whether the answer is still wanted.
+Most evaluations finish at once: a typical spec yields its fire times in microseconds. What takes more than a few steps moves to
+a thread. There, each owner has one evaluation at a time; the next ones queue, and are refused when the queue is full. All
+threads together compute only part of the time (they share one interpreter with the engine), and between two questions about a
+spec they check whether a caller still waits for the answer.
 """
 
 from __future__ import annotations
@@ -23,63 +23,63 @@ from horae.spec.budget import OverBudget, between_slices, small_budget
 T = TypeVar("T")
 
 AT_ONCE = 500
-"""Steps that are done in the event loop; a step is about a microsecond."""
+"""The number of steps that may run in the event loop; a step takes about a microsecond."""
 AT_ONCE_EACH = 10
-"""The same, for each of several that are asked for together."""
+"""Additional steps for each question, where several are asked together."""
 THREADS = 8
-"""How many owners are worked for at the same time."""
+"""How many owners' evaluations may run at the same time."""
 WAITING_PER_OWNER = 32
 WAITING = 256
-"""How many evaluations of one owner, and of all, wait or go on at most."""
+"""How many evaluations of one owner, and of all owners, may wait or run."""
 LIMIT = 10.0
-"""Seconds after which an answer is given up."""
+"""Seconds after which an evaluation is abandoned."""
 CHANGE_LIMIT = 60.0
-"""The same for what a change of many schedules needs, which asks about all of a batch together."""
+"""The same for a change of many schedules, which evaluates a whole batch together."""
 SLICE = 0.002
 """Seconds of work after which a thread rests."""
 REST = 2.0
-"""How long it rests, in parts of what it has worked: so all of them work a third of the time."""
+"""The length of a rest relative to the work before it; so all threads together work a third of the time."""
 LEARNT_TOGETHER = 200
-"""How many questions are answered in one turn of the event loop."""
+"""How many questions are answered before the event loop may run other tasks."""
 TRIES = 5
-"""How often a transaction is undone for answers that it lacks."""
+"""How often a transaction is rolled back for missing answers before it computes them itself."""
 
 
 class _AbandonedError(BaseException):
-    """No caller waits for the answer any longer. Nothing that handles errors may take it for one."""
+    """No caller waits for the answer any longer. A ``BaseException``, so that no error handler catches it."""
 
 
 class Evaluator:
-    """Evaluates specs: at once if that takes a moment only, else in a thread."""
+    """Evaluates specs: in the event loop if it takes few steps, otherwise in a thread."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._monotonic = (clock or SystemClock()).monotonic
-        # On a virtual clock, and without one, one thing happens after the other.
+        # With a virtual clock, or without a clock, everything runs in sequence.
         self._inline = not isinstance(clock, SystemClock)
         self._threads: ThreadPoolExecutor | None = None
         self._places = asyncio.Semaphore(THREADS)
         self._turns: dict[str, asyncio.Lock] = {}
         self._waiting: Counter[str] = Counter()
         self._working = threading.Lock()
-        self._rested_at = 0.0  # when the next may work
+        self._rested_at = 0.0  # when the next slice of work may begin
         self._closed = threading.Event()
 
     async def run(self, owner: str, work: Callable[[], T]) -> T:
-        """What a function without side effects answers. It may be called twice."""
+        """Call a function without side effects and return its result. It may be called twice."""
         try:
             return self.at_once(work)
         except OverBudget:
             return await self.in_thread(owner, work)
 
     def at_once(self, work: Callable[[], T], number: int = 1) -> T:
-        """The same for ``number`` things, if that takes a moment only; else ``OverBudget``."""
+        """Call a function that answers ``number`` questions here; raise ``OverBudget`` if it takes too many steps."""
         if self._inline:
             return work()
         with small_budget(AT_ONCE + AT_ONCE_EACH * number):
             return work()
 
     async def in_thread(self, owner: str, work: Callable[[], T], limit: float = LIMIT) -> T:
-        """What a function answers that may take long; one of each owner at a time, and only so many seconds."""
+        """Call a function that may take long in a thread: one per owner at a time, for at most ``limit`` seconds."""
         if self._inline:
             return work()
         if self._waiting[owner] >= WAITING_PER_OWNER or self._waiting.total() >= WAITING:
@@ -105,7 +105,7 @@ class Evaluator:
             return await asyncio.shield(done)
         except asyncio.CancelledError:
             abandoned.set()
-            # It ends before its next question, and only then is there room for another.
+            # The thread ends before its next question; until then it keeps its place.
             await asyncio.gather(done, return_exceptions=True)
             raise
 
@@ -119,7 +119,7 @@ class Evaluator:
                 raise _AbandonedError
             if self._monotonic() - began >= SLICE:
                 self._end(began)
-                abandoned.wait(SLICE / 10)  # one that waits for the lock gets it
+                abandoned.wait(SLICE / 10)  # a thread that waits for the lock gets it
                 began = self._begin(abandoned)
 
         try:
@@ -129,7 +129,7 @@ class Evaluator:
             self._end(began)
 
     def _begin(self, abandoned: threading.Event) -> float:
-        """Wait until no other thread works, and for as long as the work before needs to be paid for."""
+        """Wait until no other thread works, and until the rest that the previous slice requires is over."""
         self._working.acquire()
         abandoned.wait(max(self._rested_at - self._monotonic(), 0.0))
         return self._monotonic()
@@ -140,14 +140,14 @@ class Evaluator:
         self._working.release()
 
     def close(self) -> None:
-        """Answer nothing any more."""
+        """Abandon all evaluations, and start no more."""
         self._closed.set()
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class _UnansweredError(Exception):
-    """A transaction needs answers that take a while, and is undone until they are known."""
+    """A transaction needs answers that take long; it is rolled back and repeated once they are known."""
 
     def __init__(self, questions: dict[Hashable, Callable[[], Any]]) -> None:
         super().__init__(list(questions))
@@ -155,10 +155,10 @@ class _UnansweredError(Exception):
 
 
 class Answers:
-    """What one transaction has to know about specs.
+    """The answers about specs that one transaction needs.
 
-    Within a transaction only what takes a moment is evaluated. What takes longer undoes it, is evaluated outside, and then the
-    transaction is begun again.
+    Within a transaction, only evaluations of few steps run. A longer one rolls the transaction back and runs outside it; then the
+    transaction is repeated.
     """
 
     def __init__(self, evaluator: Evaluator, owner: str) -> None:
@@ -168,7 +168,7 @@ class Answers:
         self._tries = 0
 
     async def carry_out(self, act: Callable[[], Awaitable[T]]) -> T:
-        """Do something whose transaction asks: once more, whenever it asked for what is not known yet."""
+        """Run a transaction that asks questions; repeat it each time that an answer had to be computed outside it."""
         while True:
             try:
                 return await act()
@@ -178,7 +178,7 @@ class Answers:
                 self._known |= await self._evaluator.in_thread(self._owner, work, CHANGE_LIMIT)
 
     async def learn(self, questions: Sequence[tuple[Hashable, Callable[[], Any]]]) -> None:
-        """Have answers ready before a transaction begins, so that it does not stand still while many are computed."""
+        """Compute answers before a transaction begins, so that it does not stay open while many are computed."""
         for start in range(0, len(questions), LEARNT_TOGETHER):
             some = dict(questions[start : start + LEARNT_TOGETHER])
             try:
@@ -187,14 +187,14 @@ class Answers:
                 self._known |= await self._evaluator.in_thread(
                     self._owner, partial(_all_of, some), CHANGE_LIMIT
                 )
-            await asyncio.sleep(0)  # let others have their turn
+            await asyncio.sleep(0)  # let other tasks run
 
     def ask(self, key: Hashable, work: Callable[[], T]) -> T:
-        """An answer; ``key`` says what it depends on."""
+        """The answer to one question; ``key`` identifies everything that the answer depends on."""
         return self.ask_all([(key, work)])[0]
 
     def ask_all(self, questions: Sequence[tuple[Hashable, Callable[[], T]]]) -> list[T]:
-        """Several answers."""
+        """The answers to several questions, in their order."""
         missing = {key: work for key, work in questions if key not in self._known}
         if missing:
             try:
@@ -208,13 +208,13 @@ class Answers:
         return found
 
     def _at_once(self, questions: dict[Hashable, Callable[[], T]]) -> dict[Hashable, Any]:
-        if self._tries >= TRIES:  # it changes all the time: each single question is bounded all the same
+        if self._tries >= TRIES:  # the schedules keep changing; each question has a bound anyway
             return _all_of(questions)
         return self._evaluator.at_once(partial(_all_of, questions), len(questions))
 
 
 def _all_of(questions: dict[Hashable, Callable[[], T]]) -> dict[Hashable, T | HoraeError]:
-    """The answers to some questions; one that is wrong has its error as answer."""
+    """The answers to some questions; a question that fails has its error as the answer."""
     found: dict[Hashable, T | HoraeError] = {}
     for key, work in questions.items():
         try:

@@ -1,4 +1,4 @@
-"""What faces need of :mod:`horae.policy.face_policies`, which they may not import."""
+"""Re-exports what faces need of :mod:`horae.policy.face_policies`, which they may not import."""
 
 from horae.policy.face_policies import registrar, registrar_shows
 

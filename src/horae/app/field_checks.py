@@ -1,4 +1,4 @@
-"""What may be stored: each check raises an error that names the field."""
+"""Checks of values before they are stored; each raises an error that names the field."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_MEMO_LENGTH = 64 * 1024
 
 
 def check_id(schedule_id: object) -> None:
-    """An id must be a text that can be shown."""
+    """Require an id to be a printable text."""
     if not isinstance(schedule_id, str) or not 1 <= len(schedule_id) <= MAX_ID_LENGTH:
         raise InvalidInputError("id", f"must be a text of 1 to {MAX_ID_LENGTH} characters")
     if not schedule_id.isprintable():
@@ -33,7 +33,7 @@ def check_id(schedule_id: object) -> None:
 
 
 def check_jitter(spec: Spec, config: Config) -> None:
-    """Jitter is bounded: a start must not wander about for days."""
+    """Require jitter within its bound: a start must not move by days."""
     jitter = spec.elements.jitter
     if jitter is not None and jitter.span_ms > config.jitter_limit_ms:
         raise LimitExceededError(
@@ -44,7 +44,7 @@ def check_jitter(spec: Spec, config: Config) -> None:
 def check_labels(
     tags: Iterable[str] | None, memo: Mapping[str, Any] | None, search: Mapping[str, SearchValue] | None
 ) -> None:
-    """Tags, memo and search attributes must be of a sensible size."""
+    """Require tags, memo and search attributes within their limits of size."""
     listed = list(tags or ())
     if len(listed) > MAX_TAGS or len(search or ()) > MAX_TAGS:
         raise InvalidInputError("tags" if len(listed) > MAX_TAGS else "search_attributes", "are too many")
@@ -64,13 +64,13 @@ def check_labels(
 
 
 def check_limit(limit: int | None) -> None:
-    """How many actions are left cannot be less than none."""
+    """Refuse a negative number of remaining actions."""
     if limit is not None and limit < 0:
         raise InvalidInputError("remaining_actions", f"must be at least 0, and is {limit}")
 
 
 def own_overlap(schedule: Schedule, overlap: Overlap | str | None) -> Overlap:
-    """The overlap policy that a start was given, or else the schedule's."""
+    """The overlap policy given for a start, or else the schedule's."""
     if overlap is None:
         return schedule.policies.overlap
     try:
@@ -81,7 +81,7 @@ def own_overlap(schedule: Schedule, overlap: Overlap | str | None) -> Overlap:
 
 
 def check_input(value: object, field: str = "input") -> None:
-    """An input, or another value of the user's, must be JSON, and not too large."""
+    """Require an input, or another value from a user, to be JSON and not too large."""
     if value is None:
         return
     try:
@@ -101,7 +101,7 @@ def check_input(value: object, field: str = "input") -> None:
 
 
 def check_text(field: str, text: str) -> None:
-    """A text must be one that every database takes, and not too long."""
+    """Require a text that every database can store and that is not too long."""
     if len(text) > MAX_TEXT_LENGTH:
         raise InvalidInputError(field, f"has {len(text)} characters, and {MAX_TEXT_LENGTH} are taken at most")
     if "\x00" in text or (not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text)):
@@ -109,11 +109,11 @@ def check_text(field: str, text: str) -> None:
 
 
 YEARS = range(1900, 2200)
-"""Those that specs know."""
+"""The years that specs support."""
 
 
 def moment(field: str, value: datetime | str) -> datetime:
-    """A moment in UTC, as it was given or written, with an offset."""
+    """A moment in UTC, from a ``datetime`` or a text with an offset."""
     if isinstance(value, str):
         value = _read(field, value)
     if not isinstance(value, datetime):
@@ -136,10 +136,10 @@ def _read(field: str, text: str) -> datetime:
 
 
 def range_ms(start: datetime | str, end: datetime | str) -> tuple[int, int]:
-    """The first and the last whole second of a range with both ends, in milliseconds."""
+    """The first and the last whole second of a range, both ends included, in milliseconds."""
     first, last = moment("start", start), moment("end", end)
     if last < first:
         raise InvalidInputError("end", f"is before start: {last} < {first}")
-    # A nominal time is a whole second: from half past one on, that second is over.
+    # Nominal times are whole seconds: a range that starts within a second begins with the next one.
     begin = first.timestamp()
     return (int(begin) + (begin > int(begin))) * 1000, int(last.timestamp()) * 1000

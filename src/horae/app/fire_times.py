@@ -1,4 +1,4 @@
-"""The times ahead of a schedule, and those that its spec names."""
+"""The next fire times of a schedule, and the times that its spec names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from horae.spec import Spec
 
 
 def instant(milliseconds: int) -> datetime:
-    """A time of the ledger."""
+    """A time of the ledger as a ``datetime``."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
@@ -25,19 +25,21 @@ def fire_time(spec: Spec, nominal_ms: int, schedule_id: str) -> datetime:
 
 
 def next_nominal_ms(schedule: Schedule) -> int | None:
-    """The nominal time of the next slot; ``None`` while the schedule is paused, and when nothing is left."""
+    """The nominal time of the next slot; ``None`` while the schedule is paused, and when no slot is left."""
     return next_slot(schedule, Spec.parse(schedule.spec))
 
 
 def next_time(schedule: Schedule) -> datetime | None:
-    """When a schedule fires next; ``None`` while it is paused, and when nothing is left."""
+    """When a schedule fires next; ``None`` while it is paused, and when no slot is left."""
     nominal_ms = next_nominal_ms(schedule)
     spec = undecided(schedule, Spec.parse(schedule.spec))
     return None if nominal_ms is None else fire_time(spec, nominal_ms, schedule.id)
 
 
 def times_ahead(schedule: Schedule, now: int, limit: int, waiting: int = 0) -> tuple[datetime, ...]:
-    """When the next slots that start fire, ``waiting`` starts before them; none if the spec costs too much to evaluate."""
+    """The fire times of the next slots that will start, after ``waiting`` starts that use up the limit first; none if the
+    spec costs too much to evaluate.
+    """
     try:
         fires = fire_times(schedule, Spec.parse(schedule.spec), now, limit, waiting)
     except SpecTooCostlyError:
@@ -56,7 +58,7 @@ def nominal_times(spec: Spec, after_ms: int, until_ms: int | None, limit: int) -
 
 
 def spec_of_range(unstarted: UnstartedRange, specs: Iterable[Spec]) -> Spec | None:
-    """The first of some specs that a range can be of: it names both ends, and as many slots."""
+    """The first of some specs that fits an unstarted range: it names both ends, and as many slots."""
     start_ms, end_ms = unstarted.start_ms, unstarted.end_ms
     for spec in specs:
         named = is_slot(spec, start_ms) and is_slot(spec, end_ms)
@@ -66,7 +68,7 @@ def spec_of_range(unstarted: UnstartedRange, specs: Iterable[Spec]) -> Spec | No
 
 
 def slots_of_range(unstarted: UnstartedRange, spec: Spec | None) -> Iterator[int]:
-    """The nominal times of a range, the last one first; if its spec is not known, the ends."""
+    """The nominal times of an unstarted range, the last one first; only both ends if its spec is unknown."""
     if spec is None:
         yield from sorted({unstarted.start_ms, unstarted.end_ms}, reverse=True)
         return

@@ -1,4 +1,4 @@
-"""What people start by hand: triggers, and backfills of a range. The parts that happen within a transaction."""
+"""Manual starts: triggers, and backfills of a range. The parts that run within a transaction."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from horae.spec import Spec
 from horae.store.port import Transaction
 
 COUNTED_TOGETHER_MS = 32 * 86_400_000
-"""Milliseconds whose slots are counted in one question: each question about a spec has a bound."""
+"""The span in milliseconds whose slots are counted in one question: each question about a spec has a bound."""
 _replace = msgspec.structs.replace
 
 
 class Trigger(TriggerBody, frozen=True, kw_only=True):
-    """A start that was asked for; what is not said is the schedule's own."""
+    """A manual start; unset fields are those of the schedule."""
 
     author: str = ""
 
 
 class BackfillRequest(BackfillBody, frozen=True, kw_only=True):
-    """A range of nominal times, both ends included, that is to be made up."""
+    """A range of nominal times to backfill, both ends included."""
 
     author: str = ""
 
 
 class BackfillPreview(msgspec.Struct, frozen=True, kw_only=True):
-    """What a backfill would do: how many slots, from when to when."""
+    """The effect of a backfill: how many slots, from when to when."""
 
     slots: int
     first: datetime | None
@@ -55,7 +55,7 @@ def count_in_parts(spec: str, start_ms: int, end_ms: int, most: int) -> int:
 
 
 def slots_of(wanted: Sequence[tuple[Schedule, BackfillRequest]], answers: Answers, most: int) -> list[int]:
-    """How many slots backfills have, by specs as they stand under the lock; more than there may be are refused."""
+    """The number of slots of each backfill, by the specs of the locked schedules; refuse more than ``most``."""
     ranges = [(schedule.spec, *range_ms(each.start, each.end), most) for schedule, each in wanted]
     found = answers.ask_all([(("slots", *each), partial(count_in_parts, *each)) for each in ranges])
     for (schedule, _), slots in zip(wanted, found, strict=True):
@@ -67,7 +67,7 @@ def slots_of(wanted: Sequence[tuple[Schedule, BackfillRequest]], answers: Answer
 
 
 def check_slots(slots: int, most: int) -> None:
-    """A backfill has so many slots at most."""
+    """Refuse a backfill of more than ``most`` slots."""
     if slots > most:
         raise LimitExceededError("backfill_slots", most, "the range has too many slots")
 
@@ -75,11 +75,11 @@ def check_slots(slots: int, most: int) -> None:
 async def start_trigger(
     transaction: Transaction, schedule: Schedule, trigger: Trigger, most_waiting: int, now: int
 ) -> Run:
-    """A run of a schedule that is locked, whatever its spec says; refused while ``most_waiting`` others wait."""
+    """Create a run of a locked schedule, whatever its spec says; refuse it while ``most_waiting`` triggered runs wait."""
     if trigger.input is not msgspec.UNSET:
         check_input(trigger.input)
     check_text("note", trigger.note)
-    # Automatic starts and slots of backfills have a limit of their own, and take no room from what people ask for.
+    # Automatic starts and slots of backfills have separate limits, and do not count against triggers.
     if await transaction.count_triggers(schedule.id, most_waiting) >= most_waiting:
         reason = f'too many manual starts of the schedule "{schedule.id}" wait'
         raise LimitExceededError("max_buffer_size", most_waiting, reason)
@@ -104,9 +104,9 @@ async def start_backfill(
     most_open: int,
     now: int,
 ) -> Backfill:
-    """A backfill of so many slots, which goes on by itself until its range is made up; refused while ``most_open`` others go on.
+    """Create a backfill of ``slots`` slots, which nodes work through; refuse it while ``most_open`` others are open.
 
-    Each decision about the schedule reads all of them.
+    The limit exists because each decision about the schedule reads all of its open backfills.
     """
     check_input(request.input)
     check_text("note", request.note)
@@ -127,7 +127,7 @@ async def start_backfill(
 
 
 def preview_of(spec: Spec, start_ms: int, end_ms: int, most: int) -> BackfillPreview:
-    """What a backfill of a range, both ends included, would do."""
+    """The effect of a backfill of a range, both ends included."""
     first_ms = next_slot_ms(spec, start_ms - 1)
     if first_ms is None or first_ms > end_ms:
         return BackfillPreview(slots=0, first=None, last=None)

@@ -1,4 +1,4 @@
-"""What all operations of an app work with, and for whom they work."""
+"""The scope of operations: what they share, and the owner whose data they are limited to."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ L = TypeVar("L", Run, UnstartedRange, Backfill, Version)
 
 
 class OwnerScope:
-    """The store, the clock and the limits that operations work with; with an ``owner``, only his things are there."""
+    """The store, the clock and the limits that operations use; with an ``owner``, they see only what that owner has."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class OwnerScope:
         self.owner = owner
 
     def for_owner(self, owner: str) -> OwnerScope:
-        """The same for somebody to whom only his own things are there."""
+        """The same scope limited to one owner."""
         if not owner or len(owner) > 200 or not owner.isprintable():
             raise InvalidInputError("owner", "must be a text of 1 to 200 characters that can be shown")
         return OwnerScope(
@@ -53,35 +53,35 @@ class OwnerScope:
         )  # fmt: skip
 
     async def evaluate(self, work: Callable[[], T]) -> T:
-        """What a function without side effects answers about specs, beside the event loop if it takes long."""
+        """Evaluate specs with a function without side effects, in a thread if it takes long."""
         return await self.evaluator.run(self.owner or "", work)
 
     async def evaluate_in_thread(self, work: Callable[[], T]) -> T:
-        """The same, never in the event loop: for work that may not be repeated."""
+        """The same, always in a thread: for work that must not be called twice."""
         return await self.evaluator.in_thread(self.owner or "", work)
 
     def answers(self) -> Answers:
-        """What a transaction asks about specs."""
+        """A new set of answers about specs, for one transaction."""
         return Answers(self.evaluator, self.owner or "")
 
     def one(self, found: Iterable[Schedule], schedule_id: str) -> Schedule:
-        """The schedule that was asked for. One that belongs to somebody else is as good as none."""
+        """The requested schedule; one of another owner counts as not found."""
         for schedule in found:
             if self.owner in {None, schedule.owner}:
                 return schedule
         raise ScheduleNotFoundError(schedule_id)
 
     async def locked(self, transaction: Transaction, schedule_id: str) -> Schedule:
-        """A schedule that nobody else can change until the end of the transaction."""
+        """A schedule, locked until the end of the transaction."""
         return self.one(await transaction.schedules([schedule_id]), schedule_id)
 
     async def read(self, transaction: Transaction, schedule_id: str) -> Schedule:
-        """A schedule as it stands."""
+        """The current version of a schedule, without a lock."""
         return self.one(await transaction.read_schedules([schedule_id]), schedule_id)
 
     async def read_or_deleted(self, transaction: Transaction, schedule_id: str) -> Schedule | None:
-        """A schedule as it stands, or ``None`` if it was deleted. Owners of deleted schedules are not recorded, so an
-        owner sees none of those.
+        """The current version of a schedule, or ``None`` if it was deleted. Owners of deleted schedules are not recorded,
+        so to an owner a deleted schedule is not found.
         """
         found = await transaction.read_schedules([schedule_id])
         return self.one(found, schedule_id) if found or self.owner is not None else None
@@ -93,8 +93,8 @@ class OwnerScope:
         return entry if entry.generation == schedule.generation else None
 
     async def own(self, transaction: Transaction, schedule_id: str, found: Iterable[L]) -> list[L]:
-        """What of a schedule's ledger may be seen. It outlives the schedule, and the id may then be another's:
-        an owner sees what belongs to the schedule that he has.
+        """The ledger entries that the scope may see. A ledger outlives its schedule, and another owner may then take the id:
+        an owner sees only the entries of their current schedule.
         """
         if self.owner is None:
             return list(found)
@@ -109,7 +109,7 @@ class OwnerScope:
         entries: Callable[[Transaction, int], Awaitable[Sequence[L]]],
         cursor_of: Callable[[L], str],
     ) -> Page[L]:
-        """A page of a schedule's ledger, newest first; it ends early if the entries, by their ``sizes``, are large."""
+        """A page of a schedule's ledger, newest first; it ends early if the entries are large, by their ``sizes``."""
         number = limit = min(limit, MOST)
         async with self.store.reading() as transaction:
             more = True
@@ -117,12 +117,12 @@ class OwnerScope:
                 number, more = fitting(await sizes(transaction, limit), limit)
             found = await entries(transaction, number)
             own = await self.own(transaction, schedule_id, found)
-        # What follows an entry of an earlier schedule with the same id is of an earlier one as well.
+        # All entries after one of an earlier schedule with the same id belong to earlier schedules too.
         more = more and 0 < len(own) == len(found) == number
         return Page(own, cursor_of(own[-1]) if more else None)
 
     async def run(self, transaction: Transaction, run_id: str) -> Run:
-        """A run. One of somebody else's schedule is as good as none; so is, for owners, one whose schedule is gone."""
+        """A run. To an owner, a run of another owner's schedule, or of a deleted one, is not found."""
         found = await transaction.runs_by_id([run_id])
         with contextlib.suppress(ScheduleNotFoundError):
             if found and (own := await self.own(transaction, found[0].schedule_id, found)):
@@ -130,6 +130,6 @@ class OwnerScope:
         raise RunNotFoundError(run_id)
 
     def only(self, wanted: Filter | None) -> Filter:
-        """A filter that lets nothing through that is somebody else's."""
+        """The filter, restricted to the owner of the scope."""
         wanted = wanted or Filter()
         return wanted if self.owner is None else msgspec.structs.replace(wanted, owner=self.owner)

@@ -9,14 +9,14 @@ from typing import TypeVar
 from horae.errors import InvalidInputError
 
 MOST = 1000
-"""How many items a page has at most."""
+"""The most items that a page has."""
 MAX_BYTES = 4 * 1024 * 1024
-"""How large a page becomes: with the item that makes it larger, it ends."""
+"""The size in bytes at which a page ends: the item that exceeds it is the last one."""
 T = TypeVar("T")
 
 
 class Page(list[T]):
-    """Some of a list, and in ``next`` the cursor that asks for what follows; ``None`` if this is the end."""
+    """A part of a list; ``next`` is the cursor of the next page, or ``None`` at the end."""
 
     def __init__(self, items: Iterable[T] = (), next: str | None = None) -> None:  # noqa: A002 - the API's word
         super().__init__(items)
@@ -26,7 +26,7 @@ class Page(list[T]):
 def fitting(sizes: Sequence[int], limit: int) -> tuple[int, bool]:
     """How many of up to ``limit`` items, by their sizes in bytes, a page has, and whether there may be more.
 
-    If there is one, the page has one, however large it is: so the next page goes on.
+    A page has at least one item, however large, if there is any: so paging always advances.
     """
     number = size = 0
     while number < len(sizes) and size < MAX_BYTES:
@@ -36,7 +36,7 @@ def fitting(sizes: Sequence[int], limit: int) -> tuple[int, bool]:
 
 
 def numbers_of(cursor: str, count: int) -> tuple[int, ...]:
-    """The numbers that a cursor stands for."""
+    """The numbers that a cursor encodes."""
     parts = cursor.split(".")
     if len(parts) != count or not all(re.fullmatch(r"[0-9]{1,18}", each) for each in parts):
         raise InvalidInputError("cursor", "is none that a page gave", hint="leave it out to begin anew")

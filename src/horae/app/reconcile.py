@@ -33,24 +33,24 @@ PAGE = 5000
 
 
 class Reconciliation(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of an owner's tasks."""
+    """The result of reconciling an owner's tasks."""
 
     classes: Mapping[str, TaskClass]
-    """By the ids of their schedules."""
+    """The class of each task, by the id of its schedule."""
     forgotten: tuple[str, ...]
     """The names of the tasks that were removed, or the ids of those whose names cannot be read."""
     retrying: Mapping[str, str]
-    """Of tasks that failed and wait for their retry: the run that failed, by the name of the task."""
+    """The failed runs that wait for their retry, by the name of the task."""
 
 
 class Tasks:
-    """An owner's tasks: schedules that an application lists as a whole."""
+    """An owner's tasks: schedules that an application declares as one list."""
 
     def __init__(self, scope: OwnerScope) -> None:
         self._scope = scope
 
     async def reconcile(self, tasks: Mapping[str, DesiredTask]) -> Reconciliation:
-        """Make the listed tasks, by the ids of their schedules, the only ones of this owner: all of it, or nothing."""
+        """Make the given tasks, by the ids of their schedules, the only ones of this owner, in one transaction."""
         scope, owner = self._scope, self._scope.owner or ""
         dead = {node.epoch for node in await scope.store.nodes() if not node.alive}
         now = scope.now()
@@ -72,7 +72,7 @@ class Tasks:
 async def _read(
     transaction: Transaction, owner: str, tasks: Mapping[str, DesiredTask]
 ) -> dict[str, StoredTask]:
-    """All stored tasks of an owner. Registered ones must be readable; others will be removed."""
+    """All stored tasks of an owner. Those in the list must be readable; the others will be removed."""
     stored: dict[str, StoredTask] = {}
     after = ""
     while page := await transaction.raw_schedules(owner, after, PAGE):
@@ -87,7 +87,7 @@ async def _read(
 
 
 async def _write(transaction: Transaction, plan: TaskPlan, now: int) -> None:
-    created = sorted(plan.created, key=lambda each: each[0].id)  # in the order of the tables, which is faster
+    created = sorted(plan.created, key=lambda each: each[0].id)  # in key order, which inserts faster
     generations = await transaction.next_generations([schedule.id for schedule, _ in created])
     await transaction.insert_schedules(
         (msgspec.structs.replace(schedule, generation=generations[schedule.id]), at)
@@ -104,7 +104,7 @@ async def _write(transaction: Transaction, plan: TaskPlan, now: int) -> None:
 
 
 def _unwanted(row: RawSchedule, runs: tuple[Run, ...]) -> StoredTask:
-    """A task that will be removed: what cannot be read of it does not matter."""
+    """A task that will be removed; values that cannot be read do not matter."""
     name = ""
     with contextlib.suppress(msgspec.DecodeError, TypeError, KeyError):
         name = str(msgspec.json.decode(str(row.action))["input"]["task"])
@@ -116,7 +116,7 @@ def _unwanted(row: RawSchedule, runs: tuple[Run, ...]) -> StoredTask:
 
 
 def _stored(row: RawSchedule, task: DesiredTask, runs: tuple[Run, ...]) -> StoredTask:
-    """A registered task as it is stored; what is wrong with it has an error of its own."""
+    """The stored state of a registered task; each kind of fault raises a specific error."""
     name = task.name
     action = _object(name, "action", row.action)
     record = _field(name, action, "input", dict, "object")
@@ -126,7 +126,7 @@ def _stored(row: RawSchedule, task: DesiredTask, runs: tuple[Run, ...]) -> Store
         raise TaskInvalidValueError(name, "task", record["task"], f'is not "{name}"')
     if delay_ms < 0:
         raise TaskInvalidValueError(name, "retryDelayMs", delay_ms, "must be non-negative")
-    if cron != task.cron:  # else registering it has checked it
+    if cron != task.cron:  # otherwise registering it has checked it
         try:
             PosixCron(cron)
         except SpecError as error:
@@ -155,7 +155,7 @@ def _delay_ms(task: str, record: dict[str, Any]) -> int:
 
 
 def _check_runs(task: str, runs: Sequence[Run]) -> None:
-    """Open runs are part of the record: when the latest was attempted, and when the next may be."""
+    """Check the open runs of a task: they record the latest attempt and the time of the next one."""
     for run in runs:
         if run.reason == UNREADABLE:
             raise TaskInvalidValueError(task, "run", run.id, f"cannot be read: {run.failure}")

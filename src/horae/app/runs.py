@@ -1,4 +1,4 @@
-"""The ledger of an app: what became of slots, and how to stop what goes on."""
+"""The ledger of an app: runs and unstarted ranges, and how to stop runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from horae.store.port import NEWEST
 
 
 class Runs:
-    """The ledger: what became of slots."""
+    """The ledger: runs and unstarted ranges."""
 
     def __init__(self, scope: OwnerScope) -> None:
         self._scope = scope
@@ -35,13 +35,13 @@ class Runs:
             return await self._scope.run(transaction, run_id)
 
     async def attempts(self, run_id: str) -> list[Attempt]:
-        """The attempts of a run that were followed by another, in order."""
+        """The earlier attempts of a run, each followed by another, in order."""
         async with self._store.reading() as transaction:
             await self._scope.run(transaction, run_id)
             return await transaction.attempts(run_id)
 
     async def checkpoints(self, run_id: str) -> list[Checkpoint]:
-        """What attempts of a run saved, in the order in which it was saved."""
+        """The checkpoints of a run, in the order in which they were saved."""
         async with self._store.reading() as transaction:
             await self._scope.run(transaction, run_id)
             return await transaction.checkpoints([run_id])
@@ -56,19 +56,19 @@ class Runs:
         )  # fmt: skip
 
     async def cancel(self, run_id: str) -> Run:
-        """Ask a run to stop: it gets the time its schedule grants, and is then made to. One that waits never starts."""
+        """Ask a run to stop: it may finish within ``timeouts.cancel``; then it is terminated. A waiting run never starts."""
         return await self._stop(run_id, "cancel", Reason.CANCELLED, Status.CANCELLED)
 
     async def terminate(self, run_id: str) -> Run:
-        """Make a run stop. One that waits never starts."""
+        """Terminate a run. A waiting run never starts."""
         return await self._stop(run_id, "terminate", Reason.TERMINATED, Status.TERMINATED)
 
     async def report(
         self, run_id: str, token: str, what: str, *, result: object = None, failure: str | None = None
     ) -> Run:
-        """What somebody with the run's own token says of it: ``started``, ``heartbeat``, ``succeeded`` or ``failed``.
+        """Take a report of an external worker with the run's report token: ``started``, ``heartbeat``, ``succeeded`` or ``failed``.
 
-        The answer's ``stop`` says whether he is to stop.
+        ``stop`` of the returned run says whether the worker must stop.
         """
         report = Report(run_id=run_id, token=token, what=what, result=result, failure=failure)
         run = await take_report(self._store, report, self._now())
@@ -76,7 +76,7 @@ class Runs:
         return run
 
     async def check_token(self, run_id: str, token: str) -> None:
-        """Refuse a token that is not of the run's present attempt, as a report with it would be; nothing else is looked at."""
+        """Refuse a report token that does not belong to the run's current attempt; check nothing else."""
         await check_report(self._store, Report(run_id=run_id, token=token, what="heartbeat"))
 
     async def _stop(self, run_id: str, how: str, reason: Reason, status: Status) -> Run:
@@ -92,7 +92,7 @@ class Runs:
             elif run.status is Status.RUNNING:
                 run = msgspec.structs.replace(run, stop=how, reason=reason)
                 await transaction.ask_to_stop([run])
-                if run.epoch == 0:  # somebody else goes on with it
+                if run.epoch == 0:  # an external worker does it
                     await stop_reported(transaction, [run], now)
                     (run,) = await transaction.runs_by_id([run_id])
             await transaction.notify()

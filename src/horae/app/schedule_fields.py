@@ -1,6 +1,6 @@
-"""What an owner says of a schedule, declared once: the types that create, replace, change and show a schedule derive from it.
+"""The fields of a schedule that its owner sets, declared once: types that create, replace, change or show a schedule derive from it.
 
-Bounds that are only shown in the OpenAPI document are checked, with a better sentence, by :mod:`horae.app.field_checks`.
+Bounds here only document: :mod:`horae.app.field_checks` enforces them, with better messages.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def about(description: str | None = None, **schema: object) -> msgspec.Meta:
 
 
 def reference(name: str) -> str:
-    """Where the OpenAPI document has a type."""
+    """The reference to a type's schema in the OpenAPI document."""
     return f"#/components/schemas/{name}"
 
 
@@ -47,7 +47,7 @@ OverlapName = Annotated[str, about(examples=[each.value for each in Overlap])]
 if TYPE_CHECKING:
     Moment = datetime | str
     SpecField = Any
-else:  # as JSON has them
+else:  # the JSON form
     Moment = Annotated[str, about(format="date-time", examples=["2026-11-01T00:00:00Z"])]
     SpecField = Annotated[
         Document | str,
@@ -59,11 +59,11 @@ else:  # as JSON has them
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A request. A field that is not named is refused."""
+    """The body of a request. Unknown fields are refused."""
 
 
 class TriggerBody(Body, frozen=True):
-    """A start right now; what is not said is the schedule's own."""
+    """A start right now; omitted fields are those of the schedule."""
 
     overlap: Annotated[
         OverlapName | None, about("What happens if another run is going on: an overlap policy.")
@@ -73,7 +73,7 @@ class TriggerBody(Body, frozen=True):
 
 
 class BackfillBody(Body, frozen=True):
-    """A range to be made up, both ends included."""
+    """A range to backfill, both ends included."""
 
     start: Annotated[Moment, about("The first moment, with an offset.")]
     end: Annotated[Moment, about("The last moment, with an offset.")]
@@ -85,7 +85,7 @@ class BackfillBody(Body, frozen=True):
 
 
 class ScheduleFields(Body, frozen=True):
-    """What an owner says of a schedule."""
+    """The fields of a schedule that its owner sets."""
 
     spec: SpecField
     policies: Annotated[Policies, about("What becomes of its slots.")] = Policies()
@@ -101,7 +101,7 @@ class ScheduleFields(Body, frozen=True):
 
 
 Fill = Literal["declared", "required", "unset"]
-"""What a field is by default: what it was declared to be, nothing, or unset."""
+"""The default of each field: the declared one, none, or unset."""
 
 
 def with_fields(
@@ -136,7 +136,7 @@ def _derived(field: msgspec.structs.FieldInfo, fill: Fill) -> tuple[str, Any, An
 
 
 def values_of(source: msgspec.Struct, kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """What a struct says of the fields that another type has as well, except what is unset."""
+    """The values of the fields that a struct shares with another type, except unset ones."""
     names = [name for name in kind.__struct_fields__ if hasattr(source, name)]
     return {name: value for name in names if (value := getattr(source, name)) is not msgspec.UNSET}
 
@@ -145,7 +145,7 @@ _TEXTS = [each.name for each in msgspec.structs.fields(ScheduleFields) if get_ar
 
 
 def check_fields(said: Mapping[str, Any]) -> None:
-    """Refuse what cannot be stored among the fields of a schedule that were given."""
+    """Refuse values of schedule fields that cannot be stored."""
     for name in _TEXTS:
         check_text(name, said.get(name, ""))
     if "policies" in said:

@@ -1,4 +1,4 @@
-"""The schedules of an app: create, look at, change, pause, trigger."""
+"""The schedules of an app: create, read, change, pause, trigger."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _replace = msgspec.structs.replace
 
 
 class Patched(msgspec.Struct, frozen=True, kw_only=True):
-    """What several changes at once brought about."""
+    """The result of several changes in one request."""
 
     schedule: Schedule
     run_id: str | None = None
@@ -82,7 +82,7 @@ class Patched(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Creation(msgspec.Struct, frozen=True, kw_only=True):
-    """The schedules that a request creates, and whether the same request has created them before."""
+    """The schedules of a request, and whether the same request has created them before."""
 
     schedules: tuple[Schedule, ...]
     repeated: bool
@@ -107,7 +107,7 @@ class Schedules:
         return list((await self.create_once(new)).schedules)
 
     async def create_once(self, new: Iterable[NewSchedule]) -> Creation:
-        """The same, and whether this very request was carried out before: of several at once, one creates."""
+        """The same, idempotent by ``request_id``: of several equal requests one creates, the others get what it created."""
         wanted = [self._owned(each) for each in new]
         ids = [each.id for each in wanted]
         if len(set(ids)) < len(ids):
@@ -155,13 +155,13 @@ class Schedules:
         return Creation(schedules=tuple(schedule for schedule, _ in created), repeated=False)
 
     def _slots(self, wanted: Sequence[tuple[Schedule, BackfillRequest]], answers: Answers) -> list[int]:
-        """How many slots backfills have; all of them are asked for together."""
+        """The number of slots of each backfill, evaluated together."""
         return slots_of(wanted, answers, self._scope.config.backfill_slots)
 
     async def _drafted(
         self, transaction: Transaction, new: NewSchedule, number: int, *, now: int
     ) -> tuple[Hashable, Callable[[], tuple[Schedule, int | None]]]:
-        """What a schedule will be, as a question about its spec and the calendars that it names."""
+        """The draft of a schedule, as a question about its spec and the calendars that it names."""
         calendars = await shared_calendars(transaction, [new.spec], new.owner, keep=True)
         return self._draft(new, number, calendars, now)
 
@@ -197,7 +197,7 @@ class Schedules:
         return new if self._scope.owner is None else _replace(new, owner=self._scope.owner)
 
     def _check_repeated(self, wanted: Sequence[NewSchedule], there: Mapping[str, Schedule]) -> None:
-        """A taken id is a conflict, unless all of this very request was carried out before."""
+        """Raise a conflict for a taken id, unless the whole of this request was carried out before."""
         for each in wanted:
             found = there.get(each.id)
             same = found is not None and each.request_id and found.request_id == each.request_id
@@ -205,7 +205,7 @@ class Schedules:
                 raise ScheduleExistsError(each.id if found is not None else next(iter(there)))
 
     async def _check_room(self, transaction: Transaction, wanted: Sequence[NewSchedule]) -> None:
-        """One user has so many schedules at most; a program's own are not counted."""
+        """Refuse schedules beyond a user's limit; those without an owner are not counted."""
         most = self._scope.config.schedules_per_user
         for owner in {each.owner for each in wanted if each.owner}:
             more = sum(each.owner == owner for each in wanted)
@@ -215,7 +215,7 @@ class Schedules:
                 )
 
     async def _check_actions(self, actions: Iterable[ActionLike]) -> None:
-        """An action exists if this program registered it, or a living node announced it."""
+        """Require each action to be registered by this program, or announced by a live node."""
         executors = self._scope.executors
         addresses = {executors.read(each).address for each in actions}
         unknown = {each for each in addresses if not executors.knows(each)}
@@ -227,7 +227,7 @@ class Schedules:
                 raise UnknownActionError(missing[0], sorted({*announced, *executors.actions}))
 
     async def get(self, schedule_id: str) -> Schedule:
-        """A schedule as it stands."""
+        """The current version of a schedule."""
         async with self._scope.store.reading() as transaction:
             return await self._scope.read(transaction, schedule_id)
 
@@ -252,7 +252,7 @@ class Schedules:
             raise LimitExceededError("preview_limit", most, f"{limit} times were asked for")
 
     async def describe(self, schedule_id: str) -> Description:
-        """A schedule, with what became of it and what is ahead."""
+        """A schedule with its counts, its latest runs and its next fire times."""
         now = self._scope.now()
         async with self._scope.store.reading() as transaction:
             schedule = await self._scope.read(transaction, schedule_id)
@@ -287,7 +287,7 @@ class Schedules:
         return await self._scope.evaluate(lambda: times_view(spec, schedule_id, after_ms, until_ms, limit))
 
     async def counts(self, schedule_id: str) -> Counts:
-        """How often what became of a schedule's starts, since it was created."""
+        """The counts of a schedule's outcomes since it was created."""
         async with self._scope.store.reading() as transaction:
             await self._scope.read(transaction, schedule_id)
             found = await transaction.counts_of([schedule_id])
@@ -298,7 +298,7 @@ class Schedules:
     async def versions(
         self, schedule_id: str, limit: int = 20, *, cursor: str | None = None
     ) -> Page[Version]:
-        """What a schedule was before its edits, newest first; also of one that was deleted."""
+        """The earlier versions of a schedule, newest first; also of a deleted schedule."""
         generation, version = NEWEST if cursor is None else numbers_of(cursor, 2)
         return await self._scope.ledger(
             schedule_id, limit,
@@ -319,7 +319,7 @@ class Schedules:
         return Page(found, sizes[number - 1][0] if more else None)
 
     async def count(self, only: Filter | None = None) -> int:
-        """How many schedules there are that a filter lets through."""
+        """The number of schedules that match a filter."""
         async with self._scope.store.reading() as transaction:
             return await transaction.count_schedules(self._scope.only(only))
 
@@ -331,7 +331,7 @@ class Schedules:
         version: int | None = None,
         **changes: Any,  # noqa: ANN401 - as Edit names them
     ) -> Schedule:
-        """Change what is given, from now on; what waits is kept. With a ``token``, only if nobody changed it since."""
+        """Change the given fields from now on; waiting runs stay. With a ``version``, only if it is still the current one."""
         if spec is not None:
             changes["spec"] = spec
         if changes.get("tags") is not None:
@@ -345,9 +345,9 @@ class Schedules:
     async def edit(
         self, schedule_id: str, edit_of: Callable[[Schedule], Edit], *, version: int | None = None
     ) -> Schedule:
-        """Change a schedule by what an edit makes of it as it stands, within one transaction."""
+        """Apply an edit to the current version of a schedule, in one transaction."""
         now, answers = self._scope.now(), self._scope.answers()
-        # Whether an action exists is asked before the lock is held; the edit is made once more under it.
+        # Check that the action exists before taking the lock; the edit is computed again under the lock.
         seen = await self.get(schedule_id)
         planned = edit_of(seen)
         if planned.action is not msgspec.UNSET:
@@ -356,7 +356,7 @@ class Schedules:
 
         async def change() -> Schedule:
             async with self._scope.store.transaction() as transaction:
-                # Calendars before schedules, as a change of a calendar has it: else the two would wait for each other.
+                # Lock calendars before schedules, as a change of a calendar does: otherwise the two would deadlock.
                 calendars = await shared_calendars(transaction, named, seen.owner, keep=True)
                 old = await self._scope.locked(transaction, schedule_id)
                 if version is not None and version != old.version:
@@ -387,7 +387,7 @@ class Schedules:
         resume: str | None = None,
         version: int | None = None,
     ) -> Patched:
-        """Trigger, backfill, and pause or resume with a note: all of it, or nothing."""
+        """Trigger, backfill, and pause or resume with a note, in one transaction."""
         if pause is not None and resume is not None:
             raise InvalidInputError("pause", "cannot go together with resume")
         requests = tuple(backfills)
@@ -432,18 +432,18 @@ class Schedules:
     async def pause(
         self, schedule_id: str, note: str = "", *, until: datetime | str | None = None
     ) -> Schedule:
-        """Start nothing automatic until resumed, or until a moment; running runs go on, triggers work."""
+        """Stop automatic starts until resumed, or until a given time; running runs continue, triggers work."""
         check_text("note", note)
         end = None if until is None else int(moment("until", until).timestamp() * 1000)
         return await self._change(schedule_id, lambda s, _: (paused_schedule(s, note, end), ()))
 
     async def resume(self, schedule_id: str, note: str = "") -> Schedule:
-        """Go on; what fell due in the pause is caught up with or skipped, by policy."""
+        """End a pause; slots that fell due during it are caught up or skipped, by policy."""
         check_text("note", note)
         return await self._change(schedule_id, lambda s, now: resumed_schedule(s, note, now))
 
     async def skip_next(self, schedule_id: str, number: int = 1) -> Schedule:
-        """Pass over the next so many slots; 0 takes that back."""
+        """Skip the next ``number`` slots; 0 revokes that."""
         if not 0 <= number <= 1_000_000:
             raise InvalidInputError("number", f"must be from 0 to 1,000,000, and is {number}")
         return await self._change(
@@ -451,12 +451,12 @@ class Schedules:
         )
 
     async def pause_all(self, only: Filter, note: str = "") -> int:
-        """Pause all schedules that a filter lets through, batch by batch; how many there were."""
+        """Pause all schedules that match a filter, batch by batch; return how many matched."""
         check_text("note", note)
         return await change_all(self._scope, only, lambda s, _: (paused_schedule(s, note, None), ()))
 
     async def resume_all(self, only: Filter, note: str = "") -> int:
-        """Resume all schedules that a filter lets through, batch by batch; how many there were."""
+        """Resume all schedules that match a filter, batch by batch; return how many matched."""
         check_text("note", note)
         return await change_all(self._scope, only, lambda s, now: resumed_schedule(s, note, now))
 
@@ -469,7 +469,7 @@ class Schedules:
         author: str = "",
         note: str = "",
     ) -> str:
-        """Start a run now, whatever the spec says; the answer is the run's id."""
+        """Start a run now, whatever the spec says; return its id."""
         trigger = Trigger(overlap=overlap, input=input, author=author, note=note)
         async with self._scope.store.transaction() as transaction:
             schedule = await self._scope.locked(transaction, schedule_id)
@@ -479,7 +479,7 @@ class Schedules:
         return run.id
 
     async def delete(self, schedule_id: str, *, version: int | None = None) -> None:
-        """Remove a schedule; its runs stay in the ledger, those that have not begun never do."""
+        """Remove a schedule; its runs stay in the ledger, and those that have not begun never start."""
         answers, now = self._scope.answers(), self._scope.now()
         await answers.carry_out(lambda: self._delete(schedule_id, version, answers, now))
 
@@ -514,13 +514,13 @@ class Schedules:
 
 
 async def waiting_starts(transaction: Transaction, schedule: Schedule) -> int:
-    """How many automatic starts wait that will use up the limit of a schedule, counted as far as the limit goes."""
+    """The number of waiting automatic starts that will use up a schedule's limit, counted up to the limit."""
     left = schedule.state.remaining_actions
     return await transaction.count_waiting(schedule.id, min(left, MAX_WAITING)) if left else 0
 
 
 def removal(runs: Iterable[Run], now: int) -> list[Run]:
-    """What becomes of a deleted schedule's open runs: those that go on do, the others never begin, or not again."""
+    """The open runs of a deleted schedule that end: running ones continue, the others never start, or not again."""
     return [
         _replace(run, status=Status.CANCELLED if run.attempt else Status.DROPPED, reason=Reason.DELETED, ended_at=now)
         for run in runs
@@ -529,7 +529,7 @@ def removal(runs: Iterable[Run], now: int) -> list[Run]:
 
 
 def _unsaid(name: str, value: object) -> bool:
-    """Whether a change was not asked for: unset, or nothing where nothing cannot be meant."""
+    """Whether a field was not given: unset, or ``None`` where ``None`` is not a value."""
     return value is msgspec.UNSET or (value is None and name not in {"input", "remaining_actions"})
 
 

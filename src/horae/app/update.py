@@ -1,4 +1,4 @@
-"""Edits: what a schedule becomes, and what it leaves behind. The parts that happen within a transaction."""
+"""Edits of schedules, and the slots that they leave unstarted: the parts that run within a transaction."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from horae.spec import SharedCalendar, Spec
 from horae.store.port import Advance, Transaction
 
 STORED = {*ScheduleFields.__struct_fields__} & {*Schedule.__struct_fields__} - {"spec"}
-"""The fields of a schedule that are stored as they were given."""
+"""The fields of a schedule that are stored as given."""
 _replace = msgspec.structs.replace
 
 
 @with_fields(ScheduleFields, "unset")
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to change about a schedule: any of its fields; what is unset stays."""
+    """A change of any fields of a schedule; unset fields keep their values."""
 
     action: Any = msgspec.UNSET
-    """A document or an ``Action`` replaces all of it; an address only says what is run, and the rest stays."""
+    """A document or an ``Action`` replaces the whole action; an address replaces its kind and name, and keeps the input and ids."""
     input: Any = msgspec.UNSET
     recompute: bool = False
-    """Whether another spec fires from now on only: what is overdue and not decided is passed over, also if both name it."""
+    """Whether a new spec fires from now on only: overdue undecided slots do not start, even if both specs name them."""
 
     if TYPE_CHECKING:  # the derived fields
 
@@ -61,7 +61,7 @@ async def apply_edit(
     now: int,
     answers: Answers,
 ) -> Schedule:
-    """Write an edit that was checked, and what it leaves behind."""
+    """Write an edit that was checked, and record the slots that it leaves unstarted."""
     check_jitter(spec, scope.config)
     new, unstarted = answers.ask(("edited", *standing(old), spec), lambda: _edited(old, edit, spec, now))
     new = _replace(new, action=_action(scope, old.action, edit))
@@ -70,7 +70,7 @@ async def apply_edit(
         new = await _leave_limit(transaction, old, new, now, answers)
     here = _replace(
         old, cursor_ms=new.cursor_ms
-    )  # a pause that ends, or a limit, has passed over what fell due
+    )  # ending a pause, or leaving a limit, has advanced the cursor
     if new.spec != old.spec:
         new = await _change_spec(transaction, here, new, now, answers=answers, recompute=edit.recompute)
     if (new.spec, new.policies) != (old.spec, old.policies):
@@ -92,7 +92,7 @@ def _action(scope: OwnerScope, old: Action, edit: Edit) -> Action:
 
 
 def _edited(old: Schedule, edit: Edit, spec: Spec, now: int) -> tuple[Schedule, tuple[UnstartedRange, ...]]:
-    """A schedule after an edit, but for its action; and what a pause that ends so passes over."""
+    """A schedule after an edit, except for its action; and the ranges that ending its pause leaves unstarted."""
     said = values_of(edit, ScheduleFields)
     check_fields(said)
     new = _replace(old, **{name: said[name] for name in said if name in STORED})
@@ -113,7 +113,7 @@ def _edited(old: Schedule, edit: Edit, spec: Spec, now: int) -> tuple[Schedule, 
 
 
 def _names_the_same(one: Spec, other: Spec) -> bool:
-    """Whether two specs name the same times. Jitter moves when they fire, and nothing else."""
+    """Whether two specs name the same times. Jitter changes only when these fire."""
     plain = [Spec.parse(_replace(each.document, jitter=None)) for each in (one, other)]
     return plain[0] == plain[1]
 
@@ -127,7 +127,7 @@ async def _change_spec(
     answers: Answers,
     recompute: bool = False,
 ) -> Schedule:
-    """Another spec from now on. What is due and not decided yet stays due if the new one names it too."""
+    """Change the spec from now on. Slots that are due and undecided stay due if the new spec names them too."""
     work = partial(_changed, old, new.spec, now, recompute=recompute)
     edited, unstarted = answers.ask(_changed_key(old, new.spec), work)
     await record_unstarted(transaction, old, unstarted, now)
@@ -144,7 +144,7 @@ def _changed_key(schedule: Schedule, text: str) -> Hashable:
 def _changed(
     schedule: Schedule, text: str, now: int, *, recompute: bool = False
 ) -> tuple[Edited, tuple[UnstartedRange, ...]]:
-    """Where another spec leaves a schedule; the slots of one that may not be evaluated are not known."""
+    """The effect of another spec on a schedule; if a spec is too costly to evaluate, its slots are unknown."""
     try:
         before, after = Spec.parse(schedule.spec), Spec.parse(text)
         if _names_the_same(before, after):
@@ -160,7 +160,7 @@ def _changed(
 async def _leave_limit(
     transaction: Transaction, old: Schedule, new: Schedule, now: int, answers: Answers
 ) -> Schedule:
-    """Time passed at the limit is gone, and says so; what has not fired yet is still to come."""
+    """Record the slots that fell due while the limit was reached as unstarted; later slots are still to come."""
 
     def work() -> tuple[int, tuple[UnstartedRange, ...]]:
         spec = undecided(old, Spec.parse(old.spec))
@@ -173,7 +173,7 @@ async def _leave_limit(
 
 
 def _rows(schedule: Schedule, unstarted: Sequence[Unstarted], now: int) -> tuple[UnstartedRange, ...]:
-    """The rows of ranges that a change passes over."""
+    """The ledger rows of the ranges that a change leaves unstarted."""
     spec = undecided(schedule, Spec.parse(schedule.spec))
     return tuple(unstarted_ranges(schedule, spec, each, now) for each in unstarted)
 
@@ -185,7 +185,7 @@ async def rewrite_specs(
     now: int,
     answers: Answers,
 ) -> int:
-    """A shared calendar that some schedules exclude has changed, and so their specs have; for how many that makes a difference."""
+    """Update the specs of schedules that exclude a changed shared calendar; return how many specs differ."""
     texts = answers.ask_all(
         [
             (("text", *standing(old), calendar), partial(_rewritten, old, name, calendar))
@@ -202,7 +202,7 @@ async def rewrite_specs(
 
 
 def _rewritten(schedule: Schedule, name: str, calendar: SharedCalendar) -> str:
-    """The spec of a schedule with what a shared calendar contains now."""
+    """The spec of a schedule with the current contents of a shared calendar."""
     document = Spec.parse(schedule.spec).document
     return Spec.parse(_replace(document, shared={**document.shared, name: calendar})).text
 
@@ -210,13 +210,13 @@ def _rewritten(schedule: Schedule, name: str, calendar: SharedCalendar) -> str:
 async def leave_undecided(
     transaction: Transaction, schedule: Schedule, reason: Reason, now: int, *, answers: Answers
 ) -> None:
-    """What was due before a schedule goes, and was not decided yet, never fires, and says so."""
+    """Record the slots of a schedule that are due and undecided as unstarted, before the schedule is removed."""
     unstarted = answers.ask(("left", *standing(schedule), reason), lambda: _left(schedule, reason, now))
     await record_unstarted(transaction, schedule, unstarted, now)
 
 
 def _left(schedule: Schedule, reason: Reason, now: int) -> tuple[UnstartedRange, ...]:
-    """The slots that a schedule leaves behind; those of a spec that may not be evaluated are not known."""
+    """The due, undecided slots of a schedule; none are known if its spec is too costly to evaluate."""
     try:
         spec = undecided(schedule, Spec.parse(schedule.spec))
         return _rows(schedule, leave_behind(spec, schedule.cursor_ms, now, reason), now)
@@ -225,7 +225,7 @@ def _left(schedule: Schedule, reason: Reason, now: int) -> tuple[UnstartedRange,
 
 
 def standing(schedule: Schedule) -> tuple[Hashable, ...]:
-    """What answers about a schedule depend on: which one it is, what it has become, and how far it is decided."""
+    """The key of answers about a schedule: its id, generation, version and cursor."""
     return schedule.id, schedule.generation, schedule.version, schedule.cursor_ms
 
 
@@ -260,7 +260,7 @@ def next_version(schedule: Schedule, now: int) -> Schedule:
 
 
 async def put_schedule(transaction: Transaction, schedule: Schedule, now: int) -> Schedule:
-    """Write a change, and have the schedule looked at."""
+    """Write a change as a new version, and mark the schedule due."""
     changed = next_version(schedule, now)
     await transaction.update_schedules([(changed, now)])
     await transaction.notify()

@@ -1,6 +1,6 @@
-"""What readers see: schedules, runs, backfills, calendars, nodes and explanations, with times of UTC instead of milliseconds.
+"""Views for readers: schedules, runs, backfills, calendars, nodes and explanations, with UTC times instead of milliseconds.
 
-Each view is made here, once; the HTTP service, the command line and other faces only render it.
+Each view is built here, once; the HTTP service, the command line and other faces only render it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class From(msgspec.Struct, frozen=True):
-    """Where the time in a view comes from, if not from the model's field of that name, with or without ``_ms``."""
+    """The model's field that a time in a view comes from, if it is not the one of the same name, with or without ``_ms``."""
 
     field: str
 
@@ -57,20 +57,20 @@ V = TypeVar("V", bound=View)
 
 
 class PageView(View, Generic[T], frozen=True):
-    """Some of a list, and where the rest begins: give ``next`` as ``cursor``."""
+    """A part of a list. Send ``next`` as ``cursor`` to get the next part."""
 
     items: list[T]
     next: str | None = None
 
 
 PoliciesView = Annotated[Any, about(**{"$ref": reference("Policies")})]
-"""All policies, also those that have their default."""
+"""All policies, including those with their default."""
 ActionView = Annotated[Any, about(**{"$ref": reference("Action")})]
 """An action with all its fields, without its secrets."""
 
 
 class RunView(View, frozen=True):
-    """What became of a slot, or of a trigger."""
+    """The run of a slot or of a trigger."""
 
     id: str
     schedule_id: str
@@ -106,7 +106,7 @@ class AttemptView(View, frozen=True):
 
 
 class CheckpointView(View, frozen=True):
-    """What an attempt saved for the next one, without the value."""
+    """A checkpoint that an attempt saved for the next one, without the value."""
 
     key: str
     attempt: int
@@ -114,7 +114,7 @@ class CheckpointView(View, frozen=True):
 
 
 class RunWithAttempts(RunView, frozen=True):
-    """A run, its attempts that were followed by another, and what they saved."""
+    """A run, its earlier attempts, and their checkpoints."""
 
     attempts: list[AttemptView]
     checkpoints: list[CheckpointView]
@@ -122,7 +122,7 @@ class RunWithAttempts(RunView, frozen=True):
 
 @with_fields(ScheduleFields, "required", without={"paused"})
 class ScheduleView(View, frozen=True):
-    """A schedule as it stands."""
+    """The current version of a schedule."""
 
     id: str
     owner: str
@@ -146,7 +146,7 @@ class ScheduleView(View, frozen=True):
 
 
 class Info(View, frozen=True):
-    """What became of a schedule, and what is ahead."""
+    """The counts, latest runs and next times of a schedule."""
 
     started: int
     skipped: int
@@ -163,31 +163,31 @@ class Info(View, frozen=True):
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """A schedule, with what became of it and what is ahead."""
+    """A schedule with its counts, its latest runs and its next fire times."""
 
     schedule: Schedule
     counts: Counts
     pending: int
-    """How many starts wait for their turn or their time."""
+    """How many starts wait for other runs or for their fire time."""
     retrying: int
     """How many runs wait for another attempt."""
     running: int
     recent_runs: tuple[Run, ...]
-    """The latest ten, newest first."""
+    """The latest ten runs, newest first."""
     next_times: tuple[datetime, ...]
-    """The next ten times at which it fires, as far as its limit goes; of a paused one, those once it is resumed."""
+    """The next ten fire times, up to its limit; of a paused schedule, those after it is resumed."""
     last_result: Any = None
     last_failure: str | None = None
 
 
 class DescribedSchedule(ScheduleView, frozen=True):
-    """A schedule with what became of it."""
+    """A schedule with its counts, its latest runs and its next times."""
 
     info: Info
 
 
 class CreatedView(View, frozen=True):
-    """One of many schedules that were created."""
+    """One of several schedules created by one request."""
 
     id: str
     version: int
@@ -195,7 +195,7 @@ class CreatedView(View, frozen=True):
 
 
 class BackfillView(View, frozen=True):
-    """A backfill as it stands: ``made`` of ``total`` slots have become runs."""
+    """A backfill and its progress: ``made`` of ``total`` slots have become runs."""
 
     id: str
     schedule_id: str
@@ -213,7 +213,7 @@ class BackfillView(View, frozen=True):
 
 
 class PatchedView(View, frozen=True):
-    """What several changes at once brought about."""
+    """The result of several changes in one request."""
 
     schedule: ScheduleView
     run_id: str | None
@@ -221,13 +221,13 @@ class PatchedView(View, frozen=True):
 
 
 class Triggered(View, frozen=True):
-    """The run that a trigger made."""
+    """The run that a trigger created."""
 
     run_id: str
 
 
 class TimeView(View, frozen=True):
-    """A time that a schedule names, when it fires, and what the clock there shows."""
+    """A time that a schedule names, when it fires, and the wall-clock time in its zone."""
 
     nominal: datetime
     fire: datetime
@@ -235,14 +235,14 @@ class TimeView(View, frozen=True):
 
 
 class TimesView(View, frozen=True):
-    """Times that a schedule names, and why there are no more if there are none."""
+    """Times that a schedule names, and the reason if it names no more."""
 
     items: list[TimeView]
     ended: str | None
 
 
 class SpecPreview(View, frozen=True):
-    """What a spec means."""
+    """The meaning of a spec: its canonical form, a sentence and its next times."""
 
     spec: dict[str, Any]
     sentence: str
@@ -263,7 +263,7 @@ class UnstartedView(View, frozen=True):
 
 
 class VersionView(View, frozen=True):
-    """What a schedule was before an edit."""
+    """A version of a schedule before an edit."""
 
     version: int
     spec: dict[str, Any]
@@ -274,7 +274,7 @@ class VersionView(View, frozen=True):
 
 
 class CalendarView(View, frozen=True):
-    """A shared calendar, and how many schedules its change has changed."""
+    """A shared calendar, and how many schedules a change of it affected."""
 
     name: str
     owner: str
@@ -302,13 +302,13 @@ class Changed(View, frozen=True):
 
 
 class Count(View, frozen=True):
-    """How many there are."""
+    """A number of schedules."""
 
     count: int
 
 
 class ReportView(View, frozen=True):
-    """Where a run stands after a report, and whether it was asked to ``cancel`` or ``terminate``."""
+    """The status of a run after a report, and whether it was asked to ``cancel`` or ``terminate``."""
 
     status: str
     stop: str
@@ -323,7 +323,7 @@ class RangeView(View, frozen=True):
 
 
 class HappenedView(View, frozen=True):
-    """A run at the moment that was asked about."""
+    """A run at the time in question."""
 
     id: str
     origin: Origin
@@ -335,7 +335,7 @@ class HappenedView(View, frozen=True):
 
 
 class ExplanationView(View, frozen=True):
-    """Why a moment of a schedule did or did not run, or will or will not."""
+    """Why a schedule ran or did not run at a time, or will or will not."""
 
     verdict: str
     sentence: str
@@ -372,7 +372,7 @@ class PreviewView(View, frozen=True):
 
 
 class MinuteView(View, frozen=True):
-    """How many starts a minute brings."""
+    """The number of starts in a minute."""
 
     minute: datetime
     starts: int
@@ -380,7 +380,7 @@ class MinuteView(View, frozen=True):
 
 
 class ForecastView(View, frozen=True):
-    """The starts ahead, minute by minute; minutes without any are left out."""
+    """The starts ahead, minute by minute; minutes without starts are left out."""
 
     start: datetime
     minutes: list[MinuteView]
@@ -392,7 +392,7 @@ class ForecastView(View, frozen=True):
 
 
 def view_of(kind: type[V], *sources: object, **computed: object) -> V:
-    """A view whose fields are those of the same names of some models, except what was computed."""
+    """Build a view from the fields of the same names of some models, and from computed values."""
     shown = dict(computed)
     for name, field, convert in _plan(kind):
         if name not in shown:
@@ -411,12 +411,12 @@ def _value(sources: Sequence[object], field: str) -> Any:  # noqa: ANN401 - of a
 
 @lru_cache
 def _plan(kind: type[View]) -> list[tuple[str, str, Callable[[Any], object] | None]]:
-    """For each field of a view: its name, that of the model's field, and what makes one of the other."""
+    """For each field of a view: its name, the name of the model's field, and the conversion from one to the other."""
     return [(field.name, *_source(field.name, field.type)) for field in msgspec.structs.fields(kind)]
 
 
 def _source(name: str, kind: Any) -> tuple[str, Callable[[Any], object] | None]:  # noqa: ANN401 - a type as it was annotated
-    for each in (kind, *get_args(kind)):  # the type itself, or that of what it may be or is a list of
+    for each in (kind, *get_args(kind)):  # the type itself, or the members of a union or the items of a list
         if each is datetime or (get_origin(each) is Annotated and get_args(each)[0] is datetime):
             return next((more.field for more in get_args(each) if isinstance(more, From)), name), instant
         if isinstance(each, type) and issubclass(each, View):
@@ -431,7 +431,7 @@ def _nested(kind: type[View], value: object) -> object:
 
 
 def whole(value: object) -> Any:  # noqa: ANN401 - JSON
-    """A value with every field, also those that are as they are by default."""
+    """A value as JSON with every field, including those with their default."""
     if isinstance(value, msgspec.Struct):
         return {name: whole(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, Enum):
@@ -440,7 +440,7 @@ def whole(value: object) -> Any:  # noqa: ANN401 - JSON
 
 
 def sentence_of(reason: str) -> str:
-    """A reason in words; nothing if there is none."""
+    """A reason as a sentence; empty if there is none."""
     return _SENTENCES.get(reason, "")
 
 
@@ -448,7 +448,7 @@ _SENTENCES = {reason.value: sentence for reason, sentence in SENTENCES.items()}
 
 
 def spec_view(spec: Spec) -> dict[str, Any]:
-    """A spec's canonical document; the contents of shared calendars are shown with these."""
+    """A spec's canonical document, without the contents of shared calendars, which their own views show."""
     return {key: value for key, value in spec.canonical().items() if key != "shared"}
 
 
@@ -459,27 +459,27 @@ def action_view(action: Action) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def _meaning(text: str) -> dict[str, Any]:
-    """A stored spec as it is shown: many schedules share one, and lists are asked for again and again."""
+    """The view of a stored spec; cached, because many schedules share one and lists are read often."""
     spec = Spec.parse(text)
     return {"spec": spec_view(spec), "sentence": spec.sentence(), "timezone": spec.elements.timezone}
 
 
 @lru_cache(maxsize=4096)
 def policies_view(policies: Policies) -> dict[str, Any]:
-    """All policies, also those that are as they are by default."""
+    """All policies, including those with their default."""
     shown: dict[str, Any] = whole(policies)
     return shown
 
 
 def _when(schedule: Schedule) -> dict[str, Any]:
-    """What a schedule's spec says. One that somebody spoiled by hand is no reason to show no other."""
+    """The view of a schedule's spec. A damaged spec yields an error sentence, so that a list still shows the other schedules."""
     try:
         meaning = _meaning(schedule.spec)
     except HoraeError as error:
         return {"spec": {}, "sentence": f"cannot be read: {error}", "timezone": "UTC", "next_time": None}
     try:
         return {**meaning, "next_time": next_time(schedule)}
-    except HoraeError:  # it is put aside, and fires at no time
+    except HoraeError:  # the next decision pauses it
         return {**meaning, "next_time": None}
 
 
@@ -498,17 +498,17 @@ def _schedule(kind: type[S], schedule: Schedule, **more: object) -> S:
 
 
 def schedule_view(schedule: Schedule) -> ScheduleView:
-    """A schedule as it stands."""
+    """The current version of a schedule."""
     return _schedule(ScheduleView, schedule)
 
 
 def created_view(schedule: Schedule) -> CreatedView:
-    """One of many schedules that were created."""
+    """One of several schedules created by one request."""
     return view_of(CreatedView, schedule, next_time=next_time(schedule))
 
 
 def description_view(description: Description) -> DescribedSchedule:
-    """A schedule with what became of it."""
+    """A schedule with its counts, its latest runs and its next times."""
     unstarted = {reason.value: number for reason, number in sorted(description.counts.unstarted.items())}
     runs = [run_view(run) for run in description.recent_runs]
     times = list(description.next_times)
@@ -519,14 +519,14 @@ def description_view(description: Description) -> DescribedSchedule:
 
 
 def run_view(run: Run) -> RunView:
-    """What became of a slot, or of a trigger."""
+    """The run of a slot or of a trigger."""
     return _run(RunView, run)
 
 
 def run_with_attempts(
     run: Run, attempts: Sequence[Attempt], checkpoints: Sequence[Checkpoint]
 ) -> RunWithAttempts:
-    """A run, its attempts that were followed by another, and what they saved."""
+    """A run, its earlier attempts, and their checkpoints."""
     return _run(
         RunWithAttempts,
         run,
@@ -548,12 +548,12 @@ def backfill_view(backfill: Backfill) -> BackfillView:
 
 
 def unstarted_view(unstarted: UnstartedRange) -> UnstartedView:
-    """Consecutive slots that did not run."""
+    """Consecutive slots that did not run, for one reason."""
     return view_of(UnstartedView, unstarted, sentence=sentence_of(unstarted.reason))
 
 
 def version_view(version: Version) -> VersionView:
-    """What a schedule was before an edit."""
+    """A version of a schedule before an edit."""
     meaning = _meaning(version.spec)
     shown = {
         "spec": meaning["spec"],
@@ -575,12 +575,12 @@ def node_view(node: Node) -> NodeView:
 
 
 def explanation_view(explanation: Explanation) -> ExplanationView:
-    """Why a moment did or did not run, or will or will not."""
+    """Why a schedule ran or did not run at a time, or will or will not."""
     return view_of(ExplanationView, explanation)
 
 
 def preview_view(preview: Preview) -> PreviewView:
-    """What a change of spec would do."""
+    """The effect of a change of spec."""
     added, removed = ([instant(each.fire_at) for each in some] for some in (preview.added, preview.removed))
     return view_of(PreviewView, preview, added=added, removed=removed)
 
@@ -593,7 +593,7 @@ def forecast_view(forecast: Forecast) -> ForecastView:
 def times_view(
     spec: Spec, schedule_id: str | None, after_ms: int, until_ms: int | None, limit: int
 ) -> TimesView:
-    """The times that a spec names, and when the slots of a schedule with it fire; without one, jitter is left out."""
+    """The times that a spec names, and when the slots of a schedule with it fire; without a schedule, jitter is left out."""
     nominals_ms = nominal_times(spec, after_ms, until_ms, limit)
     items = [_time_view(spec, schedule_id, each) for each in nominals_ms]
     last = instant(nominals_ms[-1] if nominals_ms else after_ms)
@@ -609,6 +609,6 @@ def _time_view(spec: Spec, schedule_id: str | None, nominal_ms: int) -> TimeView
 
 
 def spec_preview(spec: Spec, now: int, limit: int) -> SpecPreview:
-    """What a spec means."""
+    """The meaning of a spec: its canonical form, a sentence and its next times."""
     times = times_view(spec, None, now, None, limit)
     return SpecPreview(spec=spec_view(spec), sentence=spec.sentence(), times=times.items, ended=times.ended)

@@ -1,4 +1,4 @@
-"""The answers to "why?": what became or will become of a moment, what a change would do, and the load ahead."""
+"""The answers to "why?": what happened or will happen at a time, what a change would do, and the load ahead."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PAGE = 500
 
 
 class _Place(NamedTuple):
-    """A second of a schedule: what was in force, and how the second stands to it."""
+    """A second of a schedule: the version that was in force, and whether and why its spec names the second."""
 
     in_force: InForce
     spec: Spec
@@ -39,11 +39,11 @@ class _Place(NamedTuple):
 
 
 class _Moment(NamedTuple):
-    """What was asked about: the seconds it may mean, and the wall-clock time if it was given by that."""
+    """The time in question: the seconds that it may mean, and the wall-clock time if that does not exist."""
 
     instants: list[int]
     missing: int | None = None
-    """The label, if no clock ever shows it."""
+    """The wall-clock time, if it falls into a gap and no clock ever shows it."""
 
 
 class Why:
@@ -55,7 +55,7 @@ class Why:
     async def explain(self, schedule_id: str, when: datetime | str) -> Explanation:
         """Why a schedule did or did not run at a time, or will or will not.
 
-        A time without an offset is one of the schedule's zone. The second that it lies in is explained.
+        A time without an offset is in the schedule's zone. The explanation is of the second that contains the time.
         """
         answers = self._scope.answers()
         facts = await answers.carry_out(lambda: self._facts(schedule_id, when, answers))
@@ -63,7 +63,7 @@ class Why:
         return await self._scope.evaluate(lambda: explain(facts, now))
 
     async def _facts(self, schedule_id: str, when: datetime | str, answers: Answers) -> Facts:
-        """What is known of a moment."""
+        """The facts that explain a time."""
         async with self._scope.store.reading() as transaction:
             schedule = await self._scope.read_or_deleted(transaction, schedule_id)
             text = await self._text(transaction, schedule_id, schedule)
@@ -109,7 +109,7 @@ class Why:
         *,
         answers: Answers,
     ) -> _Place:
-        """What was in force at a second, and how that stands to it."""
+        """The version that was in force at a second, and whether and why its spec names the second."""
         visible = self._scope.visible
         found = visible(await transaction.version_at(schedule_id, second * 1000), schedule)
         before = visible(await transaction.version_before(schedule_id, second * 1000), schedule)
@@ -130,7 +130,7 @@ class Why:
         *,
         answers: Answers,
     ) -> UnstartedRange | None:
-        """The range that a slot belongs to, by the spec that was in force when that began."""
+        """The unstarted range that a slot belongs to, by the spec that was in force when the range began."""
         unstarted = self._scope.visible(await transaction.unstarted_at(schedule_id, nominal_ms), schedule)
         if unstarted is None:
             return None
@@ -157,10 +157,10 @@ class Why:
     async def forecast(
         self, *, minutes: int = 60, jitter: Duration | None = None, limit: int = MAX_SCHEDULES
     ) -> Forecast:
-        """How many starts each minute ahead brings, over all schedules that are not paused.
+        """The number of starts in each minute ahead, over all schedules that are not paused.
 
-        With ``jitter``, also how many it would if every schedule had that much. At most ``limit`` schedules and
-        :data:`~horae.policy.forecast.MOST_STARTS` fire times are looked at; ``truncated`` says whether there were more.
+        With ``jitter``, also the number if every schedule had that much. At most ``limit`` schedules and
+        :data:`~horae.policy.forecast.MOST_STARTS` fire times are counted; ``truncated`` says whether there were more.
         """
         _check("minutes", minutes, MAX_MINUTES)
         _check("limit", limit, MAX_SCHEDULES)
@@ -182,7 +182,7 @@ class Why:
 
 
 def _read(when: datetime | str, spec: Spec) -> _Moment:
-    """The seconds that a time may mean: one, two if it comes twice, the one after the gap if it does not exist."""
+    """The seconds that a time may mean: one; two if it occurs twice; the one after the gap if it does not exist."""
     moment = _parsed(when)
     zone = spec.elements.timezone
     margin = 2 * DAY
