@@ -1,1 +1,1 @@
-"""What: pure functions from values to frozen decisions. No I/O, no clock, no randomness, no logging."""
+"""Decisions: pure functions from values to frozen values. No I/O, no clock, no randomness, no logging."""

@@ -1,7 +1,7 @@
 """Admission: may a run that a node has claimed still happen?
 
-Asked after the claim and right before the action is called. "No" ends the run as skipped, with the reason; nothing is charged
-for it, and nothing is retried.
+The worker asks after the claim, right before it calls the action. A denial ends the run as skipped, with the reason; nothing is
+charged for it, and it is not retried.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _DELETED = Denial(Reason.DELETED, "the schedule was deleted before the action wa
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What bears on whether a claimed run may happen."""
+    """The facts that decide whether a claimed run may happen."""
 
     deleted: bool = False
     """Whether its schedule was deleted since it was claimed."""
     by_executor: Denial | None = None
-    """What the executor of its action objects to."""
+    """Why the executor of its action denies it; ``None`` if it does not."""
 
 
 def admit(facts: Facts) -> Denial | None:
@@ -38,7 +38,7 @@ def has_begun(earlier: Sequence[Attempt]) -> bool:
 
 
 def give_back(state: State, run: Run) -> State:
-    """The state of a schedule after a run that never began: its start is left to another one."""
+    """Return the state of a schedule with the start of a run that never began given back to its limit."""
     if not run.is_automatic or state.remaining_actions is None:
         return state
     return _replace(state, remaining_actions=state.remaining_actions + 1)

@@ -19,14 +19,14 @@ class Step(msgspec.Struct, frozen=True):
 
     @property
     def moved(self) -> bool:
-        """Whether there is anything to write."""
+        """Whether the step changed anything that must be written."""
         return bool(self.nominals_ms) or self.backfill.status is not BackfillStatus.OPEN
 
 
 def capacity(buffered: int, retained: int, max_buffer: int, reserve: int, backfills: int) -> int:
-    """How many starts each backfill may add: half of the buffer, less what waits and what is kept for automatic ones.
+    """How many starts each backfill may add: half of the buffer, less the waiting starts and the reserve for automatic ones.
 
-    ``retained`` of those that wait do not count, because they were there before any backfill. Never more than half.
+    ``retained`` of the waiting starts do not count, because they waited before any backfill. The result never exceeds half of the buffer.
     """
     room = max_buffer // 2 - max(buffered - retained, 0) - reserve
     return max(room, 0) // max(backfills, 1)
@@ -35,10 +35,10 @@ def capacity(buffered: int, retained: int, max_buffer: int, reserve: int, backfi
 def advance(
     backfills: Sequence[Backfill], spec: Spec, now: int, limits: Limits, *, waiting: int, reserve: int
 ) -> list[Step]:
-    """One step of each backfill, in the order in which they were asked for; the first get what cannot be shared."""
+    """Advance each backfill by one step, in the order of their requests; the first ones get the remainder of an uneven share."""
     room = capacity(waiting, 0, limits.max_buffer_size, reserve, 1)
     if not waiting and not reserve:
-        room = max(room, 1)  # however small the buffer, nothing stands in the way
+        room = max(room, 1)  # nothing waits: even the smallest buffer takes one start
     share, more = divmod(room, len(backfills))
     return [
         _step(backfill, spec, min(share + (place < more), limits.backfills_per_pass), now)

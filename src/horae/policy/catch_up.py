@@ -1,10 +1,10 @@
 """Which slots are due, and which of them are made up: the catch-up policy.
 
-Started, waiting, skipped, missed and dropped slots add up to those found, always: every nominal time
-between the old cursor and the new one is either selected or in exactly one unstarted range.
+Every nominal time between the old cursor and the new one is either selected or in exactly one unstarted range, so started,
+waiting, skipped, missed and dropped slots always add up to the slots found.
 
-Counting a long range may cost more than one decision may. Then a part of it is decided, the cursor stands where that ends, and the
-next decision goes on from there, at once.
+Counting a long range may exceed the budget of one decision. The decision then covers the first part of the range and moves the
+cursor to its end; the next decision follows at once and continues from there.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Slot(msgspec.Struct, frozen=True, gc=False):
 
 
 class Unstarted(msgspec.Struct, frozen=True, gc=False):
-    """Consecutive nominal times that will not run, for one reason, as a range with both ends."""
+    """Consecutive nominal times that will not run, for one reason: a range with both ends included."""
 
     start_ms: int
     end_ms: int
@@ -49,7 +49,7 @@ class Unstarted(msgspec.Struct, frozen=True, gc=False):
 
 
 class Due(msgspec.Struct, frozen=True, gc=False):
-    """What is due: slots, ranges that do not start, the cursor after them, and when the next slot fires."""
+    """Due slots, ranges that do not start, the cursor after them, and when the next slot fires."""
 
     slots: tuple[Slot, ...]
     unstarted: tuple[Unstarted, ...]
@@ -69,7 +69,7 @@ def find_due(
 ) -> Due:
     """The slots after the cursor whose fire time has come, chosen by the catch-up policy.
 
-    ``consent`` is how many late ones may be made up at most; the latest are.
+    ``consent`` is the maximum number of late slots to make up; the latest ones are chosen.
     """
 
     def fire(nominal_ms: int) -> int:
@@ -121,9 +121,9 @@ def _find_unstarted(
     policy: CatchUpPolicy,
     consent: int | None,
 ) -> tuple[list[Unstarted], bool]:
-    """What is too late, then what a later slot stands for, then what was not agreed to: ranges one after the other.
+    """Find consecutive unstarted ranges: slots that are too late, then superseded ones, then those without consent.
 
-    Also whether that is all; else the rest must wait for another decision.
+    The flag is false if the budget ran out before the end; another decision then finds the rest.
     """
     unstarted: list[Unstarted] = []
 
@@ -131,7 +131,7 @@ def _find_unstarted(
         return unstarted[-1].end_ms if unstarted else cursor_ms
 
     def leave_until(last: int | None, reason: Reason) -> bool:
-        """Leave the slots up to one unstarted. Whether it came to that one."""
+        """Leave the slots up to ``last`` unstarted; return whether the budget reached it."""
         if last is None or last <= start() or not (found := ranges(spec, start(), last, reason)):
             return True
         unstarted.extend(found)
@@ -139,7 +139,7 @@ def _find_unstarted(
 
     def late() -> Iterator[tuple[int | None, Reason]]:
         if (window_ms := window_ms_of(policy)) is not None:
-            # Strictly later than the window is missed; what is late within the grace is on time.
+            # A slot is missed if it is later than the window; within the grace it counts as on time.
             yield _last_before(spec, fire, now - window_ms), Reason.LATE
         yield _last_superseded(spec, fire, now, policy.mode), Reason.SUPERSEDED
         if consent is not None:
@@ -152,7 +152,7 @@ def _find_unstarted(
 
 
 def _last_superseded(spec: Spec, fire: Callable[[int], int], now: int, mode: CatchUp) -> int | None:
-    """The last of the due slots that the latest one stands for."""
+    """The last due slot that the latest one supersedes."""
     match mode:
         case CatchUp.LATEST:
             last = _last_before(spec, fire, now + 1)
@@ -164,7 +164,7 @@ def _last_superseded(spec: Spec, fire: Callable[[int], int], now: int, mode: Cat
 
 
 def skip_due(spec: Spec, schedule_id: str, cursor_ms: int, now: int, reason: Reason) -> Due:
-    """Skip all due slots, for one reason: a pause that skips, a limit that was reached."""
+    """Skip all due slots for one reason, such as a pause that skips or a limit that was reached."""
 
     def fire(nominal_ms: int) -> int:
         return fire_instant(spec, nominal_ms, schedule_id)
@@ -184,7 +184,7 @@ def last_fired(spec: Spec, schedule_id: str, now: int) -> int | None:
 
 
 def leave_behind(spec: Spec, after: int, until: int, reason: Reason) -> list[Unstarted]:
-    """The slots whose nominal time has come and that were not decided, when they never will be."""
+    """The undecided slots after ``after`` and up to ``until``, as ranges that never start."""
     carried, after = _carried(spec, after, until, reason)
     last, first = previous_slot_ms(spec, until), next_slot_ms(spec, after)
     if last is None or first is None or last < first:
@@ -204,7 +204,7 @@ def fire_instant(spec: Spec, nominal_ms: int, schedule_id: str) -> int:
 
 def _last_before(spec: Spec, fire: Callable[[int], int], instant: int) -> int | None:
     """The last nominal time that fires strictly before an instant; jitter keeps the order."""
-    # Jitter ends before the neighbouring time: of those after the instant, only the first can fire before it.
+    # Jitter never reaches the neighbouring slot: of the slots after the instant, only the first can fire before it.
     nominal_ms = next_slot_ms(spec, instant) or previous_slot_ms(spec, instant)
     while nominal_ms is not None and fire(nominal_ms) >= instant:
         nominal_ms = previous_slot_ms(spec, nominal_ms - 1)
@@ -212,20 +212,23 @@ def _last_before(spec: Spec, fire: Callable[[int], int], instant: int) -> int | 
 
 
 def ranges(spec: Spec, after: int, last: int, reason: Reason) -> list[Unstarted]:
-    """The slots up to one, as unstarted ranges; or the first of them, as far as the budget of a decision goes."""
+    """The slots up to ``last`` as unstarted ranges; only the first of them if the budget of a decision runs out."""
     carried, after = _carried(spec, after, last, reason)
     found = _range(spec, after, last, reason)
     return carried if found is None else [*carried, found]
 
 
 def _carried(spec: Spec, after: int, last: int, reason: Reason) -> tuple[list[Unstarted], int]:
-    """What an edit left due, and where the others begin. It is no range: there may be slots between, of either spec."""
+    """The slots that an edit left due, one by one, and the time after which the others begin.
+
+    They do not form a range: either spec may have slots between them.
+    """
     found = spec.carried_ms(after, last) if isinstance(spec, UndecidedSpec) else []
     return [Unstarted(each, each, 1, reason) for each in found], found[-1] if found else after
 
 
 def _range(spec: Spec, after: int, last: int, reason: Reason) -> Unstarted | None:
-    """The nominal times up to one, counted; or the first of them, as far as the budget of a decision goes."""
+    """The slots up to ``last`` as one counted range; only the first of them if the budget of a decision runs out."""
     first = next_slot_ms(spec, after)
     if first is None or first > last:
         return None

@@ -1,7 +1,7 @@
 """The decision for one schedule: its due slots, its backfills and its waiting runs, given what is running.
 
-A pure function of the schedule, its open runs and backfills, and the time. The engine writes what it says, in one transaction,
-and only then starts anything. Deciding is not claiming: what is released is ``starting`` until a node takes it.
+A pure function of the schedule, its open runs and backfills, and the time. The engine writes the decision in one transaction and
+starts attempts only after that. Deciding is not claiming: a released run is ``starting`` until a node claims it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def decide(
     backfills: Sequence[Backfill] = (),
     limits: Limits = DEFAULT_LIMITS,
 ) -> Decision:
-    """Decide for a schedule at a time. ``runs`` are its open ones, oldest first."""
+    """Decide for a schedule at the time ``now``. ``runs`` are its open runs, oldest first."""
     if not runs and not backfills and _is_plain(schedule.state):
         usual = _usual(schedule, spec, now, limits)
         if usual is not None:
@@ -63,9 +63,9 @@ def decide(
 
 
 def _usual(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Decision | None:
-    """The case that must be fast: nothing is open, one slot is due and on time, so it starts, whatever the policies.
+    """The fast path for the usual case: no run is open and one slot is due and on time, so it starts under any policy.
 
-    It says nothing that the general way would not say; a test holds the two together.
+    The result equals that of the general path; a test compares the two.
     """
     due = due_at(schedule, spec, now, limits)
     if len(due.slots) != 1 or due.unstarted or schedule.policies.timeouts.start is not None:
@@ -80,14 +80,14 @@ def _usual(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Decision
 
 
 def _is_plain(state: State) -> bool:
-    """Whether nothing about a schedule's state bears on what is due."""
+    """Whether nothing in a schedule's state affects what is due."""
     if state.paused or state.buffer_full or state.skip_next or state.skip_waiting or state.carried:
         return False
     return state.remaining_actions is None and state.completed_at is None
 
 
 class _DecisionBuilder:
-    """One look at a schedule, the general way. What is found on the way is kept here; it ends with a decision."""
+    """Builds the decision for one schedule step by step: the general path."""
 
     def __init__(self, schedule: Schedule, spec: Spec, runs: Sequence[Run], now: int, limits: Limits) -> None:
         self.runs, self.now, self.limits, self.base = runs, now, limits, spec
@@ -103,13 +103,13 @@ class _DecisionBuilder:
         self.due = due_at(schedule, spec, now, limits)
         self.steps: list[backfiller.Step] = []
         self.again = pause.is_over(self.state, now)
-        """Whether there is more to decide at once."""
+        """Whether another decision must follow at once."""
         self.withheld = 0
-        """How many starts are more than the limit leaves."""
+        """How many starts exceed the remaining limit."""
         self.taken_back = 0
-        """How many released starts wait again."""
+        """How many released starts went back to waiting."""
         self.queue: list[Run] = []
-        """The starts whose time has come, in order; those that a pause holds are among them."""
+        """The pending runs whose start time has come, in order, including those that a pause holds."""
 
     def decide(self, backfills: Sequence[Backfill]) -> Decision:
         self.end_pause()
@@ -135,7 +135,7 @@ class _DecisionBuilder:
         )
 
     def end_pause(self) -> None:
-        """A pause that skips has ended: what waited before is gone with it."""
+        """After a pause that skips, skip the automatic starts that waited."""
         if self.state.skip_waiting and not self.state.paused:
             self.changes.end(self.unbegun(self.runs), Status.SKIPPED, Reason.PAUSED)
             self.state = _replace(self.state, skip_waiting=False)
@@ -147,13 +147,13 @@ class _DecisionBuilder:
         ]
 
     def leave_edit(self) -> int:
-        """The cursor; and what an edit left due is forgotten once it is decided."""
+        """Return the new cursor, and drop from the state the slots that an edit left due and that are decided now."""
         cursor_ms, state = self.due.cursor_ms, self.state
         if not state.carried:
             return cursor_ms
         carried = tuple(each for each in state.carried if each.nominal_ms > cursor_ms)
         self.state = _replace(state, carried=carried)
-        # Of the slots before the edit there are no others, whatever the new spec names there.
+        # Before the edit only carried slots count, even if the new spec names others there.
         done = all(each.nominal_ms > state.spec_since_ms for each in carried)
         return max(cursor_ms, state.spec_since_ms) if done else cursor_ms
 
@@ -166,7 +166,7 @@ class _DecisionBuilder:
             self.state = _replace(self.state, skip_next=self.state.skip_next - len(skipped))
 
     def take(self) -> None:
-        """At most so many automatic starts wait: the others are dropped, or stay due until there is room."""
+        """Turn due slots into waiting runs, up to the buffer's size; drop the others or leave them due (``when_full``)."""
         policies, slots = self.schedule.policies, self.due.slots
         most = self.limits.max_buffer_size if policies.max_buffer_size is None else policies.max_buffer_size
         room = max(most - self.waiting, 0)
@@ -180,11 +180,11 @@ class _DecisionBuilder:
             case _:
                 assert_never(policies.when_full)
         if full:
-            # Everything before the first that stays due is decided.
+            # Every slot before the first that stays due is decided.
             self.due = _replace(
                 self.due, slots=taken, cursor_ms=over[0].nominal_ms - 1000, next_fire=over[0].fire_at
             )
-        # Slots that stayed due are not late, until the cursor has come up with the time.
+        # Slots that stayed due do not count as late until the cursor has caught up with the present.
         caught_up = self.due.next_fire is None or self.due.next_fire > self.now
         if full is not self.state.buffer_full and (full or caught_up):
             self.state = _replace(self.state, buffer_full=full)
@@ -196,7 +196,7 @@ class _DecisionBuilder:
         return sum(run.status in WAITING for run in self.runs)
 
     def go_on_with(self, backfills: Sequence[Backfill]) -> None:
-        """What the schedule's backfills add in this pass, after the automatic starts."""
+        """Add the runs of the schedule's backfills in this pass, after the automatic starts."""
         if not backfills:
             return
         self.steps = backfiller.advance(
@@ -212,7 +212,7 @@ class _DecisionBuilder:
             self.again = self.again or (bool(step.nominals_ms) and each.status is BackfillStatus.OPEN)
 
     def startable(self) -> list[Run]:
-        """The starts that may be released now; what waited too long, or is not wanted any more, never is."""
+        """End the starts that must never run, and return those that may be released now."""
         self.withhold_by_time()
         self.withhold_by_state()
         self.queue = [
@@ -227,14 +227,14 @@ class _DecisionBuilder:
                 continue
             if run.is_automatic and left is not None:
                 left -= 1
-                if left < 0:  # judged when it is known what became of the others
+                if left < 0:  # a later decision judges it, once the outcome of the others is known
                     self.withheld += 1
                     continue
             startable.append(run)
         return startable
 
     def withhold_by_time(self) -> None:
-        """Starts that waited longer than their own timeout never run."""
+        """Time out the starts that waited longer than ``timeouts.start``."""
         timeout_ms = milliseconds(self.schedule.policies.timeouts.start)
         if timeout_ms is None:
             return
@@ -251,7 +251,10 @@ class _DecisionBuilder:
             self.state = _replace(self.state, paused=True, paused_until=None, note=note)
 
     def withhold_by_state(self) -> None:
-        """Manual starts go ahead always; automatic ones wait, or are gone, with a pause, and are gone with the last of a limit."""
+        """Hold back automatic starts by the schedule's state; manual ones are never held back.
+
+        While paused they wait, or are skipped if the pause skips; once the limit is reached they are skipped.
+        """
         state = self.state
         waiting = self.unbegun([*self.runs, *self.changes.added])
         if state.paused and pause.pause_skips(self.schedule.policies):
@@ -261,7 +264,7 @@ class _DecisionBuilder:
             self.runs = [self.changes.take_back(run) if run.id in released else run for run in self.runs]
             self.taken_back = len(released)
         elif state.remaining_actions == 0:
-            # What was released has been counted, and goes ahead.
+            # Released runs are already counted, and start.
             gone = [run for run in waiting if run.status is Status.PENDING and run.start_at <= self.now]
             self.changes.end(gone, Status.SKIPPED, Reason.LIMIT_REACHED)
 
@@ -270,7 +273,7 @@ class _DecisionBuilder:
         return self.state.paused and run.is_automatic
 
     def judge(self, waiting: list[Run]) -> tuple[Run, ...]:
-        """Overlap: release, keep, skip, replace; and let retries whose time has come begin. What must stop is returned."""
+        """Apply the overlap policy to the waiting starts, and release due retries. Return the runs that must stop."""
         changes, policies = self.changes, self.schedule.policies
         going_on = [
             run for run in self.runs if run.status is not Status.PENDING and not changes.has_ended(run)
@@ -303,7 +306,7 @@ class _DecisionBuilder:
         return asked
 
     def make_way(self, verdict: Verdict, going_on: list[Run]) -> tuple[Run, ...]:
-        """What stands in the way of a start that replaces it: asked to stop, or given up if nobody works on it."""
+        """Make room for a start that replaces others: cancel blocking runs that no node runs, and return the running ones to stop."""
         how = "terminate" if verdict.terminate else "cancel"
         blocking = [run for run in going_on if run.overlap is not Overlap.ALLOW_ALL]
         idle = [run for run in blocking if run.status is not Status.RUNNING]
@@ -316,7 +319,7 @@ class _DecisionBuilder:
         )
 
     def count(self, judged: list[Run]) -> None:
-        """The automatic starts that were released count towards the limit; further attempts of a run do not."""
+        """Count the released automatic starts towards the limit; further attempts of a run do not count."""
         if self.state.remaining_actions is None:
             return
         started = sum(run.is_automatic and run.attempt == 0 for run in self.changes.released)
@@ -324,12 +327,15 @@ class _DecisionBuilder:
             self.state, remaining_actions=self.state.remaining_actions - started + self.taken_back
         )
         if self.withheld:
-            # Their turn has come if others that were judged will not start, or none is left for them.
+            # Decide again for them if a judged start ended without starting, or if the limit leaves none for them.
             skipped = any(run.is_automatic and self.changes.has_ended(run) for run in judged)
             self.again = self.again or skipped or self.state.remaining_actions == 0
 
     def finish(self) -> tuple[State, int | None, bool]:
-        """When to look again. A schedule with nothing left to do is kept for a while after the last thing that happened."""
+        """Return the new state, when to decide next, and whether to remove the schedule.
+
+        A finished schedule is kept for ``finished_ttl`` after it completed.
+        """
         state = self.state
         if self.again or not self.is_finished:
             state = state if state.completed_at is None else _replace(state, completed_at=None)
@@ -337,14 +343,14 @@ class _DecisionBuilder:
         completed_at = self.now if state.completed_at is None else state.completed_at
         ttl_ms = milliseconds(self.schedule.policies.finished_ttl)
         until = None if ttl_ms is None else completed_at + ttl_ms
-        # At the limit slots go by, and are recorded as they do.
+        # Once the limit is reached, slots are still recorded as skipped when they fall due.
         moments = [at for at in (until, self.due.next_fire) if at is not None]
         over = until is not None and until <= self.now
         return _replace(state, completed_at=completed_at), min(moments, default=None), over
 
     @property
     def is_finished(self) -> bool:
-        """Nothing left to fire, nothing waiting or running. What is paused, or never meant to fire, is not."""
+        """Whether nothing is left to fire, waiting or running. A paused schedule, or one with an empty spec, is not finished."""
         if self.state.paused or (self.due.next_fire is not None and self.state.remaining_actions != 0):
             return False
         if self.base.is_empty or any(step.backfill.status is BackfillStatus.OPEN for step in self.steps):
@@ -352,9 +358,9 @@ class _DecisionBuilder:
         return all(self.changes.has_ended(run) for run in [*self.runs, *self.changes.added])
 
     def next_moment(self) -> int | None:
-        """The earliest of the moments ahead at which something changes by itself."""
+        """The next time at which a decision is due without any other event."""
         state, timeout_ms = self.state, milliseconds(self.schedule.policies.timeouts.start)
-        # At the limit the end of what is open comes first: then the schedule is finished.
+        # Once the limit is reached, the end of the open runs comes first: it finishes the schedule.
         waits = state.buffer_full or state.remaining_actions == 0
         moments = [None if waits else self.due.next_fire, state.paused_until if state.paused else None]
         for run in [*self.runs, *self.changes.added]:
@@ -366,7 +372,7 @@ class _DecisionBuilder:
 
 
 def due_at(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Due:
-    """While paused nothing automatic is decided; at the limit time goes by."""
+    """What is due for a schedule: nothing while it is paused; once its limit is reached, due slots are skipped."""
     state, policies = schedule.state, schedule.policies
     if state.paused:
         return Due((), (), schedule.cursor_ms, None)
@@ -380,12 +386,12 @@ def due_at(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Due:
 
 
 def has_begun(run: Run) -> bool:
-    """Whether an attempt of a run was made. One that nobody has claimed yet has not begun."""
+    """Whether an attempt of a run was made. A run that no node has claimed yet has not begun."""
     return run.attempt > 0 or run.status is Status.RUNNING
 
 
 def _is_expired(policies: Policies, run: Run, now: int) -> bool:
-    """Automatic starts that waited too long are missed, by the same window as late ones."""
+    """Whether an automatic start waited longer than the catch-up window allows for late slots."""
     window_ms = window_ms_of(policies.catch_up)
     if window_ms is None or not policies.expire_waiting:
         return False

@@ -1,7 +1,7 @@
-"""Why did it (not) run, why will it (not)? What is known of a moment of a schedule, as a verdict and a sentence.
+"""Explain why a schedule did or did not run at a moment, or will or will not: a verdict and a sentence.
 
-The ledger goes first: what was decided is stored. What was never due is computed from the spec that was in force then, and
-what is ahead from the schedule as it stands.
+Decided slots are read from the ledger. For other moments in the past the spec that was in force then answers; for moments
+ahead, the current version of the schedule.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ class Verdict(StrEnum):
     NOT_SCHEDULED = "not_scheduled"
     BEFORE_CREATION = "before_creation"
     DELETED = "deleted"
-    """The schedule does not exist any more."""
+    """The schedule no longer exists."""
     PAUSED = "paused"
-    """It falls into a pause, and is judged when that ends."""
+    """It falls into a pause, and is decided when the pause ends."""
     LIMIT_REACHED = "limit_reached"
     SKIP_NEXT = "skip_next"
     WILL_FIRE = "will_fire"
     UNDECIDED = "undecided"
     """It is due, and not decided yet."""
     UNKNOWN = "unknown"
-    """It is older than what the ledger keeps."""
+    """It is older than the ledger's retention."""
 
 
 _TOO_OLD = "is older than what the ledger keeps of the schedule"
@@ -75,7 +75,7 @@ _REASONS = frozenset(str(reason) for reason in Reason)
 
 
 def _of_status(status: Status) -> tuple[Verdict, str]:
-    """The verdict on a slot by the status of its run or range, and the words for it."""
+    """The verdict on a slot and its wording, by the status of its run or range."""
     match status:
         case Status.PENDING | Status.RETRYING | Status.STARTING:
             return Verdict.WAITING, "waits"
@@ -100,7 +100,7 @@ class Range(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Happened(msgspec.Struct, frozen=True, kw_only=True):
-    """A run at the moment that was asked about: of the slot itself, of a backfill, or of a trigger."""
+    """A run at the requested moment: of the slot itself, of a backfill, or of a trigger."""
 
     id: str
     origin: Origin
@@ -119,13 +119,13 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     schedule_id: str
     nominal_ms: int | None
-    """The time that was asked about; ``None`` for a wall-clock time that does not exist."""
+    """The requested time; ``None`` for a wall-clock time that does not exist."""
     local: str
     """What a clock in the schedule's zone shows then."""
     timezone: str
     fire_at: int | None = None
     late_ms: int | None = None
-    """How long after its fire time its first attempt began; of one that is due and not decided, how late it is now."""
+    """How long after its fire time its first attempt began; for a due slot that is not decided, how late it is now."""
     run_id: str | None = None
     status: Status | None = None
     reason: str = ""
@@ -133,25 +133,25 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""
     """The element of the spec that names it, or the exclusion that leaves it out."""
     moved_to_ms: int | None = None
-    """When a wall-clock time that does not exist happens instead."""
+    """The instant that replaces a wall-clock time that does not exist."""
     before_ms: int | None = None
     """The nominal time before it."""
     after_ms: int | None = None
     """The nominal time after it."""
     version: int | None = None
-    """The token of the version of the schedule that was in force, as far as that is known."""
+    """The version of the schedule that was in force, if known."""
     decided_at: int | None = None
     runs: tuple[Happened, ...] = ()
 
 
 class InForce(msgspec.Struct, frozen=True, kw_only=True):
-    """The spec that is in force at a moment; or why there is none, or none that is known."""
+    """The spec that is in force at a moment, or why there is none or it is not known."""
 
     spec: str | None = None
     version: int | None = None
     generation: int | None = None
     current: bool = False
-    """Whether it is that of the schedule as it stands."""
+    """Whether it belongs to the current version of the schedule."""
     verdict: Verdict | None = None
     """Before the schedule was created, after it was deleted, or too long ago to know."""
     since: int | None = None
@@ -165,10 +165,10 @@ def in_force(
     before: Version | None,
     kept_since: int,
 ) -> InForce:
-    """Which spec a nominal time falls under: an edit holds for the seconds after its own.
+    """Find the spec that a nominal time falls under: an edit applies from the second after its own.
 
-    ``version`` is the first that ended at that second or later, ``before`` the last that ended before it; what ended
-    after ``kept_since`` has not been removed from the ledger.
+    ``version`` is the first that ended at that second or later, ``before`` the last that ended before it; the ledger still
+    has every version that ended after ``kept_since``.
     """
     if version is not None:
         return _earlier(nominal_ms, version, before, kept_since)
@@ -182,7 +182,7 @@ def in_force(
 
 
 def _earlier(nominal_ms: int, version: Version, before: Version | None, kept_since: int) -> InForce:
-    """Whether an earlier version was in force already: its ``since`` is that of its last change, a pause perhaps."""
+    """Use an earlier version if it was in force at that time: its ``since`` is the time of its last change, which may be a pause."""
     found = InForce(spec=version.spec, version=version.version, generation=version.generation)
     if nominal_ms <= version.created_at:
         return InForce(verdict=Verdict.BEFORE_CREATION, since=version.created_at)
@@ -197,25 +197,25 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
     schedule_id: str
     schedule: Schedule | None
-    """The schedule as it stands; ``None`` if it was deleted."""
+    """The current version of the schedule; ``None`` if it was deleted."""
     in_force: InForce
     spec: Spec
-    """The spec in force; if none is known, the one whose zone times are shown in."""
+    """The spec in force; if none is known, the one whose zone is used to show times."""
     standing: Standing
     runs: tuple[Run, ...] = ()
     """Each with the start of its first attempt."""
     unstarted: UnstartedRange | None = None
     waiting: int = 0
-    """How many automatic starts wait, if the schedule has a limit."""
+    """How many automatic starts are waiting, if the schedule has a limit."""
 
 
 def run_ids_at(nominal_ms: int) -> str:
-    """How the ids of all runs at a nominal time begin."""
+    """The common prefix of the ids of all runs at a nominal time."""
     return run_id("", 0, nominal_ms, AUTOMATIC)[:14]
 
 
 def explain(facts: Facts, now: int) -> Explanation:
-    """The answer. One sentence for each way in which a moment can stand."""
+    """Explain a moment with a verdict and one sentence."""
     standing, place = facts.standing, facts.in_force
     blank = Explanation(
         verdict=Verdict.UNKNOWN, sentence="", schedule_id=facts.schedule_id,
@@ -250,7 +250,7 @@ def explain(facts: Facts, now: int) -> Explanation:
 
 
 def _of_run(blank: Explanation, run: Run, schedule: Schedule | None) -> Explanation:
-    """What the run of the slot itself says."""
+    """Explain a slot by its own run."""
     late = None if run.started_at is None else max(run.started_at - run.fire_at, 0)
     blank = _replace(
         blank, run_id=run.id, status=run.status, reason=run.reason, fire_at=run.fire_at, late_ms=late,
@@ -277,7 +277,7 @@ def _waiting(run: Run, late: int | None, schedule: Schedule | None) -> str:
 
 
 def _of_range(blank: Explanation, facts: Facts, unstarted: UnstartedRange) -> Explanation:
-    """What the range that the slot belongs to says."""
+    """Explain a slot by the unstarted range that it belongs to."""
     found = _replace(
         blank, status=unstarted.status, reason=unstarted.reason, decided_at=unstarted.decided_at,
         range=Range(start_ms=unstarted.start_ms, end_ms=unstarted.end_ms, count=unstarted.count),
@@ -295,7 +295,7 @@ def _of_range(blank: Explanation, facts: Facts, unstarted: UnstartedRange) -> Ex
 
 
 def _of_no_spec(blank: Explanation, place: InForce) -> Explanation:
-    """There was no schedule then, or nobody knows any more what it was."""
+    """Explain a moment without a schedule, or one whose version is no longer in the ledger."""
     at = "" if place.since is None else f", at {_utc(place.since // 1000)}"
     if place.verdict is Verdict.BEFORE_CREATION:
         return _said(blank, Verdict.BEFORE_CREATION, f"is before the schedule was created{at}")
@@ -305,7 +305,7 @@ def _of_no_spec(blank: Explanation, place: InForce) -> Explanation:
 
 
 def _of_spec(facts: Facts) -> tuple[Verdict, str]:
-    """What the spec in force says of a moment that the ledger knows nothing about."""
+    """Explain by the spec in force a moment that the ledger has no record of."""
     standing, elements = facts.standing, facts.spec.elements
     match standing.code:
         case Code.NAMED:
@@ -331,7 +331,7 @@ def _of_spec(facts: Facts) -> tuple[Verdict, str]:
 
 
 def _gap(facts: Facts) -> str:
-    """What became of a wall-clock time that does not exist."""
+    """Describe what the spec does with a wall-clock time that does not exist."""
     standing = facts.standing
     shown = _label(standing.instant + facts.spec.zone.offset_at(standing.instant))
     text = f"does not exist: clocks went forward to {shown} at {_utc(standing.instant)}"
@@ -350,7 +350,7 @@ def _nearest(standing: Standing) -> str:
 
 
 def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: int) -> Explanation:
-    """What will become of a slot that is not decided yet, if nothing changes."""
+    """Explain what will happen to a slot that is not decided yet, if nothing changes."""
     nominal_ms, state = facts.standing.instant * 1000, schedule.state
     spec = undecided(schedule, Spec.parse(schedule.spec))
     fire_at = fire_instant(spec, nominal_ms, schedule.id)
@@ -399,7 +399,7 @@ def _end_of_pause(schedule: Schedule) -> str:
 
 
 def _said(found: Explanation, verdict: Verdict, words: str) -> Explanation:
-    """With a verdict, and a sentence that begins with the moment and has no full stop yet."""
+    """Set the verdict and a sentence that begins with the moment and has no full stop yet."""
     local = found.local.replace("T", " ")
     beside = "" if found.nominal_ms is None else f" ({_utc(found.nominal_ms // 1000)})"
     where = (
@@ -413,14 +413,14 @@ def _said(found: Explanation, verdict: Verdict, words: str) -> Explanation:
 
 
 def _because(reason: str) -> str:
-    """A reason as a clause; one that is none of ours is shown as it is."""
+    """A reason as a clause; an unknown reason is shown verbatim."""
     if not reason:
         return ""
     return f": {SENTENCES[Reason(reason)] if reason in _REASONS else reason}"
 
 
 def _by_hand(run: Happened) -> str:
-    """Add a run that a caller brought about to the sentence."""
+    """The clause for a run that a caller triggered or backfilled."""
     match run.origin.kind:
         case OriginKind.AUTOMATIC:
             return ""
@@ -465,5 +465,5 @@ def _utc_ms(milliseconds: int) -> str:
 
 
 def holds(unstarted: UnstartedRange, nominal_ms: int, spec_then: Spec) -> bool:
-    """Whether a slot is one of a range's: an end of it, or named in between by the spec that the range was decided by."""
+    """Whether a slot belongs to a range: one of its ends, or a slot of the spec that the range was decided by."""
     return nominal_ms in {unstarted.start_ms, unstarted.end_ms} or is_slot(spec_then, nominal_ms)

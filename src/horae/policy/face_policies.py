@@ -1,4 +1,4 @@
-"""One engine, several faces: the policies each stores with its schedules, and the words in which it shows a run."""
+"""The policies that each face stores with its schedules, and the words in which it shows a run's status."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from horae.model import (
 from horae.spec.duration import MAX_MS, duration_text
 
 SCHEDULES = Policies()
-"""The schedules' own face: everything is made up, a finished schedule is kept for a week."""
+"""Horae's own face: all missed slots are made up, and a finished schedule is kept for a week."""
 
 TEMPORAL = Policies(catch_up=CatchUpPolicy(window="365d"), on_resume=OnResume.SKIP)
-"""Schedules that speak Temporal: as its server does it."""
+"""The Temporal face: the defaults of Temporal's server."""
 
 GRANTS = Policies(
     catch_up=CatchUpPolicy(mode=CatchUp.NONE),
@@ -32,14 +32,14 @@ GRANTS = Policies(
     start_attempts=3,
     finished_ttl=None,
 )
-"""Schedules that act for somebody who is not there: nothing is made up without consent."""
+"""Schedules that act for an absent user under a grant: nothing is made up without consent."""
 
 
 @lru_cache(maxsize=256)
 def declarative(retry_delay_ms: int) -> Policies:
     """Tasks of the declarative scheduler: one make-up run at most, a fixed retry that a new slot preempts.
 
-    No delay means the next time the clock is looked at, never the same: a second later, and not as fast as it can fail.
+    Without a delay the retry follows after a second, so that a task that always fails does not run in a tight loop.
     """
     delay = duration_text(min(retry_delay_ms or 1000, MAX_MS))
     return Policies(
@@ -53,9 +53,9 @@ def declarative(retry_delay_ms: int) -> Policies:
 
 
 def registrar(overlap: Overlap, catch_up: CatchUp, grace_ms: int, lookahead_ms: int) -> Policies:
-    """Schedules of the registrar: a queue loses no slot, and lateness is judged when a slot falls due.
+    """Schedules of the registrar: a full queue loses no slot, and lateness is judged when a slot falls due.
 
-    A run ends after an hour if it does not by itself, so that ``skip`` and ``queue`` block nothing for ever.
+    A run times out after an hour, so that ``skip`` and ``queue`` never block for ever.
     """
     return Policies(
         overlap=overlap,
@@ -72,7 +72,7 @@ def registrar(overlap: Overlap, catch_up: CatchUp, grace_ms: int, lookahead_ms: 
 
 
 def registrar_shows(status: Status, reason: str) -> str:
-    """A run's status in the words of the registrar. A run that could not be launched has failed; others that were dropped were skipped."""
+    """A run's status in the words of the registrar. A run that could not be launched has failed; other dropped runs were skipped."""
     match status:
         case Status.PENDING | Status.RETRYING | Status.STARTING:
             return "ENQUEUED"

@@ -1,4 +1,4 @@
-"""What is ahead: which slots a change of spec adds and removes, and how many starts each minute brings."""
+"""Forecasts: which slots a change of spec adds and removes, and how many starts fall in each minute."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from horae.spec import Spec
 from horae.spec.compiled import Jitter
 
 MAX_SLOTS = 100_000
-"""How many slots of a spec are looked at when it is compared with another."""
+"""The maximum number of slots of each spec in a comparison."""
 
 MAX_STARTS = 250_000
-"""How many fire times are computed for one load."""
+"""The maximum number of fire times that one forecast computes."""
 
 _SPECS_KEPT = 1024
 _SLOTS_KEPT = 4096
@@ -37,7 +37,7 @@ class SlotTime(msgspec.Struct, frozen=True, gc=False):
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
-    """What a change of spec does to the slots ahead. The lists have so many as were asked for, the numbers count all."""
+    """What a change of spec does to the slots ahead. The lists hold at most the requested number; the counts include all."""
 
     added: tuple[SlotTime, ...]
     removed: tuple[SlotTime, ...]
@@ -45,18 +45,18 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     removes: int
     kept: int
     until_ms: int
-    """Up to when slots were compared."""
+    """The end of the time span that was compared."""
     sentence: str
     truncated: bool
-    """Whether the lists leave some out, or there were too many slots to look at all of them."""
+    """Whether the lists are incomplete, or there were too many slots to compare all of them."""
 
 
 def compare(old: Spec, new: Spec, schedule_id: str, now: int, *, days: int, limit: int) -> Preview:
-    """The slots of two specs in the days ahead. A slot is its nominal time; jitter only moves it."""
+    """Compare the slots of two specs in the days ahead, by their nominal times; jitter does not change these."""
     after = now // 1000 * 1000
     until = wanted = after + days * _DAY
     found = [slots_ms(spec, after, until, MAX_SLOTS) for spec in (old, new)]
-    for nominals_ms in found:  # beyond the last that was looked at nothing can be compared
+    for nominals_ms in found:  # slots beyond the last one found cannot be compared
         if len(nominals_ms) == MAX_SLOTS:
             until = min(until, nominals_ms[-1])
     before, then = ({each for each in nominals_ms if each <= until} for nominals_ms in found)
@@ -84,10 +84,10 @@ def _change(adds: int, removes: int, days: int) -> str:
 
 
 class Minute(msgspec.Struct, frozen=True, gc=False):
-    """How many starts a minute brings; ``with_jitter`` how many it would bring with the jitter that was asked about."""
+    """How many starts fall in a minute; ``with_jitter`` is how many would with the requested jitter."""
 
     minute_ms: int
-    """When it begins."""
+    """The beginning of the minute."""
     starts: int
     with_jitter: int | None = None
 
@@ -96,22 +96,22 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     """The starts ahead, minute by minute."""
 
     start_ms: int
-    """When the first minute begins, of which only what is left is counted."""
+    """The beginning of the first minute; only starts after now are counted in it."""
     minutes: tuple[Minute, ...]
-    """Those that bring any."""
+    """The minutes that have any starts."""
     peak: Minute | None
     peak_with_jitter: Minute | None
     total: int
     schedules: int
-    """How many were looked at."""
+    """How many schedules were counted."""
     truncated: bool
-    """Whether there were more schedules or starts than are looked at: then it is less than what will come."""
+    """Whether there were more schedules or starts than are counted; the forecast is then too low."""
 
 
 class ForecastBuilder:
     """Counts the starts ahead of schedules that are given page by page.
 
-    Schedules with one spec and no jitter share one count. Others need a hash for each fire time, and so a limit.
+    Schedules with the same spec and no jitter are counted together. Others cost a hash for each fire time, hence the limit.
     """
 
     def __init__(self, now: int, minutes: int, jitter_ms: int | None = None, most: int = MAX_STARTS) -> None:
@@ -128,11 +128,11 @@ class ForecastBuilder:
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more is counted."""
+        """Whether the limit is reached, so that no more schedules are counted."""
         return self._left <= 0
 
     def add(self, schedules: Iterable[Schedule]) -> None:
-        """Count the starts of some schedules; those that are paused, or have no start left, have none."""
+        """Count the starts of some schedules; paused ones, and those without remaining starts, have none."""
         alike: Counter[str] = Counter()
         for schedule in schedules:
             state = schedule.state
@@ -157,7 +157,7 @@ class ForecastBuilder:
                     self._starts[nominal_ms // _MINUTE * _MINUTE] += number
 
     def _count(self, starts: Counter[int], spec: Spec, schedule: Schedule, *, ahead: bool = False) -> None:
-        """Count the starts of one schedule by a jitter of its own; those ``ahead`` are of slots that lie there too."""
+        """Count the starts of one schedule by itself; with ``ahead``, leave out slots whose nominal time has passed."""
         state, jitter = schedule.state, spec.elements.jitter
         behind_ms = 0 if ahead or jitter is None else jitter.span_ms
         beyond_ms = jitter.span_ms if jitter is not None and jitter.centred else 0
@@ -174,7 +174,7 @@ class ForecastBuilder:
         self._left -= len(undecided)
 
     def _slots(self, spec: Spec, text: str, behind_ms: int = 0, beyond_ms: int = 0) -> list[int]:
-        """The slots of a spec from so long before now until so long after the end, found once."""
+        """The slots of a spec from ``behind_ms`` before now to ``beyond_ms`` after the end, cached."""
         key = (text, behind_ms, beyond_ms)
         found = self._kept.get(key)
         if found is None:
@@ -187,7 +187,7 @@ class ForecastBuilder:
         return found
 
     def result(self, *, truncated: bool = False) -> Forecast:
-        """What was counted; ``truncated`` if there were schedules that were not given."""
+        """The forecast of the schedules added so far; ``truncated`` says that others were not added."""
         spread = None if self._jitter is None else self._spread
         minutes = tuple(
             Minute(minute, self._starts[minute], None if spread is None else spread[minute])
@@ -203,7 +203,7 @@ class ForecastBuilder:
 
 @lru_cache(maxsize=_SPECS_KEPT)
 def _with_jitter(text: str, jitter: Jitter) -> Spec:
-    """A spec as it would be with another jitter; what it compiles serves all schedules that have it."""
+    """A spec with another jitter; cached, so that schedules with the same spec share one compilation."""
     spec = Spec.parse(text)
     elements = msgspec.structs.replace(spec.elements, jitter=jitter)
     return Spec(elements, tuple(spec.document.shared.items()))

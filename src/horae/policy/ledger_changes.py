@@ -1,4 +1,4 @@
-"""The rows of the ledger: runs, ranges and versions; and what one decision changes about them."""
+"""The rows of the ledger (runs, unstarted ranges, versions) and the changes that one decision makes to them."""
 
 from __future__ import annotations
 
@@ -34,31 +34,31 @@ _replace = msgspec.structs.replace
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What is to be written for one schedule, and then started."""
+    """What the engine must write for one schedule before it starts the released runs."""
 
     new: tuple[Run, ...] = ()
-    """Runs that did not exist, waiting or released."""
+    """Runs that did not exist before, waiting, released or ended."""
     changed: tuple[Run, ...] = ()
     """Waiting runs that are released, or will never run."""
     unstarted: tuple[UnstartedRange, ...] = ()
     stop: tuple[Run, ...] = ()
     """Running runs that are asked to stop."""
     backfills: tuple[Backfill, ...] = ()
-    """Backfills that went on."""
+    """Backfills that advanced."""
     state: State
     cursor_ms: int
     next_at: int | None
-    """When this schedule must be looked at again, if nothing happens to it before."""
+    """When this schedule must be decided again, if nothing happens to it before."""
     counts: Counts = Counts()
     """What this decision adds to the schedule's counts."""
     remove: bool = False
-    """The schedule has nothing left to do and was kept long enough."""
+    """Whether to remove the schedule: it is finished, and ``finished_ttl`` has passed."""
 
 
 def run_id(schedule_id: str, generation: int, nominal_ms: int, origin: Origin) -> str:
-    """The identity of a slot's run: a UUID that is computed, so that nobody can make two.
+    """The id of a slot's run: a UUID computed from the slot, so that two nodes cannot create two runs for it.
 
-    It begins with the nominal time, like a UUID of version 7, so that the index of a large ledger grows at its end.
+    It begins with the nominal time, as a UUID of version 7 begins with its time, so that a large ledger's index grows at its end.
     """
     name = f"{schedule_id}:{generation}:{nominal_ms // 1000}:{origin}".encode("utf-8", "surrogatepass")
     time = f"{nominal_ms & 0xFFFF_FFFF_FFFF:012x}"
@@ -67,7 +67,7 @@ def run_id(schedule_id: str, generation: int, nominal_ms: int, origin: Origin) -
 
 
 def action_id(action: Action, schedule_id: str, nominal_ms: int) -> str:
-    """The id under which the action of a slot is known, ahead of its run."""
+    """The action id of a slot, made from the action's ``id`` and ``id_format``; it is known before the slot has a run."""
     return _stamp(action.id_format, nominal_ms).replace(
         "{id}", schedule_id if action.id is None else action.id
     )
@@ -75,12 +75,12 @@ def action_id(action: Action, schedule_id: str, nominal_ms: int) -> str:
 
 @lru_cache(maxsize=1024)
 def _stamp(form: str, nominal_ms: int) -> str:
-    """Many schedules share a nominal time."""
+    """Format a nominal time; cached, because many schedules share it."""
     return datetime.fromtimestamp(nominal_ms // 1000, UTC).strftime(form)
 
 
 def new_run(schedule: Schedule, slot: Slot, origin: Origin, overlap: Overlap) -> Run:
-    """The run of a slot that has none yet; it waits until it is judged."""
+    """Create the run of a slot; it waits until it is judged."""
     action = schedule.action
     return Run(
         id=run_id(schedule.id, schedule.generation, slot.nominal_ms, origin), schedule_id=schedule.id,
@@ -91,7 +91,7 @@ def new_run(schedule: Schedule, slot: Slot, origin: Origin, overlap: Overlap) ->
 
 
 def version_of(schedule: Schedule, now: int) -> Version:
-    """What a schedule has been until now; and for all that it decided, should the clock have been set back since."""
+    """The version of a schedule that ends now, or at its cursor if the clock was set back behind the slots it decided."""
     until = max(now, schedule.cursor_ms)
     return Version(
         schedule_id=schedule.id, generation=schedule.generation, version=schedule.version, spec=schedule.spec,
@@ -106,7 +106,7 @@ class Changes:
     def __init__(self, schedule: Schedule, spec: Spec, now: int) -> None:
         self._now = now
         self.added: list[Run] = []
-        """Runs that this decision adds, as they were before they were judged."""
+        """Runs that this decision adds, as they are before they are judged."""
         self.released: list[Run] = []
         self._new: dict[str, Run] = {}
         self._changed: list[Run] = []
@@ -117,7 +117,7 @@ class Changes:
         self._counts: dict[Reason, int] = {}
 
     def add(self, run: Run) -> None:
-        """A run for a slot that had none."""
+        """Add a run for a slot that had none."""
         self.added.append(run)
         self._new[run.id] = run
 
@@ -132,7 +132,7 @@ class Changes:
         self.end([by_id[str(i)] for i in verdict.expire], Status.MISSED, Reason.LATE)
 
     def release(self, runs: list[Run]) -> None:
-        """Runs that begin an attempt, as soon as a node claims them."""
+        """Release runs: each begins an attempt as soon as a node claims it."""
         for run in runs:
             begun = _replace(run, status=Status.STARTING, epoch=0)
             self.released.append(run)
@@ -143,14 +143,17 @@ class Changes:
             self._started += run.attempt == 0
 
     def take_back(self, run: Run) -> Run:
-        """A run that was released and that no node has claimed: it waits again."""
+        """Return a released run that no node has claimed to waiting."""
         waiting = _replace(run, status=Status.PENDING, epoch=0)
         self._changed.append(waiting)
         self._started -= 1
         return waiting
 
     def end(self, runs: list[Run], status: Status, reason: Reason) -> None:
-        """Runs that never start: a row of their own if they had one or are not automatic, else part of a range."""
+        """End runs without a start or a further attempt.
+
+        A new automatic run becomes part of an unstarted range if its status allows that; every other run keeps its row.
+        """
         for run in runs:
             self._ended.add(run.id)
             ended = _replace(run, status=status, reason=reason, ended_at=self._now)
@@ -163,7 +166,7 @@ class Changes:
                 self._new[run.id] = ended
             if run.attempt == 0:
                 self._count(reason, 1)
-                self._started -= run.status is Status.STARTING  # it was released, and no node took it
+                self._started -= run.status is Status.STARTING  # it was released, but no node claimed it
 
     def _count(self, reason: Reason, number: int) -> None:
         self._counts[reason] = self._counts.get(reason, 0) + number
@@ -185,7 +188,7 @@ class Changes:
         backfills: tuple[Backfill, ...],
         remove: bool,
     ) -> Decision:
-        """All of it, as one value."""
+        """The collected changes as a decision."""
         ranges = [unstarted_ranges(self._schedule, self._spec, each, self._now) for each in unstarted]
         for each in ranges:
             self._count(each.reason, each.count)
@@ -196,7 +199,7 @@ class Changes:
         )  # fmt: skip
 
     def _ranges(self) -> list[UnstartedRange]:
-        """The slots that never start, consecutive ones of one reason as one range."""
+        """The slots that never start; consecutive ones with the same status and reason form one range."""
         ranges: list[UnstartedRange] = []
         for nominal_ms, status, reason in sorted(self._unstarted):
             last = ranges[-1] if ranges else None
@@ -214,7 +217,7 @@ class Changes:
 
 
 def unstarted_ranges(schedule: Schedule, spec: Spec, unstarted: Unstarted, now: int) -> UnstartedRange:
-    """The row of a range that never started."""
+    """The ledger's row for an unstarted range."""
     return UnstartedRange(
         schedule_id=schedule.id,
         generation=schedule.generation,
@@ -229,6 +232,6 @@ def unstarted_ranges(schedule: Schedule, spec: Spec, unstarted: Unstarted, now: 
 
 
 def _before(schedule: Schedule, spec: Spec, nominal_ms: int) -> int | None:
-    """The slot before one. What was there before an edit is another matter: no range goes on across it."""
+    """The slot before another; ``None`` if there is none, or if an edit lies between them: no range extends across an edit."""
     before = previous_slot_ms(spec, nominal_ms - 1)
     return None if before is None or before <= schedule.state.spec_since_ms else before

@@ -1,4 +1,4 @@
-"""The life of a run: one table, from which everything else is derived."""
+"""The life cycle of a run: one table of transitions, from which the rest is derived."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
     S.MISSED: frozenset(),
     S.DROPPED: frozenset(),
 }  # fmt: skip
-"""Pending and retrying become starting when they are released, starting becomes running when a node claims it; both in one transaction
-where the node that decides can run it itself. Running becomes retrying when an attempt failed and another follows. Starting goes back to
-pending when its schedule is paused before a node has claimed it. Running becomes skipped when it is not admitted: its action is not called."""
+"""A pending or retrying run becomes starting when it is released, and running when a node claims it; both happen in one transaction
+if the deciding node can run it itself. A running one becomes retrying when an attempt ended and another follows. A starting one goes back
+to pending if its schedule is paused before a node claims it. A running one becomes skipped if it is not admitted; its action is not called."""
 
 ENDED = frozenset(status for status, following in TRANSITIONS.items() if not following)
 
 
 def diagram() -> str:
-    """The life of a run as a Mermaid diagram."""
+    """The life cycle of a run as a Mermaid diagram."""
     lines = ["stateDiagram-v2", "    [*] --> pending"]
     for status, following in TRANSITIONS.items():
         lines += [f"    {status} --> {after}" for after in Status if after in following]

@@ -1,4 +1,4 @@
-"""What the end of an attempt means for its run: over, or another attempt."""
+"""What the end of an attempt means for its run: the run ends, or another attempt follows."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from horae.policy.retry import retry_at, start_again_at
 from horae.spec.duration import milliseconds
 
 GONE = Policies(at_most_once=True, start_attempts=1)
-"""What holds for a run whose schedule was deleted while it went on: no further attempt."""
+"""The policies of a run whose schedule was deleted while it was running: no further attempt."""
 
 REPORTED_WITHIN_MS = 60 * 60 * 1000
-"""How long work that somebody else does may take, if its schedule does not say."""
+"""How long an external worker may take, if the schedule sets no ``timeouts.run``."""
 
 
 _NEVER_BEGAN = {AttemptEnd.REFUSED, AttemptEnd.UNLAUNCHED, AttemptEnd.NOT_ADMITTED}
 
 
 def judge_end(ended: AttemptResult, policies: Policies | None, now: int, limits: Limits) -> Outcome:
-    """The outcome of an attempt under the policies of its schedule; ``None`` if that is gone."""
+    """The outcome of an attempt under the policies of its schedule; ``policies`` is ``None`` if the schedule was deleted."""
     if _is_over(ended):
         return _asked_to_stop(ended, now)
     if policies is None and ended.ending is AttemptEnd.UNLAUNCHED:
@@ -46,7 +46,7 @@ def _judge_ending(ended: AttemptResult, policies: Policies, now: int, limits: Li
                 None if ended.permanent else start_again_at(policies.start_attempts, run.refusals + 1, now)
             )
             return _again_or(Status.DROPPED, ended, again, now, Reason.NOT_STARTED)
-        case AttemptEnd.STOPPED:  # its node could not go on with it
+        case AttemptEnd.STOPPED:  # its node could not continue it
             again = None if policies.at_most_once else now
             return _again_or(Status.FAILED, ended, again, now, ended.reason or Reason.SHUTDOWN)
         case AttemptEnd.CRASHED:
@@ -63,7 +63,7 @@ def _judge_ending(ended: AttemptResult, policies: Policies, now: int, limits: Li
 
 
 def report_by(run: Run, timeouts: Timeouts, now: int) -> int:
-    """Until when something must be heard of work that somebody else does, if it gave a sign of life now."""
+    """The time by which an external worker must report next, if it reported now."""
     by = _run_until(run, timeouts)
     heartbeat_ms = milliseconds(timeouts.heartbeat)
     if heartbeat_ms is not None:
@@ -77,7 +77,7 @@ def _run_until(run: Run, timeouts: Timeouts) -> int:
 
 
 def overdue(run: Run, expected_by: int, timeouts: Timeouts) -> AttemptResult:
-    """How work ended of which nothing was heard until it had to be."""
+    """The result of an attempt whose external worker did not report in time."""
     if run.stop:
         return AttemptResult(
             run=run, ending=AttemptEnd.STOPPED, failure="nobody reported that it has stopped"
@@ -92,7 +92,10 @@ def overdue(run: Run, expected_by: int, timeouts: Timeouts) -> AttemptResult:
 
 
 def _is_over(ended: AttemptResult) -> bool:
-    """Whether a run ends because it was asked to stop. Work that others do gets to know it, unless it is made to stop."""
+    """Whether a run ends because it was asked to stop.
+
+    An external worker that was just handed the work learns of a ``cancel`` and reports the end; a ``terminate`` ends the run now.
+    """
     if ended.ending is AttemptEnd.ACCEPTED:
         return ended.run.stop == "terminate"
     if ended.ending is AttemptEnd.NOT_ADMITTED:  # there is nothing to stop
@@ -101,7 +104,7 @@ def _is_over(ended: AttemptResult) -> bool:
 
 
 def _asked_to_stop(ended: AttemptResult, now: int) -> Outcome:
-    """However its attempt ended, a run that was asked to stop is over."""
+    """The outcome of a run that was asked to stop: it ends, however its attempt ended."""
     if ended.ending is AttemptEnd.TIMED_OUT:
         return _outcome(ended, Status.TIMED_OUT, now, ended.reason or Reason.RUN_TIMEOUT, failed=True)
     if ended.ending is AttemptEnd.CRASHED:
@@ -113,7 +116,7 @@ def _asked_to_stop(ended: AttemptResult, now: int) -> Outcome:
 
 
 def _began(ended: AttemptResult, now: int) -> int | None:
-    """When an attempt began: when it was launched, or when it was claimed if nothing later is known."""
+    """When an attempt began: its launch, or its claim if no launch is known; ``None`` if it never began."""
     if ended.ending in _NEVER_BEGAN:
         return None
     began = ended.run.started_at if ended.launched_at is None else ended.launched_at
@@ -141,13 +144,13 @@ def _outcome(
 def _again_or(
     status: Status, ended: AttemptResult, again: int | None, now: int, reason: str, *, failed: bool = False
 ) -> Outcome:
-    """Another attempt from then on, or the status in which the run ends."""
+    """The outcome with another attempt at ``again``; if that is ``None``, the run ends with ``status``."""
     follows = Status.RETRYING if again is not None else status
     return _outcome(ended, follows, now, reason, start_at=again, failed=failed)
 
 
 def _accepted(ended: AttemptResult, policies: Policies, now: int) -> Outcome:
-    """The run goes on, and no node holds it."""
+    """The outcome of an attempt that an external worker accepted: the run is still running, without a node."""
     run = msgspec.structs.replace(ended.run, started_at=_began(ended, now))
     return Outcome(
         run_id=run.id, epoch=run.epoch, attempt=run.attempt, status=Status.RUNNING, ended_at=now,

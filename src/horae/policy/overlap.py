@@ -1,4 +1,4 @@
-"""Overlap: one first-in-first-out pass over the starts that wait, given what is running."""
+"""Overlap: one first-in-first-out pass over the waiting starts, given the runs that are running."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Id = str | int
 
 
 class Start(NamedTuple):
-    """A start that waits: its identity, and the policy it came with."""
+    """A waiting start: its id and its overlap policy."""
 
     id: Id
     overlap: Overlap
     expired: bool = False
-    """It has waited too long to be released. Until its turn comes it waits like the others."""
+    """Whether it waited too long to be released. It keeps waiting until it is first in line, and then expires."""
     paused: bool = False
-    """A pause keeps it from starting; it keeps its place among those that wait."""
+    """Whether a pause keeps it from starting; it keeps its place in line."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What becomes of each start: it is in exactly one of the first five lists."""
+    """What happens to each start: it is in exactly one of the first five lists."""
 
     start: tuple[Id, ...]
     keep: tuple[Id, ...]
@@ -40,8 +40,8 @@ def judge_overlap(
 ) -> Verdict:
     """Judge the starts in order.
 
-    ``running`` counts the runs that go on and stand in the way, also those still being launched; ``free`` those of
-    ``allow_all``, which block nobody, unless ``max_concurrent`` counts them all.
+    ``running`` counts the blocking runs, including those that wait for a claim or a retry; ``free`` counts the runs under
+    ``allow_all``, which block no start unless ``max_concurrent`` is set and counts all runs.
     """
     judge = _Pass(running, free, max_concurrent)
     for start in waiting:
@@ -53,7 +53,7 @@ def judge_overlap(
 
 
 class _Pass:
-    """One pass; the order of the starts is all the state there is."""
+    """The state of one pass over the starts."""
 
     def __init__(self, running: int, free: int, max_concurrent: int | None) -> None:
         self.chosen: list[Id] = []
@@ -67,9 +67,9 @@ class _Pass:
         self._most = 1 if max_concurrent is None else max_concurrent
         self._blocking = running + free if self._limited else running
         self._replaceable: Id | None = None
-        """The start chosen in this pass whose place a later cancel_other or terminate_other takes."""
+        """The start chosen in this pass that a later ``cancel_other`` or ``terminate_other`` replaces."""
         self._next: Id | None = None
-        """The start that waits for the running one to stop; only the newest such one does."""
+        """The start that waits for the running one to stop; only the newest such start waits."""
 
     def judge(self, start: Start) -> None:
         allowed = start.overlap is Overlap.ALLOW_ALL
@@ -85,7 +85,7 @@ class _Pass:
             self._judge_blocked(start)
 
     def _judge_blocked(self, start: Start) -> None:
-        """Judge a start while as many runs go on as may."""
+        """Judge a start while the maximum number of runs is running."""
         match start.overlap:
             case Overlap.SKIP:
                 self.skipped.append(start.id)
@@ -99,12 +99,12 @@ class _Pass:
                 assert_never(start.overlap)
 
     def _choose(self, start: Start) -> bool:
-        """Its turn has come. One that waited too long never starts, and leaves its place to the next."""
+        """Choose a start, unless it has expired: then it never starts, and the next one may take its place."""
         (self.expired if start.expired else self.chosen).append(start.id)
         return not start.expired
 
     def _replace(self, start: Start) -> None:
-        """Ask the running one to stop and wait for it, or take the place of what was chosen just now."""
+        """Stop the running runs and wait for them, or replace the start chosen in this pass."""
         if self._running:
             self.cancel = self.cancel or start.overlap is Overlap.CANCEL_OTHER
             self.terminate = self.terminate or start.overlap is Overlap.TERMINATE_OTHER
@@ -119,5 +119,5 @@ class _Pass:
             self.chosen[self.chosen.index(self._replaceable)] = start.id
             self.replaced.append(self._replaceable)
             self._replaceable = start.id
-        else:  # only allow_all runs fill the places there are: wait for one of them
+        else:  # only allow_all runs are running, up to the maximum: wait until one ends
             self.kept.append(start.id)

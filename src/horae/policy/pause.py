@@ -1,4 +1,4 @@
-"""Pause: when one is over, and what becomes of the slots that fell due in it and of the starts that waited."""
+"""Pause: when it is over, and what happens to the slots that fell due in it and to the starts that waited."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from horae.spec import Spec
 
 
 class Resumed(msgspec.Struct, frozen=True):
-    """A schedule that goes on: its state, where it goes on from, and what it leaves behind."""
+    """A resumed schedule: its state, its cursor, and the slots that never start."""
 
     state: State
     cursor_ms: int
@@ -20,7 +20,7 @@ class Resumed(msgspec.Struct, frozen=True):
 
 
 def pause_skips(policies: Policies) -> bool:
-    """Whether what falls due in a pause is skipped; else it is caught up with when the pause ends."""
+    """Whether slots that fall due in a pause are skipped; otherwise they are caught up when the pause ends."""
     match policies.on_resume:
         case OnResume.SKIP:
             return True
@@ -31,17 +31,17 @@ def pause_skips(policies: Policies) -> bool:
 
 
 def is_over(state: State, now: int) -> bool:
-    """Whether a pause that has an end has come to it."""
+    """Whether a pause has reached its end; a pause without an end never does."""
     return state.paused and state.paused_until is not None and state.paused_until <= now
 
 
 def resume(schedule: Schedule, spec: Spec, until: int, note: str = "") -> Resumed:
-    """Go on: what fell due until then is caught up with like what is late, or skipped, by policy.
+    """Resume a schedule: by policy, slots that fell due up to ``until`` are skipped or caught up like late ones.
 
-    What waited when the pause began goes the same way, also if no node decided anything during the pause. A pause in which more fell
-    due than one decision may count goes on, and ends with a later decision.
+    Starts that waited when the pause began are treated alike, even if no node decided anything during the pause. If more slots fell
+    due than one decision may count, the schedule stays paused, and a later decision ends the pause.
     """
-    if schedule.state.skip_waiting:  # it was resumed before, and there was too much to pass over at once
+    if schedule.state.skip_waiting:  # it was resumed before, with more slots than one decision may skip
         note = note or schedule.state.note
     state = msgspec.structs.replace(schedule.state, paused=False, paused_until=None, note=note)
     if not schedule.state.paused or not pause_skips(schedule.policies):

@@ -53,7 +53,7 @@ class StoredTask(msgspec.Struct, frozen=True, kw_only=True):
     delay_ms: int
     last_attempt_at: int | None
     intact: bool = True
-    """Whether everything that follows from the registration is stored as it should be."""
+    """Whether all stored fields that derive from the registration are correct."""
     runs: tuple[Run, ...]
     """Its open runs, oldest first."""
 
@@ -140,12 +140,12 @@ class TaskPlan:
             return
         schedule = self.changed[-1][0]
         slot = Slot(owed, owed, self._now)
-        # An origin of its own: the old spec may have had a slot at that time, and a slot is unique.
+        # A separate origin: the old spec may have had a slot at that time, and a slot is unique.
         origin = Origin(OriginKind.AUTOMATIC, str(schedule.version))
         self.made_up.append(new_run(schedule, slot, origin, schedule.policies.overlap))
 
     def _serves(self, run: Run) -> bool:
-        """Whether a run that was cut off, or a retry that is due, makes up for the missed slots as well."""
+        """Whether an orphaned run, or a retry that is due, also makes up for the missed slots."""
         return run.attempt > 0 and (run.status is Status.RUNNING or run.start_at <= self._now)
 
     def _drop(self, runs: Sequence[Run], reason: Reason) -> None:
@@ -180,7 +180,7 @@ def plan_tasks(
 
 
 def _is_orphan(run: Run, dead: Collection[int]) -> bool:
-    """Whether the node that ran it died, whether or not another node has noticed that yet."""
+    """Whether the node that ran it died, even if no other node has noticed yet."""
     if run.status is Status.RUNNING:
         return run.epoch in dead
     return run.attempt > 0 and run.reason == Reason.CRASHED

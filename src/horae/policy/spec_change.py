@@ -1,4 +1,4 @@
-"""What an edit leaves due: no slot is lost that the new spec names too, wherever between its nominal and its fire time it is."""
+"""What an edit leaves due: an undecided slot that the new spec names too is not lost, even between its nominal and its fire time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from horae.policy.undecided import UndecidedSpec, undecided
 from horae.spec import Spec
 
 MAX_CARRIED = 1000
-"""How many undecided slots an edit leaves due at most, the latest. As many starts of a schedule may wait."""
+"""The maximum number of undecided slots that an edit leaves due (the latest); by default as many starts of a schedule may wait."""
 
 
 class Edited(msgspec.Struct, frozen=True):
-    """Where a schedule stands after its spec has changed: the slots that stay due, and those that never start."""
+    """The cursor of a schedule after a change of its spec, the slots that stay due, and those that never start."""
 
     cursor_ms: int
     since_ms: int
@@ -24,9 +24,9 @@ class Edited(msgspec.Struct, frozen=True):
 
 
 def change_spec(schedule: Schedule, old: Spec, new: Spec, now: int, *, recompute: bool = False) -> Edited:
-    """A new spec from now on. Slots whose time has come, and which are not decided, stay due if it names them too.
+    """Apply a new spec from now on. Undecided slots whose time has come stay due if the new spec names them too.
 
-    Those that are too late to start do not, for they would be missed; to ``recompute``, none that has fired does.
+    Slots that are too late to start do not stay due; they would be missed. With ``recompute``, no slot that has fired stays due.
     """
     before, since_ms = undecided(schedule, old), max(now // 1000 * 1000, schedule.cursor_ms)
     window_ms = -1 if recompute else window_ms_of(schedule.policies.catch_up)
@@ -46,7 +46,7 @@ def change_spec(schedule: Schedule, old: Spec, new: Spec, now: int, *, recompute
 
 
 def change_jitter(schedule: Schedule, old: Spec, new: Spec, now: int) -> Edited:
-    """A new jitter moves when slots fire, and nothing else: never to before now."""
+    """Apply a new jitter: it changes only when slots fire, and never to a time before now."""
     before, since_ms = undecided(schedule, old), schedule.state.spec_since_ms
     kept = before.carried_ms(schedule.cursor_ms, since_ms) if isinstance(before, UndecidedSpec) else []
     kept += _latest(before, max(schedule.cursor_ms, since_ms), now)
@@ -54,12 +54,12 @@ def change_jitter(schedule: Schedule, old: Spec, new: Spec, now: int) -> Edited:
 
 
 def _carried(schedule: Schedule, kept: list[int], old: Spec, new: Spec, now: int) -> tuple[Carried, ...]:
-    """Slots that stay due. What was late stays as late as it was, at most; what was not is not late now."""
+    """The slots that stay due. A late slot does not become later, and a slot that was not late is not late now."""
     found = [Carried(each, min(fire_instant(old, each, schedule.id), now)) for each in kept]
     ahead = next_slot_ms(new, max(now, schedule.cursor_ms))
     if (
         ahead is not None and fire_instant(new, ahead, schedule.id) < now
-    ):  # its jitter would have had it fire before
+    ):  # under the new jitter it would have fired already
         found.append(Carried(ahead, now))
     return tuple(found)
 

@@ -1,6 +1,6 @@
 """The border between specs, which name whole seconds, and everything else, which counts milliseconds.
 
-Slots are named here by their nominal times. Bounds may be any millisecond, ``after`` exclusive, ``until`` and ``at`` inclusive.
+Slots are given by their nominal times. Bounds may be any millisecond; ``after`` is exclusive, ``until`` and ``at`` are inclusive.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ def slots_ms(spec: Spec, after_ms: int, until_ms: int, limit: int) -> list[int]:
 
 
 def count_slots(spec: Spec, after_ms: int, until_ms: int, most: int | None = None) -> int:
-    """How many slots a range has; those beyond ``most`` need not be counted."""
+    """How many slots a range has; counting may stop at ``most``."""
     return spec.count(after_ms // 1000, until_ms // 1000, most)
 
 
 def count_slots_within_budget(spec: Spec, after_ms: int, until_ms: int) -> tuple[int, int]:
-    """How many slots a range has, as far as the budget of a question goes, and how far that is."""
+    """Count the slots of a range within the budget of one question; also return up to where they were counted."""
     count, reached = spec.count_within_budget(after_ms // 1000, until_ms // 1000)
     return count, reached * 1000
 
 
 def all_but(spec: Spec, after_ms: int, last_ms: int, number: int) -> int | None:
-    """The last slot of a range but for so many; ``None`` if there are not more than these.
+    """The last slot of a range without its final ``number`` slots; ``None`` if the range has no more than these.
 
-    The number may be large, so it is closed in on by counting; from the end, because the range may be much longer.
+    The number may be large, so a search by counting finds it; from the end, because the range may be much longer.
     """
     after, last = after_ms // 1000, last_ms // 1000
     width = max(last - (spec.previous_instant(last - 1) or after), 1)

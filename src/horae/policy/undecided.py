@@ -1,4 +1,4 @@
-"""The slots that are not decided yet, around an edit: of those before it only what the old spec had too."""
+"""The undecided slots around an edit: before it, only those that the old spec had too."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from horae.spec import Spec
 
 
 class UndecidedSpec(Spec):
-    """A spec that is in force since a second, and the slots before that which an edit left due.
+    """A spec that is in force after a given second, and the earlier slots that an edit left due.
 
-    It answers what decisions ask of a spec; everything else is the spec's own.
+    It overrides the methods that decisions use; the others are those of the spec.
     """
 
     __slots__ = ("_base", "_carried", "_not_before", "_since")
@@ -25,7 +25,7 @@ class UndecidedSpec(Spec):
         self._not_before = {each.nominal_ms: each.not_before_ms for each in carried}
 
     def not_before_ms(self, nominal_ms: int, otherwise: int) -> int:
-        """When a slot fires at the earliest, in milliseconds, if an edit says so."""
+        """The earliest fire time that an edit set for a slot, in milliseconds; else ``otherwise``."""
         return self._not_before.get(nominal_ms, otherwise)
 
     def carried_ms(self, after_ms: int, until_ms: int) -> list[int]:
@@ -59,18 +59,18 @@ class UndecidedSpec(Spec):
         return len(self._carried_in(after, until)) + self._base.count(max(after, self._since), until, most)
 
     def count_within_budget(self, after: int, until: int) -> tuple[int, int]:
-        """Of the slots since the edit; those before it are few, and known."""
+        """Count only the slots since the edit; those before it are few and known."""
         return self._base.count_within_budget(max(after, self._since), until)
 
 
 def undecided(schedule: Schedule, spec: Spec) -> Spec:
-    """The spec of a schedule, as it names the slots that are not decided yet."""
+    """The spec of a schedule, restricted to the slots that may be undecided."""
     state = schedule.state
     return UndecidedSpec(spec, state.carried, state.spec_since_ms) if state.carried else spec
 
 
 def is_undecided(schedule: Schedule, nominal_ms: int) -> bool:
-    """Whether a time is a slot that is not decided yet; an edit may have left it due."""
+    """Whether a time is an undecided slot, including one that an edit left due."""
     if nominal_ms <= max(schedule.cursor_ms, schedule.state.spec_since_ms):
         carried = (each.nominal_ms for each in schedule.state.carried)
         return nominal_ms > schedule.cursor_ms and nominal_ms in carried

@@ -1,6 +1,6 @@
-"""Which slots ahead will start: as far as the limit goes, and without those that are to be skipped.
+"""Which slots ahead will start, within the limit and without those that are to be skipped.
 
-What is due and waits comes first, and uses up the limit as it will. Of a paused schedule it is what comes once it is resumed.
+Due slots and waiting starts come first and use up the limit. For a paused schedule these are the slots that start once it is resumed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CHUNK = 10_000
 
 
 class Outlook(msgspec.Struct, frozen=True):
-    """Where the slots ahead begin, how many of them are skipped on request, and how many start after these."""
+    """The cursor before the slots ahead, how many of them are skipped on request, and how many start after these."""
 
     cursor_ms: int
     skip: int
@@ -31,7 +31,7 @@ class Outlook(msgspec.Struct, frozen=True):
 
 
 def outlook(schedule: Schedule, spec: Spec, now: int, waiting: int = 0) -> Outlook:
-    """What is left for the slots ahead of a schedule; ``waiting`` automatic starts go before them."""
+    """The outlook for the slots ahead of a schedule; ``waiting`` automatic starts come before them."""
     spec = undecided(schedule, spec)
     state, policies = schedule.state, schedule.policies
     skips = state.paused and pause_skips(policies)
@@ -51,7 +51,7 @@ def outlook(schedule: Schedule, spec: Spec, now: int, waiting: int = 0) -> Outlo
 
 
 def _starting_of(due: int, overlap: Overlap) -> int:
-    """How many of several starts that are due together will start, at once or in turn."""
+    """How many starts that are due together will start, in parallel or one after the other."""
     match overlap:
         case Overlap.SKIP | Overlap.CANCEL_OTHER | Overlap.TERMINATE_OTHER:
             return min(due, 1)
@@ -73,7 +73,7 @@ def upcoming(schedule: Schedule, spec: Spec, now: int, limit: int, waiting: int 
 
 
 def next_slot(schedule: Schedule, spec: Spec) -> int | None:
-    """The nominal time of the first slot that is not decided yet and not to be skipped; none while paused."""
+    """The nominal time of the first undecided slot that is not to be skipped; ``None`` while paused or at the limit."""
     if schedule.state.paused or schedule.state.remaining_actions == 0:
         return None
     spec = undecided(schedule, spec)
@@ -82,7 +82,7 @@ def next_slot(schedule: Schedule, spec: Spec) -> int | None:
 
 
 def _after(spec: Spec, cursor_ms: int, skip: int) -> int | None:
-    """The last of so many slots after a cursor; ``None`` if there are fewer."""
+    """Move a cursor forward by ``skip`` slots; ``None`` if there are fewer."""
     while skip:
         found = slots_ms(spec, cursor_ms, END_MS, min(skip, _CHUNK))
         if not found:

@@ -1,4 +1,4 @@
-"""Whether policies make sense: what is wrong is said before anything is stored."""
+"""Validate policies before they are stored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from horae.model import Policies, Retention, RetryPolicy, Timeouts
 from horae.spec.duration import milliseconds
 
 _LARGEST = 2**63 - 1
-"""What is only compared may be so large."""
+"""The upper bound of values that are only compared."""
 
 BOUNDS: dict[type[msgspec.Struct], dict[str, tuple[float, float] | tuple[str, str]]] = {
     Policies: {
@@ -24,11 +24,11 @@ BOUNDS: dict[type[msgspec.Struct], dict[str, tuple[float, float] | tuple[str, st
     Timeouts: {"start": ("1ms", "36600d"), "run": ("1ms", "36600d"), "heartbeat": ("1ms", "36600d")},
     Retention: {"age": ("1ms", "36600d"), "count": (0, 2**53 - 1)},
 }  # fmt: skip
-"""The least and the most of every policy that has them. All durations are from 0 to a hundred years anyway."""
+"""The bounds of every policy that has any. Every duration is also between 0 and a hundred years."""
 
 
 def check_policies(policies: Policies) -> None:
-    """Raise an error that names the first field that cannot be."""
+    """Raise an error that names the first field out of its bounds."""
     for path, part in (
         ("", policies), ("retry.", policies.retry), ("timeouts.", policies.timeouts), ("retention.", policies.retention)
     ):  # fmt: skip
