@@ -22,41 +22,41 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """How a node works. The defaults suit a program of one process and a service of several."""
 
     node_name: str = ""
-    """What this node is called; empty, and its host and process name it."""
+    """The name of this node; if empty, it is made from its host and process."""
     tick_ms: int = 1000
-    """The longest that a change made by another process goes unnoticed if the word of it is lost."""
+    """How long a change by another process may go unnoticed if its notification is lost."""
     lookahead_ms: int = 60_000
-    """The misfire grace and the spread of late ticks, for schedules that do not say otherwise in the registrar."""
+    """The misfire grace of the registrar's schedules, and the time over which they spread late slots."""
     max_catchup_per_tick: int = 100
-    """How many late slots of one schedule are taken at once."""
+    """How many late slots of one schedule one decision takes."""
     max_buffer_size: int = 1000
     """How many automatic starts of one schedule may wait, and how many manual ones."""
     backfills_per_iteration: int = 10
-    """How many slots of one backfill are taken at once."""
+    """How many slots of one backfill one decision takes."""
     concurrency: int = 1000
-    """How many runs go on at once in this node; the others wait, or run elsewhere."""
+    """How many attempts this node runs at once; others wait, or run on other nodes."""
     max_crashes: int = 10
-    """How many processes may die over one run before it has failed."""
+    """How many processes may die while running one run before it fails."""
     lease_ms: int = 10_000
-    """How long a node on PostgreSQL lives without a sign of life."""
+    """How long the lease of a node on PostgreSQL lasts unless the node renews it."""
     housekeeping_ms: int = 3000
-    """How often a node gives a sign of life, and looks for runs that dead nodes left."""
+    """How often a node renews its lease and runs maintenance, which takes over the runs of dead nodes."""
     reconcile_ms: int = 300_000
-    """How often schedules are looked for that should have a next time and have none."""
+    """How often maintenance searches for schedules that should have a next time and have none."""
     prune_ms: int = 60_000
-    """How often some of the ledger is looked through for what is past its retention."""
+    """How often maintenance removes a part of what is past its retention from the ledger."""
     attention_ms: int = 60_000
     """How long a run waits for a node that can run it, before its schedule needs attention."""
     drain_ms: int = 30_000
-    """How long a node that stops waits for its runs; what goes on then is stopped and attempted elsewhere."""
+    """How long a stopping node waits for its running attempts; after that it stops them, and another node attempts those runs again."""
     terminate_ms: int = 5000
-    """How long a run that is made to stop may take to end; then it has ended as far as the ledger goes."""
+    """How long a terminated run may take to end; after that the ledger records it as ended."""
     retention_age_ms: int = 90 * DAY_MS
-    """How long the ledger keeps what ended."""
+    """How long the ledger keeps ended runs, unstarted ranges, ended backfills and earlier versions."""
     retention_count: int = 10_000
     """How many ended runs of one schedule the ledger keeps."""
     default_overlap_policy: Overlap = Overlap.SKIP
-    """The overlap policy of schedules that the registrar is given without one."""
+    """The overlap policy of the registrar's schedules that name none."""
     default_catchup_policy: CatchUp = CatchUp.NONE
     """Their catch-up policy."""
     default_jitter_ms: int = 0
@@ -68,49 +68,49 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 8420
     """The port that the service listens on; 0 is any free one."""
     public_url: str = ""
-    """How others reach the service, for work that reports back; empty, and it is the address it listens on."""
+    """The URL under which external workers reach the service to report; if empty, the address it listens on."""
     secret_key: str = ""
-    """What header values and signing secrets of HTTP actions are encrypted with; without it they are refused."""
+    """The key that encrypts header values and signing secrets of HTTP actions; without it they are refused."""
     jwt_secret: str = ""
     """The secret of tokens that are signed with HS256, at least 32 characters."""
     jwt_jwks: str = ""
     """The public keys of tokens that are signed with RS256: a file, or an address with https."""
     jwt_audience: str = "horae"
-    """Whom a token must be meant for."""
+    """The audience that a token must name."""
     jwt_issuer: str = ""
-    """Who must have issued a token; empty accepts any issuer."""
+    """The issuer that a token must name; empty accepts any issuer."""
     tls_certificate: str = ""
-    """The certificate that the service shows, a file; with ``tls_key`` it speaks https."""
+    """The file with the certificate of the service; with ``tls_key`` it serves https."""
     tls_key: str = ""
-    """The key of that certificate, a file."""
+    """The file with the key of that certificate."""
     tls_client_ca: str = ""
-    """Who must have signed the certificates of clients, a file: mutual TLS. The user is the common name."""
+    """The file with the CA that must have signed the certificates of clients: mutual TLS. The user is the common name."""
     tls_admins: tuple[str, ...] = ()
     """The common names of clients that see across users and may name another, as the scopes admin and service do."""
     http_allow: tuple[str, ...] = ("*",)
     """Where HTTP actions may go: hosts, ``host:port`` or ``*.domain``; ``*`` is any public address."""
     http_private: tuple[str, ...] = ()
-    """The private networks that HTTP actions may reach all the same, such as ``10.1.0.0/16``."""
+    """The private networks that HTTP actions may reach, such as ``10.1.0.0/16``."""
     commands: str = ""
     """A JSON file with the commands that schedules may run, by name."""
     timezones: tuple[str, ...] = ()
-    """The time zones that the registrar takes; none named is all that are installed."""
+    """The time zones that the registrar accepts; if empty, all that are installed."""
     preview_limit: int = 1000
-    """How many fire times one answer has at most."""
+    """The maximum number of fire times in one answer."""
     body_limit: int = 1024 * 1024
-    """How many bytes the body of a request has at most."""
+    """The maximum number of bytes in the body of a request."""
     backfill_slots: int = 1_000_000
-    """How many slots one backfill has at most."""
+    """The maximum number of slots in one backfill."""
     open_backfills: int = 100
-    """How many backfills of one schedule go on at once."""
+    """How many backfills of one schedule may be open at once."""
     batch_limit: int = 1000
-    """How many schedules one request creates at most."""
+    """The maximum number of schedules that one request creates."""
     schedules_per_user: int = 10_000
-    """How many schedules one user has at most."""
+    """The maximum number of schedules of one user."""
     calendars_per_user: int = 1000
     """How many shared calendars one user may have, and how many may belong to no user."""
     jitter_limit_ms: int = DAY_MS
-    """How much jitter a schedule has at most."""
+    """The maximum jitter of a schedule."""
     requests_per_second: int = 1000
     """How many requests of one user are answered each second."""
     output_limit: int = 64 * 1024
@@ -118,7 +118,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     log_format: Literal["console", "json"] = "console"
     """How the service writes its log: for people, or a JSON object a line."""
     tracing: bool = False
-    """Whether runs become OpenTelemetry spans; where they go is set as OpenTelemetry says (``OTEL_…``)."""
+    """Whether runs become OpenTelemetry spans; OpenTelemetry's own variables (``OTEL_…``) say where they are sent."""
 
     def __repr__(self) -> str:
         """All settings but the secret ones."""
@@ -145,7 +145,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> Limits:
-        """What one decision may bring about at most."""
+        """The limits of one decision."""
         return Limits(
             catch_up_per_pass=self.max_catchup_per_tick,
             max_buffer_size=self.max_buffer_size,
@@ -176,7 +176,7 @@ SECRETS = {"database_url", "jwt_secret", "secret_key"}
 
 
 def _listed(text: str) -> list[str]:
-    """A list as the environment has it: between commas."""
+    """Split a list in the environment at its commas."""
     return [each.strip() for each in text.split(",") if each.strip()]
 
 

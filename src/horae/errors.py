@@ -21,19 +21,19 @@
     ├── LimitExceededError              a limit of the service was reached; names it
     ├── EvaluationTimeoutError          an answer about times took too long to compute, and was given up
     ├── TooManyEvaluationsError         too many answers about times are being computed for one owner
-    ├── AuthenticationError             who sent a request is not known
-    ├── PermissionDeniedError           who sent a request may not do this
-    ├── ReportRefusedError              a report on a run brought no token of its present attempt
-    ├── StaleClaimError                 an attempt that is not its run's present one any more saved a checkpoint
+    ├── AuthenticationError             the sender of a request is not known
+    ├── PermissionDeniedError           the sender of a request may not do this
+    ├── ReportRefusedError              a report on a run has no token of its current attempt
+    ├── StaleClaimError                 an attempt that is no longer its run's current one tried to save a checkpoint
     ├── ServerError                     a server could not be reached, or answered with an error
     ├── MissingExtraError               a part of Horae was asked for that was not installed
-    ├── InvalidInputError               a value that was given cannot be taken; names the field
+    ├── InvalidInputError               a given value is not valid; names the field
     ├── ConfigError                     a setting is wrong; names it
     ├── UnknownActionError              no action of this name was registered in this program
     ├── NotStartedError                 raised by an action: it cannot begin now, and has not begun
     ├── HttpStatusError                 a request of the action http was answered with a status that is no success
-    ├── HttpAnswerError                 the answer to a request of the action http went on and on, and was given up
-    ├── DestinationRefusedError         a request of the action http would have gone where it may not
+    ├── HttpAnswerError                 the answer to a request of the action http has too many interim answers, headers or pieces
+    ├── DestinationRefusedError         a request of the action http had a destination that is not allowed
     ├── CommandFailedError              a command ended with an exit status that is not 0
     ├── NodeNameTakenError              another living node has this node's name
     ├── ClockOffError                   this machine's clock is off the database's
@@ -52,10 +52,10 @@
     ├── TaskTryDeserializeError         the stored record of a task cannot be read
     │   ├── TaskMissingFieldError       it lacks a field
     │   ├── TaskInvalidTypeError        a field is of another type
-    │   ├── TaskInvalidValueError       a field has a value that cannot be
+    │   ├── TaskInvalidValueError       a field has an invalid value
     │   └── TaskInvalidStructureError   it is no record at all
     ├── CronExpressionInvalidError      a registration's cron expression was refused
-    └── CronCalculationError            a cron expression has no next (or previous) occurrence
+    └── CronCalculationError            a cron expression has no next (or previous) slot
 
 Each carries a ``message`` for people, ``details`` for programs, and where one is known a ``hint``:
 what would have been right.
@@ -83,11 +83,11 @@ class HoraeError(Exception):
 
     @property
     def for_operator(self) -> str:
-        """The message as the log and the operator's terminal show it."""
+        """The message for the log and the operator's terminal."""
         return self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Errors travel between processes whatever their constructors take."""
+        """Support pickling, whatever arguments the constructor takes."""
         return _restored, (type(self), self.__dict__)
 
 
@@ -99,7 +99,7 @@ def _restored(kind: type[HoraeError], attributes: dict[str, Any]) -> HoraeError:
 
 
 def _shown(value: object) -> str:
-    """A value in a message: never longer than a line or two, and never a failure of its own."""
+    """Show a value in a message: at most a line or two, and without raising an error."""
     try:
         text = str(value)
     except ValueError:  # an integer of thousands of digits
@@ -253,7 +253,7 @@ class BackfillLimitError(HoraeError):
 
 
 class ConflictTokenMismatchError(HoraeError):
-    """Somebody else changed the schedule since it was read; nothing was changed."""
+    """Another caller changed the schedule since it was read; nothing was changed."""
 
     def __init__(self, schedule_id: str, given: int, current: int) -> None:
         super().__init__(
@@ -264,7 +264,7 @@ class ConflictTokenMismatchError(HoraeError):
 
 
 class InvalidInputError(HoraeError, ValueError):
-    """A value that was given cannot be taken; nothing was stored."""
+    """A given value is not valid; nothing was stored."""
 
     def __init__(self, field: str, reason: str, *, hint: str | None = None) -> None:
         super().__init__(f"{field} {reason}", {"field": field, "reason": reason}, hint=hint)
@@ -283,7 +283,7 @@ class ConfigError(HoraeError):
 class NotStartedError(HoraeError):
     """Raise it in an action that cannot begin now and has not begun: it is started again, up to ``start_attempts``.
 
-    With ``permanent`` it is not, because it would not help.
+    With ``permanent`` it is not started again.
     """
 
     def __init__(self, reason: str, *, permanent: bool = False) -> None:
@@ -300,14 +300,14 @@ class HttpStatusError(HoraeError):
 
 
 class HttpAnswerError(HoraeError):
-    """The answer to a request of the action ``http`` was given up: reading it cost more than its body is worth."""
+    """The answer to a request of the action ``http`` was given up: it has too many interim answers, headers or pieces."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"The answer was given up: {reason}", {"reason": reason})
 
 
 class DestinationRefusedError(HoraeError):
-    """A request of the action ``http`` would have gone where the operator does not let it; nothing was sent."""
+    """A request of the action ``http`` had a destination that the operator does not allow; nothing was sent."""
 
     def __init__(self, destination: str, reason: str) -> None:
         super().__init__(
@@ -352,8 +352,8 @@ class ClockOffError(HoraeError):
 class StoreUnavailableError(HoraeError):
     """The database cannot be reached now; what was under way may or may not have been written.
 
-    ``reason`` is in the words of the driver, and may name hosts and paths: only logs, tracebacks and the operator's terminal
-    show it. The message does not have it, because answers and the failures of runs show that.
+    ``reason`` is the driver's message, and may name hosts and paths: only logs, tracebacks and the operator's terminal
+    show it. The message omits it, because answers and the failures of runs show the message.
     """
 
     def __init__(self, reason: str) -> None:
@@ -366,7 +366,7 @@ class StoreUnavailableError(HoraeError):
 
     @property
     def for_operator(self) -> str:
-        """With the reason."""
+        """The message with the reason."""
         return f"{self.message}: {self.reason}"
 
 
@@ -385,7 +385,7 @@ class DatabaseUrlError(HoraeError):
     """The address of the database cannot be read."""
 
     def __init__(self, database: str) -> None:
-        shown = re.sub(r"//[^/]*@", "//…@", _shown(database))  # there may be a password in it
+        shown = re.sub(r"//[^/]*@", "//…@", _shown(database))  # it may contain a password
         super().__init__(
             f'Cannot read the database address "{shown}"',
             {"database": shown},
@@ -474,7 +474,7 @@ class SchedulerInitializationError(HoraeError):
 
 
 class SchedulerStopError(HoraeError):
-    """The scheduler has stopped, but could not record how everything ended; what it could not will be run again."""
+    """The scheduler has stopped, but could not record how all runs ended; those that it could not record run again."""
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__(
@@ -520,7 +520,7 @@ class TaskInvalidTypeError(TaskTryDeserializeError):
 
 
 class TaskInvalidValueError(TaskTryDeserializeError):
-    """A field of the stored record of a task has a value that cannot be."""
+    """A field of the stored record of a task has an invalid value."""
 
     def __init__(self, task: str, field: str, value: object, reason: str) -> None:
         super().__init__(
@@ -531,7 +531,7 @@ class TaskInvalidValueError(TaskTryDeserializeError):
 
 
 class TaskInvalidStructureError(TaskTryDeserializeError):
-    """What is stored of a task is no record at all."""
+    """The stored value of a task is not a record."""
 
     def __init__(self, task: str, value: object) -> None:
         super().__init__(
@@ -555,7 +555,7 @@ class CronExpressionInvalidError(HoraeError):
 
 
 class CronCalculationError(HoraeError):
-    """A cron expression has no further (or no earlier) occurrence that Horae can tell."""
+    """A cron expression has no next (or no previous) slot that Horae can compute."""
 
     def __init__(self, expression: str, current_time: str, cause: Exception) -> None:
         super().__init__(
@@ -616,28 +616,28 @@ class TooManyEvaluationsError(HoraeError):
 
 
 class AuthenticationError(HoraeError):
-    """Who sent a request is not known: it brought no token, or one that does not hold."""
+    """The sender of a request is not known: it has no token, or an invalid one."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason, hint="send the header Authorization: Bearer TOKEN")
 
 
 class PermissionDeniedError(HoraeError):
-    """Who sent a request may not do this."""
+    """The sender of a request may not do this."""
 
     def __init__(self, reason: str, *, hint: str | None = None) -> None:
         super().__init__(reason, hint=hint)
 
 
 class ReportRefusedError(HoraeError):
-    """A report on a run brought no token of its present attempt, or the run has ended; nothing was changed."""
+    """A report on a run has no token of its current attempt, or the run has ended; nothing was changed."""
 
     def __init__(self, run_id: str, reason: str) -> None:
         super().__init__(f"The report on the run {_shown(run_id)} was refused: {reason}", {"runId": run_id})
 
 
 class StaleClaimError(HoraeError):
-    """An attempt is not its run's present one any more, and saved nothing: another may be under way, so end this one."""
+    """An attempt that is no longer its run's current one saved nothing: another may be running, so end this one."""
 
     def __init__(self, run_id: str, attempt: int) -> None:
         super().__init__(

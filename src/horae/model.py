@@ -1,7 +1,8 @@
-"""The nouns: schedules, their policies and state, runs and what becomes of them. All frozen.
+"""The data model: schedules with their policies and state, runs and their outcomes. All values are frozen.
 
 Instants are milliseconds since the epoch, also nominal times (``_ms``), although these are whole seconds. Durations are texts
-in their short form; :func:`~horae.spec.duration.milliseconds` says how long they are. Values that a herd makes thousands of are ``gc=False``: they hold no cycles, and the collector need not look.
+in their short form; :func:`~horae.spec.duration.milliseconds` converts them. Values that exist in thousands are ``gc=False``: they
+hold no cycles, so the garbage collector can ignore them.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from horae.spec import SharedCalendar, slot_key
 from horae.spec.duration import Duration, DurationFields
 
 UNREADABLE = "unreadable"
-"""The reason of a run whose row was spoiled by hand; ``failure`` says how."""
+"""The reason of a run whose row was damaged by a manual change in the database; ``failure`` says how."""
 
 FUNCTION = "function"
-"""The kind of actions that are functions of a program."""
+"""The kind of action that calls a function of the program."""
 DEFAULT_ID_FORMAT = "{id}-%Y-%m-%dT%H:%M:%SZ"
 MAX_ID_FORMAT_LENGTH = 200
 MAX_TEXT_LENGTH = 10_000
-"""How many characters a text for people has at most."""
+"""The maximum number of characters of a text for people."""
 
 
 class Overlap(StrEnum):
-    """What happens to a start while another run of the schedule is going on."""
+    """What happens to a start while another run of the schedule is running."""
 
     SKIP = "skip"
     BUFFER_ONE = "buffer_one"
@@ -40,7 +41,7 @@ class Overlap(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Overlap | None:
-        """The names that other schedulers use for the same."""
+        """Accept the names that other schedulers use."""
         aliases = {
             "allow": cls.ALLOW_ALL,
             "queue": cls.BUFFER_ALL,
@@ -51,7 +52,7 @@ class Overlap(StrEnum):
 
 
 class CatchUp(StrEnum):
-    """Which of the slots that are late, but within the window, are made up."""
+    """Which late slots within the window are made up."""
 
     ALL = "all"
     LATEST = "latest"
@@ -60,26 +61,26 @@ class CatchUp(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> CatchUp | None:
-        """The name that the registrar has for it."""
+        """Accept the registrar's name."""
         return cls.ALL if value == "fire_immediately" else None
 
 
 class OnResume(StrEnum):
-    """What becomes of the slots that fell due in a pause."""
+    """What happens to the slots that fell due in a pause."""
 
     CATCH_UP = "catch_up"
     SKIP = "skip"
 
 
 class WhenFull(StrEnum):
-    """What becomes of a slot when as many starts wait as may: it is dropped, or stays due until there is room."""
+    """What happens to a slot when the buffer of waiting starts is full: it is dropped, or stays due until there is room."""
 
     DROP = "drop"
     WAIT = "wait"
 
 
 class Status(StrEnum):
-    """Where a run stands. The table of transitions is in :mod:`horae.policy.lifecycle`."""
+    """The status of a run. The table of transitions is in :mod:`horae.policy.lifecycle`."""
 
     PENDING = "pending"
     RETRYING = "retrying"
@@ -104,7 +105,7 @@ OPEN = (*WAITING, Status.STARTING, Status.RUNNING)
 
 
 class Reason(StrEnum):
-    """Why a slot did not run, or a run ended otherwise than by itself. Sentences: :mod:`horae.policy.reason`."""
+    """Why a slot did not run, or why a run did not succeed. :mod:`horae.policy.reason` has a sentence for each."""
 
     OVERLAP = "overlap"
     REPLACED = "replaced"
@@ -153,7 +154,7 @@ class CatchUpPolicy(DurationFields, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class RetryPolicy(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How often an action that failed is tried again, when, and after which errors."""
+    """How often a failed action is attempted again, when, and after which errors."""
 
     attempts: Annotated[int | None, Meta(description="``None`` is for ever.")] = 1
     initial_delay: Duration = "1s"
@@ -172,7 +173,7 @@ class RetryPolicy(DurationFields, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Timeouts(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long things may take; ``None`` is for ever."""
+    """Time limits of a run; ``None`` is no limit."""
 
     start: Annotated[Duration | None, Meta(description="From the fire time to the start.")] = None
     run: Annotated[Duration | None, Meta(description="One attempt.")] = None
@@ -184,14 +185,14 @@ class Timeouts(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Retention(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long the ledger keeps what ended: by age and by number, whichever is less; ``None`` is the program's own."""
+    """How long the ledger keeps what has ended: by age and by number, whichever is less; ``None`` is the program's setting."""
 
     age: Duration | None = None
     count: int | None = None
 
 
 class Policies(DurationFields, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Everything that decides what becomes of a schedule's slots."""
+    """The policies that decide what happens to a schedule's slots."""
 
     overlap: Overlap = Overlap.SKIP
     coalesce: Annotated[
@@ -237,38 +238,38 @@ class Policies(DurationFields, frozen=True, kw_only=True, omit_defaults=True, fo
 
 
 class Carried(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A slot that an edit left due: its nominal time, and when it fires at the earliest."""
+    """A slot that an edit left due: its nominal time and its earliest fire time."""
 
     nominal_ms: int
     not_before_ms: int
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What changes about a schedule without being edited."""
+    """The part of a schedule that changes without an edit."""
 
     paused: bool = False
     note: str = ""
     paused_until: int | None = None
     skip_waiting: bool = False
-    """A pause under ``on_resume: skip`` has ended: what waited since before it ended is skipped by the next decision."""
+    """Whether a pause under ``on_resume: skip`` has ended: the next decision skips the starts that waited before its end."""
     skip_next: int = 0
-    """How many of the slots ahead are passed over, because a caller asked for it."""
+    """How many of the slots ahead are skipped at a caller's request."""
     remaining_actions: int | None = None
     """How many automatic starts are left; ``None`` is unlimited."""
     spec_since_ms: int = 0
-    """The moment since which the spec is what it is; 0 is ever since."""
+    """The time since which the spec is in force; 0 if it never changed."""
     carried: tuple[Carried, ...] = ()
-    """Slots after the cursor that an edit left due. Of those up to ``spec_since_ms`` there are no others."""
+    """Slots after the cursor that an edit left due. Up to ``spec_since_ms`` there are no other undecided slots."""
     buffer_full: bool = False
-    """As many starts wait as may, so that slots stay due; those are not late."""
+    """Whether the buffer of waiting starts is full, so that slots stay due; these do not count as late."""
     completed_at: int | None = None
-    """When the last thing happened to a schedule that has nothing left to fire."""
+    """When a schedule with nothing left to do was found finished."""
     attention: str = ""
-    """What somebody should look at, in a sentence."""
+    """A problem that the owner or operator should check, in a sentence."""
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What to do: a kind of action, a name within the kind, an input, and the kind's own options."""
+    """What a schedule does: a kind of action, a name within the kind, an input, and the kind's own options."""
 
     kind: Annotated[str, Meta(description="Which executor runs it.")] = FUNCTION
     name: Annotated[
@@ -298,13 +299,13 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
     @property
     def address(self) -> str:
-        """The text by which nodes and runs name it: ``report``, ``http``, ``command:backup``."""
+        """The text that names it in nodes and runs: ``report``, ``http``, ``command:backup``."""
         if self.kind == FUNCTION:
             return self.name
         return f"{self.kind}:{self.name}" if self.name else self.kind
 
     def __repr__(self) -> str:
-        """Without input and options, which may be secret."""
+        """Omit input and options, which may be secret."""
         return f"Action({self.address})"
 
 
@@ -312,11 +313,11 @@ SearchValue = str | int | float | bool
 
 
 class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """When, what, and how; with the state and the place that the engine has come to."""
+    """A schedule: its spec, action and policies, with its state and the cursor of the engine."""
 
     id: str
     generation: int
-    """A schedule that was deleted and created again under its id is another one."""
+    """It differs when a schedule is deleted and created again under the same id."""
     spec: str
     """The canonical document, as JSON."""
     action: Action
@@ -325,30 +326,30 @@ class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     version: int
     """It grows with every change."""
     cursor_ms: int
-    """Up to which nominal time its slots are decided."""
+    """The nominal time up to which its slots are decided."""
     created_at: int
     updated_at: int
     owner: str = ""
     description: str = ""
     tags: tuple[str, ...] = ()
     memo: dict[str, Any] = {}
-    """What its owner wants to remember about it."""
+    """Notes of its owner, which Horae stores and does not use."""
     search_attributes: dict[str, SearchValue] = {}
-    """By what it can be found."""
+    """The attributes by which a search finds it."""
     request_id: str = ""
-    """The request that created it: the same one again creates nothing."""
+    """The request that created it; repeating the same request creates nothing."""
 
 
 class Counts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """How often what became of a schedule's starts, since it was created."""
+    """How many starts of a schedule began or never started, since it was created."""
 
     started: int = 0
     unstarted: Mapping[Reason, int] = {}
-    """How many never started, by the reason."""
+    """How many never started, by reason."""
 
     @property
     def skipped(self) -> int:
-        """How many were skipped because another run was going on."""
+        """How many were skipped because another run was running."""
         return self.unstarted.get(Reason.OVERLAP, 0)
 
     @property
@@ -358,12 +359,12 @@ class Counts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def dropped(self) -> int:
-        """How many came when as many waited as may."""
+        """How many were dropped because the buffer was full."""
         return self.unstarted.get(Reason.BUFFER_FULL, 0)
 
 
 class OriginKind(StrEnum):
-    """What brings runs about."""
+    """What causes runs."""
 
     AUTOMATIC = "automatic"
     TRIGGER = "trigger"
@@ -371,7 +372,7 @@ class OriginKind(StrEnum):
 
 
 class Origin(msgspec.Struct, frozen=True, gc=False):
-    """What brought a run about: a slot of its schedule, a trigger or a backfill."""
+    """What caused a run: a slot of its schedule, a trigger or a backfill."""
 
     kind: OriginKind
     id: Annotated[
@@ -382,13 +383,13 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     ] = ""
 
     def __str__(self) -> str:
-        """``automatic``, ``trigger:ID`` or ``backfill:ID``: so it is stored, and hashed into the id of the run."""
+        """``automatic``, ``trigger:ID`` or ``backfill:ID``: the form that is stored and hashed into the id of the run."""
         return f"{self.kind}:{self.id}" if self.id else self.kind.value
 
     @staticmethod
     @lru_cache
     def parse(text: str) -> Origin:
-        """The origin that a text stands for; raises a ``ValueError`` if there is none."""
+        """Parse the text of an origin; raise a ``ValueError`` if it is none."""
         kind, _, own = text.partition(":")
         return Origin(OriginKind(kind), own)
 
@@ -397,7 +398,7 @@ AUTOMATIC = Origin(OriginKind.AUTOMATIC)
 
 
 class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What became of a slot, or of a trigger."""
+    """A run of a schedule: its slot or trigger, its status, and its latest attempt."""
 
     id: str
     schedule_id: str
@@ -414,17 +415,17 @@ class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     reason: str = ""
     attempt: int = 0
     epoch: int = 0
-    """The claim: only the node of this epoch may write the outcome of this attempt. 0 is nobody."""
+    """The claim: only the node of this epoch may write the outcome of this attempt. 0 means that no node has claimed it."""
     failures: int = 0
-    """How many attempts failed; those that a crash or a refusal to begin ended do not count."""
+    """How many attempts failed; crashes and refusals to begin do not count."""
     refusals: int = 0
-    """How many times its action said that it cannot begin now."""
+    """How many times its action refused to begin."""
     crashes: int = 0
-    """How many processes died over it."""
+    """How many processes died while running it."""
     stop: str = ""
-    """Whether it was asked to ``cancel`` or ``terminate``."""
+    """``cancel`` or ``terminate`` if it was asked to stop."""
     started_at: int | None = None
-    """When its latest attempt was launched; while that goes on, when it was claimed. ``None`` if that never began."""
+    """When its latest attempt was launched; while it is running, when it was claimed. ``None`` if it never began."""
     ended_at: int | None = None
     author: str = ""
     note: str = ""
@@ -434,17 +435,17 @@ class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def is_automatic(self) -> bool:
-        """Whether its schedule brought it about, and not a caller."""
+        """Whether its schedule caused it, and not a caller."""
         return self.origin.kind is OriginKind.AUTOMATIC
 
     @property
     def key(self) -> str:
-        """The same for every attempt of the same slot, and for no other."""
+        """The idempotency key: the same for every attempt of the same slot or trigger, and for no other."""
         return slot_key(self.schedule_id, self.nominal_ms // 1000) if self.origin == AUTOMATIC else self.id
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that was followed by another: who made it, and how it ended."""
+    """An attempt that was followed by another: the node that made it, and how it ended."""
 
     run_id: str
     attempt: int
@@ -456,7 +457,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checkpoint(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A value that an attempt of a run saved, so that the next attempt need not repeat what led to it."""
+    """A value that an attempt of a run saved, so that the next attempt need not repeat the work behind it."""
 
     run_id: str
     key: str
@@ -478,13 +479,13 @@ class UnstartedRange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     reason: Reason
     decided_at: int
     before_ms: int | None = None
-    """The nominal time right before the first: a range that ends there is continued, not followed."""
+    """The slot right before the first: a stored range that ends there is extended instead."""
     number: int | None = None
     """Its place in the ledger; ``None`` before it is stored."""
 
 
 class BackfillStatus(StrEnum):
-    """Whether a backfill goes on."""
+    """The status of a backfill."""
 
     OPEN = "open"
     DONE = "done"
@@ -528,7 +529,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredCalendar(msgspec.Struct, frozen=True, kw_only=True):
-    """A shared calendar: an owner's own, or everybody's if the owner is empty."""
+    """A shared calendar: its owner's, or that of all owners if the owner is empty."""
 
     owner: str
     name: str
@@ -542,20 +543,20 @@ class AttemptEnd(StrEnum):
     RETURNED = "returned"
     RAISED = "raised"
     REFUSED = "refused"
-    """The action said that it cannot begin now, and has not begun."""
+    """The action refused to begin now, and has not begun."""
     STOPPED = "stopped"
     TIMED_OUT = "timed_out"
     CRASHED = "crashed"
     ACCEPTED = "accepted"
-    """Somebody else goes on with it, and reports how it ends."""
+    """An external worker took over the work, and reports how it ends."""
     UNLAUNCHED = "unlaunched"
-    """It was claimed, and the claim may not have held any more when it was to begin."""
+    """It was claimed, but the claim might have expired before the launch, so it was not launched."""
     NOT_ADMITTED = "not_admitted"
-    """It was claimed, and must not happen any more; its action was not called."""
+    """It was claimed, but must no longer happen; its action was not called."""
 
 
 class Denial(msgspec.Struct, frozen=True, gc=False):
-    """Why a claimed run must not happen any more."""
+    """Why a claimed run must no longer happen."""
 
     reason: Reason
     sentence: str
@@ -569,16 +570,16 @@ class AttemptResult(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     result: str | None = None
     failure: str | None = None
     errors: tuple[str, ...] = ()
-    """The class of what was raised, and those it derives from."""
+    """The names of the raised error's class and of its base classes."""
     reason: Reason | None = None
     permanent: bool = False
-    """A refusal that will not pass."""
+    """Whether a refusal is final, so that the action is not started again."""
     launched_at: int | None = None
     """When its node called the action; ``None`` if only the claim is known."""
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What an attempt's end means for its run, written under the claim that made the attempt."""
+    """What the end of an attempt means for its run; it is written under the claim of the attempt."""
 
     run_id: str
     epoch: int
@@ -596,11 +597,11 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     refusals: int = 0
     crashes: int = 0
     report_by: int | None = None
-    """When the work was handed to somebody else (the status is then running): until when something must be heard of it."""
+    """If an external worker has the work (the status is then running): the time by which it must report."""
 
 
 class LastOutcome(msgspec.Struct, frozen=True, gc=False):
-    """What the latest run of a schedule that ended left to the next: a result as JSON, and a failure."""
+    """What the latest ended run of a schedule hands to the next: a result as JSON, and a failure."""
 
     schedule_id: str
     result: str | None = None
@@ -608,23 +609,23 @@ class LastOutcome(msgspec.Struct, frozen=True, gc=False):
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """One process that drives a database."""
+    """A process that decides and runs the schedules of a database."""
 
     epoch: int
     name: str
     actions: tuple[str, ...]
-    """What it can run."""
+    """The addresses of the actions that it can run."""
     tzdata: str
     started_at: int
     alive: bool = True
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one decision may bring about at most, so that nothing ends in a storm."""
+    """The maximum that one decision may do, so that a backlog does not become a storm of starts."""
 
     catch_up_per_pass: int = 100
-    """How many late slots of one schedule are selected at once; the others follow, taking turns."""
+    """How many late slots of one schedule one decision selects; the others follow, in turn with other schedules."""
     max_buffer_size: int = 1000
     backfills_per_pass: int = 10
     max_crashes: int = 10
-    """How many processes may die over one run before it has failed."""
+    """How many processes may die while running one run before it fails."""
