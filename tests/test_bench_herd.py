@@ -1,4 +1,4 @@
-"""The herd runs, and every contestant has every figure reported. How fast anybody is, no test says."""
+"""The herd runs, and every contestant has every figure reported. No test checks how fast they are."""
 
 import re
 import subprocess

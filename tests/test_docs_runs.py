@@ -59,7 +59,7 @@ async def test_moving_the_clock_of_the_machine_is_a_downtime(machine: TimeMachin
 
 
 @pytest.mark.parametrize(("tick_ms", "least", "most"), [(60_000, 60, 100), (86_400_000, 1, 30)])
-async def test_an_app_on_a_virtual_clock_looks_at_least_once_a_tick(
+async def test_an_app_on_a_virtual_clock_wakes_at_least_once_every_tick_ms(
     monkeypatch: pytest.MonkeyPatch, tick_ms: int, least: int, most: int
 ):
     clock = VirtualClock(START)

@@ -101,7 +101,7 @@ class Reader:
         return json.loads(self.run(f"horae {' '.join(arguments)} --json"))
 
     def statuses(self, schedule_id: str) -> list[str]:
-        """What became of a schedule's slots, asked without a command: whoever waits asks often."""
+        """What became of a schedule's slots, asked without a command, because waiting asks often."""
         address = f"http://127.0.0.1:{self.port}/api/v1/schedules/{schedule_id}"
         items = [
             each for kind in ("runs", "unstarted") for each in httpx.get(f"{address}/{kind}").json()["items"]
@@ -223,7 +223,7 @@ def settings_of(page: str, having: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in text.splitlines())
 
 
-def test_secrets_that_nobody_replaced_are_noticed(reader: Reader):
+def test_secrets_that_were_not_replaced_are_noticed(reader: Reader):
     told = {
         ("sqlite:////", "horae check"): "HORAE_SECRET_KEY has 10 characters",
         ("postgresql://", "horae serve"): "32 characters",

@@ -1,4 +1,4 @@
-"""One contestant in a process of its own: ``python -m bench.herd.child PLACE URL COUNT ALLOWANCE SECONDS``.
+"""One contestant in its own process: ``python -m bench.herd.child PLACE URL COUNT ALLOWANCE SECONDS``.
 
 It prints one line of JSON: its figures, or ``{"late": seconds}`` if registering took longer than allowed.
 """
@@ -22,7 +22,7 @@ SETTLE = 1.0
 """Seconds that a contestant has before the instant, at least, to begin and to be at rest."""
 
 GLANCE = 0.005
-"""Seconds between two looks at what has happened, at least."""
+"""Seconds between two checks of what has happened, at least."""
 
 
 class Times(NamedTuple):
@@ -64,7 +64,7 @@ async def count_rows(url: str) -> None:
 
 
 async def all_ended(ended: Count, count: int) -> float:
-    """When the last end was seen to be durable. Looking takes a sixth of the time at most."""
+    """When the last end was seen to be durable. Checking takes a sixth of the time at most."""
     while True:
         looked = wall()
         if await ended() >= count:

@@ -1,4 +1,4 @@
-"""Several nodes on one database: two programs, the nodes being processes of their own.
+"""Several nodes on one database: two programs, and each node is a process.
 
 ``python -m bench.herd.cluster lead URL COUNT ALLOWANCE NODES`` registers a herd, has the nodes started, and listens to
 them. It prints one line of JSON, as ``bench.herd.child`` does, with the share of each node in the starts.

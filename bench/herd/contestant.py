@@ -16,7 +16,7 @@ POSTGRES = "PostgreSQL"
 
 
 class Contestant(ABC):
-    """A scheduler on a database of its own, in a process of its own. It is opened, filled, and then runs."""
+    """A scheduler on its own database, in its own process. It is opened, filled, and then runs."""
 
     records_ends = True
     granularity = 1
@@ -99,7 +99,7 @@ def batches(count: int, size: int = BATCH) -> Iterator[range]:
 
 @asynccontextmanager
 async def background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Work that goes on beside the body and ends with it; if it fails, so does the body."""
+    """Work that runs beside the body and ends with it; if it fails, so does the body."""
     async with asyncio.TaskGroup() as group:
         task = group.create_task(work)
         yield

@@ -244,6 +244,6 @@ def _run(module: str, *arguments: object) -> dict[str, Any]:
 
 
 def _tell(progress: str) -> None:
-    """All of it takes twenty minutes or so; who waits sees the figures as they come, a line each."""
+    """All of it takes twenty minutes or so; the figures are printed as they come, a line each."""
     sys.stderr.write(f"{progress}\n")
     sys.stderr.flush()

@@ -32,7 +32,7 @@ class Databases:
 
     @contextmanager
     def fresh(self, kind: str) -> Iterator[str]:
-        """The address of an empty database, which is gone afterwards: it would go on costing the server."""
+        """The address of an empty database, which is dropped afterwards: else it would keep costing the server."""
         if kind == SQLITE:
             with tempfile.TemporaryDirectory(prefix="herd-") as folder:
                 yield f"sqlite:///{folder}/herd.db"

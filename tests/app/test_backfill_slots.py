@@ -1,4 +1,4 @@
-"""The setting ``backfill_slots``: a range with more slots is refused, whoever asks, and nothing is stored."""
+"""The setting ``backfill_slots``: a range with more slots is refused for every caller, and nothing is stored."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -31,7 +31,7 @@ async def nothing(context: Context) -> Any:
 async def test_one_user_has_so_many_calendars_at_most(database: str):
     async with App(database, config=Config(calendars_per_user=2)) as app:
         ada, bob = app.owned_by("ada"), app.owned_by("bob")
-        for calendars in (app.calendars, ada.calendars):  # everybody's fill no user's
+        for calendars in (app.calendars, ada.calendars):  # those for all count against no user
             await calendars.put("one", {"dates": ["2026-12-24"]})
             await calendars.put("two", {"dates": ["2026-12-25"]})
             with pytest.raises(LimitExceededError) as error:
@@ -46,7 +46,7 @@ async def test_one_user_has_so_many_calendars_at_most(database: str):
 
 @pytest.mark.contract("SCHD-18", "SCHD-32")
 async def test_so_many_manual_starts_of_a_schedule_wait_at_most(database: str):
-    """Whatever their policy: nobody drives this app, so none of them starts."""
+    """Whatever their policy: nothing drives this app, so none of them starts."""
     app = App(database, config=Config(max_buffer_size=3))
     app.functions.register("x", nothing)
     async with app:
@@ -139,7 +139,7 @@ WEEK = BackfillRequest(start=START, end=START + timedelta(days=7))
 
 @pytest.mark.contract("SCHD-19")
 async def test_so_many_backfills_of_a_schedule_are_open_at_most(database: str):
-    """Nobody drives this app, so none of them gets done."""
+    """Nothing drives this app, so none of them gets done."""
     app = App(database, config=Config(open_backfills=2))
     app.functions.register("x", nothing)
     async with app:

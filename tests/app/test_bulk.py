@@ -1,4 +1,4 @@
-"""Changes of many schedules go in batches: others are let in, and what a crash interrupts is done by asking again."""
+"""Changes of many schedules are made in batches: other transactions run in between, and the same request again does what a crash interrupted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def nothing(context: Context) -> None: ...
 
 @pytest.fixture(params=["sqlite", "postgres"])
 async def app(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[App]:
-    """Nobody drives it: what is asked of it is all that happens."""
+    """An app that nothing drives: only the test's calls happen."""
     sqlite = request.param == "sqlite"
     app = App(f"sqlite:///{tmp_path}/horae.db" if sqlite else request.getfixturevalue("postgres"))
     app.functions.register("x", nothing)
@@ -62,7 +62,7 @@ async def test_others_are_let_in_between(app: App, bulk: Bulk):
 @pytest.mark.parametrize("bulk", [pause, change_calendar])
 async def test_what_was_interrupted_is_finished_by_asking_again(app: App, bulk: Bulk):
     doing = asyncio.ensure_future(bulk(app))
-    while (await app.schedules.get("s0000")).version == 1:  # quick, or the rest is done meanwhile
+    while (await app.schedules.get("s0000")).version == 1:  # quick, before the rest is done
         await asyncio.sleep(0)
     doing.cancel()
     await asyncio.wait([doing])
@@ -93,7 +93,7 @@ async def test_the_last_change_of_a_calendar_holds_when_several_come_at_once(app
     assert [spec for spec in specs if str(kept) not in spec] == []
 
 
-async def test_a_calendar_of_an_owner_is_looked_for_among_their_schedules_only(app: App):
+async def test_changing_a_calendar_of_an_owner_reads_only_their_schedules(app: App):
     ada = app.owned_by("ada")
     await ada.calendars.put("holidays", {"dates": ["2099-12-24"]})
     await ada.schedules.create("hers", DAILY, "x", policies=Policies(on_resume=OnResume.SKIP))

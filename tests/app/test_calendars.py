@@ -42,7 +42,7 @@ async def test_a_change_of_a_calendar_changes_what_fires():
         assert was.verdict == "excluded"
 
 
-async def test_an_owner_s_own_calendar_goes_before_everybody_s():
+async def test_the_calendar_of_an_owner_takes_precedence_over_the_one_for_all():
     async with TimeMachine(start=START) as machine:
         app = machine.app
         app.functions.register("x", nothing)
@@ -61,7 +61,7 @@ async def test_an_owner_s_own_calendar_goes_before_everybody_s():
         assert [each.owner for each in await ada.calendars.list()] == ["", "ada"]
         assert [each.owner for each in await bob.calendars.list()] == [""]
         with pytest.raises(CalendarNotFoundError):
-            await bob.calendars.delete("holidays")  # everybody's is not his to remove
+            await bob.calendars.delete("holidays")  # bob may not remove the one for all
         with pytest.raises(CalendarInUseError):
             await ada.calendars.delete("holidays")
         assert (await ada.calendars.get("holidays")).owner == "ada"

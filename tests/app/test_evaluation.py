@@ -70,7 +70,7 @@ async def test_handling_errors_does_not_hide_that_it_takes_longer(evaluator: Eva
     assert (await evaluator.run("ada", cautious)).startswith("horae-evaluate")
 
 
-async def test_the_event_loop_goes_on_and_other_owners_are_answered(evaluator: Evaluator):
+async def test_the_event_loop_continues_and_other_owners_are_answered(evaluator: Evaluator):
     enough = threading.Event()
     long = asyncio.ensure_future(evaluator.run("ada", lambda: ask_until(enough)))
     for _ in range(3):
@@ -112,7 +112,7 @@ async def test_an_owner_with_too_many_waiting_is_told_so_and_others_are_not(eval
     await evaluator.in_thread("ada", question)
 
 
-async def test_nobody_waits_for_ever_and_what_was_given_up_ends(evaluator: Evaluator):
+async def test_no_caller_waits_for_ever_and_what_was_given_up_ends(evaluator: Evaluator):
     never = threading.Event()
     with pytest.raises(EvaluationTimeoutError):
         await evaluator.in_thread("ada", lambda: ask_until(never), limit=0.05)
@@ -139,7 +139,7 @@ async def test_a_transaction_is_undone_for_an_answer_that_takes_long_and_begun_a
     assert tries == 2
 
 
-async def test_what_is_wrong_is_said_whoever_found_it(evaluator: Evaluator):
+async def test_an_error_found_in_a_thread_is_raised_to_the_caller(evaluator: Evaluator):
     def wrong() -> None:
         question(AT_ONCE * 2)
         raise InvalidInputError("spec", "is wrong")
@@ -180,7 +180,7 @@ async def nothing(context: Context) -> None: ...
 
 @pytest.fixture(params=["sqlite", "postgres"])
 async def app(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[App]:
-    """Nobody drives it: what is asked of it is all that happens."""
+    """An app that nothing drives: only the test's calls happen."""
     sqlite = request.param == "sqlite"
     app = App(f"sqlite:///{tmp_path}/horae.db" if sqlite else request.getfixturevalue("postgres"))
     app.functions.register("x", nothing)

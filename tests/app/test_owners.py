@@ -1,4 +1,4 @@
-"""Owners: to each only his own things are there, whatever he asks; and what else creating and editing must keep."""
+"""Owners see only what they own, through every operation; and what else creating and editing must keep."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -33,7 +33,7 @@ def machine(machine: TimeMachine) -> TimeMachine:
     return machine
 
 
-async def test_nothing_of_somebody_else_s_can_be_reached(machine: TimeMachine):
+async def test_nothing_of_another_owner_can_be_reached(machine: TimeMachine):
     app = machine.app
     ada, bob = app.owned_by("ada"), app.owned_by("bob")
     await ada.schedules.create("hers", "0 9 * * *", "x")

@@ -17,7 +17,7 @@ TAKEOVER_BOUND = 5000
 RECOVERY = 3000
 """Milliseconds that a node has to start, or to find the database again, before it counts as undisturbed."""
 LETTING_GO = 2000
-"""Milliseconds that a process which stood still may go on with what others took over, once it goes on at all."""
+"""Milliseconds for which a process that stood still may keep running what others took over, once it resumes."""
 MAX_EARLY = 1000
 """Milliseconds that a node's clock may be ahead before it notices."""
 MAX_CONNECTIONS = 100
@@ -53,7 +53,7 @@ class Attempt(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A while in which an attempt was going on, and its process was not standing still."""
+    """A span in which an attempt was running, and its process was not standing still."""
 
     began: int
     ended: int
@@ -327,7 +327,7 @@ def check_takeovers(findings: Findings, evidence: Evidence, attempts: list[Attem
 
 
 def _loss(held: Attempt, again: Attempt, disturbances: list[Disturbance]) -> Disturbance | None:
-    """The fault that an attempt was lost by, if it was: it did not end by itself, and its node was lost meanwhile."""
+    """The fault that an attempt was lost by, if it was: it did not end by itself, and its node was lost in that time."""
     if held.word in {"done", "failed"}:
         return None
     found = [

@@ -60,7 +60,7 @@ class Planned(NamedTuple):
 
     @property
     def at_once(self) -> int | None:
-        """How many attempts of its automatic runs may go on at once; ``None`` is any number."""
+        """How many attempts of its automatic runs may run at once; ``None`` is any number."""
         policies = self.kind.policies
         if policies.max_concurrent is not None:
             return policies.max_concurrent
@@ -106,7 +106,7 @@ KINDS = (
 
 
 def fleet() -> list[Planned]:
-    """All schedules: the kinds in their rhythms, each with a phase of its own."""
+    """All schedules: the kinds in their rhythms, each with its own phase."""
     return [
         Planned(f"{kind.name}-{every}", kind, Rhythm(every, place % every, cron))
         for place, kind in enumerate(KINDS)

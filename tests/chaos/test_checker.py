@@ -100,7 +100,7 @@ def test_a_campaign_without_faults_is_clean():
     assert findings.counts["at-most-once runs"] == 4
 
 
-def test_slots_that_were_passed_over_are_decided():
+def test_unstarted_slots_are_decided():
     evidence = clean()
     for slot in (START + 20, START + 30):
         forget(evidence, find_run(evidence, SKIP, slot))
@@ -262,20 +262,20 @@ def test_a_takeover_that_takes_too_long_is_found_unless_no_node_was_left_in_peac
     assert found(evidence) == set()
 
 
-def test_the_database_is_everybodys_peace():
+def test_a_restart_of_the_database_interrupts_the_peace_of_every_node():
     restart = Disturbance(RESTART, EVERYTHING, "", 1000, 2000)
     assert longest_peace(0, 12_000, [restart]) == 12_000 - 2000 - RECOVERY
     assert longest_peace(0, 12_000, []) == 12_000
 
 
-def test_what_stands_still_does_not_overlap_and_may_let_go_when_it_goes_on():
+def test_a_stopped_process_does_not_overlap_and_may_stop_its_runs_when_it_resumes():
     evidence = taken_over(STOP, 27_950, stopped=28_010)
     findings = check(evidence, SCHEDULES)
     assert findings.problems == []
     assert findings.counts["overlaps right after standing still"] > 0
 
 
-def test_what_goes_on_long_after_standing_still_is_found():
+def test_an_attempt_that_runs_long_after_its_process_resumed_is_found():
     evidence = taken_over(STOP, 24_000, stopped=36_000)
     assert "attempts that did not let go after standing still" in found(evidence)
     assert "attempts that overlap" not in found(evidence)

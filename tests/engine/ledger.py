@@ -56,14 +56,14 @@ class Ledger:
             after = max(after, until)
         waiting = {
             each.nominal_ms // 1000 for each in self.schedule.state.carried
-        }  # an edit left them due, and nobody looked
+        }  # an edit left them due, and they were not decided
         found = [nominal for nominal in found if nominal not in waiting]
         return found + Spec.parse(self.schedule.spec).instants(
             after, self.schedule.cursor_ms // 1000, 1_000_000
         )
 
     def lost_by_edits(self) -> list[int]:
-        """Slots that an edit passed over although the new spec has them too, and none is ever too late."""
+        """Slots that an edit skipped although the new spec has them too, and none is ever too late."""
         catch_up = self.world.policies.catch_up
         if catch_up.window is not None or catch_up.mode is CatchUp.NONE:
             return []
@@ -157,7 +157,7 @@ def check_runs(world: World, ledger: Ledger) -> None:
 
 
 def check_backfills(ledger: Ledger) -> None:
-    """Each of a backfill's slots has one run, unless it was cancelled or its spec changed meanwhile."""
+    """Each of a backfill's slots has one run, unless it was cancelled or its spec changed before its end."""
     for backfill in ledger.backfills:
         made = sorted(
             run.nominal_ms // 1000
@@ -179,7 +179,7 @@ def check_counts(ledger: Ledger) -> None:
         found[each.reason] += each.count
     started = [run for run in ledger.runs if run.attempt and run.id not in ledger.never_began]
     found.update(run.reason for run in ledger.runs if run.status in ENDED and run not in started)
-    for by_hand in ("cancelled", "terminated", "backfill_cancelled"):  # runs that somebody stopped
+    for by_hand in ("cancelled", "terminated", "backfill_cancelled"):  # runs that were stopped manually
         del found[by_hand]
     assert dict(ledger.counts.unstarted) == dict(found)
     assert ledger.counts.started >= len(started)

@@ -186,7 +186,7 @@ class LineTransaction(Transaction):
         return found
 
     async def notify(self) -> None:
-        """Words get lost here: nodes step when they do."""
+        """Notifications get lost here: nodes step at their own times."""
 
 
 class Machine:
@@ -227,7 +227,7 @@ class Machine:
         return await self.world.work(self, context)
 
     async def step(self) -> None:
-        """Do what a process does when it wakes; whatever happens to it, the world goes on."""
+        """Do what a process does when it wakes; whatever happens to it, the simulation continues."""
         world = self.world
         if self.joined:
             self.engine.guard()
@@ -344,7 +344,7 @@ class World:
         event = dice.below(18)
         if event < 5:
             await self.pass_time(1 + dice.below(400))
-        elif event == 5:  # nobody is there while time goes by
+        elif event == 5:  # no node runs while time passes
             for machine in self.machines:
                 await machine.die()
             self.clock.move_to(self.clock.now() + timedelta(seconds=1 + dice.below(2000)))
@@ -394,7 +394,7 @@ class World:
                 await self._ask(stop(dice.choice(found).id))
 
     async def _ask(self, asked: Any) -> None:
-        """What somebody asks for may come too late: a schedule that ended its life is gone."""
+        """A manual operation may come too late: a finished schedule is gone."""
         try:
             await asked
         except HoraeError as error:
@@ -432,7 +432,7 @@ class World:
         self.clock.move_to(target)
 
     def _note_leases(self) -> None:
-        """Runs of nodes that others may take for dead; one that stood still cannot stop anything meanwhile."""
+        """Runs of nodes that others may take for dead; one that stood still could not stop anything in that time."""
         late = {
             machine.name
             for machine in self.machines

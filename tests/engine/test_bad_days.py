@@ -65,7 +65,7 @@ async def once(app: App, action: str, **more: Any) -> None:
 # The action
 
 
-async def test_a_schedule_of_an_action_that_nobody_knows_is_not_created(database: str):
+async def test_a_schedule_of_an_action_that_no_node_knows_is_not_created(database: str):
     async with App(database) as app:
         app.action("work")(print)
         with pytest.raises(UnknownActionError, match="wrok"):
@@ -91,7 +91,7 @@ async def test_an_action_that_is_gone_after_a_restart_is_waited_for(file: str):
 
 
 class OwnError(BaseException):
-    """Something that is no Exception."""
+    """A BaseException that is no Exception."""
 
 
 class UnspeakableError(Exception):
@@ -102,14 +102,14 @@ class UnspeakableError(Exception):
 
 
 class SilencingError(Exception):
-    """Something that ends whoever asks what it is."""
+    """An exception whose text cannot be read: asking for it raises a BaseException."""
 
     def __str__(self) -> str:
         raise OwnError
 
 
 @pytest.mark.parametrize("threaded", [False, True])
-async def test_whatever_an_action_raises_its_attempt_has_failed_and_the_program_goes_on(threaded: bool):
+async def test_whatever_an_action_raises_its_attempt_has_failed_and_the_program_continues(threaded: bool):
     kinds = (SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, StopAsyncIteration,
              OwnError, UnspeakableError, RecursionError)  # fmt: skip
     async with running(App(":memory:", config=QUICK)) as app:
@@ -202,7 +202,9 @@ async def test_what_a_database_cannot_hold_is_written_otherwise(postgres: str):
 
 
 @pytest.mark.parametrize("threaded", [False, True])
-async def test_an_action_that_never_returns_is_timed_out_and_its_schedule_goes_on(file: str, threaded: bool):
+async def test_an_action_that_never_returns_is_timed_out_and_its_schedule_continues(
+    file: str, threaded: bool
+):
     released = threading.Event()
     begun: list[str] = []
 
@@ -264,7 +266,7 @@ def read(database: str, query: str) -> list[Any]:
 # The process
 
 
-def test_a_program_that_is_stopped_leaves_what_goes_on_to_the_next(programs: Programs, file: str):
+def test_a_program_that_is_stopped_leaves_its_running_runs_to_the_next(programs: Programs, file: str):
     process = programs.start(600, schedules=1, drain_ms=300, terminate_ms=300)
     wait_for(programs.log)
     process.send_signal(signal.SIGTERM)
@@ -338,7 +340,7 @@ async def test_a_full_disk_loses_nothing(file: str, caplog: pytest.LogCaptureFix
         await app.schedules.create("s", "* * * * * *", "work", policies=Policies(overlap=Overlap.ALLOW_ALL))
         await wait_until(lambda: is_said(caplog, "disk is full"))
         before, later = len(begun), app.now() + 1500
-        await wait_until(lambda: app.now() > later)  # slots fall due meanwhile
+        await wait_until(lambda: app.now() > later)  # slots fall due in that time
         await allow_pages(app._store, 1_000_000)
         await wait_until(lambda: len(begun) >= before + 2)
 
@@ -380,7 +382,7 @@ async def test_a_database_that_is_locked_for_too_long_loses_nothing(tmp_path: Pa
         await engine.step(now())
         return len(begun) >= times
 
-    await wait_until(lambda: fired(1))  # it has ended meanwhile, and is not recorded yet
+    await wait_until(lambda: fired(1))  # it has ended, and is not recorded yet
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     locked_at = now()
@@ -419,7 +421,7 @@ async def test_a_transaction_that_is_cancelled_while_it_waits_for_the_file_leave
     await asyncio.sleep(0.1)
     waiting.cancel()
     await asyncio.sleep(0.1)
-    other.execute("ROLLBACK")  # only now can it begin, and nobody wants it any more
+    other.execute("ROLLBACK")  # only now can it begin, and it is no longer wanted
     other.close()
     with contextlib.suppress(asyncio.CancelledError):
         await waiting
@@ -573,7 +575,7 @@ async def test_a_node_that_is_cut_off_stops_its_runs_before_another_takes_them_o
         assert told == ["stopped 1", "begun 2"]
         assert not cut_off.engine.holds_lease
         proxy.silent = (
-            False  # what was sent meanwhile is lost, and so are the connections that it was sent on
+            False  # what was sent in that time is lost, and so are the connections that it was sent on
         )
         await wait_until(lambda: cut_off.engine.epoch > epoch and cut_off.engine.holds_lease)
         run = await only_run(other)

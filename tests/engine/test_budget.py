@@ -1,4 +1,4 @@
-"""A spec that costs too much holds up no other schedule: refused when it is given, put aside alone when it is stored."""
+"""A spec that costs too much holds up no other schedule: refused when it is given, or paused alone if it is already stored."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_a_stored_spec_over_the_budget_is_put_aside_alone(machine: TimeMac
     bad = await machine.app.schedules.get("bad")
     assert bad.state.paused
     assert "more work than a spec may cause" in bad.state.attention
-    # It can be mended, and goes on.
+    # It can be corrected, and then fires again.
     await machine.app.schedules.update("bad", spec="*/10 * * * *")
     await machine.app.schedules.resume("bad")
     await machine.advance(minutes=10)
@@ -84,7 +84,7 @@ DENSE = {
 
 
 @pytest.mark.contract("SCHD-12")
-async def test_a_year_of_downtime_of_a_dense_spec_is_passed_over_in_parts_and_counted_exactly(
+async def test_a_year_of_downtime_of_a_dense_spec_is_counted_exactly_in_parts(
     machine: TimeMachine,
 ):
     recorder = Recorder(machine)

@@ -142,7 +142,7 @@ async def test_a_blocking_call_in_the_event_loop_is_refused(machine: TimeMachine
 
 
 async def test_a_thread_that_was_given_up_saves_nothing_more(database: str):
-    """Its run was made to stop, and has ended in the ledger; the thread itself goes on."""
+    """Its run was made to stop, and has ended in the ledger; the thread itself keeps running."""
     go_on, over = threading.Event(), threading.Event()
     errors: list[BaseException] = []
 

@@ -87,7 +87,7 @@ def check_denied(world: ClaimedWorld, ledger: Ledger) -> int:
 
 
 def check_saved(world: ClaimedWorld, ledger: Ledger) -> None:
-    """What was saved is given to every later attempt, once and for all; what an attempt saved that was taken over is not there."""
+    """What was saved is given to every later attempt, once and for all; what an attempt tried to save after it was taken over is not."""
     kept = {(each.run_id, each.key): each for each in ledger.checkpoints}
     assert all(times == 1 and key in kept for key, times in world.saved.items())
     for (run_id, attempt), seen in world.seen.items():

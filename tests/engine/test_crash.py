@@ -178,7 +178,7 @@ LEDGER = """
         (SELECT coalesce(sum(count), 0) FROM unstarted_range AS p WHERE p.schedule_id = d.schedule_id)
     FROM due AS d JOIN schedule AS s ON s.id = d.schedule_id
 """
-"""Each schedule with its first and last decided second, its runs, and the slots that were passed over."""
+"""Each schedule with its first and last decided second, its runs, and its unstarted slots."""
 
 
 async def fetch(database: str, query: str, *values: object) -> list[Any]:
@@ -282,7 +282,7 @@ def check_ledger(database: str, programs: Programs) -> None:
 def check_log(runs: list[Any], programs: Programs) -> None:
     assert begun_twice(programs) == []
     lines = programs.log()
-    # Every process takes part; on a crowded machine one may be killed before its turn comes.
+    # Every process takes part; on a crowded machine one may be killed before it decides anything.
     assert len({pid for _, word, pid in lines if word == "1"}) >= 7
     once = {slot_key(row[0], row[1]): row[5] for row in runs if KINDS[int(row[0]) // 4 % 4].at_most_once}
     begun = Counter(key for key, word, _ in lines if word.isdigit())

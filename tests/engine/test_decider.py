@@ -345,12 +345,12 @@ async def test_a_decider_that_raises_keeps_no_other_from_its_step(database: str)
             await node.step()
         await wait_until(lambda: node.done == [("a", 1)])
         assert node.engine.wake_at == later  # the driver is in time for the others
-        wake = await node.step()  # meanwhile it rests for a tick
+        wake = await node.step()  # it pauses for tick_ms
         assert wake is not None
         assert wake <= node.now() + node.config.tick_ms
 
 
-async def test_an_app_goes_on_beside_a_decider_that_raises(database: str, caplog: pytest.LogCaptureFixture):
+async def test_an_app_continues_beside_a_decider_that_raises(database: str, caplog: pytest.LogCaptureFixture):
     config = Config(tick_ms=3_600_000)
     async with Node(database, deciders=(Broken, Reminders), config=config) as node:
         running = asyncio.create_task(node.run())
@@ -361,7 +361,7 @@ async def test_an_app_goes_on_beside_a_decider_that_raises(database: str, caplog
         running.cancel()
         await asyncio.wait([running])
     told = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
-    assert told == ["a step failed, and is tried again"]  # once a tick
+    assert told == ["a step failed, and is tried again"]  # once every tick_ms
 
 
 async def test_a_node_whose_schema_is_too_old_records_results_and_claims_nothing(database: str):

@@ -112,7 +112,7 @@ async def test_it_has_its_own_overlap_input_author_and_note(machine: TimeMachine
 
 @pytest.mark.contract("SCHD-19", "SCHD-26")
 async def test_it_makes_way_for_automatic_starts_and_loses_nothing(machine: TimeMachine):
-    """The buffer takes twenty, so a backfill has ten places; automatic starts find room all the time."""
+    """The buffer takes twenty, so a backfill has ten places; automatic starts always find a free place."""
     slow = Recorder(machine, 20)
     machine.app.action("slow")(slow)
     policies = Policies(overlap=Overlap.BUFFER_ALL)
@@ -148,7 +148,7 @@ async def test_a_pass_takes_at_most_ten_of_each(machine: TimeMachine, hello: Rec
 
 
 @pytest.mark.contract("SCHD-19")
-async def test_it_goes_on_after_a_crash_where_it_was(tmp_path: Path):
+async def test_it_continues_after_a_crash_where_it_was(tmp_path: Path):
     """Two processes, one after the other; the first lets go of the database in the middle, and says nothing."""
     database = f"sqlite:///{tmp_path / 'horae.db'}"
     before = TimeMachine(START)
@@ -242,7 +242,7 @@ async def test_consent_bounds_catch_up_and_backfill(
 ):
     policies = Policies(overlap=Overlap.ALLOW_ALL, backfill_limit=limit)
     await machine.app.schedules.create("s", "* * * * *", "hello", policies=policies)
-    machine.clock.move_to(at(5.5))  # nobody looked for a while
+    machine.clock.move_to(at(5.5))  # no decision was made for a while
     await machine.advance(seconds=1)
     assert hello.nominal == [at(m) for m in made_up]
     refused = sum(each.count for each in await machine.app.runs.unstarted_ranges("s"))

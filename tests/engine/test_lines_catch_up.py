@@ -1,4 +1,4 @@
-"""What is late, what waits in a queue, and what jitter moves: ticks on a virtual clock."""
+"""What is late, what waits in a queue, and what jitter moves: slots on a virtual clock."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ QUEUE = Policies(
     ],
     ids=["three", "one", "allow, one at a time"],
 )
-async def test_a_queue_at_its_limit_lets_the_cursor_wait_and_loses_no_tick(
+async def test_a_queue_at_its_limit_lets_the_cursor_wait_and_loses_no_slot(
     machine: TimeMachine, policies: Policies
 ):
-    """Each run takes five minutes, a tick comes every minute for half an hour; nothing is made up for being late."""
+    """Each run takes five minutes, a slot comes every minute for half an hour; nothing is made up for being late."""
     slow = Recorder(machine, 300)
     machine.app.action("slow")(slow)
     spec = {"crons": ["* * * * *"], "end_at": at(30).isoformat()}
@@ -264,7 +264,7 @@ async def test_a_clock_that_is_set_back_fires_nothing_twice(machine: TimeMachine
 
 @pytest.mark.contract("SCHD-10")
 async def test_a_released_start_that_is_not_launched_yet_counts_as_running(machine: TimeMachine):
-    """No node can take it for the moment."""
+    """No node can claim it for the moment."""
     machine.app.action("elsewhere")(Recorder(machine))
     await machine.app.schedules.create("s", "* * * * *", "elsewhere")
     machine.app.functions.unregister("elsewhere")

@@ -150,7 +150,7 @@ async def test_an_edit_brings_nothing_back_that_fired_at_the_limit(machine: Time
 
 
 @pytest.mark.contract("SCHD-23", "SCHD-28")
-async def test_a_slot_that_the_new_spec_has_not_is_passed_over(machine: TimeMachine):
+async def test_a_slot_that_the_new_spec_lacks_is_skipped(machine: TimeMachine):
     work = await create(machine)
     await machine.app.schedules.update("s", "30 * * * *")
     assert (await machine.app.why.explain("s", NOMINAL)).reason == "edited"

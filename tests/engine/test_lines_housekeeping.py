@@ -1,4 +1,4 @@
-"""Housekeeping: what is broken is repaired and reported; what is finished is kept, and then removed."""
+"""Maintenance: what is broken is repaired and reported; what is finished is kept, and then removed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ WEEK = 7 * 24 * 60
 
 
 async def edit(machine: TimeMachine, statement: str) -> None:
-    """Change the database by hand, as nobody should."""
+    """Change the database by hand, which no program should do."""
     store = machine.app._store
     assert isinstance(store, SqliteStore)
     await store.work(lambda c: c.execute(statement))
 
 
 async def renew_and_maintain(machine: TimeMachine, minutes: float) -> MaintenanceReport:
-    """A round of housekeeping so many minutes after the beginning, with nothing else happening on the way."""
+    """A round of maintenance so many minutes after the beginning, with nothing else happening on the way."""
     machine.clock.move_to(at(minutes))
     return await machine.app.engine.renew_and_maintain(machine.app.now())
 

@@ -143,7 +143,7 @@ async def preempted(machine: TimeMachine) -> None:
 @produces(Reason.EDITED, 1, 2)
 async def edited(machine: TimeMachine) -> None:
     await every_minute(machine)
-    machine.clock.move_to(at(2))  # two are due, and nobody has looked
+    machine.clock.move_to(at(2))  # two are due, and not decided yet
     await machine.app.schedules.update("s", "0 * * * *")
     await machine.advance(minutes=1)
 
@@ -429,7 +429,7 @@ async def test_one_at_a_time_by_a_policy(machine: TimeMachine, policy: str, expe
 
 
 @pytest.mark.contract("GRNT-09")
-async def test_two_nodes_that_look_at_once_start_a_slot_once(tmp_path: Path):
+async def test_two_nodes_that_decide_at_once_start_a_slot_once(tmp_path: Path):
     """One database, two processes' worth of engine, one slot: one of them decides and starts it."""
     database = f"sqlite:///{tmp_path / 'horae.db'}"
     called: list[str] = []

@@ -57,7 +57,7 @@ async def test_a_pause_until_a_date_ends_by_itself(
 
 
 @pytest.mark.contract("SCHD-13")
-async def test_a_pause_ends_at_its_date_also_if_nobody_looked(machine: TimeMachine, hello: Recorder):
+async def test_a_pause_ends_at_its_date_also_if_no_node_decided(machine: TimeMachine, hello: Recorder):
     """What fell due after it is late, and not paused."""
     policies = Policies(overlap=Overlap.ALLOW_ALL, on_resume=OnResume.SKIP)
     await machine.app.schedules.create("s", "* * * * *", "hello", policies=policies)
@@ -77,7 +77,7 @@ async def test_a_pause_until_a_date_needs_a_zone(machine: TimeMachine, hello: Re
 
 
 async def paused_over_a_buffer(machine: TimeMachine, on_resume: OnResume) -> Recorder:
-    """A schedule that was paused while one run went on and another waited for it."""
+    """A schedule that was paused while one run was running and another waited for it."""
     slow = Recorder(machine, 150)
     machine.app.action("slow")(slow)
     policies = Policies(overlap=Overlap.BUFFER_ALL, on_resume=on_resume)
@@ -91,7 +91,7 @@ async def paused_over_a_buffer(machine: TimeMachine, on_resume: OnResume) -> Rec
 @pytest.mark.parametrize(
     ("on_resume", "waits"), [("catch_up", (Status.PENDING, "")), ("skip", (Status.SKIPPED, "paused"))]
 )
-async def test_what_runs_goes_on_in_a_pause_and_what_waits_does_not(
+async def test_what_runs_continues_in_a_pause_and_what_waits_does_not(
     machine: TimeMachine, on_resume: str, waits: tuple[Status, str]
 ):
     slow = await paused_over_a_buffer(machine, OnResume(on_resume))
@@ -305,7 +305,7 @@ async def test_a_slot_that_is_due_and_not_decided_does_not_start_any_more(
     machine: TimeMachine, hello: Recorder, how: str
 ):
     await machine.app.schedules.create("s", "* * * * *", "hello")
-    machine.clock.move_to(at(1))  # it is due, and nobody has looked yet
+    machine.clock.move_to(at(1))  # it is due, and not decided yet
     await (machine.app.schedules.pause("s") if how == "pause" else machine.app.schedules.delete("s"))
     await machine.advance(minutes=5)
     assert hello.called == []
@@ -356,8 +356,8 @@ async def test_a_slot_that_was_released_and_not_launched_does_not_run(
 
 @pytest.mark.contract("CRON-10", "SCHD-28")
 @pytest.mark.parametrize("mode", CatchUp)
-async def test_a_pause_while_the_queue_is_full_loses_no_tick_in_silence(machine: TimeMachine, mode: CatchUp):
-    """What waits goes on waiting; what stayed due goes through catch-up when it is over."""
+async def test_a_pause_while_the_queue_is_full_loses_no_slot_in_silence(machine: TimeMachine, mode: CatchUp):
+    """What waits stays waiting; what stayed due goes through catch-up when the pause is over."""
     slow = Recorder(machine, 130)
     machine.app.action("slow")(slow)
     policies = Policies(
@@ -378,7 +378,7 @@ async def test_a_pause_while_the_queue_is_full_loses_no_tick_in_silence(machine:
 
 
 @pytest.mark.contract("CRON-10", "GRNT-11", "GRNT-14")
-async def test_without_catch_up_a_schedule_goes_on_from_the_next_future_slot(
+async def test_without_catch_up_a_schedule_resumes_with_the_next_future_slot(
     machine: TimeMachine, hello: Recorder
 ):
     policies = Policies(catch_up=CatchUpPolicy(mode=CatchUp.NONE), on_resume=OnResume.SKIP)
@@ -393,7 +393,7 @@ async def test_without_catch_up_a_schedule_goes_on_from_the_next_future_slot(
 
 @pytest.mark.contract("SCHD-13", "SCHD-28")
 @pytest.mark.parametrize("by_hand", [False, True])
-async def test_what_a_pause_passed_over_is_counted(machine: TimeMachine, hello: Recorder, by_hand: bool):
+async def test_what_a_pause_left_unstarted_is_counted(machine: TimeMachine, hello: Recorder, by_hand: bool):
     policies = Policies(on_resume=OnResume.SKIP)
     await machine.app.schedules.create("s", "* * * * *", "hello", policies=policies)
     await machine.app.schedules.pause("s", until=None if by_hand else at(5))
@@ -484,7 +484,9 @@ async def test_time_passed_at_the_limit_is_gone(machine: TimeMachine, hello: Rec
 
 
 @pytest.mark.contract("SCHD-15")
-async def test_time_passed_at_the_limit_is_gone_also_if_nobody_looked(machine: TimeMachine, hello: Recorder):
+async def test_slots_passed_at_the_limit_are_gone_also_if_no_node_decided(
+    machine: TimeMachine, hello: Recorder
+):
     await machine.app.schedules.create("s", "* * * * *", "hello", policies=ALLOW, remaining_actions=1)
     await machine.advance(minutes=1)
     machine.clock.move_to(at(5))

@@ -81,7 +81,7 @@ async def test_starts_and_attempts_are_counted_apart(machine: TimeMachine):
         (ConnectionResetError("x"), ("OSError", "ValueError"), 3),
         (ConnectionResetError("x"), ("ValueError",), 1),
         (KeyError("x"), (), 3),
-        (asyncio.CancelledError(), (), 3),  # its own doing: nobody asked it to stop
+        (asyncio.CancelledError(), (), 3),  # raised by the action itself: it was not asked to stop
     ],
 )
 async def test_only_the_named_errors_are_worth_another_attempt(

@@ -30,7 +30,7 @@ def seconds(moment: int | None) -> float | None:
 
 
 class Stubborn:
-    """A coroutine that goes on for a while after it was asked to stop, and remembers when that was."""
+    """A coroutine that keeps running for a while after it was asked to stop, and remembers when that was."""
 
     def __init__(self, machine: TimeMachine, lingers: float) -> None:
         self.machine, self.lingers = machine, lingers
@@ -81,7 +81,7 @@ async def start(machine: TimeMachine, action: Callable[[Context], Any], timeouts
 async def test_a_coroutine_that_takes_too_long_is_stopped(
     machine: TimeMachine, stubborn: Callable[[float], Stubborn], lingers: float, ended: float
 ):
-    """It is asked to stop; if it does not within five seconds, it has ended as far as the ledger goes."""
+    """It is asked to stop; if it does not within five seconds, the ledger records it as ended."""
     work = stubborn(lingers)
     run = await start(machine, work, Timeouts(run="10s"))
     await machine.advance(minutes=1)
@@ -109,7 +109,9 @@ async def test_a_plain_function_that_takes_too_long_is_given_up(
 
 
 @pytest.mark.contract("SCHD-17")
-async def test_a_plain_function_that_looks_stops_in_time(machine: TimeMachine, released: threading.Event):
+async def test_a_plain_function_that_checks_stop_requested_stops_in_time(
+    machine: TimeMachine, released: threading.Event
+):
     def work(context: Context) -> None:
         released.wait()
         if context.stop_requested():
@@ -263,7 +265,7 @@ async def test_terminate_cuts_the_grace_of_a_cancel_short(
 @pytest.mark.parametrize(
     ("how", "status", "ended"), [("cancel", "terminated", 35), ("terminate", "terminated", 5)]
 )
-async def test_a_plain_function_that_does_not_look_is_given_up(
+async def test_a_plain_function_that_does_not_check_stop_requested_is_given_up(
     machine: TimeMachine, released: threading.Event, how: str, status: str, ended: float
 ):
     run = await start(machine, lambda context: released.wait(), Timeouts(cancel="30s"))
@@ -360,7 +362,7 @@ async def test_a_run_that_ends_well_although_it_was_asked_to_stop_has_succeeded(
 
 
 @pytest.mark.contract("SCHD-17")
-async def test_a_clock_that_is_set_back_gives_nobody_more_time(machine: TimeMachine):
+async def test_a_clock_that_is_set_back_gives_no_run_more_time(machine: TimeMachine):
     run = await start(machine, Recorder(machine, 1000), Timeouts(run="1m"))
     await machine.advance(seconds=30)
     machine.clock.set_back(hours=1)

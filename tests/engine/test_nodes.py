@@ -62,7 +62,7 @@ async def create_herd(database: str) -> None:
 
 
 @pytest.mark.contract("CRON-16")
-def test_of_ten_thousand_ticks_due_at_once_each_of_three_nodes_starts_its_share(
+def test_of_ten_thousand_slots_due_at_once_each_of_three_nodes_starts_its_share(
     postgres: str, programs: Programs
 ):
     nodes = [programs.start(0.01, postgres) for _ in range(3)]
@@ -98,7 +98,7 @@ def test_a_node_that_stood_still_longer_than_its_lease_begins_anew(postgres: str
     )
     standing.send_signal(signal.SIGCONT)
     wait_for(lambda: held == {key for key, word, pid in programs.log() if word == "stopped"})  # it let go
-    # It joins anew, and goes on under a new number; the old one began nothing more, and wrote nothing.
+    # It rejoins, and continues under a new epoch; the old one began nothing more, and wrote nothing.
     later = "SELECT count(*) FROM node WHERE name LIKE '%:' || $1 || ':%' AND epoch > $2"
     wait_for(lambda: asyncio.run(fetch(postgres, later, str(standing.pid), epoch))[0][0] == 1)
     wait_for(lambda: len({key for key, _, pid in programs.log() if pid == str(standing.pid)}) > 4)
@@ -167,7 +167,7 @@ async def test_the_outcome_of_a_run_that_was_taken_over_writes_nothing(postgres:
 
         await late.schedules.create("s", soon(late), "work")
         await wait_until(lambda: step_until(late, "running"))
-        # The late node gives no sign of life, because nobody makes it; the other one does.
+        # The late node does not renew its lease, because nothing drives it; the other one does.
         await wait_until(lambda: step_until(other, "succeeded", house=True))
         held.set()
         await asyncio.sleep(0)
@@ -309,7 +309,7 @@ async def check_by_database(app: App, database: str) -> None:
 async def test_a_clock_that_jumps_by_an_hour_fires_nothing_early_and_nothing_twice(postgres: str, hours: int):
     clock = ShiftedClock()
     seen: list[tuple[str, int]] = []
-    config = Config(tick_ms=200)  # housekeeping does not come in time to put the clock right
+    config = Config(tick_ms=200)  # maintenance does not come in time to correct the clock
     async with running(App(postgres, clock=clock, config=config)) as app:
 
         @app.action("work")
@@ -441,7 +441,7 @@ async def test_a_node_that_joins_anew_in_the_middle_of_a_step_begins_nothing_und
 
 
 async def joined_anew(app: App, epoch: int) -> bool:
-    """The lease ends, since nobody renews it in time; then housekeeping finds that out."""
+    """The lease ends, since it is not renewed in time; then maintenance finds that out."""
     if all(node.epoch != epoch or not node.alive for node in await app.nodes()):
         await app.engine.renew_and_maintain(app.now())
     return app.engine.epoch > epoch

@@ -1,4 +1,4 @@
-"""Whoever watches is told what happened, once it is durable, and cannot stop it."""
+"""Observers are told what happened, once it is durable, and cannot stop it."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ async def test_what_becomes_of_slots_is_told():
 
 
 class Ticking(VirtualClock):
-    """A clock that goes on by a millisecond whenever somebody looks at it."""
+    """A clock that advances by a millisecond whenever it is read."""
 
     def now(self) -> datetime:
         self.move_to(super().now() + timedelta(milliseconds=1))
@@ -121,7 +121,7 @@ class Ticking(VirtualClock):
 
 
 @pytest.mark.contract("SCHD-28")
-async def test_a_start_is_the_moment_of_the_launch_in_the_ledger_and_for_who_watches(tmp_path: Path):
+async def test_a_start_is_the_moment_of_the_launch_in_the_ledger_and_for_observers(tmp_path: Path):
     clock, notes, seen = Ticking(START), Notes(), dict[str, int]()
     async with App(f"sqlite:///{tmp_path / 'horae.db'}", clock=clock) as app:
         app.watch(notes)
@@ -138,7 +138,7 @@ async def test_a_start_is_the_moment_of_the_launch_in_the_ledger_and_for_who_wat
         clock.move_to(START + timedelta(minutes=1))
         await app.engine.step(app.now())
         runs = [run for number in range(3) for run in await app.runs.list(f"s{number}")]
-        # While it goes on, the ledger has the moment of the claim: one for all that was claimed together.
+        # While it is running, the ledger has the moment of the claim: one for all that was claimed together.
         (claimed,) = {run.started_at for run in runs}
         while len(seen) < 3:
             await asyncio.sleep(0)
@@ -190,7 +190,9 @@ async def test_ends_are_told_with_what_they_meant():
     }
 
 
-async def test_one_who_fails_stops_neither_time_nor_the_others(caplog: pytest.LogCaptureFixture):
+async def test_an_observer_that_fails_stops_neither_the_engine_nor_the_others(
+    caplog: pytest.LogCaptureFixture,
+):
     class Clumsy(Observer):
         def claimed(self, runs: Sequence[Run], *, launched: bool) -> None:
             raise RuntimeError("oops")
@@ -279,7 +281,7 @@ async def test_what_others_did_is_told_when_it_was_reported():
 
         await tm.app.schedules.create("s", "0 * * * *", action="outside")
         await tm.advance(hours=1)
-        assert notes.ends == []  # it goes on elsewhere
+        assert notes.ends == []  # an external worker continues it
         (run,) = await tm.app.runs.list("s")
         await tm.app.runs.report(run.id, tokens[run.id], "succeeded")
         assert [outcome.status for _, outcome in notes.ends] == [Status.SUCCEEDED]
@@ -293,7 +295,7 @@ NEVER_RAN = {Status.SKIPPED, Status.MISSED, Status.DROPPED, Status.CANCELLED, St
 
 
 async def in_the_ledger(app: App, schedule_id: str) -> tuple[dict[Reason, int], set[str]]:
-    """How many slots of a schedule were passed over for what reasons, and which runs never ran."""
+    """How many slots of a schedule stayed unstarted for which reasons, and which runs never ran."""
     counts = Counter[Reason]()
     for each in await app.runs.unstarted_ranges(schedule_id):
         counts[each.reason] += each.count
@@ -315,7 +317,7 @@ def told_of(notes: Notes, schedule_id: str) -> tuple[dict[Reason, int], set[str]
 
 
 @pytest.mark.contract("CRON-17")
-async def test_what_a_change_by_hand_passes_over_is_told_and_nothing_twice():
+async def test_slots_that_a_manual_change_leaves_unstarted_are_told_once():
     async with TimeMachine(START) as tm:
         notes = Notes()
         tm.app.watch(notes)
@@ -334,7 +336,7 @@ async def test_what_a_change_by_hand_passes_over_is_told_and_nothing_twice():
         for run in await app.runs.list("stopped"):
             if run.status is Status.PENDING:
                 await app.runs.cancel(run.id)
-        tm.clock.move_to(START.replace(hour=5))  # and nobody has decided about these two hours
+        tm.clock.move_to(START.replace(hour=5))  # and no node has decided about these two hours
         await app.schedules.update("edited", "30 * * * *")
         await app.schedules.resume("resumed")
         await app.schedules.delete("deleted")
@@ -352,7 +354,7 @@ async def test_what_a_change_by_hand_passes_over_is_told_and_nothing_twice():
             assert (told[0], len(told[1])) == (counts, runs)
 
 
-async def test_what_initializing_passes_over_is_told():
+async def test_slots_that_initializing_leaves_unstarted_are_told():
     async def callback() -> None: ...
 
     def tasks(*registered: tuple[str, str]) -> dict[str, Any]:
@@ -366,7 +368,7 @@ async def test_what_initializing_passes_over_is_told():
         tm.app.watch(notes)
         listed = tasks(("changed", "0 * * * *"), ("forgotten", "0 * * * *"))
         await initialize(tm.app, listed)
-        await tm.advance(hours=1)  # their runs wait for somebody who has the callbacks
+        await tm.advance(hours=1)  # their runs wait for a node that has the callbacks
         tm.clock.move_to(START.replace(hour=3, minute=1))
         await initialize(tm.app, tasks(("changed", "30 * * * *")))
         for schedule_id, counts in zip(listed, ({Reason.EDITED: 2}, {}), strict=True):
@@ -400,7 +402,9 @@ async def test_a_change_that_is_undone_tells_nothing():
         await tm.app.schedules.create("s", "0 * * * *", action="noop", policies=policies)
         await tm.app.schedules.pause("s")
         await tm.advance(hours=3)
-        with pytest.raises(InvalidInputError):  # which is found out after the slots were passed over
+        with pytest.raises(
+            InvalidInputError
+        ):  # which is found out after the slots were recorded as unstarted
             await tm.app.schedules.patch("s", resume="", trigger=Trigger(note="x" * 10_001))
         assert isinstance(notes.transactions[-1], InvalidInputError)
         assert notes.never_ran == []
@@ -408,7 +412,7 @@ async def test_a_change_that_is_undone_tells_nothing():
         assert [each.count for each in notes.never_ran if isinstance(each, UnstartedRange)] == [3]
 
 
-async def test_while_nobody_watches_nothing_is_gathered(monkeypatch: pytest.MonkeyPatch):
+async def test_without_observers_nothing_is_gathered(monkeypatch: pytest.MonkeyPatch):
     def refuse(*_: Any) -> None:
         raise AssertionError("nobody wants to know")
 

@@ -106,7 +106,7 @@ async def test_what_a_lost_commit_claimed_is_launched_however_many_ends_wait_to_
         await app.engine.step(app.now())
         await wait_until(lambda: len(app.worker.ended()) == 1)
         await app.schedules.trigger("b")
-        line.cut()  # the end of one is not recorded, and another is claimed and nobody knows it
+        line.cut()  # the end of one is not recorded, and another is claimed without the node knowing it
         with pytest.raises(StoreUnavailableError):
             await app.engine.step(app.now())
         line.mend()

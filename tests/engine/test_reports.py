@@ -1,4 +1,4 @@
-"""Work that somebody else does: who may report on it, what a report means, and what silence does."""
+"""Work of external workers: who may report on it, what a report means, and what silence does."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUICK = Config(lease_ms=1500, housekeeping_ms=200, tick_ms=100, terminate_ms=200
 
 
 class Outside:
-    """Somebody else, to whom an action hands its work."""
+    """An external worker, to which an action hands its work."""
 
     def __init__(self) -> None:
         self.tokens: dict[str, str] = {}
@@ -45,7 +45,7 @@ def outside(machine: TimeMachine) -> Outside:
 
 
 async def handed_off(machine: TimeMachine, **policies: Any) -> Run:
-    """A run that somebody else goes on with."""
+    """A run that an external worker continues."""
     await machine.app.schedules.create("s", {}, "outside", policies=Policies(**policies))
     run_id = await machine.app.schedules.trigger("s")
     await machine.advance(seconds=0)
@@ -58,7 +58,7 @@ async def status(machine: TimeMachine, run: Run) -> tuple[str, str]:
 
 
 @pytest.mark.contract("CRON-13")
-async def test_a_run_that_was_accepted_goes_on_until_its_end_is_reported(
+async def test_a_run_that_was_accepted_stays_running_until_its_end_is_reported(
     machine: TimeMachine, outside: Outside
 ):
     run = await handed_off(machine)
@@ -79,7 +79,7 @@ async def test_a_run_that_was_accepted_goes_on_until_its_end_is_reported(
 
 @pytest.mark.contract("CRON-13")
 @pytest.mark.parametrize("token", ["", "wrong", "\ud800", "ü" * 5000])
-async def test_who_has_not_the_token_learns_nothing_and_changes_nothing(
+async def test_without_the_token_a_caller_learns_nothing_and_changes_nothing(
     machine: TimeMachine, outside: Outside, token: str
 ):
     run = await handed_off(machine)
@@ -111,7 +111,7 @@ async def test_a_report_that_says_nothing_that_can_be_is_refused(machine: TimeMa
 
 
 @pytest.mark.contract("CRON-13", "SCHD-16")
-async def test_a_reported_failure_is_followed_by_another_attempt_with_a_token_of_its_own(
+async def test_a_reported_failure_is_followed_by_another_attempt_with_its_own_token(
     machine: TimeMachine, outside: Outside
 ):
     run = await handed_off(machine, retry=RetryPolicy(attempts=2, initial_delay="1s"))
@@ -159,9 +159,7 @@ async def test_the_schedule_says_how_long_it_may_take_and_be_silent(machine: Tim
 
 @pytest.mark.contract("CRON-13")
 @pytest.mark.parametrize("overlap", [Overlap.SKIP, Overlap.BUFFER_ALL])
-async def test_work_of_others_stands_in_the_way_of_the_next_slot(
-    machine: TimeMachine, outside: Outside, overlap: Overlap
-):
+async def test_external_work_overlaps_the_next_slot(machine: TimeMachine, outside: Outside, overlap: Overlap):
     policies = Policies(overlap=overlap, timeouts=Timeouts(run="2m30s"))
     await machine.app.schedules.create("s", "* * * * *", "outside", policies=policies)
     await machine.advance(minutes=2)
@@ -187,7 +185,7 @@ async def test_silence_ends_at_its_time_however_far_time_is_moved(machine: TimeM
 
 
 @pytest.mark.contract("SCHD-17")
-async def test_who_is_asked_to_stop_learns_it_with_the_next_sign_of_life(
+async def test_a_worker_that_is_asked_to_stop_learns_it_with_its_next_heartbeat(
     machine: TimeMachine, outside: Outside
 ):
     run = await handed_off(machine, timeouts=Timeouts(cancel="20s"))
@@ -201,7 +199,7 @@ async def test_who_is_asked_to_stop_learns_it_with_the_next_sign_of_life(
 
 
 @pytest.mark.contract("SCHD-17")
-async def test_who_does_not_stop_when_asked_to_has_stopped_after_a_while(
+async def test_a_worker_that_does_not_stop_when_asked_to_is_cancelled_after_a_while(
     machine: TimeMachine, outside: Outside
 ):
     run = await handed_off(machine, timeouts=Timeouts(cancel="20s"), retry=RetryPolicy(attempts=9))
@@ -214,7 +212,7 @@ async def test_who_does_not_stop_when_asked_to_has_stopped_after_a_while(
 
 
 @pytest.mark.contract("SCHD-17")
-async def test_work_of_others_that_is_terminated_has_ended_at_once(machine: TimeMachine, outside: Outside):
+async def test_external_work_that_is_terminated_has_ended_at_once(machine: TimeMachine, outside: Outside):
     run = await handed_off(machine)
     ended = await machine.app.runs.terminate(run.id)
     assert (ended.status, ended.reason) == ("terminated", "terminated")
@@ -227,7 +225,7 @@ async def test_work_of_others_that_is_terminated_has_ended_at_once(machine: Time
     ("overlap", "first"),
     [(Overlap.CANCEL_OTHER, "cancelled"), (Overlap.TERMINATE_OTHER, "terminated")],
 )
-async def test_work_of_others_makes_way_for_the_next_slot(
+async def test_external_work_makes_way_for_the_next_slot(
     machine: TimeMachine, outside: Outside, overlap: Overlap, first: str
 ):
     policies = Policies(overlap=overlap, timeouts=Timeouts(cancel="5s"))
@@ -240,7 +238,7 @@ async def test_work_of_others_makes_way_for_the_next_slot(
 
 
 @pytest.mark.contract("CRON-13")
-async def test_an_end_that_is_reported_before_it_was_known_that_somebody_else_goes_on(machine: TimeMachine):
+async def test_an_end_that_is_reported_before_the_acceptance_is_recorded(machine: TimeMachine):
     tokens: list[str] = []
 
     async def hasty(context: Context) -> Accepted:
@@ -256,7 +254,7 @@ async def test_an_end_that_is_reported_before_it_was_known_that_somebody_else_go
     assert (found.status, found.result, found.attempt) == ("succeeded", 7, 1)
 
 
-async def test_work_goes_on_whose_schedule_was_deleted_or_edited(machine: TimeMachine, outside: Outside):
+async def test_work_continues_whose_schedule_was_deleted_or_edited(machine: TimeMachine, outside: Outside):
     run = await handed_off(machine, retry=RetryPolicy(attempts=5))
     await machine.app.schedules.delete("s")
     await machine.app.runs.report(run.id, outside.tokens[run.id], "heartbeat")
@@ -325,7 +323,7 @@ async def test_the_ledger_keeps_no_token_and_the_run_outlives_its_node(database:
 
 
 @pytest.mark.contract("CRON-13", "SCHD-17")
-async def test_silence_is_noticed_by_whoever_keeps_house(database: str):
+async def test_silence_is_noticed_by_maintenance_of_any_node(database: str):
     async with started(database, timeouts=Timeouts(heartbeat="300ms")) as (app, _):
         ids = [await app.schedules.trigger("s", overlap=Overlap.ALLOW_ALL) for _ in range(3)]
 
@@ -395,7 +393,7 @@ async def test_a_node_killed_between_token_and_acceptance(database: str, tmp_pat
     assert attempt == "1"
     async with started(database, create=False) as (app, outside):
         await wait_until(lambda: is_handed_off(app, run_id))
-        assert outside.attempts == [2]  # the same run again, because nobody could know
+        assert outside.attempts == [2]  # the same run again, because no node could know
         with pytest.raises(ReportRefusedError):
             await app.runs.report(run_id, token, "succeeded")
         ended = await app.runs.report(run_id, outside.tokens[run_id], "succeeded")

@@ -1,4 +1,4 @@
-"""Work of others in the simulator's world: whatever happens to nodes, each end that was taken stands, and silence ends."""
+"""External work in the simulator: whatever happens to nodes, each accepted end stands, and silence times out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SILENCE = "90s"
 
 
 class OutsideWorld(World):
-    """A world in which most of the work is done by somebody who is no node, and lives on whatever becomes of them."""
+    """A world in which external workers do most of the work, and outlive the nodes."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed, 1 + seed % 2)
@@ -35,7 +35,7 @@ class OutsideWorld(World):
         self.alone = False
 
     async def tell(self) -> None:
-        """The same story; at its end nobody else is there any more, and nodes do all the work."""
+        """The same story; at its end there are no external workers, and nodes do all the work."""
         await super().tell()
         self.alone = True
         for worker in self.workers:
@@ -59,7 +59,7 @@ class OutsideWorld(World):
         return Accepted()
 
     async def elsewhere(self, run_id: str, attempt: int, token: str) -> None:
-        """Somebody does the work: gives signs of life, or not, and says how it ended, or not, or twice."""
+        """An external worker: it sends heartbeats, or not, and reports the end, or not, or twice."""
         try:
             for _ in range(self.fate.below(4)):
                 await self.clock.sleep(seconds=self.fate.choice([1, 20, 80]))
@@ -89,13 +89,13 @@ def check_reports(world: OutsideWorld, ledger: Ledger) -> None:
     runs = {run.id: run for run in ledger.runs}
     for (run_id, attempt), status in world.taken.items():
         run = runs[run_id]
-        if status == Status.SUCCEEDED:  # what was said to be done is done, and nobody did it again
+        if status == Status.SUCCEEDED:  # what was reported as succeeded was not attempted again
             assert (run.status, run.attempt, run.result) == (Status.SUCCEEDED, attempt, attempt)
         elif status == Status.RETRYING:
             assert run.attempt > attempt or run.status is not Status.SUCCEEDED
         else:
             assert (run.status, run.attempt) == (status, attempt)
-    # Nobody waits for ever for who is silent.
+    # No run waits for ever for a silent worker.
     assert [run for run in ledger.runs if run.status is Status.RUNNING and run.epoch == 0] == []
 
 

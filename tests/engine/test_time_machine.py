@@ -251,7 +251,7 @@ class Timeline:
         )
 
     async def play(self) -> None:
-        """Everything that was done or looked at, in the order of time; then on to the end."""
+        """Everything that was done or read, in the order of time; then on to the end."""
         for each in sorted(
             [*self.facts.get("events", []), *self.facts.get("checks", [])], key=itemgetter("at")
         ):

@@ -165,7 +165,7 @@ async def serving(answer: Answer | None = None, **more: Any) -> AsyncIterator[Se
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process goes on; one that has ended and that nobody waits for does not."""
+    """Whether a process is running; a zombie, which has ended and was not waited for, is not."""
     with contextlib.suppress(OSError):
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         return state not in {"Z", "X"}

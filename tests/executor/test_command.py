@@ -221,7 +221,7 @@ print("done")
     await gone(int((tmp_path / "pid").read_text()))
 
 
-async def test_who_leaves_the_group_and_holds_the_output_open_holds_up_nobody(tmp_path: Path):
+async def test_a_process_that_leaves_the_group_and_holds_the_output_open_holds_up_no_run(tmp_path: Path):
     code = """
 import os, sys, time
 if os.fork() == 0:

@@ -42,7 +42,7 @@ LOOPBACK = Config(secret_key="k", http_private=("127.0.0.0/8",), output_limit=10
 
 
 class Names:
-    """Names and what is behind them; each time somebody asks it may be something else."""
+    """Names and their addresses; each lookup may give another answer."""
 
     def __init__(self, **names: list[list[str]]) -> None:
         self.names = {name.replace("_", "."): answers for name, answers in names.items()}
@@ -229,7 +229,7 @@ async def test_many_headers_in_an_answer_are_not_read_for_ever():
     assert ended.errors[0] == "HttpAnswerError"
 
 
-# An answer that goes on and on: whatever its form, it ends the attempt
+# An answer that does not end: whatever its form, it fails the attempt
 
 
 Send = Callable[[bytes], Awaitable[None]]
@@ -482,7 +482,7 @@ async def test_a_name_with_something_private_behind_it_is_refused(address: str):
 async def test_a_name_that_changes_its_meaning_is_asked_for_once_and_what_was_checked_is_connected_to():
     config = Config(http_private=("127.0.0.2/32",))
     async with serving() as inside:
-        # The first answer is allowed, and nobody listens there; the second would be the inside.
+        # The first address is allowed, and no server listens there; the second would be a private one.
         names = Names(rebinding_example=[["127.0.0.2"], ["127.0.0.1"]])
         ended = await ask(HttpRequest(url=f"http://rebinding.example:{inside.port}/"), config, names)
         assert names.asked == ["rebinding.example"]

@@ -35,13 +35,13 @@ PUBLIC = [
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_addresses_that_are_not_for_everybody_are_refused(address: str):
+def test_addresses_that_are_not_public_are_refused(address: str):
     with pytest.raises(DestinationRefusedError, match="private"):
         Destinations(["*"], []).check_address("host", ip_address(address))
 
 
 @pytest.mark.parametrize("address", PUBLIC)
-def test_addresses_that_are_for_everybody_are_not(address: str):
+def test_public_addresses_are_not_refused(address: str):
     Destinations(["*"], []).check_address("host", ip_address(address))
 
 

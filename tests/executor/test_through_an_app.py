@@ -109,7 +109,7 @@ async def test_work_that_a_request_handed_over_reports_its_end(database: str, ha
             await say(writer, "202 Accepted")
         await app.runs.report(body["run_id"], body["report"]["token"], "started")
         await app.runs.report(body["run_id"], body["report"]["token"], "succeeded", result={"n": 1})
-        if hasty:  # the end is known before anybody knows that it was accepted
+        if hasty:  # the end is reported before the acceptance is recorded
             await say(writer, "202 Accepted")
         reported.set()
 

@@ -1,4 +1,4 @@
-"""Backfill: a range is covered once, in order, whatever room there is on the way."""
+"""Backfill: a range is covered once, in order, however much capacity is free on the way."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_backfills_leave_half_of_the_buffer_and_what_automatic_starts_need(
 def test_a_range_is_covered_exactly_once_for_any_room(
     spec: Spec, begin: int, length: int, waiting: list[int], per_pass: int
 ):
-    """Both ends included, ascending; a pass without room leaves it where it was."""
+    """Both ends included, ascending; a pass without free capacity leaves it where it was."""
     backfill = backfill_of(spec, T + begin, T + begin + length)
     limits = Limits(max_buffer_size=20, backfills_per_pass=per_pass)
     made: list[int] = []

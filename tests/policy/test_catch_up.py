@@ -47,7 +47,7 @@ POLICIES = st.builds(
 def test_every_nominal_time_is_accounted_for_once(
     document: dict[str, Any], policy: CatchUpPolicy, steps: list[int]
 ):
-    """Whenever and however often one looks, selected and passed over add up to what was there."""
+    """Whenever and however often decisions are made, selected and unstarted slots add up to all slots."""
     spec, cursor, now = Spec.parse(document), T * 1000, T * 1000
     total = 0
     for step in steps:
@@ -68,7 +68,7 @@ def test_every_nominal_time_is_accounted_for_once(
 
 @pytest.mark.contract("SCHD-12", "CRON-08")
 @given(SPECS, st.integers(1, 8 * HOUR * 1000), st.lists(st.integers(0, 1000), max_size=5))
-def test_how_often_one_looks_changes_nothing_while_all_is_on_time(
+def test_how_often_decisions_are_made_changes_nothing_while_all_is_on_time(
     document: dict[str, Any], ahead: int, looks: list[int]
 ):
     spec, policy = Spec.parse(document), CatchUpPolicy()
@@ -112,7 +112,7 @@ def test_an_hour_of_downtime(mode: str, window: str | None, started: int, missed
 @pytest.mark.contract("SCHD-12", "CRON-08")
 @pytest.mark.parametrize(("mode", "window"), [("all", "0s"), ("all", "9999ms"), ("none", None)])
 def test_all_that_is_late_within_the_grace_is_on_time(mode: str, window: str | None):
-    """Also if several are, and whatever the window: a slot a second, and nobody looked for twenty."""
+    """Also if several are, and whatever the window: a slot a second, and no decision for twenty."""
     policy = CatchUpPolicy(mode=CatchUp(mode), window=window)
     due = find_due(Spec.cron("* * * * * *"), "a", T * 1000, (T + 20) * 1000, policy)
     assert [slot.nominal_ms // 1000 for slot in due.slots] == list(range(T + 10, T + 21))
@@ -145,7 +145,7 @@ def test_of_late_slots_the_latest_are_made_up_as_far_as_there_is_consent(
 @pytest.mark.contract("SCHD-08")
 @pytest.mark.parametrize("days", [1, 366])
 @pytest.mark.parametrize("consent", [200_000, 10**12])
-def test_much_consent_is_not_looked_for_slot_by_slot(
+def test_a_large_backfill_limit_is_not_searched_slot_by_slot(
     monkeypatch: pytest.MonkeyPatch, days: int, consent: int
 ):
     """Not a timer but a count of searches: it neither goes back before the cursor nor through a year of minutes."""
@@ -180,7 +180,7 @@ def test_a_year_of_downtime_is_one_range():
 def test_a_long_outage_ends_in_no_storm():
     due = find_due(MINUTELY, "a", T * 1000, (T + 10 * HOUR) * 1000, CatchUpPolicy())
     assert len(due.slots) == 100
-    assert due.next_fire == (T + 101 * 60) * 1000  # already past: the next pass goes on from there
+    assert due.next_fire == (T + 101 * 60) * 1000  # already past: the next pass continues from there
 
 
 @pytest.mark.contract("CRON-08")

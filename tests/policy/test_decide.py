@@ -277,7 +277,7 @@ def apply(schedule: Schedule, runs: list[Run], decision: Decision) -> tuple[Sche
 @pytest.mark.contract("SCHD-26")
 @given(situations())
 def test_deciding_comes_to_rest(situation: tuple[Schedule, Spec, list[Run], list[Backfill], int]):
-    """A schedule that asks to be looked at again at once has something new to say each time."""
+    """A schedule that asks to be decided again at once has a new decision each time."""
     schedule, spec, runs, backfills, now = situation
     for _ in range(60):
         decision = decide(schedule, spec, runs, now, backfills=backfills, limits=LIMITS)
@@ -313,7 +313,7 @@ def test_starts_beyond_the_limit_wait_like_the_others():
 def test_a_start_that_is_too_late_and_paused_ends_once(
     on_resume: OnResume, status: Status, reason: Reason, counts: Counts
 ):
-    """It is too late when its turn comes, and no turn comes in a pause."""
+    """It is too late when it would be released, and nothing is released in a pause."""
     policies = Policies(catch_up=CatchUpPolicy(window="0s"), on_resume=on_resume)
     schedule = schedule_of(policies=policies, state=State(paused=True), cursor=T + 120)
     waiting, now = run_of(schedule, 1), (T + 130) * 1000
@@ -356,7 +356,7 @@ def test_what_has_expired_leaves_its_turn_to_the_next():
 @pytest.mark.contract("SCHD-13", "SCHD-15", "CRON-10")
 @pytest.mark.parametrize("remaining_actions", [None, 0, 2])
 def test_a_start_that_was_released_and_not_claimed_waits_again_in_a_pause(remaining_actions: int | None):
-    """It counts as a start again when it is released again, and overlaps nothing meanwhile."""
+    """It counts as a start again when it is released again, and overlaps nothing until then."""
     schedule = schedule_of(state=State(paused=True, remaining_actions=remaining_actions), cursor=T + 60)
     released, trigger = (
         run_of(schedule, 1, Status.STARTING),
@@ -378,7 +378,7 @@ def test_a_start_that_was_released_and_not_claimed_waits_again_in_a_pause(remain
 
 
 @pytest.mark.contract("SCHD-13")
-def test_a_pause_that_skips_and_ends_before_a_look_skips_what_waited():
+def test_a_pause_that_skips_and_ends_before_a_decision_skips_what_waited():
     policies = Policies(overlap=Overlap.BUFFER_ALL, on_resume=OnResume.SKIP)
     schedule = schedule_of(policies=policies, state=State(paused=True), cursor=T + 60)
     running, waiting = run_of(schedule, 0, Status.RUNNING), run_of(schedule, 1)
@@ -422,8 +422,10 @@ def test_a_clock_that_goes_back_fires_nothing_twice(
 
 @pytest.mark.contract("SCHD-26")
 @given(SPECS, st.sampled_from(Overlap), st.lists(st.integers(0, 1000), max_size=6), AHEAD)
-def test_how_often_one_looks_changes_nothing(spec: Spec, overlap: Overlap, looks: list[int], ahead: int):
-    """Looking more often than at the times that were named decides the same, at the same times."""
+def test_how_often_decisions_are_made_changes_nothing(
+    spec: Spec, overlap: Overlap, looks: list[int], ahead: int
+):
+    """Deciding more often than at the named wake times decides the same, at the same times."""
 
     def play(moments: list[int]) -> list[tuple[int, str, int]]:
         schedule = schedule_of(spec, Policies(overlap=overlap))

@@ -125,7 +125,7 @@ def test_an_outcome_follows_from_running_and_belongs_to_its_claim(
 ):
     outcome = judge_end(end, policies, NOW, LIMITS)
     assert (outcome.status is Status.RUNNING) is (outcome.report_by is not None)
-    if outcome.status is Status.RUNNING:  # somebody else goes on with it
+    if outcome.status is Status.RUNNING:  # an external worker continues it
         assert end.ending is AttemptEnd.ACCEPTED
         return
     assert outcome.status in TRANSITIONS[Status.RUNNING]

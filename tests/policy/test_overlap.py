@@ -94,7 +94,7 @@ ONE, ALL, OTHER = Overlap.BUFFER_ONE, Overlap.BUFFER_ALL, Overlap.CANCEL_OTHER
 
 @pytest.mark.contract("SCHD-10", "SCHD-12")
 def test_what_has_expired_keeps_its_place_until_its_turn_comes():
-    """Then it is gone, and the next one has its turn."""
+    """Then it is gone, and the next one is decided."""
     waiting = [Start(1, ONE, expired=True), Start(2, ONE)]
     blocked = judge_overlap(waiting, 1)
     assert (blocked.keep, blocked.skip, blocked.expire) == ((1,), (2,), ())

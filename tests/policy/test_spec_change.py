@@ -59,7 +59,7 @@ class Told(NamedTuple):
 
 
 def tell(first: Spec, edits: list[tuple[int, int]], policies: Policies, looks: list[int] | None) -> Told:
-    """The life of a schedule, looked at whenever it says so, or at some moments only; in the end all is decided."""
+    """The life of a schedule, decided at each of its wake times, or at some moments only; in the end all is decided."""
     schedule, now, end = schedule_of(first, policies), T * 1000, (T + 3 * HOUR) * 1000
     events = [(T * 1000 + at, SPECS[number]) for at, number in sorted(edits)]
     told, next_at = Told([], []), now if looks is None else end
@@ -104,7 +104,7 @@ def expected(first: Spec, edits: list[tuple[int, int]]) -> tuple[set[int], set[i
 def test_random_edits_lose_no_slot_that_both_specs_have(
     first: Spec, edits: list[tuple[int, int]], looks: list[int]
 ):
-    """However seldom somebody looks; and each slot is decided once."""
+    """However seldom a decision is made; and each slot is decided once."""
     told = tell(first, edits, Policies(overlap=Overlap.ALLOW_ALL), looks)
     started = {run.nominal_ms // 1000 for run in told.started}
     assert len(started) == len(told.started)
@@ -121,7 +121,7 @@ def test_random_edits_lose_no_slot_that_both_specs_have(
 @pytest.mark.contract("SCHD-07", "SCHD-12")
 @given(st.sampled_from(SPECS), EDITS)
 def test_an_edit_makes_no_slot_late(first: Spec, edits: list[tuple[int, int]]):
-    """With a window of nothing and no grace: looked at in time, everything starts at its fire time or at the edit's."""
+    """With a window of zero and no grace: decided in time, everything starts at its fire time or at the edit's."""
     policies = Policies(overlap=Overlap.ALLOW_ALL, catch_up=CatchUpPolicy(window="0s", grace="0s"))
     told = tell(first, edits, policies, None)
     moments = {T * 1000 + at for at, _ in edits}

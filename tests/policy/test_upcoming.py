@@ -127,7 +127,7 @@ def test_the_next_slot(state: State, expected: int | None):
 def test_what_is_shown_is_what_then_starts(
     spec: Spec, remaining_actions: int | None, skip: int, on_resume: OnResume, paused: bool, ahead: int
 ):
-    """Resumed now, if it is paused, and looked at whenever it says so."""
+    """Resumed now, if it is paused, and decided at each of its wake times."""
     policies = Policies(overlap=Overlap.ALLOW_ALL, on_resume=on_resume)
     schedule = schedule_of(
         State(paused=paused, remaining_actions=remaining_actions, skip_next=skip), policies, spec
@@ -157,7 +157,7 @@ def started(schedule: Schedule, spec: Spec, now: int, number: int) -> list[int]:
         ]
         schedule = _replace(schedule, state=decision.state, cursor_ms=decision.cursor_ms)
         at = decision.next_at if decision.next_at is None or decision.next_at > moment else moment + 1
-        if schedule.state.remaining_actions == 0 and runs:  # its end has it looked at, and it is finished
+        if schedule.state.remaining_actions == 0 and runs:  # its end leads to a decision, and it is finished
             break
     return found
 

@@ -65,7 +65,7 @@ def walk(
     """
     tz = zoneinfo(zone)
     found: list[int] = []
-    expected = None  # what the clock would show next if nobody touched it
+    expected = None  # what the clock would show next if it were not changed
     for at in range(after - after % step, until + 1, step):
         local = datetime.fromtimestamp(at, tz)
         if gap == "shift":

@@ -57,7 +57,7 @@ def test_never_is_an_answer_with_a_reason(document: dict[str, Any], reason: str)
 
 
 @pytest.mark.contract("SCHD-08")
-def test_a_search_that_finds_nothing_looks_at_each_shape_of_month_once(monkeypatch: pytest.MonkeyPatch):
+def test_a_search_that_finds_nothing_checks_each_shape_of_month_once(monkeypatch: pytest.MonkeyPatch):
     """Not a timer but a count: three centuries come down to fourteen shapes of a year."""
     looked = 0
     computed = CivilSet._computed
@@ -74,7 +74,7 @@ def test_a_search_that_finds_nothing_looks_at_each_shape_of_month_once(monkeypat
 
 
 @pytest.mark.contract("SCHD-08")
-def test_a_year_is_counted_and_listed_without_a_look_beyond_it():
+def test_a_year_is_counted_and_listed_without_searching_beyond_it():
     """Of an interval that seldom meets what exclusions leave, the next time may be decades away."""
     all_but_midnight = [
         EVERYTHING | {"hour": "1-23"},

@@ -53,7 +53,7 @@ def documents(draw: st.DrawFn, zone: str, moment: int) -> dict[str, Any]:
         name: draw(st.lists(part, max_size=1 if name == "exclude" else 2)) for name, part in PARTS.items()
     }
     shown = moment + load_zone(zone).offset_at(moment)
-    missing = datetime.fromtimestamp(shown - 900, UTC)  # a clock set forward passes over this label
+    missing = datetime.fromtimestamp(shown - 900, UTC)  # a clock set forward skips this label
     document["crons"] += draw(st.sampled_from([[], [f"{missing.minute} {missing.hour} * * *"]]))
     half_hours = st.lists(st.integers(-6, 6), max_size=2)
     document["times"] = [render_instant(moment + 1800 * each) for each in draw(half_hours)]

@@ -303,7 +303,7 @@ def test_cronsim_finds_the_same_previous_times(expression: str, place: Place):
 def debian_starts(expression: str, zone: str, first: int, last: int) -> list[int]:
     """When Debian's cron would start a job, as often as it would: its main loop, told in Python.
 
-    Once a minute it looks at the local clock, and keeps a second, virtual clock up to which all jobs
+    Once a minute it reads the local clock, and keeps a second, virtual clock up to which all jobs
     at fixed times have run. A clock that is up to three hours ahead of it makes it catch up at
     once, one that is behind makes it wait; anything more counts as a clock that was set right. Wildcard
     jobs run by the local clock, whatever the virtual one says. (Up to five minutes ahead, they catch
@@ -342,7 +342,7 @@ def test_debian_cron_starts_the_same_jobs(expression: str, place: Place):
     except CronSimError:
         assert spec.next_instant(first) is None
         return
-    # The virtual clock begins with the walk, so no change may be going on; and see the list below.
+    # The virtual clock begins with the walk, so no change may be under way; and see the list below.
     assume(not changes(zone, first - DAY, first))
     assume(all(change.by != -3 * HOUR for change in changes(zone, first, last)))
     expected = sorted(set(started))  # several starts in one minute are one time
@@ -419,7 +419,7 @@ def temporal_next(fields: Calendar, zone: str, moment: int) -> int | None:
     """When a Temporal server would fire next by a calendar: its walk over the numbers of a local time, retold.
 
     A local time is made up from the year down, and looked up when all fields match. Two checks are about clock changes: an hour
-    that comes out as another one is passed over; and where two hours that follow each other are more than an hour apart, the
+    that comes out as another one is skipped; and where two hours that follow each other are more than an hour apart, the
     first of them is tried once more, an hour later.
     """
     local = aware(moment, zone)
@@ -582,7 +582,7 @@ def rules(draw: st.DrawFn) -> Rule:
 
 
 class PastHorizonError(Exception):
-    """dateutil is about to look at days that nobody asked for."""
+    """dateutil is about to search days that the test did not ask for."""
 
 
 def bounded_days(last: date) -> type:

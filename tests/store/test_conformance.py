@@ -180,7 +180,7 @@ async def test_an_end_is_final(store: Store):
         assert await transaction.open_runs(["s"]) == []
 
 
-async def test_only_what_nobody_works_on_is_changed(store: Store):
+async def test_only_runs_that_no_node_has_claimed_are_changed(store: Store):
     async with store.transaction() as transaction:
         await transaction.insert_runs([run(1), run(2, Status.PENDING), run(3, Status.STARTING)])
         for number in (1, 2, 3):
@@ -613,7 +613,7 @@ async def test_one_node_wakes_another(postgres: str):
 
 
 @pytest.mark.contract("CRON-13")
-async def test_work_that_was_handed_over_is_held_by_nobody_and_expected_in_time(store: Store):
+async def test_work_that_was_handed_over_is_held_by_no_node_and_expected_in_time(store: Store):
     async with store.transaction() as transaction:
         await transaction.insert_schedules([(schedule("s"), None)])
         await transaction.insert_runs([run(1), run(2), _replace(run(3), epoch=8)])

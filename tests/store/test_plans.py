@@ -104,7 +104,7 @@ def make_schema(connection: sqlite3.Connection) -> None:
 
 
 SMALL = r"(due_next|due_never|run_unclaimed|run_open|run_stopping|run_reports)"
-"""Indexes of a part of their tables: all of one may be looked through, and only that is there."""
+"""Indexes of a part of their tables: all of one may be scanned, because it has only that part."""
 
 
 def check_sqlite(connection: sqlite3.Connection, name: str) -> None:
@@ -127,7 +127,7 @@ def test_sqlite_answers_by_its_indexes(sqlite_file: sqlite3.Connection, name: st
     check_sqlite(sqlite_file, name)
 
 
-def test_sqlite_answers_by_its_indexes_when_somebody_has_counted(sqlite_file: sqlite3.Connection):
+def test_sqlite_answers_by_its_indexes_after_analyze(sqlite_file: sqlite3.Connection):
     sqlite_file.execute("ANALYZE")
     for name in QUESTIONS:
         check_sqlite(sqlite_file, name)

@@ -1,4 +1,4 @@
-"""However many ask, the engine has its connections."""
+"""However many callers ask, the engine has its connections."""
 
 from __future__ import annotations
 

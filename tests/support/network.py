@@ -56,7 +56,7 @@ class Network:
         self._flows.clear()
 
     def release(self) -> None:
-        """Let go on what was held."""
+        """Let through what was held."""
         self._flows.set()
 
     def _abort(self) -> None:

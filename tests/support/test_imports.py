@@ -1,4 +1,4 @@
-"""What several tests use is in a module of its own: no test imports from another test, or from a conftest."""
+"""What several tests use is in its own module: no test imports from another test, or from a conftest."""
 
 import re
 from pathlib import Path

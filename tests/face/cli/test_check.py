@@ -21,7 +21,7 @@ from horae.store.sqlite import SQLITE
 from tests.face.cli.command import answered, horae
 
 KNOWN = len(migrations(SQLITE))
-EVERYWHERE = "0.0.0.0"  # noqa: S104 - nothing listens there, it is only looked at
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - nothing listens there, it is only checked
 
 
 def found(*arguments: str, **environment: Any) -> tuple[int, dict[str, tuple[str, str]]]:
@@ -125,7 +125,7 @@ def test_postgresql_is_asked_what_its_commits_are_worth(postgres: str):
         ({"HORAE_DATABASE_URL": "x"}, "database", "fail", "Cannot read the database address"),
     ],
 )  # fmt: skip
-def test_settings_are_looked_at(environment: dict[str, str], thing: str, level: str, words: str):
+def test_settings_are_checked(environment: dict[str, str], thing: str, level: str, words: str):
     status, things = found(**environment)
     assert status == 1  # there is no database either
     assert things[thing][0] == level

@@ -218,7 +218,7 @@ def test_a_reader_who_leaves_is_no_error(server: Server):
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that wants to know who asks."""
+    """A server that requires authentication."""
     database = f"sqlite:///{tmp_path_factory.mktemp('guarded') / 'horae.db'}"
     server = Server(database, app="tests.face.cli.actions", HORAE_DRAIN_MS="0", HORAE_JWT_SECRET=SECRET)
     yield server

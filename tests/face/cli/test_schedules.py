@@ -1,4 +1,4 @@
-"""``horae schedules``, ``runs``, ``explain``, ``load``, ``calendars`` and ``nodes``: on a server, and on its database."""
+"""``horae schedules``, ``runs``, ``explain``, ``forecast``, ``calendars`` and ``nodes``: on a server, and on its database."""
 
 from __future__ import annotations
 

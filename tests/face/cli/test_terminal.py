@@ -18,7 +18,7 @@ from tests.support.wait import wait_for
 
 
 def on_terminal(*arguments: str, answer: str = "", columns: int = 80) -> tuple[int, str]:
-    """Run the command on a terminal of its own; its exit status, and what the terminal showed."""
+    """Run the command on its own terminal; its exit status, and what the terminal showed."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     environment = {key: value for key, value in PLAIN.items() if key not in {"NO_COLOR", "COLUMNS"}}

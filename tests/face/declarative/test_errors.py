@@ -269,7 +269,7 @@ async def test_a_run_that_is_spoiled_while_running_stops_no_other(kind: str, tmp
 
 
 @pytest.mark.contract("DECL-35")
-async def test_an_unexpected_error_while_running_is_logged_and_the_scheduler_goes_on(
+async def test_an_unexpected_error_while_running_is_logged_and_the_scheduler_continues(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     story = Story(tmp_path)
@@ -324,7 +324,7 @@ async def test_an_unexpected_error_in_taking_over_from_the_dead_keeps_no_task_fr
         assert [record for record in caplog.records if record.levelno >= logging.WARNING]
         assert len(story.starts["a"]) == 3
         story.sql("DROP TRIGGER fate")
-        await story.clock.advance(hours=1)  # the next round of housekeeping
+        await story.clock.advance(hours=1)  # the next round of maintenance
         assert len(story.starts["orphan"]) == 2
     finally:
         await story.crash(scheduler)

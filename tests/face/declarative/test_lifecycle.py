@@ -176,7 +176,7 @@ async def test_stop_may_be_called_many_times_and_concurrently_and_emits_once(tmp
 
 
 @pytest.mark.contract("DECL-14")
-async def test_a_stop_that_is_given_up_by_one_caller_goes_on_for_the_others(tmp_path: Path):
+async def test_a_stop_that_is_given_up_by_one_caller_continues_for_the_others(tmp_path: Path):
     story = Story(tmp_path)
     story.takes["a"] = 60
     scheduler = await story.begin(story.task("a", "0 12 * * *"))

@@ -147,7 +147,7 @@ async def test_an_overridden_task_keeps_its_history_and_its_pending_retry(tmp_pa
 
 
 @pytest.mark.contract("DECL-36", "DECL-18")
-async def test_a_kept_retry_is_preempted_by_an_occurrence_of_the_new_expression(tmp_path: Path):
+async def test_a_kept_retry_is_preempted_by_a_slot_of_the_new_expression(tmp_path: Path):
     story = Story(tmp_path)
     story.raises["a"] = RuntimeError
     await (await story.begin(story.task("a", "0 12 * * *", timedelta(minutes=10)))).stop()
@@ -159,8 +159,8 @@ async def test_a_kept_retry_is_preempted_by_an_occurrence_of_the_new_expression(
 
 
 @pytest.mark.contract("DECL-36", "DECL-18", "DECL-07")
-async def test_an_occurrence_of_the_new_expression_missed_while_a_retry_waits_preempts_it(tmp_path: Path):
-    """The process was away over 12:05 of the new expression; the retry is due at 12:30:30, and the occurrence now."""
+async def test_a_slot_of_the_new_expression_missed_while_a_retry_waits_preempts_it(tmp_path: Path):
+    """The process was away over 12:05 of the new expression; the retry is due at 12:30:30, and the slot now."""
     story = Story(tmp_path)
     story.raises["a"] = RuntimeError
     await (await story.begin(story.task("a", "0 12 * * *", timedelta(minutes=30)))).stop()

@@ -1,6 +1,6 @@
 """Histories of any kind, told by the scheduler and by a model of a page, second by second: they must say the same.
 
-The model knows the contract and nothing else: what is owed when (an occurrence, a retry, an orphan, the first minute), that one
+The model knows the contract and nothing else: what is owed when (a slot, a retry, an orphan, the first minute), that one
 run serves all that is due, and what a crash, a stop, and other registrations change.
 """
 
@@ -150,7 +150,7 @@ class Model:
     def is_due(self, task: Task) -> bool:
         if any(self.owed(task)):
             return True
-        # Nothing up to here is owed: no need to look at it again.
+        # Nothing up to here is owed: no need to check it again.
         task.served = max(task.served, self.now.replace(second=0))
         return False
 

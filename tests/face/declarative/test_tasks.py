@@ -83,7 +83,7 @@ async def test_no_delay_retries_at_the_next_evaluation_and_not_in_the_same(tmp_p
 
 
 @pytest.mark.contract("DECL-18")
-async def test_an_occurrence_before_the_retry_preempts_it(tmp_path: Path):
+async def test_a_slot_before_the_retry_preempts_it(tmp_path: Path):
     story = Story(tmp_path)
     story.raises["a"] = RuntimeError
     scheduler = await story.begin(story.task("a", "0-1 12 * * *", timedelta(minutes=5)))
@@ -204,9 +204,7 @@ async def test_a_failure_while_stop_waits_for_others_is_retried_after_the_delay_
 @pytest.mark.contract("DECL-09", "DECL-08")
 @pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.parametrize("minutes", [1, 2, 10])
-async def test_occurrences_during_a_run_are_served_by_one_right_after(
-    fails: bool, minutes: int, tmp_path: Path
-):
+async def test_slots_during_a_run_are_served_by_one_right_after(fails: bool, minutes: int, tmp_path: Path):
     story = Story(tmp_path)
     story.takes["a"] = 60 * minutes
     if fails:
@@ -256,7 +254,7 @@ async def test_a_host_that_was_suspended_during_a_run_makes_up_once(tmp_path: Pa
 
 
 @pytest.mark.contract("DECL-09", "DECL-15")
-async def test_an_occurrence_that_passed_while_stopping_waited_is_made_up_by_the_next_start(tmp_path: Path):
+async def test_a_slot_that_passed_while_stopping_waited_is_made_up_by_the_next_start(tmp_path: Path):
     story = Story(tmp_path)
     story.takes["a"] = 150
     scheduler = await story.begin(story.task("a", "0-1 12 * * *"))

@@ -1,4 +1,4 @@
-"""The ledger as the registrar shows it: runs, and the ticks of ranges that never ran, in one order."""
+"""The ledger as the registrar shows it: runs, and the slots of unstarted ranges, in one order."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -87,7 +87,7 @@ def test_what_was_started_by_hand_stands_where_it_was_started():
 
 
 @pytest.mark.contract("CRON-17")
-def test_a_range_is_of_the_spec_that_has_its_ticks():
+def test_a_range_is_of_the_spec_that_has_its_slots():
     minutely, fives = Spec.cron("* * * * *"), Spec.cron("*/5 * * * *")
     assert nominals([], [unstarted(600, 1200, 300)], 10, minutely, fives) == [1200, 900, 600]
     assert nominals([], [unstarted(600, 840, 60)], 3, fives, minutely) == [840, 780, 720]
@@ -97,7 +97,7 @@ def test_a_range_is_of_the_spec_that_has_its_ticks():
 
 
 @pytest.mark.contract("CRON-17")
-async def test_a_long_outage_is_shown_tick_by_tick():
+async def test_a_long_outage_is_shown_slot_by_slot():
     async with TimeMachine(START) as machine:
         machine.app.action("report")(_nothing)
         registrar = Registrar(machine.app)

@@ -1,4 +1,4 @@
-"""The calls of the registrar: register, change, pause, delete, look."""
+"""The calls of the registrar: register, change, pause, delete, read."""
 
 import asyncio
 import subprocess
@@ -119,7 +119,7 @@ async def test_a_change_of_when_moves_the_next_time(
 
 @pytest.mark.contract("CRON-03")
 async def test_a_change_of_the_jitter_leaves_the_next_time(machine: TimeMachine, registrar: Registrar):
-    """Also the ticks of a pause that are still to be caught up with."""
+    """Also the slots of a pause that are still to be caught up with."""
     machine.app.action("report")(_nothing)
     given = HOURLY | {"catchup_policy": "fire_immediately", "overlap_policy": "queue"}
     await registrar.upsert_schedule(given)
@@ -275,7 +275,7 @@ async def test_upserts_at_once_make_one_schedule_on_both_stores(tmp_path: Path, 
 
 
 @pytest.mark.contract("CRON-01", "CRON-10", "CRON-17")
-async def test_ticks_by_the_second_on_both_stores(tmp_path: Path, postgres: str):
+async def test_slots_by_the_second_on_both_stores(tmp_path: Path, postgres: str):
     for database in (f"sqlite:///{tmp_path / 'horae.db'}", postgres):
         async with App(database, config=Config(tick_ms=100)) as app:
             app.action("report")(_nothing)
@@ -295,7 +295,7 @@ async def test_ticks_by_the_second_on_both_stores(tmp_path: Path, postgres: str)
             await asyncio.wait([running])
             rows = (await registrar.runs("s", 1000))[::-1]
             gaps = {later.run_at - earlier.run_at for earlier, later in pairwise(rows)}
-            assert gaps == {timedelta(seconds=1)}  # every tick, once, with what became of it
+            assert gaps == {timedelta(seconds=1)}  # every slot, once, with what became of it
             assert {row.reason for row in rows if row.status == "SKIPPED"} == {
                 "paused: the schedule was paused"
             }

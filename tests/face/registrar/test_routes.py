@@ -1,4 +1,4 @@
-"""The registrar over HTTP: a real service in a process of its own, and users with tokens."""
+"""The registrar over HTTP: a real service in its own process, and users with tokens."""
 
 import signal
 from collections.abc import Iterator
@@ -105,7 +105,7 @@ def test_it_is_the_same_schedule_in_every_face(service: Server, client: Client):
 
 
 @pytest.mark.contract("CRON-13", "CRON-17", "CRON-06")
-def test_ticks_become_rows(client: Client):
+def test_slots_become_rows(client: Client):
     every_second = HOURLY | {"schedule_id": "ticks", "workflow_id": "ping", "cron_expr": "* * * * * *"}
     client.post("upsert", every_second)
     client.post("upsert", every_second | {"schedule_id": "fails", "workflow_id": "fail"})

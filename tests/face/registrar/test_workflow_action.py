@@ -1,4 +1,4 @@
-"""The seam to workflows: launchers, what they answer, and what a tick becomes."""
+"""The seam to workflows: launchers, what they answer, and what a slot becomes."""
 
 import asyncio
 import threading

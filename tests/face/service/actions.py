@@ -33,7 +33,7 @@ async def nap(context: horae.Context) -> str:
 
 @app.action("swallow")
 async def swallow(context: horae.Context) -> None:
-    """It does not hear that it is to stop."""
+    """It ignores that it is to stop."""
     while True:
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(60)
@@ -46,13 +46,13 @@ def thread(context: horae.Context) -> None:
 
 @app.action("pool")
 async def pool(context: horae.Context) -> None:
-    """What waits in a pool keeps the process, whatever becomes of the coroutine."""
+    """What waits in a pool keeps the process alive, even after the coroutine ended."""
     await asyncio.to_thread(threading.Event().wait)
 
 
 @app.action("block")
 async def block(context: horae.Context) -> None:
-    """It keeps the event loop."""
+    """It blocks the event loop."""
     threading.Event().wait()
 
 

@@ -1,4 +1,4 @@
-"""A real service in a process of its own."""
+"""A real service in its own process."""
 
 import signal
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""Attacks on a real service: what one tenant, or somebody without a token, can do to the others.
+"""Attacks on a real service: what one tenant, or a caller without a token, can do to the others.
 
-What is withstood is a plain test. A defect that is known is an expected failure with its reason; whoever mends it removes the mark.
+What is withstood is a plain test. A defect that is known is an expected failure with its reason; the change that fixes it removes the mark.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def bearer(user: str, *scopes: str) -> dict[str, str]:
 
 
 class Tenant:
-    """Somebody with a token of his own."""
+    """A tenant with their own token."""
 
     def __init__(self, server: Server, user: str, *scopes: str) -> None:
         self.server, self.user, self.headers = server, user, bearer(user, *scopes)
@@ -75,7 +75,7 @@ class Tenant:
 
 
 class Receiver:
-    """Somebody to whom HTTP actions go: he keeps what he is sent, and answers what he is told to."""
+    """A receiver of HTTP actions: it keeps what it is sent, and answers what it is told to."""
 
     def __init__(self) -> None:
         self.got: list[tuple[str, dict[str, str], Any]] = []
@@ -154,7 +154,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 # Tenants among themselves
 
 
-def test_of_another_tenants_things_nothing_is_there(alice: Tenant, bob: Tenant) -> None:
+def test_what_another_tenant_has_answers_as_if_it_did_not_exist(alice: Tenant, bob: Tenant) -> None:
     alice.create("private", {"name": "ping", "input": "alice's input"}, tags=["theirs"])
     run = alice.trigger("private")
     backfill = alice.ask("POST", "/schedules/private/backfills", LONG_AGO).json()["id"]
@@ -196,7 +196,7 @@ def test_of_another_tenants_things_nothing_is_there(alice: Tenant, bob: Tenant) 
     assert alice.get("/schedules/private")["state"] == "running"
 
 
-def test_a_request_id_brings_nobody_anothers_schedule(alice: Tenant, bob: Tenant) -> None:
+def test_a_request_id_gives_no_access_to_another_owners_schedule(alice: Tenant, bob: Tenant) -> None:
     wanted = {
         "id": "once",
         "spec": NEVER,
@@ -252,7 +252,7 @@ INHERITED = [
 
 
 @pytest.mark.parametrize("path", INHERITED)
-def test_an_id_that_is_free_again_brings_nobody_its_earlier_owners_ledger(
+def test_an_id_that_is_free_again_does_not_show_its_earlier_owners_ledger(
     alice: Tenant, bob: Tenant, path: str
 ) -> None:
     schedule_id = f"heirloom{INHERITED.index(path)}"
@@ -269,7 +269,7 @@ def test_an_id_that_is_free_again_brings_nobody_its_earlier_owners_ledger(
     assert answer.status_code == 404 or answer.json()["items"] == [], answer.text
 
 
-def test_an_id_that_is_free_again_lets_nobody_stop_its_earlier_owners_runs(
+def test_an_id_that_is_free_again_does_not_let_its_earlier_owners_runs_be_stopped(
     alice: Tenant, bob: Tenant, admin: Tenant
 ) -> None:
     alice.create("passed on", "slow")
@@ -367,7 +367,7 @@ def test_a_page_of_another_site_changes_nothing(service: Server) -> None:
     assert service.get("/schedules/aim")["info"]["started"] == 0
 
 
-def test_a_body_of_somebody_unknown_is_not_even_read(guarded: Server) -> None:
+def test_a_body_of_an_unknown_caller_is_not_even_read(guarded: Server) -> None:
     assert guarded.ask("POST", "/schedules", {"nonsense": True}).status_code == 401
 
 
@@ -385,14 +385,14 @@ def test_a_small_body_takes_no_large_memory(start: StartServer) -> None:
     assert peak_of(server) < before + 50
 
 
-def test_reports_of_nobody_are_slowed_down_too(start: StartServer) -> None:
+def test_reports_without_a_valid_token_are_slowed_down_too(start: StartServer) -> None:
     server = start(**GUARDED, HORAE_REQUESTS_PER_SECOND="5")
     junk = {"Authorization": "Bearer junk"}
     statuses = {server.ask("POST", "/runs/x/heartbeat", headers=junk).status_code for _ in range(50)}
     assert 429 in statuses
 
 
-def test_a_stranger_who_names_another_run_each_time_is_slowed_down_and_nobody_else(
+def test_a_stranger_who_names_another_run_each_time_is_slowed_down_and_no_other_caller(
     start: StartServer, receiver: Receiver
 ) -> None:
     server = start(**GUARDED, HORAE_REQUESTS_PER_SECOND="10")
@@ -401,7 +401,7 @@ def test_a_stranger_who_names_another_run_each_time_is_slowed_down_and_nobody_el
     month = {"start": "2024-01-01T00:00:00Z", "end": "2024-01-30T00:00:00Z", "overlap": "allow_all"}
     assert alice.ask("POST", "/schedules/outside/backfills", month).status_code == 202
     wait_for(lambda: len(receiver.got) == 30)
-    for _, _, body in receiver.got:  # who works on many runs may report on all of them
+    for _, _, body in receiver.got:  # a worker on many runs may report on all of them
         url, token = receiver.report_of(body["run_id"])
         assert httpx.post(f"{url}/started", headers=token).status_code == 200
 
@@ -416,7 +416,7 @@ def test_a_stranger_who_names_another_run_each_time_is_slowed_down_and_nobody_el
     assert alice.ask("GET", "/actions").status_code == 200
 
 
-def test_connections_that_say_nothing_keep_nobody_out(start: StartServer) -> None:
+def test_silent_connections_keep_no_other_client_out(start: StartServer) -> None:
     server = start(**GUARDED)
     resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (100, 100))
     host, _, port = server.url.removeprefix("http://").partition(":")
@@ -434,7 +434,7 @@ def test_connections_that_say_nothing_keep_nobody_out(start: StartServer) -> Non
 
 
 def answers_meanwhile(server: Server, method: str, path: str, body: Any) -> bool:
-    """Whether a service still answers others after somebody asked for something; it is killed in the end."""
+    """Whether a service still answers other callers after a costly request; it is killed in the end."""
     asked = threading.Event()
 
     def ask() -> None:
@@ -457,7 +457,7 @@ def answers_meanwhile(server: Server, method: str, path: str, body: Any) -> bool
         asking.join()
 
 
-def test_counting_a_backfill_of_centuries_stops_nobody(start: StartServer) -> None:
+def test_counting_a_backfill_of_centuries_blocks_no_other_request(start: StartServer) -> None:
     server = start(**GUARDED)
     mallory = Tenant(server, "mallory")
     spec = {"intervals": [{"every": "1s"}, {"every": "7s"}], "exclude": [{"hour": "3", "second": "0"}]}
@@ -466,7 +466,7 @@ def test_counting_a_backfill_of_centuries_stops_nobody(start: StartServer) -> No
     assert answers_meanwhile(server, "POST", "/schedules/walk/backfills", body)
 
 
-def test_recurrences_that_count_positions_stop_nobody(start: StartServer) -> None:
+def test_recurrences_that_count_positions_block_no_other_request(start: StartServer) -> None:
     server = start(**GUARDED)
     every = ";".join(
         f"{part}={','.join(map(str, range(top)))}"
@@ -525,7 +525,7 @@ def http(url: str, **more: Any) -> Body:
         "http://user:pass@example.org/", "http://example.org\\@127.0.0.1/", "file:///etc/passwd", "http://[::1%25lo]/",
     ],
 )  # fmt: skip
-def test_addresses_that_are_not_for_everybody_are_refused_at_once(service: Server, url: str) -> None:
+def test_addresses_that_are_not_public_are_refused_at_once(service: Server, url: str) -> None:
     answer = service.ask("POST", "/schedules", {"id": "inside", "spec": NEVER, "action": http(url)})
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input"), answer.text
 
@@ -704,7 +704,7 @@ def test_a_failure_may_be_reported_twice_also_if_another_attempt_follows(
     assert again.status_code == 200, again.text
 
 
-def test_work_of_others_outlives_the_service(start: StartServer, receiver: Receiver, tmp_path: Path) -> None:
+def test_external_work_outlives_the_service(start: StartServer, receiver: Receiver, tmp_path: Path) -> None:
     settings = GUARDED | {"HORAE_PUBLIC_URL": "http://wherever"}
     server = start(**settings)
     alice = Tenant(server, "alice")
@@ -761,7 +761,7 @@ def test_of_many_who_change_what_they_have_seen_one_does(start: StartServer, dat
 
 
 @pytest.mark.contract("SCHD-22")
-def test_many_changes_have_many_tokens(start: StartServer, database: str) -> None:
+def test_many_changes_have_many_versions(start: StartServer, database: str) -> None:
     server = start(database, **GUARDED)
     alice = Tenant(server, "alice")
     alice.create("changing")
@@ -898,7 +898,7 @@ def test_many_are_created_at_once_in_any_order(start: StartServer, postgres: str
 
 
 class Heard:
-    """What one client did to a schedule of his own, and what he heard of it, until the service was gone."""
+    """What one client did to its own schedule, and the answers it got, until the service was gone."""
 
     def __init__(self, schedule_id: str) -> None:
         self.id = schedule_id

@@ -1,4 +1,4 @@
-"""Who is let in, as whom, and who is not."""
+"""Which callers are authenticated, as which user, and which are refused."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def jwks(*entries: Any) -> bytes:
 
 
 class Clock:
-    """Milliseconds that pass when they are told to."""
+    """A clock in milliseconds that a test moves."""
 
     def __init__(self) -> None:
         self.now = NOW * 1000
@@ -95,7 +95,7 @@ async def answer(config: Config, text: str, clock: Clock | None = None) -> Calle
 WITH_SECRET = Config(jwt_secret=SECRET)
 
 
-async def test_a_token_says_who_somebody_is():
+async def test_a_token_identifies_the_caller():
     assert await answer(WITH_SECRET, token()) == Caller("ada")
 
 
@@ -243,7 +243,7 @@ async def test_keys_in_a_file(tmp_path: Path):
 @pytest.mark.contract("CRON-18")
 @pytest.mark.parametrize("secret", ["", SECRET])
 async def test_a_public_key_is_no_secret(tmp_path: Path, secret: str):
-    """Who signs with HS256 and the public key, which everybody knows, has signed nothing."""
+    """A token signed with HS256 and the public key, which is no secret, is refused."""
     file = tmp_path / "jwks.json"
     file.write_bytes(jwks(jwk(RSA_KEY)))
     config = Config(jwt_jwks=str(file), jwt_secret=secret)
@@ -279,7 +279,7 @@ async def test_a_file_of_keys_is_read_again_when_it_changes(tmp_path: Path):
     os.utime(file, ns=(1, 1))
     assert not await accepts(RSA_KEY)
     assert await accepts(OTHER_KEY)
-    file.write_bytes(b'{"keys": [')  # half written: what was known goes on
+    file.write_bytes(b'{"keys": [')  # half written: the known keys stay in use
     assert await accepts(OTHER_KEY)
     file.unlink()
     assert await accepts(OTHER_KEY)
@@ -364,13 +364,13 @@ async def test_keys_at_an_address_are_kept_for_a_while(key_server: KeyServer):
     assert key_server.asked == 2
 
 
-async def test_a_key_that_is_not_known_is_looked_for_now_and_then(key_server: KeyServer):
+async def test_an_unknown_key_is_fetched_at_most_once_in_a_while(key_server: KeyServer):
     clock = Clock()
     authenticator = Authenticator(Config(jwt_jwks=key_server.address), clock)
     await authenticator.caller(bearing(token(RSA_KEY, "RS256", "one")), None)
     new = bearing(token(OTHER_KEY, "RS256", "two"))
     key_server.content = jwks(jwk(RSA_KEY), jwk(OTHER_KEY, kid="two"))
-    for _ in range(5):  # somebody who makes up names makes us fetch nothing
+    for _ in range(5):  # made-up key names cause no fetch
         with pytest.raises(AuthenticationError, match="not known"):
             await authenticator.caller(new, None)
     assert key_server.asked == 1
@@ -383,7 +383,9 @@ async def test_a_key_that_is_not_known_is_looked_for_now_and_then(key_server: Ke
     ("status", "content"),
     [(500, b""), (302, b""), (200, b"<html>"), (200, jwks()), (200, b" " * (keys_module.LARGEST + 1))],
 )
-async def test_keys_that_cannot_be_fetched_again_go_on(key_server: KeyServer, status: int, content: bytes):
+async def test_known_keys_stay_in_use_while_they_cannot_be_fetched_again(
+    key_server: KeyServer, status: int, content: bytes
+):
     clock = Clock()
     authenticator = Authenticator(Config(jwt_jwks=key_server.address), clock)
     text = bearing(token(RSA_KEY, "RS256", "one", exp=NOW + 10_000))
@@ -395,7 +397,7 @@ async def test_keys_that_cannot_be_fetched_again_go_on(key_server: KeyServer, st
     assert key_server.asked == 2  # and not each time
 
 
-async def test_without_any_keys_nobody_is_let_in_and_later_everybody(key_server: KeyServer):
+async def test_without_any_keys_every_token_is_refused_until_keys_are_fetched(key_server: KeyServer):
     clock = Clock()
     authenticator = Authenticator(Config(jwt_jwks=key_server.address), clock)
     key_server.status = 503
@@ -407,7 +409,7 @@ async def test_without_any_keys_nobody_is_let_in_and_later_everybody(key_server:
     assert (await authenticator.caller(text, None)).user == "ada"
 
 
-async def test_an_address_where_nobody_is(key_server: KeyServer):
+async def test_an_address_where_no_server_listens(key_server: KeyServer):
     authenticator = Authenticator(Config(jwt_jwks="http://127.0.0.1:1/jwks.json"), Clock())
     with pytest.raises(AuthenticationError):
         await authenticator.caller(bearing(token(RSA_KEY, "RS256", "one")), None)
@@ -583,7 +585,7 @@ async def test_with_tokens_too_a_connection_needs_no_certificate(
             await ask(place, authority, Authority(tmp_path, "foreign").issue("mallory", "ada"))
 
 
-async def test_without_an_authority_a_certificate_names_nobody(mutual: tuple[Authority, Config]):
+async def test_without_an_authority_a_certificate_names_no_user(mutual: tuple[Authority, Config]):
     authority, config = mutual
     alone = Config(tls_certificate=config.tls_certificate, tls_key=config.tls_key)
     async with serving(peer_app, http=HttpProtocol, **tls_options(alone)) as place:
@@ -600,14 +602,16 @@ async def test_without_tls_there_is_no_peer():
 
 
 @pytest.mark.contract("CRON-18")
-async def test_a_certificate_says_who_somebody_is(mutual: tuple[Authority, Config]):
+async def test_a_certificate_identifies_the_caller(mutual: tuple[Authority, Config]):
     _, config = mutual
     settings = {name: getattr(config, name) for name in Config.__struct_fields__}
     config = Config(**settings | {"tls_admins": ("ops",)})
     authenticator = Authenticator(config, Clock())
     assert await authenticator.caller(local("anything"), "ada") == Caller("ada")
     assert (await authenticator.caller([], "ops")).scopes == {"admin", "service"}
-    assert (await authenticator.caller(bearing("whatever"), "ada")).user == "ada"  # nobody takes tokens here
+    assert (
+        await authenticator.caller(bearing("whatever"), "ada")
+    ).user == "ada"  # no tokens are configured here
     with pytest.raises(AuthenticationError, match="certificate"):
         await authenticator.caller(local("localhost"), None)
     assert (await authenticator.caller(local("horae:8420", "https://horae:8420"), "ada")).user == "ada"
@@ -622,7 +626,7 @@ async def test_a_certificate_says_who_somebody_is(mutual: tuple[Authority, Confi
     assert (await both.caller(bearing(token(sub="bob")), "ada")).user == "bob"
     elsewhere = [*bearing(token(sub="bob")), (b"origin", b"https://example.org")]
     assert (await both.caller(elsewhere, "ada")).user == "bob"  # a page that has a token was given it
-    with pytest.raises(AuthenticationError):  # who shows a token is judged by it
+    with pytest.raises(AuthenticationError):  # a request with a token is judged by the token
         await both.caller(bearing(token(exp=NOW - 100)), "ada")
     with pytest.raises(AuthenticationError):
         await both.caller([], None)
@@ -632,7 +636,7 @@ async def test_a_certificate_says_who_somebody_is(mutual: tuple[Authority, Confi
 
 
 @pytest.mark.contract("CRON-18")
-def test_whose_things_somebody_touches():
+def test_which_owner_a_caller_acts_for():
     ada, service, admin = (Caller("ada", frozenset(each)) for each in ((), ("service",), ("admin",)))
     assert [each.owner_for(None) for each in (ada, service, admin)] == ["ada", "ada", None]
     assert [each.owner_for("ada") for each in (ada, service, admin)] == ["ada"] * 3

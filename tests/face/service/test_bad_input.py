@@ -1,4 +1,4 @@
-"""What cannot be is refused with a clear 4xx: nothing is stored, nothing is logged that should not be, and the service goes on."""
+"""Bad input is refused with a clear 4xx: nothing is stored, no secret is logged, and the service keeps running."""
 
 from __future__ import annotations
 
@@ -367,7 +367,7 @@ def test_bodies_that_cannot_be_read(server: Server):
     assert stored(server) == before
 
 
-def test_stale_tokens(server: Server):
+def test_stale_versions(server: Server):
     before = stored(server)
     for if_match in ('"99"', 'W/"99"', "99"):
         answer = server.ask("PUT", "/schedules/there", edited(), headers={"If-Match": if_match})
@@ -555,7 +555,7 @@ def test_clients_that_go_away(server: Server):
         head + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
         head + b"Content-Length: -1\r\n\r\n",
         head + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n{}",
-        b"GET /api/v1/forecast HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",  # whole, but nobody waits for the answer
+        b"GET /api/v1/forecast HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",  # whole, but the client does not wait for the answer
         b"GET /" + b"x" * 100_000 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",  # the beginning of TLS
     ]

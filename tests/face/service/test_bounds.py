@@ -1,4 +1,4 @@
-"""What the service keeps and answers has an end, whoever asks and however."""
+"""What the service keeps and answers is bounded, for every caller and request."""
 
 from __future__ import annotations
 

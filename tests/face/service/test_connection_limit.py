@@ -1,4 +1,4 @@
-"""However many connections there are and whatever their clients do not do: the next one gets in, and gets its answer."""
+"""However many connections there are, and however silent their clients: the next client connects, and gets its answer."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ def test_a_process_short_of_files_answers_the_next_client(start: StartServer):
 
 
 def asks_anew(server: Server) -> bytes:
-    """Ask for /healthz over a connection of its own."""
+    """Ask for /healthz over a new connection."""
     host, port = server.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=WAIT) as sock:
         sock.sendall(GET % b"/healthz")

@@ -73,7 +73,7 @@ async def busy_hour(level: int, form: str = "json") -> io.StringIO:
 
 
 @pytest.mark.contract("CRON-17")
-async def test_each_decision_is_a_line_with_schedule_tick_and_reason():
+async def test_each_decision_is_a_line_with_schedule_slot_and_reason():
     found = lines(await busy_hour(logging.INFO))
     assert [(each["event"], each["schedule"], each["slot"][11:16], each["status"], each["reason"], each["level"]) for each in found] == [
         ("decision", "slow", "00:01", "starting", "due", "info"),
@@ -92,7 +92,7 @@ async def test_each_decision_is_a_line_with_schedule_tick_and_reason():
     assert {each["error"] for each in found if each["status"] == "failed"} == {"RuntimeError"}
 
 
-async def test_what_goes_well_is_for_those_who_look_for_an_error():
+async def test_what_goes_well_is_logged_at_debug_level():
     found = lines(await busy_hour(logging.DEBUG))
     assert [each["schedule"] for each in found if each["event"] == "ended" and each["level"] == "debug"] == [
         "slow",
@@ -103,7 +103,7 @@ async def test_what_goes_well_is_for_those_who_look_for_an_error():
     ] * 4
 
 
-async def test_nothing_is_written_that_nobody_wants_to_read():
+async def test_nothing_is_written_below_the_log_level():
     assert (await busy_hour(logging.ERROR)).getvalue() == ""
 
 
@@ -143,7 +143,7 @@ async def test_a_range_is_one_line():
 
 
 @pytest.mark.contract("CRON-17")
-async def test_what_somebody_passes_over_is_a_line_too():
+async def test_slots_that_a_manual_change_leaves_unstarted_are_logged_too():
     stream = io.StringIO()
     async with TimeMachine(START) as tm:
         tm.app.watch(LogObserver(log_to(stream)))
@@ -153,7 +153,7 @@ async def test_what_somebody_passes_over_is_a_line_too():
         await tm.app.schedules.pause("s")
         await tm.advance(hours=2)
         await tm.app.schedules.resume("s")
-        tm.clock.move_to(START.replace(hour=3))  # nobody has decided about this hour
+        tm.clock.move_to(START.replace(hour=3))  # no node has decided about this hour
         await tm.app.schedules.update("s", "30 * * * *")
         await tm.app.schedules.trigger("s")
         await tm.app.schedules.delete("s")

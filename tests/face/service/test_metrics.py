@@ -110,7 +110,7 @@ async def test_late_slots_count_with_their_lateness_and_backfills_do_not(machine
     metrics = Metrics()
     machine.app.functions.register("noop", noop)
     await machine.app.schedules.create("s", "0 * * * *", action="noop")
-    machine.clock.move_to(START.replace(hour=3, minute=30))  # nobody was there for hours
+    machine.clock.move_to(START.replace(hour=3, minute=30))  # no node ran for hours
     machine.app.watch(metrics)
     await machine.advance(seconds=1)
     late = await read(metrics, machine.app)
@@ -130,7 +130,7 @@ async def test_late_slots_count_with_their_lateness_and_backfills_do_not(machine
 
 
 @pytest.mark.contract("CRON-17")
-async def test_what_somebody_passes_over_is_counted_once(machine: TimeMachine):
+async def test_slots_that_a_manual_change_leaves_unstarted_are_counted_once(machine: TimeMachine):
     metrics = Metrics()
     machine.app.watch(metrics)
 
@@ -140,13 +140,13 @@ async def test_what_somebody_passes_over_is_counted_once(machine: TimeMachine):
 
     policies = Policies(overlap=Overlap.BUFFER_ONE, on_resume=OnResume.SKIP)
     await machine.app.schedules.create("s", "0 * * * *", action="slow", policies=policies)
-    await machine.advance(hours=4)  # one goes on, one waits, and two are skipped
+    await machine.advance(hours=4)  # one is running, one waits, and two are skipped
     (waiting,) = [run for run in await machine.app.runs.list("s") if run.status is Status.PENDING]
     await machine.app.runs.terminate(waiting.id)
     await machine.app.schedules.pause("s")
     await machine.advance(hours=3)
     await machine.app.schedules.resume("s")
-    machine.clock.move_to(START.replace(hour=9))  # nobody has decided about these two hours
+    machine.clock.move_to(START.replace(hour=9))  # no node has decided about these two hours
     await machine.app.schedules.update("s", "30 * * * *")
     await machine.advance(minutes=31)  # another one waits
     machine.clock.move_to(START.replace(hour=11))
@@ -164,7 +164,7 @@ async def test_what_somebody_passes_over_is_counted_once(machine: TimeMachine):
     assert found["horae_runs_ended_total terminated"] == 1
 
 
-async def test_what_is_due_and_waits_is_counted_when_somebody_asks(machine: TimeMachine):
+async def test_what_is_due_and_waits_is_counted_when_metrics_are_read(machine: TimeMachine):
     metrics = Metrics()
     machine.app.functions.register("noop", noop)
     for number in range(5):
@@ -217,7 +217,7 @@ async def test_requests(machine: TimeMachine):
     metrics = Metrics()
     metrics.answered("GET", "/api/v1/schedules", 200, 0.01)
     metrics.answered("GET", "/api/v1/schedules", 200, 0.03)
-    for method in ("BREW", "PROPFIND"):  # what somebody makes up becomes no label
+    for method in ("BREW", "PROPFIND"):  # a made-up method becomes no label
         metrics.answered(method, None, 405, 0.001)
     found = await read(metrics, machine.app)
     assert found["horae_http_requests_total GET /api/v1/schedules 200"] == 2

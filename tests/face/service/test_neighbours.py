@@ -71,7 +71,7 @@ def hostile() -> Iterator[dict[str, Any]]:
 
 
 class Neighbour:
-    """An owner who asks for whatever costs most, again and again."""
+    """An owner who sends the most costly requests, again and again."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -129,7 +129,7 @@ class Neighbour:
 
 
 class Pulse:
-    """Asks all the time whether the service lives and can work."""
+    """Polls the service's health and readiness all the time."""
 
     def __init__(self, address: str) -> None:
         self._address = address

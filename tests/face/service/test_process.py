@@ -40,7 +40,7 @@ def test_without_authentication_it_listens_on_this_machine_only(tmp_path: Path):
 
 
 @pytest.mark.contract("CRON-18")
-def test_without_authentication_it_says_so_and_everybody_is_local(service: Server):
+def test_without_authentication_it_says_so_and_every_caller_is_local(service: Server):
     assert "without authentication it serves this machine only, as the user local" in service.log
     assert create(service)["owner"] == "local"
 

@@ -1,4 +1,4 @@
-"""Each user has a pace of his own, whatever the others do."""
+"""Each user has their own rate limit, whatever the others do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_as_many_requests_a_second_as_are_allowed():
     limited = RateLimit(10, watch)
     assert [limited.take("ada") for _ in range(10)] == [0] * 10
     assert limited.take("ada") == pytest.approx(0.1)
-    assert limited.take("ada") == pytest.approx(0.1)  # asking in vain costs nothing
+    assert limited.take("ada") == pytest.approx(0.1)  # a refused request costs nothing
     watch.seconds = 0.1
     assert limited.take("ada") == 0
     assert limited.take("ada") > 0

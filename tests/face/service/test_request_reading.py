@@ -1,4 +1,4 @@
-"""Bodies: who is let in before they are read, and how large they may be in every way."""
+"""Bodies: the caller is checked before they are read, and their size is bounded in every way."""
 
 from __future__ import annotations
 

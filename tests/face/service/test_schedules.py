@@ -107,7 +107,7 @@ def test_creation_may_trigger_and_backfill_at_once(service: Server):
 
 
 @pytest.mark.contract("SCHD-22")
-def test_tokens_and_etags_keep_changes_from_overwriting_each_other(service: Server):
+def test_versions_and_etags_keep_changes_from_overwriting_each_other(service: Server):
     created = create(service)
     path = f"/schedules/{created['id']}"
     body = {"spec": "0 10 * * *", "action": "ping"}
@@ -132,7 +132,7 @@ def test_tokens_and_etags_keep_changes_from_overwriting_each_other(service: Serv
 
 
 @pytest.mark.contract("SCHD-22")
-def test_of_many_changes_with_one_token_one_wins(service: Server):
+def test_of_many_changes_with_one_version_one_wins(service: Server):
     created = create(service)
 
     def attempt(hour: int) -> int:

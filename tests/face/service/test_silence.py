@@ -1,4 +1,4 @@
-"""Connections on which nothing arrives, or too slowly, end; those on which somebody waits for an answer do not."""
+"""Connections on which nothing arrives, or too slowly, are closed; those that wait for an answer are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""To each user only his own things are there, on every route that the OpenAPI document has, so that a new one is held to it too."""
+"""Callers see only what they own, on every route of the OpenAPI document, so that a new route is checked too."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def token(user: str, *scopes: str) -> str:
 
 
 class User:
-    """Somebody with a token."""
+    """A user with a token."""
 
     def __init__(self, server: Server, name: str, *scopes: str) -> None:
         headers = {"Authorization": f"Bearer {token(name, *scopes)}"}
@@ -84,7 +84,7 @@ class World:
     def send(
         self, client: httpx.Client, method: str, path: str, operation: dict[str, Any], ids: dict[str, str]
     ) -> httpx.Response:
-        """Ask for an operation on some things."""
+        """Send the request of an operation, on the given ids."""
         for name, value in ids.items():
             path = path.replace(f"{{{name}}}", value)
         return client.request(
@@ -93,7 +93,7 @@ class World:
 
 
 def _body(operation: dict[str, Any], ids: dict[str, str]) -> Any:
-    """The example of a body, on the same things."""
+    """The example of a body, with the same ids."""
     if "requestBody" not in operation:
         return None
     reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
@@ -123,7 +123,7 @@ def essence(answer: httpx.Response, ids: dict[str, str]) -> tuple[int, list[tupl
     return answer.status_code, sorted((k, v) for k, v in answer.headers.items() if k != "date"), text
 
 
-def test_what_is_somebody_else_s_is_not_there_at_all(world: World):
+def test_what_another_owner_has_answers_as_if_it_did_not_exist(world: World):
     before = world.state()
     seen = set()
     for method, path, operation in world.operations():
@@ -140,7 +140,7 @@ def test_what_is_somebody_else_s_is_not_there_at_all(world: World):
     assert world.state() == before
 
 
-def test_what_is_one_s_own_is_there(world: World):
+def test_owners_reach_what_they_own(world: World):
     """Else the test before would prove nothing: the same questions are answered to alice."""
     for method, path, operation in world.operations():
         if method != "GET" or "{" not in path:
@@ -159,7 +159,7 @@ def test_a_calendar_of_the_same_name_is_another_one(world: World):
     assert world.state() == before
 
 
-def test_lists_counts_and_the_load_have_only_one_s_own(world: World):
+def test_lists_counts_and_the_forecast_have_only_what_the_caller_owns(world: World):
     own = world.bob.ask("POST", "/schedules", {"spec": "* * * * *", "action": "ping", "tags": ["t"]})
     assert own.status_code == 201
     assert {each["owner"] for each in world.bob.get("/schedules")["items"]} == {"bob"}
@@ -175,7 +175,7 @@ def test_lists_counts_and_the_load_have_only_one_s_own(world: World):
     assert world.bob.ask("DELETE", f"/schedules/{own.json()['id']}").status_code == 204
 
 
-def test_many_at_once_touch_only_one_s_own(world: World):
+def test_bulk_changes_touch_only_what_the_caller_owns(world: World):
     before = world.state()
     own = world.bob.ask("POST", "/schedules", {"spec": "* * * * *", "action": "ping", "tags": ["t"]}).json()[
         "id"
@@ -197,7 +197,7 @@ def test_a_taken_id_does_not_say_whose_it_is(world: World):
     assert answer.status_code == 409
 
 
-def test_plain_users_name_nobody_else(world: World):
+def test_plain_users_cannot_name_another_user(world: World):
     before = world.state()
     named = 0
     for method, path, operation in world.operations():
@@ -277,8 +277,8 @@ def test_a_run_is_reported_on_with_its_own_token_only(world: World):
                 assert (answer.status_code, answer.json()["code"]) == (409, "report_refused"), path
 
 
-def test_an_id_that_was_somebody_else_s_brings_nothing_of_his(world: World):
-    """Ids are for everybody, and the ledger outlives a schedule; but not for who takes its id."""
+def test_an_id_that_another_owner_had_shows_nothing_of_theirs(world: World):
+    """Ids are global, and the ledger outlives a schedule; but a new owner of the id does not see it."""
     body = {"id": "passed-on", "spec": "0 9 * * *", "action": {"name": "ping", "input": "secret"}}
     assert world.alice.ask("POST", "/schedules", body).status_code == 201
     world.alice.ask("PATCH", "/schedules/passed-on", {"spec": "0 10 * * *"})

@@ -87,7 +87,7 @@ with tracer_provider({"OTEL_TRACES_EXPORTER": "console"}).get_tracer("t").start_
 
 
 def test_the_environment_names_the_exporter():
-    """In a process of its own: what is left to export is exported when it ends."""
+    """In its own process: what is left to export is exported when it ends."""
     ran = subprocess.run(
         [sys.executable, "-c", EXPORTS], capture_output=True, text=True, check=True, timeout=60
     )

@@ -1,4 +1,4 @@
-"""The connection on which a node hears what others change: made anew when it is lost, without haste."""
+"""The connection on which a node hears what others change: reopened when it is lost, after a pause."""
 
 from __future__ import annotations
 

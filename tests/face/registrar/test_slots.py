@@ -1,4 +1,4 @@
-"""What becomes of ticks, as the registrar shows it: windows, overlap, catch-up, jitter, pauses."""
+"""What becomes of slots, as the registrar shows it: windows, overlap, catch-up, jitter, pauses."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -29,7 +29,7 @@ class Kitchen:
         self.registrar = Registrar(machine.app)
         self.seconds = 0.0
         self.begun: list[tuple[datetime, datetime]] = []
-        """When which tick began."""
+        """When which slot began."""
         machine.app.action("report")(self._report)
 
     async def _report(self, context: Context) -> None:
@@ -68,14 +68,14 @@ async def test_the_window_includes_both_its_ends(kitchen: Kitchen):
 
 
 @pytest.mark.contract("CRON-04")
-async def test_a_window_that_begins_between_ticks(kitchen: Kitchen):
+async def test_a_window_that_begins_between_slots(kitchen: Kitchen):
     await kitchen.upsert(start_at="2026-01-05T10:00:00.500Z", end_at="2026-01-05T11:59:59Z")
     await kitchen.machine.advance(days=2)
     assert kitchen.ticks == [at(11)]
 
 
 @pytest.mark.contract("CRON-06", "CRON-17")
-async def test_a_tick_is_one_row_with_its_key(kitchen: Kitchen):
+async def test_a_slot_is_one_row_with_its_key(kitchen: Kitchen):
     await kitchen.upsert()
     await kitchen.machine.advance(hours=1, seconds=1)
     (row,) = await kitchen.rows()
@@ -86,7 +86,7 @@ async def test_a_tick_is_one_row_with_its_key(kitchen: Kitchen):
 
 
 @pytest.mark.contract("CRON-13")
-async def test_statuses_as_a_run_goes_on(kitchen: Kitchen):
+async def test_statuses_of_a_run_from_start_to_end(kitchen: Kitchen):
     kitchen.seconds = 90
     await kitchen.upsert(MINUTELY, overlap_policy="queue")
     await kitchen.machine.advance(minutes=2)
@@ -140,7 +140,7 @@ async def test_queue_runs_all_in_order(kitchen: Kitchen):
 
 
 @pytest.mark.contract("CRON-07")
-async def test_a_full_queue_loses_no_tick():
+async def test_a_full_queue_loses_no_slot():
     async with TimeMachine(START, Config(max_buffer_size=2)) as machine:
         kitchen = Kitchen(machine)
         kitchen.seconds = 150
@@ -213,7 +213,7 @@ async def test_jitter_moves_the_fire_time_and_nothing_else(kitchen: Kitchen):
 
 @pytest.mark.contract("CRON-09", "CRON-01")
 async def test_the_preview_has_what_is_to_come_and_nothing_else(kitchen: Kitchen):
-    """Also a tick whose planned time has passed, and not one that fired ahead of it."""
+    """Also a slot whose planned time has passed, and not one that fired ahead of it."""
     await kitchen.upsert(jitter_ms=1_800_000, end_at="2026-01-05T20:00:00Z")
     all_of_them: list[datetime] = []
     while preview := (await kitchen.registrar.get_schedule("s")).preview:
@@ -247,11 +247,11 @@ async def test_jitter_is_never_before_the_window_nor_past_half_the_gap(kitchen: 
 
 
 @pytest.mark.contract("CRON-10")
-async def test_a_pause_under_none_goes_on_from_the_next_tick_ahead(kitchen: Kitchen):
+async def test_a_pause_under_none_resumes_with_the_next_future_slot(kitchen: Kitchen):
     await kitchen.upsert(MINUTELY)
     await kitchen.machine.advance(minutes=1)
     await kitchen.registrar.pause_schedule("s", True)
-    await kitchen.machine.advance(minutes=3, seconds=10)  # the last tick is within the grace of a resume
+    await kitchen.machine.advance(minutes=3, seconds=10)  # the last slot is within the grace of a resume
     await kitchen.registrar.pause_schedule("s", False)
     await kitchen.machine.advance(minutes=1)
     assert kitchen.ticks == [at(8, 1), at(8, 5)]
@@ -276,7 +276,7 @@ async def test_a_pause_under_the_others_is_caught_up_with(kitchen: Kitchen, poli
 async def test_a_pause_stops_what_is_about_to_fire(kitchen: Kitchen):
     kitchen.seconds = 90
     await kitchen.upsert(MINUTELY, overlap_policy="queue", jitter_ms=0)
-    await kitchen.machine.advance(minutes=2)  # the second tick waits behind the first
+    await kitchen.machine.advance(minutes=2)  # the second slot waits behind the first
     await kitchen.registrar.pause_schedule("s", True)
     await kitchen.machine.advance(minutes=5)
     assert kitchen.ticks == [at(8, 1)]
@@ -284,7 +284,7 @@ async def test_a_pause_stops_what_is_about_to_fire(kitchen: Kitchen):
 
 
 @pytest.mark.contract("CRON-10")
-async def test_a_pause_stops_a_tick_that_jitter_holds_back(kitchen: Kitchen):
+async def test_a_pause_stops_a_slot_that_jitter_holds_back(kitchen: Kitchen):
     await kitchen.upsert(jitter_ms=1_200_000)
     fires = (await kitchen.registrar.get_schedule("s")).preview[0]
     await kitchen.machine.advance(seconds=(fires - START).total_seconds() - 1)
@@ -308,7 +308,7 @@ async def test_a_deleted_schedule_fires_no_more(kitchen: Kitchen):
 
 @pytest.mark.contract("CRON-06")
 async def test_clock_changes(kitchen: Kitchen):
-    """A gap has no tick, an hour that comes twice has two."""
+    """A gap has no slot, an hour that comes twice has two."""
     await kitchen.upsert(HOURLY, cron_expr="30 2 * * *", timezone="Europe/Berlin")
     await kitchen.machine.advance(days=365)
     days = [tick.date() for tick in kitchen.ticks]
