@@ -43,7 +43,7 @@ def test_a_dialect_has_only_what_is_really_its_own():
 def test_every_text_is_used():
     port = used_in("port.py") | {"filter"}  # a part of several
     for dialect in DIALECTS:
-        used = port | used_in(f"{dialect}/__init__.py", "health.py")
+        used = port | used_in(f"{dialect}/__init__.py", "inspection.py")
         assert names("sql") | names(dialect) <= used, dialect
 
 
