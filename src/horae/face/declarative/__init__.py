@@ -1,4 +1,4 @@
-"""The declarative scheduler: an application lists its tasks as data, the scheduler makes it so."""
+"""The declarative scheduler: an application lists its tasks as data, and the scheduler reconciles the stored tasks with the list."""
 
 from horae.face.declarative.events import (
     Event,

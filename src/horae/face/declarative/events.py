@@ -47,7 +47,7 @@ class PollingStarted(Event, frozen=True):
 
 
 class PollingStopRequested(Event, frozen=True):
-    """It starts no more tasks; running ones go on."""
+    """The scheduler starts no more tasks; running ones continue."""
 
 
 class PollingStopped(Event, frozen=True):
@@ -71,4 +71,4 @@ class TaskRetryStarted(Event, frozen=True):
 
 
 class TaskRetryPreempted(Event, frozen=True):
-    """A new occurrence fell due before the retry, and replaces it."""
+    """A new slot fell due before the retry, and replaces it."""

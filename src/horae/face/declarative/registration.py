@@ -73,7 +73,7 @@ def _read(index: int, registration: object, scheduler: str, timezone: str) -> Ta
 
 @lru_cache(maxsize=4096)
 def _spec(cron: str, timezone: str) -> str:
-    """The canonical document of an expression; many tasks share one."""
+    """The canonical document of an expression; cached, because many tasks share one."""
     return PosixCron.registered(cron, timezone).spec.text
 
 

@@ -63,7 +63,7 @@ class Scheduler:
         self._state = SchedulerState.UNINITIALIZED
         self._by_name: dict[str, Task] = {}
         self._retrying: dict[str, str] = {}
-        """Of tasks that failed and wait for their retry: the run that failed."""
+        """The failed runs that wait for their retry, by the name of the task."""
         self._app: App | None = None
         self._driving: asyncio.Task[None] | None = None
         self._initializing: asyncio.Task[None] | None = None
@@ -176,7 +176,7 @@ class Scheduler:
             self._emit(
                 events.TaskRunFailed, name, {"error": error, "pendingRetryUntil": self._after(task.delay_ms)}
             )
-            # Wrapped, because some exceptions mean something else to the engine.
+            # Wrap it, because some exceptions have a special meaning to the engine.
             raise _CallbackFailedError(error) from error
         self._emit(events.TaskRunCompleted, name)
         return {"lastSuccessAt": self._now()}
@@ -215,7 +215,7 @@ class Scheduler:
 
 
 class _CallbackFailedError(Exception):
-    """A callback raised something."""
+    """A callback raised an exception."""
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__(f"{type(cause).__name__}: {cause}")
@@ -225,7 +225,7 @@ async def _drive(app: App) -> None:
     """Take over the runs of dead instances, then run the app."""
     try:
         await app.engine.renew_and_maintain(app.now())
-    except Exception:  # maintenance does it soon
+    except Exception:  # maintenance will do it
         _log.exception("the runs of dead instances cannot be taken over now")
     await app.run()
 

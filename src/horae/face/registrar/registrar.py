@@ -37,8 +37,8 @@ MAX_RUNS = 1000
 class Registrar:
     """Registers schedules for workflows, and shows them.
 
-    With an ``owner``, only their schedules are visible. The app's ticks start workflows through the ``launcher``; without one, a
-    workflow is the action of this program that has its id as name.
+    With an ``owner``, only their schedules are visible. Slots start workflows through the ``launcher``; without one, a
+    workflow is the action of this program whose name is the workflow's id.
     """
 
     def __init__(self, app: App, launcher: RunLauncher | None = None, owner: str | None = None) -> None:
@@ -63,7 +63,7 @@ class Registrar:
         try:
             schedule = await self._put(new, read)
         except ScheduleExistsError:
-            # It is another user's; or another caller created it just now, and then it can be changed.
+            # Another user owns it, or another caller created it just now; in the second case it can be changed.
             schedule = await self._put(new, read)
         return await self._evaluate(lambda: _upserted(schedule))
 
@@ -80,7 +80,7 @@ class Registrar:
             return None
 
     async def pause_schedule(self, schedule_id: str, paused: bool) -> None:  # noqa: FBT001 - the call has it so
-        """Stop ticks at once, or go on: from the next tick ahead under ``none``, by the catch-up policy otherwise."""
+        """Stop starts at once, or resume: from the next slot ahead under ``none``, by the catch-up policy otherwise."""
         if paused:
             await self._schedules.pause(schedule_id)
         else:
@@ -96,7 +96,7 @@ class Registrar:
         return await self._evaluate(lambda: registered(schedule, now))
 
     async def runs(self, schedule_id: str, limit: int = 20) -> list[LedgerRow]:
-        """What became of the latest ticks, newest first; without an owner, also of a deleted schedule."""
+        """The outcomes of the latest slots, newest first; without an owner, also of a deleted schedule."""
         if not 1 <= limit <= MAX_RUNS:
             raise InvalidInputError("limit", f"must be from 1 to {MAX_RUNS}, and is {limit}")
         schedule = await self._find(schedule_id)

@@ -29,7 +29,7 @@ class RegistrarCaller(Protocol):
 
 
 def _body(kind: type[msgspec.Struct]) -> BodyKwarg:
-    """A body that is decoded here, so that every fault names its field; the OpenAPI document has its shape."""
+    """A body that is decoded here, so that every error names its field; the OpenAPI document has its schema."""
     shape = msgspec.json.schema_components([kind])[1][kind.__name__]
     return BodyKwarg(
         media_type=RequestEncodingType.JSON,
@@ -59,7 +59,7 @@ async def upsert(app: TheApp, caller: TheCaller, data: ScheduleBody) -> Upserted
 async def pause(
     app: TheApp, caller: TheCaller, data: PauseBody, user_id: FromQuery[str | None] = None
 ) -> None:
-    """Ticks stop at once; a resumed schedule goes on by its catch-up policy."""
+    """Slots stop firing at once; a resumed schedule continues by its catch-up policy."""
     wanted = convert(data, PauseInput)
     await _registrar(app, caller, user_id).pause_schedule(wanted.schedule_id, wanted.paused)
 

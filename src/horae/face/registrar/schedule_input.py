@@ -18,10 +18,10 @@ from horae.model import CatchUp, Overlap, Policies
 from horae.spec import Spec, installed_zones
 
 MAX_LENGTHS = {"schedule_id": 500, "workflow_id": 500, "user_id": 200}
-"""In characters."""
+"""The most characters of each field."""
 MAX_VERSION = 2**53 - 1
 RESERVED = frozenset({"pause", "upsert"})
-"""Ids that are words of the HTTP interface."""
+"""Ids that would collide with paths of the HTTP interface."""
 
 T = TypeVar("T")
 OverlapPolicy = Literal["allow", "skip", "queue"]
@@ -38,7 +38,7 @@ _FIELD_IN_MESSAGE = re.compile(r"field `([^`]{1,100})`")
 
 
 class ScheduleInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A schedule to be registered. What is left out has the default that the settings name."""
+    """A schedule to be registered. Omitted fields have the defaults of the settings."""
 
     schedule_id: Annotated[
         str | None,
@@ -135,7 +135,7 @@ def spec_of(read: ScheduleInput, config: Config) -> Spec:
 
 
 def jitter_of(read: ScheduleInput, config: Config) -> int:
-    """The span around their planned times in which ticks fire, in milliseconds."""
+    """The span in milliseconds around their nominal times in which slots fire."""
     jitter = config.default_jitter_ms if read.jitter_ms is None else read.jitter_ms
     if jitter < 0:
         raise InvalidInputError("jitter_ms", f"must be at least 0, and is {jitter}")

@@ -31,7 +31,7 @@ PREVIEW = 5
 """The number of fire times in a view of a schedule."""
 
 CRON_TEXT = "cron_expr"
-"""Where a schedule's memo keeps its expression as it was given; a spec keeps its meaning."""
+"""The key of the expression as it was given in a schedule's memo; the spec has only its canonical form."""
 
 _OVERLAP_WORDS: dict[Overlap, str] = {value: word for word, value in OVERLAPS.items()}
 _CATCH_UP_WORDS: dict[CatchUp, str] = {value: word for word, value in CATCH_UPS.items()}
@@ -43,15 +43,15 @@ class Upserted(msgspec.Struct, frozen=True, kw_only=True):
     schedule_id: str
     next_run_at: Annotated[
         datetime | None,
-        about("The planned time of the next tick; ``None`` while it is paused, and when there is none."),
+        about("The planned time of the next slot; ``None`` while it is paused, and when there is none."),
     ]
 
 
 class Registered(msgspec.Struct, frozen=True, kw_only=True):
     """A schedule as the registrar shows it.
 
-    One that another face made is shown too: what it has no word for is ``None``, and policies that only others know have
-    the names they have there.
+    Schedules that other faces created are shown too: fields that the registrar cannot express are ``None``, and policies
+    that it does not know have their names in those faces.
     """
 
     schedule_id: str
@@ -68,7 +68,7 @@ class Registered(msgspec.Struct, frozen=True, kw_only=True):
     paused: bool
     next_run_at: Annotated[
         datetime | None,
-        about("The planned time of the next tick; ``None`` while it is paused, and when there is none."),
+        about("The planned time of the next slot; ``None`` while it is paused, and when there is none."),
     ]
     updated_at: datetime
     preview: Annotated[
@@ -77,7 +77,7 @@ class Registered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LedgerRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """The outcome of a tick."""
+    """The outcome of a slot."""
 
     idempotency_key: str
     schedule_id: str
@@ -116,7 +116,9 @@ def registered(schedule: Schedule, now: int) -> Registered:
 
 
 def _cron_text(schedule: Schedule, spec: Spec) -> str | None:
-    """The expression as it was given, if it still is what the spec says; else as the spec writes it; none if it is no cron."""
+    """The expression as it was given, if it still matches the spec; otherwise the spec's form of it; ``None`` if the spec is
+    not one cron expression.
+    """
     document = spec.document
     others = (document.calendars, document.intervals, document.rrules, document.times, document.exclude)
     if len(document.crons) != 1 or any(others):
@@ -126,7 +128,7 @@ def _cron_text(schedule: Schedule, spec: Spec) -> str | None:
 
 
 def _crons_of(text: str) -> tuple[str, ...]:
-    """A cron expression in canonical form; nothing if the memo has another text."""
+    """A cron expression in canonical form; empty if the text is not one."""
     try:
         return tuple(Spec.cron(text).document.crons)
     except SpecError:
@@ -134,7 +136,7 @@ def _crons_of(text: str) -> tuple[str, ...]:
 
 
 def next_run_at(schedule: Schedule) -> datetime | None:
-    """The planned time of the first tick that is not decided yet; none while paused."""
+    """The nominal time of the first undecided slot; ``None`` while paused."""
     following = next_nominal_ms(schedule)
     return None if following is None else instant(following)
 
@@ -142,9 +144,9 @@ def next_run_at(schedule: Schedule) -> datetime | None:
 def ledger(
     runs: Sequence[Run], unstarted: Sequence[UnstartedRange], specs: Sequence[Spec], limit: int
 ) -> list[LedgerRow]:
-    """The latest ticks, newest first: those that became runs, and those of the ranges that did not.
+    """The latest slots, newest first: those that became runs, and those of unstarted ranges.
 
-    Ranges are walked from their end, and only as far as the limit goes.
+    Ranges are read from their end, and only up to the limit.
     """
     started = sorted((_run_row(run) for run in runs), key=_newest_first)
     others = (row for each in unstarted for row in _range_rows(each, specs))
@@ -178,7 +180,7 @@ def _reason(reason: str, failure: str | None) -> str | None:
 
 
 def _range_rows(unstarted: UnstartedRange, specs: Iterable[Spec]) -> Iterator[LedgerRow]:
-    """The ticks of a range, the last one first."""
+    """The slots of an unstarted range, the last one first."""
     spec = spec_of_range(unstarted, specs)
     for nominal_ms in slots_of_range(unstarted, spec):
         planned = instant(nominal_ms)
@@ -196,6 +198,6 @@ def _range_rows(unstarted: UnstartedRange, specs: Iterable[Spec]) -> Iterator[Le
 
 
 def specs_of(schedule: Schedule | None, versions: Sequence[Version]) -> list[Spec]:
-    """The specs of a schedule, the present one and those before its edits, newest first."""
+    """The specs of a schedule, the current one and those before its edits, newest first."""
     texts = [] if schedule is None else [schedule.spec]
     return [Spec.parse(text) for text in dict.fromkeys([*texts, *(each.spec for each in versions)])]

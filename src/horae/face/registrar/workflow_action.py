@@ -1,4 +1,4 @@
-"""The action ``workflow``, which has a launcher start the workflow of a tick."""
+"""The action ``workflow``, which makes a launcher start the workflow of a slot."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Workflow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunLauncher(Protocol):
-    """Starts the run of a tick, once for each key however often it is asked; a coroutine, or a plain method, in a thread.
+    """Starts the workflow of a slot, once per key however often it is called; a coroutine, or a plain method, called in a thread.
 
-    ``False`` is final: there is no such workflow. An exception is tried again, three times in all.
+    ``False`` is final: there is no such workflow. After an exception it is called again, at most three times in all.
     """
 
     def start(
@@ -48,7 +48,7 @@ def workflow_of(action: Action) -> Workflow | None:
 
 
 def register(app: App, launcher: RunLauncher | None) -> None:
-    """Let the app's ticks start workflows: through a launcher, or as actions of this program."""
+    """Register the action that starts workflows in an app: through a launcher, or as actions of this program."""
     if launcher is not None:
         app.action(WORKFLOW)(_through(launcher))
     elif not app.executors.knows(WORKFLOW):
@@ -56,7 +56,7 @@ def register(app: App, launcher: RunLauncher | None) -> None:
 
 
 def _through(launcher: RunLauncher) -> ActionFunction:
-    """The action that has a launcher start a workflow; an exception is a failed launch, not a failed run."""
+    """The action that makes a launcher start a workflow; an exception is a failed launch, not a failed run."""
     threaded = not is_coroutine_function(launcher.start)
 
     def start(context: Context) -> bool | Awaitable[bool]:
@@ -79,7 +79,7 @@ def _through(launcher: RunLauncher) -> ActionFunction:
 
 
 def _here(app: App) -> ActionFunction:
-    """The action that runs, as the workflow, the action of this program that has its name."""
+    """The action that runs the action of this program with the workflow's name."""
 
     async def run(context: Context) -> Any:  # noqa: ANN401 - any JSON
         workflow = _wanted(context)

@@ -39,7 +39,7 @@ __all__ = ["Service", "make_service"]
 
 
 class Service(Litestar):
-    """The routes of an app. Paths are taken as they were sent, so that an id may have a slash in it."""
+    """The routes of an app. Paths are matched undecoded, so that an id may contain an encoded slash."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI has them
         """Answer a request."""
@@ -62,12 +62,12 @@ class Service(Litestar):
 
 
 def make_service(app: App, config: Config, metrics: Metrics | None = None) -> Service:
-    """The service of an app that is open; it starts and ends nothing."""
+    """The service of an open app; it neither starts nor stops the app."""
     authenticator = Authenticator(config, app.now)
     pace = RateLimit(config.requests_per_second, app.clock.monotonic)
 
     async def check_request(request: Request[Any, Any, Any]) -> Response[None] | None:
-        """Refuse what is no address, and whoever is not known or asks too often, before any body is read."""
+        """Refuse invalid addresses, unknown callers and callers beyond their rate limit, before any body is read."""
         answered = await check_address(request)
         if answered is None and "caller" in request.route_handler.parsed_fn_signature.parameters:
             peer = request.scope["state"].get("peer")
@@ -77,7 +77,7 @@ def make_service(app: App, config: Config, metrics: Metrics | None = None) -> Se
         return answered
 
     def caller(request: Request[Any, Any, Any]) -> Caller:
-        """Who sent a request, as it was found before."""
+        """The caller of a request, as ``check_request`` found it."""
         found: Caller = request.scope["state"]["caller"]
         return found
 
@@ -99,7 +99,7 @@ def make_service(app: App, config: Config, metrics: Metrics | None = None) -> Se
         request_class=JsonRequest,
         request_max_body_size=config.body_limit,
         logging_config=None,
-        openapi_config=None,  # its pages load scripts from elsewhere; the document is made when it is asked for
+        openapi_config=None,  # its pages load scripts from other sites; we build the document on demand
     )
     service.state.monotonic = app.clock.monotonic
     service.state.runs = app.runs

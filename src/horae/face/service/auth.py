@@ -1,7 +1,7 @@
-"""Who is there: a token, a certificate, or somebody on this machine.
+"""Authentication: by a token, by a client certificate, or by being on this machine.
 
-With ``jwt_secret`` or ``jwt_jwks`` set, requests bring a signed token. With ``tls_client_ca`` set, the certificate of the connection will
-do instead. With neither, the service serves this machine only, and everybody on it is the user ``local``.
+With ``jwt_secret`` or ``jwt_jwks`` set, requests carry a signed token. With ``tls_client_ca`` set, the certificate of the connection
+is accepted instead. With neither, the service serves this machine only, and every caller is the user ``local``.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from horae.face.service.loopback import is_loopback, is_loopback_name
 from horae.face.service.token_keys import key_set
 
 LEEWAY = 10
-"""Seconds that the clock of who issued a token may be off ours."""
+"""Seconds by which the clock of a token's issuer may differ from ours."""
 MAX_TOKEN_LENGTH = 16 * 1024
 MAX_USER_LENGTH = 200
 SHORTEST_SECRET = 32
 
 LOCAL = Caller("local", frozenset({ADMIN, SERVICE}))
-"""Everybody, where nobody needs to say who he is."""
+"""The caller of every request, where there is no authentication."""
 
 Headers = Sequence[tuple[bytes, bytes]]
-"""As ASGI has them: the names in small letters, each as often as it was sent."""
+"""Headers as in ASGI: names in lower case, repeated as often as they were sent."""
 
 
 def takes_tokens(config: Config) -> bool:
-    """Whether a token says who somebody is."""
+    """Whether tokens authenticate callers."""
     return bool(config.jwt_secret or config.jwt_jwks)
 
 
 def check_start(config: Config) -> None:
-    """Refuse settings that would let in whom they should not, or nobody."""
+    """Refuse settings under which unauthenticated callers could reach the service, or no caller could authenticate."""
     if not (takes_tokens(config) or config.tls_client_ca or is_loopback(config.host)):
         raise ConfigError(
             "HORAE_HOST",
@@ -67,7 +67,7 @@ def _check_secret(secret: str) -> None:
 
 
 def _check_tls(config: Config) -> None:
-    """The files of TLS are there, belong together, and can be used."""
+    """Check that the TLS files exist, belong together, and can be used."""
     needed = {"tls_certificate": config.tls_key or config.tls_client_ca, "tls_key": config.tls_certificate}
     for name, because in needed.items():
         if because and not getattr(config, name):
@@ -76,7 +76,7 @@ def _check_tls(config: Config) -> None:
         return
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        # An empty password, so that nobody is asked for one: a key that needs one is refused.
+        # An empty password prevents a prompt: a key that needs a password is refused.
         context.load_cert_chain(config.tls_certificate, config.tls_key, password="")
     except (OSError, ValueError) as error:
         reason = f"cannot be used with its key {config.tls_key}: {error}"
@@ -89,7 +89,7 @@ def _check_tls(config: Config) -> None:
 
 
 class Authenticator:
-    """Says who sent a request. ``now`` is the present in milliseconds."""
+    """Finds the caller of a request. ``now`` returns the current time in milliseconds."""
 
     def __init__(self, config: Config, now: Callable[[], int]) -> None:
         check_start(config)
@@ -102,7 +102,7 @@ class Authenticator:
             self._algorithms.add("RS256")
 
     async def caller(self, raw_headers: Iterable[tuple[bytes, bytes]], peer: str | None) -> Caller:
-        """Who sent a request with these headers, over a connection whose verified certificate names a ``peer``."""
+        """The caller of a request with these headers; ``peer`` is the name in the connection's verified certificate."""
         headers = list(raw_headers)
         if not self._takes_tokens and not self._config.tls_client_ca:
             _check_local(headers)
@@ -120,7 +120,7 @@ class Authenticator:
         )
 
     async def _claims(self, token: str) -> dict[str, Any]:
-        """What a token says, once its signature, its audience and its time were found to be right."""
+        """The claims of a token, after its signature, its audience and its times are verified."""
         try:
             header = jwt.get_unverified_header(token)
             algorithm = header.get("alg")
@@ -137,7 +137,7 @@ class Authenticator:
                 algorithms=[algorithm],
                 audience=self._config.jwt_audience,
                 issuer=self._config.jwt_issuer or None,
-                # Times are judged below, by the clock that was given to us.
+                # Times are checked below, by the clock that we were given.
                 options={
                     "require": ["exp", "aud", "sub"],
                     "verify_exp": False,
@@ -172,7 +172,7 @@ class Authenticator:
 
 
 def _refusal(error: Exception) -> str:
-    """What is wrong with a token, in our words: those of the library may quote it."""
+    """What is wrong with a token, in our words: the library's message may quote it."""
     for kind, sentence in _REFUSALS.items():
         if isinstance(error, kind):
             return sentence
@@ -189,7 +189,7 @@ _REFUSALS: dict[type[Exception], str] = {
 
 
 def _check_times(claims: dict[str, Any], now: float) -> None:
-    """A token holds from ``nbf``, if it says so, until ``exp``."""
+    """Require the current time to lie between ``nbf``, if the token has it, and ``exp``."""
     expires, begins = claims["exp"], claims.get("nbf", 0)
     for value in (expires, begins):
         if isinstance(value, bool) or not isinstance(value, int | float) or not _is_time(value):
@@ -208,7 +208,7 @@ def _is_time(value: float) -> bool:
 
 
 def _bearer(headers: Headers) -> str | None:
-    """The token that came with a request, if one did."""
+    """The bearer token of a request, if it has one."""
     value = _header(headers, b"authorization")
     if value is None:
         return None
@@ -224,7 +224,7 @@ def _bearer(headers: Headers) -> str | None:
 
 
 def _header(headers: Headers, name: bytes) -> str | None:
-    """A header that may be there once; twice could mean one thing to a proxy and another to us."""
+    """A header that may occur once; a proxy could read a repeated one differently from us."""
     values = [value for key, value in headers if key.lower() == name]
     if len(values) > 1:
         raise AuthenticationError(f"The header {name.decode().capitalize()} came more than once")
@@ -240,7 +240,7 @@ def _user(name: object) -> str:
 
 
 def _check_local(headers: Headers) -> None:
-    """Without authentication no foreign name will do for us: somebody may have made it lead here, for a page of his."""
+    """Without authentication, accept only loopback names as the host: with DNS rebinding, another site's name may lead here."""
     host = _header(headers, b"host")
     if host is None or not is_loopback_name(host):
         raise PermissionDeniedError(
@@ -251,7 +251,7 @@ def _check_local(headers: Headers) -> None:
 
 
 def _check_origin(headers: Headers) -> None:
-    """A page of another site must not act through a browser that we trust for where it runs, or for its certificate."""
+    """Refuse pages of other sites: the browser is trusted for its machine or its certificate, the page is not."""
     origin = _header(headers, b"origin")
     if origin is not None and not _is_own(origin, _header(headers, b"host") or ""):
         raise PermissionDeniedError("Pages of other sites may not use the service without a token")

@@ -22,8 +22,8 @@ from horae.face.service.schedules import check_backfills, new_schedule
 async def create_many(
     app: App, caller: Caller, data: CreateSchedules, owner: Owner = None
 ) -> Response[PageView[CreatedView]]:
-    """All or none, at most 1,000 at once, and with at most 100 backfills together. With the `request_id` of each, sending the same
-    again creates nothing and answers 200.
+    """All or none, at most 1,000 schedules and 100 backfills in one request. If each has a `request_id`, repeating the request
+    creates nothing and answers 200.
     """
     most = app.config.batch_limit
     if len(data.schedules) > most:
@@ -42,7 +42,7 @@ async def create_many(
     status_code=200,
 )
 async def pause_many(app: App, caller: Caller, data: ManyByFilter, owner: Owner = None) -> Changed:
-    """All that the filter lets through, in batches; the answer says how many. If it is interrupted, ask again: that does the rest."""
+    """All schedules that match the filter, in batches; the answer says how many. If it is interrupted, repeat it to complete the change."""
     there = operations(app, caller, owner).schedules
     return Changed(changed=await there.pause_all(filter_of(data.filter), data.note))
 
@@ -54,7 +54,7 @@ async def pause_many(app: App, caller: Caller, data: ManyByFilter, owner: Owner 
     status_code=200,
 )
 async def resume_many(app: App, caller: Caller, data: ManyByFilter, owner: Owner = None) -> Changed:
-    """All that the filter lets through, in batches; the answer says how many. If it is interrupted, ask again: that does the rest."""
+    """All schedules that match the filter, in batches; the answer says how many. If it is interrupted, repeat it to complete the change."""
     there = operations(app, caller, owner).schedules
     return Changed(changed=await there.resume_all(filter_of(data.filter), data.note))
 
@@ -66,7 +66,7 @@ async def count(
     only: Filter,
     owner: Owner = None,
 ) -> Count:
-    """Those that are so in every way that is named."""
+    """Counts the schedules that match all given parameters."""
     return Count(count=await operations(app, caller, owner).schedules.count(only))
 
 

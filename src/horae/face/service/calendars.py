@@ -15,14 +15,14 @@ from horae.spec import SharedCalendar
 async def calendars(
     app: App, caller: Caller, owner: Owner = None, limit: Limit = 100, cursor: Cursor = None
 ) -> PageView[CalendarView]:
-    """One's own, and everybody's, in the order of their names. A page ends early when it has 4 MiB."""
+    """Those of the owner and those that all owners share, in the order of their names. A page ends early when it has 4 MiB."""
     found = await operations(app, caller, owner).calendars.list(cursor=cursor, limit=limit)
     return page_view(found, calendar_view)
 
 
 @get("/{name:str}", operation_id="getCalendar", summary="A shared calendar")
 async def show_calendar(app: App, caller: Caller, name: str, owner: Owner = None) -> CalendarView:
-    """One's own, or else everybody's."""
+    """The owner's, or else the one that all owners share."""
     return calendar_view(await operations(app, caller, owner).calendars.get(named(name)))
 
 
@@ -46,7 +46,7 @@ async def put_calendar(
     status_code=204,
 )
 async def delete_calendar(app: App, caller: Caller, name: str, owner: Owner = None) -> None:
-    """Only one that no schedule excludes."""
+    """Refused while a schedule excludes it."""
     await operations(app, caller, owner).calendars.delete(named(name))
 
 

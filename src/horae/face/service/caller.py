@@ -1,4 +1,4 @@
-"""Who sent a request, and whose things it may touch."""
+"""The caller of a request, and the owners that they may act for."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ SERVICE = "service"
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who sent a request: a user, and the scopes that were given to him."""
+    """The caller of a request: a user, and the scopes granted to them."""
 
     user: str
     scopes: frozenset[str] = frozenset()
 
     @property
     def sees_all(self) -> bool:
-        """Whether everybody's things are shown to him."""
+        """Whether the caller sees what all owners have."""
         return ADMIN in self.scopes
 
     @property
     def may_name_others(self) -> bool:
-        """Whether he may act for another user by naming him."""
+        """Whether the caller may act for another user by naming them."""
         return self.sees_all or SERVICE in self.scopes
 
     def owner_for(self, named: str | None) -> str | None:
-        """Whose things an operation touches: the named user's, or else his own; ``None`` is everybody's."""
+        """The owner that an operation is limited to: the named user, or else the caller; ``None`` means all owners."""
         if named is None:
             return None if self.sees_all else self.user
         self._check(named)
         return named
 
     def owner_of_new(self, named: str | None) -> str:
-        """Who owns what he creates."""
+        """The owner of what the caller creates."""
         if named is None:
             return self.user
         self._check(named)

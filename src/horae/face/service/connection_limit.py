@@ -1,8 +1,8 @@
-"""Which connections are open, and which of them ends so that the next one gets in.
+"""The open connections, and which of them to close to make room for the next one.
 
-A connection is registered when it is accepted, before TLS says a word. When there are too many, one ends on which only the client is
-waited for: a request that has not arrived, or an answer that is not read. It is one of the address that has the most, so that a
-stranger takes places from itself first.
+A connection is registered when it is accepted, before the TLS handshake. When there are too many, one that waits for its client is
+closed: its request has not arrived, or its answer is not read. It is chosen from the address with the most connections, so that an
+attacker displaces their own connections first.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any
 
 MAX_CONNECTIONS = 10_000
 MAX_CLOSING = 64
-"""How many connections may be ending, their files still open, before others are accepted."""
+"""How many connections may be closing, with their files still open, before accepting pauses."""
 HANDSHAKE_SECONDS = 10
-"""How long TLS may take to begin."""
+"""How long the TLS handshake may take."""
 
 
 class Connection:
@@ -33,11 +33,11 @@ class Connection:
         self.file = sock.fileno()
         self.address = address
         self.abort: Callable[[], None] = self._shut_down
-        """Ends it at once. Until there is a transport, its socket tells asyncio so."""
+        """Closes the connection at once. Until it has a transport, shutting down its socket makes asyncio do so."""
         self.handshake: asyncio.TimerHandle | None = None
 
     def _shut_down(self) -> None:
-        with contextlib.suppress(OSError):  # it has ended meanwhile
+        with contextlib.suppress(OSError):  # it has already ended
             self.socket.shutdown(socket.SHUT_RDWR)
 
 
@@ -48,20 +48,20 @@ class _Group:
 
     def __init__(self) -> None:
         self.waiting: dict[Connection, None] = {}
-        """Those on which the client is waited for, the longest wait first."""
+        """Connections that wait for the client, the longest wait first."""
         self.busy: dict[Connection, None] = {}
-        """Those that wait for us, the newest last."""
+        """Connections whose client waits for us, the newest last."""
 
     def __len__(self) -> int:
         return len(self.waiting) + len(self.busy)
 
     def first_to_end(self) -> Connection:
-        """The one that has waited the longest; if none waits, the one on which the least was done."""
+        """The connection that has waited the longest for its client; if none waits, the one that became busy last."""
         return next(iter(self.waiting)) if self.waiting else next(reversed(self.busy))
 
 
 class Connections:
-    """The connections of a process. ``most`` says how many there may be; one address has half of them at most."""
+    """The connections of a process. ``most`` returns how many are allowed; one address may have half of them."""
 
     def __init__(self, most: Callable[[], int] | None = None) -> None:
         self._most = most or most_connections
@@ -74,9 +74,9 @@ class Connections:
         return self._number
 
     def admit(self, sock: socket.socket, address: str) -> Connection:
-        """Register a connection that was accepted; another one ends for it if there are too many."""
+        """Register an accepted connection; close another one if there are too many."""
         if (stale := self._by_file.get(sock.fileno())) is not None:
-            self.end(stale)  # its TLS never began, and its file is this one's now
+            self.end(stale)  # its TLS never began, and the new connection has its file number
         most = max(self._most(), 1)
         group = self._groups.get(address)
         if group is not None and len(group) >= max(most // 2, 1):
@@ -90,20 +90,20 @@ class Connections:
         return connection
 
     def drop_one(self) -> bool:
-        """End the connection that is missed the least; whether there was one."""
+        """Close the most dispensable connection; return whether there was one."""
         groups = [each for each in self._groups.values() if each.waiting] or list(self._groups.values())
         if groups:
             self.drop(max(groups, key=len).first_to_end())
         return bool(groups)
 
     def drop(self, connection: Connection) -> None:
-        """End a connection."""
+        """Close a connection."""
         self._forget(connection)
         self._closing.add(connection)
         connection.abort()
 
     def claim(self, sock: socket.socket, abort: Callable[[], None]) -> Connection | None:
-        """The connection of a socket whose transport is there now; ``None`` if it was to end meanwhile."""
+        """The connection of a socket that now has a transport; ``None`` if it was closed before."""
         connection = self._by_file.get(sock.fileno())
         if connection is None or connection in self._closing:
             return None
@@ -112,15 +112,15 @@ class Connections:
         return connection
 
     def waits(self, connection: Connection) -> None:
-        """The client is waited for, from now on."""
+        """Mark a connection as waiting for its client."""
         self._move(connection, waiting=True)
 
     def works(self, connection: Connection) -> None:
-        """The client waits for us."""
+        """Mark a connection as busy: its client waits for us."""
         self._move(connection, waiting=False)
 
     def end(self, connection: Connection) -> None:
-        """A connection has ended."""
+        """Remove a connection that has ended."""
         self._forget(connection)
         self._closing.discard(connection)
         if self._by_file.get(connection.file) is connection:
@@ -128,7 +128,7 @@ class Connections:
 
     @property
     def is_closing_too_many(self) -> bool:
-        """Whether so many have been told to end, and have not, that their files may be missing."""
+        """Whether so many connections are still closing that the process may run out of files."""
         if len(self._closing) > MAX_CLOSING:
             self._closing = {each for each in self._closing if each.socket.fileno() >= 0}
         return len(self._closing) > MAX_CLOSING
@@ -160,17 +160,17 @@ def _cancel(connection: Connection) -> None:
 
 
 class Listener(socket.socket):
-    """A listening socket that registers what it accepts."""
+    """A listening socket that registers the connections it accepts."""
 
     def __init__(self, connections: Connections, family: int = socket.AF_INET) -> None:
-        # The protocol is named, because asyncio sends small answers at once only on sockets that say they are TCP.
+        # Name the protocol: asyncio sends small answers at once only on sockets that are declared as TCP.
         super().__init__(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._connections = connections
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Accept a connection; not now, while those that must end for it still have their files."""
+        """Accept a connection; raise ``BlockingIOError`` while too many others are closing and still have their files."""
         if self._connections.is_closing_too_many:
-            raise BlockingIOError  # asyncio comes again, when it has closed them
+            raise BlockingIOError  # asyncio tries again once it has closed them
         try:
             sock, peer = super().accept()
         except OSError as error:
@@ -184,7 +184,7 @@ class Listener(socket.socket):
 
 
 def group_of(host: str) -> str:
-    """The address that connections are counted by: of IPv6 the network, because one machine has all of its addresses."""
+    """The address by which connections are counted: for IPv6 the /64 network, because one machine has all of its addresses."""
     try:
         address = ip_address(host.partition("%")[0])
     except ValueError:
@@ -195,6 +195,6 @@ def group_of(host: str) -> str:
 
 
 def most_connections() -> int:
-    """How many connections may be open: they take half of the files that this process may have open now."""
+    """How many connections may be open: half of the files that this process may have open now."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_CONNECTIONS if files == resource.RLIM_INFINITY else min(files // 2, MAX_CONNECTIONS)

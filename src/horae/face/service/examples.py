@@ -1,4 +1,4 @@
-"""Examples for the OpenAPI document: what requests may bring and what answers look like. Tests hold them to their schemas."""
+"""Examples of requests and answers for the OpenAPI document. Tests check them against their schemas."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ REQUESTS: dict[str, Any] = {
     },
     "PauseInput": {"schedule_id": "cron-8a1f0b6d2c3e4f5061728394a5b6c7d8", "paused": True},
 }  # fmt: skip
-"""By the names of their schemas."""
+"""Examples by the names of their schemas."""
 
 ANSWERS: dict[str, Any] = {
     "ScheduleView": SCHEDULE,
@@ -102,4 +102,4 @@ ANSWERS: dict[str, Any] = {
         "details": {"timezone": "Europe/Berlim"},
     },
 }  # fmt: skip
-"""By the names of their schemas."""
+"""Examples by the names of their schemas."""

@@ -1,6 +1,6 @@
-"""Connections over HTTP/1.1: whose certificate one brought, and for how long the client may keep it waiting. What uvicorn leaves open.
+"""HTTP/1.1 connections with what uvicorn lacks: the name in the client's certificate, and time limits for slow clients.
 
-A request must arrive in some seconds, and an answer must be read: not too slowly, and to its end within some minutes.
+A request must arrive within seconds. An answer must be read fast enough, and completely within minutes.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from horae.face.service.auth import takes_tokens
 from horae.face.service.connection_limit import Connection, Connections
 
 PEER = "peer"
-"""Where in the ``state`` of a request the name stands; ``None`` if there was no certificate."""
+"""The key of the certificate's name in the ``state`` of a request; the value is ``None`` without a certificate."""
 SECONDS = {h11.IDLE: 10, h11.SEND_BODY: 30}
-"""How long the head of a request may take from when it could have begun, and its body from when the head was there."""
+"""How long the head of a request may take from when it could begin, and its body from the end of the head."""
 WRITE_WINDOW = 10
-"""Seconds in which a client that reads an answer must have read enough of it, or all."""
+"""The window in seconds over which the reading speed of a client is measured."""
 MIN_BYTES_PER_SECOND = 4096
-"""How fast an answer must be read, over each window."""
+"""How fast a client must read an answer, over each window."""
 MAX_ANSWER_SECONDS = 300
-"""How long an answer may take to be read, from when the client first fell behind."""
+"""How long a client may take to read an answer, from when it first fell behind."""
 PIECE = 64 * 1024
-"""How much of an answer is written at once. Under TLS what was written cannot be seen waiting."""
+"""How many bytes of an answer are written at once. Under TLS, the bytes that wait after a write cannot be measured."""
 
 
 class HttpProtocol(H11Protocol):
-    """HTTP/1.1 that tells each request the common name of the client's certificate, once TLS has verified it."""
+    """HTTP/1.1 that gives each request the common name in the client's certificate, once TLS has verified it."""
 
     _arrival: asyncio.TimerHandle | None = None
-    """Ends the connection if what it waits for does not arrive."""
+    """Closes the connection if what it waits for does not arrive."""
     _awaited: tuple[Any, object] | None = None
-    """What it waits for: a part of a request, after which other request."""
+    """What the connection waits for: a part of a request, and the request before it."""
     _reading: asyncio.TimerHandle | None = None
-    """Sees whether the client reads what was written for it."""
+    """Checks whether the client reads what was written."""
     _slow: tuple[object, float] | None = None
-    """The request whose answer the client fell behind with, and when it must have read it."""
+    """The request whose answer the client is slow to read, and the deadline for reading it."""
     _connection: Connection | None = None
 
     def __init__(self, connections: Connections, /, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - uvicorn's
@@ -50,12 +50,12 @@ class HttpProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the class does
         super().connection_made(transport)
         self._connection = self._connections.claim(transport.get_extra_info("socket"), transport.abort)
-        if self._connection is None:  # another one got its place before it began
+        if self._connection is None:  # it was closed for another connection before it began
             transport.abort()
             return
-        # Whenever anything waits to be written, this says so; and again when nothing does.
+        # Call `pause_writing` whenever anything waits to be written, and `resume_writing` when nothing does.
         transport.set_write_buffer_limits(high=1, low=0)
-        # Each connection has a protocol of its own, and the state is copied for each request.
+        # Each connection has its protocol object, and the state is copied for each request.
         self.app_state = self.app_state | {PEER: common_name(transport.get_extra_info("ssl_object"))}
         self._wait()
 
@@ -89,7 +89,7 @@ class HttpProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _wait(self) -> None:
-        """See what the connection waits for now. What it waited for already gets no more time."""
+        """Update what the connection waits for, and its deadline. If it still waits for the same, the deadline stays."""
         if self._connection is None:
             return
         part = self.conn.their_state
@@ -112,7 +112,7 @@ class HttpProtocol(H11Protocol):
             self._arrival = None
 
     def _watch_reading(self) -> None:
-        """Look again, when a window has passed, at how much of the answer still waits."""
+        """Check after a window how much of the answer is still unread."""
         self._watch_no_more()
         waits = self.transport.get_write_buffer_size()
         self._reading = self.loop.call_later(WRITE_WINDOW, self._check_reading, waits)
@@ -132,7 +132,7 @@ class HttpProtocol(H11Protocol):
 
 
 def in_pieces(service: Any) -> Any:  # noqa: ANN401 - an ASGI application
-    """A service whose answers are written piece by piece, as the client reads them."""
+    """Wrap a service so that its answers are written piece by piece, as the client reads them."""
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401
         async def send_pieces(message: Any) -> None:  # noqa: ANN401
@@ -149,7 +149,7 @@ def in_pieces(service: Any) -> Any:  # noqa: ANN401 - an ASGI application
 
 
 def common_name(connection: ssl.SSLObject | None) -> str | None:
-    """The one common name of a verified certificate; with several nobody could say who it is."""
+    """The common name of a verified certificate; ``None`` if it has several, which would be ambiguous."""
     if connection is None or connection.context.verify_mode is ssl.CERT_NONE:
         return None
     certificate = connection.getpeercert() or {}
@@ -159,12 +159,12 @@ def common_name(connection: ssl.SSLObject | None) -> str | None:
 
 
 def tls_options(config: Config) -> dict[str, Any]:
-    """What uvicorn must know to speak https; nothing if it shall not."""
+    """The options of uvicorn for HTTPS; empty without TLS."""
     if not config.tls_certificate:
         return {}
     options: dict[str, Any] = {"ssl_certfile": config.tls_certificate, "ssl_keyfile": config.tls_key}
     if config.tls_client_ca:
         options["ssl_ca_certs"] = config.tls_client_ca
-        # Where a token will do instead, a connection without a certificate may bring one.
+        # Where tokens are accepted too, a connection may have no certificate.
         options["ssl_cert_reqs"] = ssl.CERT_OPTIONAL if takes_tokens(config) else ssl.CERT_REQUIRED
     return options

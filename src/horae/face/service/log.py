@@ -1,7 +1,6 @@
 """The log of the service: a line for each decision, for people or as JSON, and never a secret.
 
-No header and no body is ever given to the log. What is given to it all the same under a name that sounds like a secret is masked, and
-so is what looks like one in a text.
+Headers and bodies are never logged. Values whose names sound like a secret are masked, and so is text that looks like one.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _SENTENCES = {
 
 
 class Log:
-    """The log of a service, on the standard error output; what the program logs by the standard library goes there too."""
+    """The log of a service, on standard error; it includes what the program logs with the standard library."""
 
     def __init__(self, config: Config, stream: TextIO | None = None, level: int = logging.INFO) -> None:
         self._stream = sys.stderr if stream is None else stream
@@ -69,11 +68,11 @@ class Log:
             wrapper_class=structlog.make_filtering_bound_logger(level),
             context_class=dict,
         ).bind()
-        """For single lines."""
+        """The logger for single lines."""
         self._route(before, level)
 
     def _route(self, before: list[Processor], level: int) -> None:
-        """Let what others log by the standard library come out here."""
+        """Route records of the standard library's loggers to this log."""
         handler = logging.StreamHandler(self._stream)
         handler.setFormatter(
             structlog.stdlib.ProcessorFormatter(
@@ -89,14 +88,14 @@ class Log:
         below.handlers, below.propagate = [], True
         logging.getLogger(
             "uvicorn.access"
-        ).disabled = True  # addresses have queries in them, and who knows what those say
+        ).disabled = True  # addresses contain queries, which may contain secrets
 
     def tells(self, level: int) -> bool:
         """Whether lines of a level are written."""
         return self.line.is_enabled_for(level)
 
     def lines(self, events: list[tuple[str, EventDict]]) -> None:
-        """Many lines of one moment, each with its level, in one piece."""
+        """Write several lines with the same time, each with its level, in one write."""
         if not events:
             return
         stamp = self._stamp(None, "", {})
@@ -111,7 +110,7 @@ class Log:
 def _renderer(config: Config, stream: TextIO) -> Processor:
     if config.log_format == "json":
         return structlog.processors.JSONRenderer(serializer=_as_json)
-    # Its own way to show an exception shows the values of variables too.
+    # The default formatter of exceptions would show the values of variables too.
     return structlog.dev.ConsoleRenderer(
         colors=stream.isatty(),
         exception_formatter=structlog.dev.plain_traceback,
@@ -128,7 +127,7 @@ def _as_json(event: Any, **_: Any) -> str:  # noqa: ANN401 - whatever is logged
 
 
 def mask_secrets(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  # noqa: ARG001 - as it is called
-    """A line without its secrets."""
+    """Mask the secrets in a line."""
     for name, value in event.items():
         event[name] = _masked(name, value)
     return event
@@ -156,7 +155,7 @@ def _is_secret(name: str) -> bool:
 class LogObserver(Observer):
     """Writes each decision as a line: which schedule, which slot, what, and why.
 
-    What goes well is told once, when it is released; that it began and ended so is for those who look for an error.
+    A run is logged when it is decided; its launch, and its end if it succeeds, only at the level ``debug``.
     """
 
     def __init__(self, log: Log) -> None:
@@ -170,7 +169,7 @@ class LogObserver(Observer):
             return
         lines: list[tuple[str, EventDict]] = []
         for schedule, decision in decisions:
-            # What is passed over has lines of its own, and what waits was told of when it began to.
+            # Unstarted slots have separate lines, and waiting runs were logged when they began to wait.
             lines += [("info", _decision(run)) for run in decision.new if run.status in OPEN]
             lines += [("info", _decision(run)) for run in decision.changed if run.status is Status.STARTING]
             lines += [("info", _about("stop", run, run.status, run.reason)) for run in decision.stop]
@@ -211,7 +210,7 @@ class LogObserver(Observer):
 
     def stored(self, seconds: float, error: BaseException | None) -> None:  # noqa: ARG002
         if isinstance(error, StoreUnavailableError | ClockOffError):
-            if not self._away:  # it is asked again and again
+            if not self._away:  # log it once, not on every retry
                 self._log.line.error("store", sentence=error.for_operator)
             self._away = True
         elif error is None and self._away:
@@ -255,7 +254,7 @@ def _end(ended: AttemptResult, outcome: Outcome) -> tuple[str, EventDict]:
     level = (
         "warning" if outcome.status in _TROUBLE else "debug" if outcome.status is Status.SUCCEEDED else "info"
     )
-    # What an exception says is its owner's business, and is in the ledger; here its kind is enough.
+    # The message of an exception is for the owner, and is in the ledger; the log has only its type.
     more = {"error": ended.errors[0]} if ended.errors else {}
     return level, _about(
         "ended", ended.run, outcome.status, outcome.reason, attempt=ended.run.attempt, **more
@@ -280,5 +279,5 @@ def _sentence(reason: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _slot(nominal_ms: int) -> str:
-    """A nominal time; many schedules share one."""
+    """A nominal time as text; cached, because many schedules share one."""
     return f"{datetime.fromtimestamp(nominal_ms // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,4 +1,4 @@
-"""Which names mean this machine itself."""
+"""Which names refer to this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[0-9a-z.-]+)(?::[0-9]{1,5})?")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is a loopback address, or ``localhost`` as long as that leads to nothing else."""
+    """Whether a host is a loopback address, or ``localhost`` if that resolves to loopback addresses only."""
     if host.lower() == "localhost":
         try:
             found = socket.getaddrinfo(host, None, proto=socket.IPPROTO_TCP)
@@ -21,7 +21,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_loopback_name(authority: str) -> bool:
-    """Whether a Host header names this machine, on any port: by what it says, and without asking anybody."""
+    """Whether a Host header names this machine, on any port; decided by its text, without a DNS lookup."""
     match = _AUTHORITY.fullmatch(authority.lower())
     if match is None:
         return False

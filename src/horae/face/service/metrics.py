@@ -1,4 +1,4 @@
-"""What is counted and measured, for Prometheus. No label names a schedule, a run or a user: their number has no end."""
+"""Metrics for Prometheus. No label names a schedule, a run or a user: their number is unbounded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STORE = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.
 
 
 class Metrics(Observer):
-    """The metrics of one service: let it watch an app, tell it of requests, and ask for the page."""
+    """The metrics of one service: it observes an app, counts requests, and renders the page."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
@@ -97,7 +97,7 @@ class Metrics(Observer):
     def launched(self, run: Run, at: int) -> None:
         if run.attempt == 1:
             self._emitted.inc()
-            if run.is_automatic:  # what others start has no time of its own
+            if run.is_automatic:  # only automatic starts have a fire time to compare with
                 self._drift.observe(abs(at - run.fire_at) / 1000)
 
     def ended(self, ended: Sequence[tuple[AttemptResult, Outcome]]) -> None:
@@ -133,16 +133,16 @@ class Metrics(Observer):
         self._rescued.inc(report.rescued)
 
     def answered(self, method: str, route: str | None, status: int, seconds: float) -> None:
-        """A request was answered. ``route`` is the pattern that it matched, if it matched one, and never its path."""
+        """Count an answered request. ``route`` is the pattern that it matched, if any, never its path."""
         known = route or "none"
         self._requests.labels(method if method in METHODS else "other", known, str(status)).inc()
         self._request_seconds.labels(known).observe(seconds)
 
     async def page(self, app: App) -> bytes:
-        """Everything, as Prometheus reads it; what only the database knows is counted now."""
+        """All metrics in the format of Prometheus; those of the database are counted now."""
         try:
             backlog = await app.backlog()
-        except StoreUnavailableError:  # unknown
+        except StoreUnavailableError:  # the numbers are unknown
             backlog = Backlog(math.nan, dict.fromkeys(OPEN, math.nan))
         self._due.set(backlog.due)
         for status in OPEN:
@@ -151,7 +151,7 @@ class Metrics(Observer):
 
 
 class _WithoutBirths(Collector):
-    """Metrics without the time at which each began to count, which nobody asked for."""
+    """Metrics without their ``_created`` samples."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry

@@ -10,14 +10,14 @@ from horae.face.service.caller import Caller
 
 
 @get("/nodes", operation_id="listNodes", summary="The processes that drive the database")
-async def nodes(app: App, caller: Caller) -> PageView[NodeView]:  # noqa: ARG001 - whoever asks must be known
-    """What each can run, and whether it lives."""
+async def nodes(app: App, caller: Caller) -> PageView[NodeView]:  # noqa: ARG001 - the caller must be known
+    """The actions that each can run, and whether it is alive."""
     return PageView(items=[node_view(each) for each in await app.nodes()])
 
 
 @get("/actions", operation_id="listActions", summary="What can be run")
-async def actions(app: App, caller: Caller) -> PageView[str]:  # noqa: ARG001 - whoever asks must be known
-    """The addresses of the actions that living nodes have announced."""
+async def actions(app: App, caller: Caller) -> PageView[str]:  # noqa: ARG001 - the caller must be known
+    """The addresses of the actions that live nodes have announced."""
     announced = {action for node in await app.nodes() if node.alive for action in node.actions}
     return PageView(items=sorted(announced | set(app.executors.actions)))
 

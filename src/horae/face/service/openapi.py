@@ -1,4 +1,4 @@
-"""The OpenAPI document: what the routes say of themselves, with what they have in common.
+"""The OpenAPI document: the descriptions of the routes, completed with what all routes share.
 
 Schemas come from the types, with the descriptions and bounds that their fields are annotated with.
 """
@@ -36,12 +36,12 @@ from horae.spec import SpecDocument
 
 Json = dict[str, Any]
 OPEN = {"/healthz", "/readyz"}
-"""Routes that anybody may ask."""
+"""Routes without authentication."""
 REPORTS = ("/started", "/heartbeat", "/succeeded", "/failed")
-"""Routes that take a run's own token."""
+"""Routes that take the report token of a run."""
 REFERENCE = reference("")
 _BASES = {"Body", "ScheduleBody", "Versioned", "View"}
-"""Types that others derive from, and no route has."""
+"""Base types that no route uses directly."""
 
 _IN_PATHS = {
     "schedule_id": "The id of a schedule, percent-encoded: a slash in it is %2F.",
@@ -79,18 +79,18 @@ _MORE_ANSWERS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "readiness": {"503": ("Readiness", "It cannot work; `status` says why.")},
 }  # fmt: skip
-"""Answers that one route gives besides the one that its handler names."""
+"""Answers of single routes besides the one that the handler declares."""
 
 
 class Document:
-    """The document of a service. It takes a second to make: that happens once, in a thread, and holds up no other request."""
+    """The document of a service. It takes a second to build: once, in a thread, so that no other request waits."""
 
     def __init__(self, make: Callable[[], bytes]) -> None:
         self._make = make
         self._made: asyncio.Future[bytes] | None = None
 
     async def text(self) -> bytes:
-        """The document as JSON; all who ask while it is being made wait for the same one."""
+        """The document as JSON; callers that arrive while it is being built wait for the same one."""
         if self._made is None or (self._made.done() and self._made.exception() is not None):
             self._made = asyncio.ensure_future(asyncio.to_thread(self._make))
         return await asyncio.shield(self._made)
@@ -102,7 +102,7 @@ def document_of(
     version: str,
     options: Iterable[type[msgspec.Struct]],
 ) -> bytes:
-    """The whole document, as JSON. ``options`` are the types of options that kinds of actions have."""
+    """The whole document as JSON. ``options`` are the option types of the kinds of actions."""
     config = OpenAPIConfig(
         title="Horae", version=version, description="Durable schedules: when, what, and why not.",
         use_handler_docstrings=True, operation_id_creator=_operation_id,
@@ -135,7 +135,7 @@ def operations_of(document: Json) -> Iterator[tuple[str, Json]]:
 
 
 def _operation_id(handler: HTTPRouteHandler, _: Method, __: list[str | PathParameterDefinition]) -> str:
-    """For routes that name themselves none: those of the registrar."""
+    """The operation id of routes that declare none: those of the registrar."""
     return f"registrar{handler.handler_name.title().replace('_', '')}"
 
 
@@ -144,7 +144,7 @@ def _page_name(found: re.Match[str]) -> str:
 
 
 def _schemas(named: Json, options: list[type[msgspec.Struct]]) -> Json:
-    """The schemas of all types; what the types alone cannot say is added."""
+    """The schemas of all types, completed with what the types alone cannot express."""
     types = [each for module in (request_bodies, system, registrar_views) for each in _structs(module)]
     types += [each for each in _structs(views) if issubclass(each, views.View)]
     types += [
@@ -171,7 +171,7 @@ def _schemas(named: Json, options: list[type[msgspec.Struct]]) -> Json:
 
 
 def _refine(schemas: Json) -> None:
-    """Say what is checked only by what understands a value."""
+    """Add the bounds of policies, which are not part of their types."""
     for kind, bounds in POLICY_BOUNDS.items():
         for field, (least, most) in bounds.items():
             if not isinstance(least, str) and not isinstance(most, str):
@@ -180,7 +180,7 @@ def _refine(schemas: Json) -> None:
 
 
 def _structs(module: ModuleType) -> Iterator[type[msgspec.Struct]]:
-    """The types that a module defines, but for those that stand for many."""
+    """The types that a module defines, except generic ones."""
     for each in vars(module).values():
         if not inspect.isclass(each) or not issubclass(each, msgspec.Struct):
             continue
@@ -189,7 +189,7 @@ def _structs(module: ModuleType) -> Iterator[type[msgspec.Struct]]:
 
 
 def _bounded(schema: Any) -> Any:  # noqa: ANN401 - JSON
-    """A schema whose integers are those that every reader of JSON understands alike, as they are checked."""
+    """Limit the integers of a schema to those that all JSON readers represent exactly, as requests are checked."""
     if isinstance(schema, list):
         return [_bounded(each) for each in schema]
     if not isinstance(schema, dict):
@@ -197,7 +197,7 @@ def _bounded(schema: Any) -> Any:  # noqa: ANN401 - JSON
     bounded = {
         name: value if name in {"examples", "default", "enum"} else _bounded(value) for name, value in schema.items()
     }  # fmt: skip
-    if "oneOf" in bounded:  # said by a field, and more precise than what its type says
+    if "oneOf" in bounded:  # given by the field, and more precise than its type
         bounded.pop("anyOf", None)
     if bounded.get("type") == "integer":
         bounded = {"minimum": -MAX_INTEGER, "maximum": MAX_INTEGER} | bounded
@@ -207,13 +207,13 @@ def _bounded(schema: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def _complete(path: str, operation: Json, schemas: Json) -> None:
-    """What holds for every route: a problem is answered as one, and who asks must be known."""
+    """Complete an operation with what holds for every route: problems as answers, and authentication."""
     if path not in OPEN:
         operation["security"] = [{"run": []}] if path.endswith(REPORTS) else [{"token": []}]
     operation["parameters"] = [
         _parameter(each) for each in operation.get("parameters", ()) if _is_asked(each)
     ]
-    operation["responses"].pop("400", None)  # in the words of Litestar
+    operation["responses"].pop("400", None)  # Litestar's description
     for status, answered in operation["responses"].items():
         _describe(answered, status, schemas)
     for status, (name, sentence) in _MORE_ANSWERS.get(operation["operationId"], {}).items():
@@ -229,12 +229,12 @@ def _complete(path: str, operation: Json, schemas: Json) -> None:
 
 
 def _is_asked(parameter: Json) -> bool:
-    """A token is asked for by the security of a route."""
+    """Whether to list a parameter: the header of the token is part of a route's security instead."""
     return bool(parameter["name"] != "Authorization")
 
 
 def _parameter(parameter: Json) -> Json:
-    """A parameter without what says nothing; one that is left out is not null."""
+    """A parameter without empty parts of its schema; an omitted parameter is not ``null``."""
     schema = parameter["schema"]
     if "oneOf" in schema:
         (kind,) = [each for each in schema.pop("oneOf") if each != {"type": "null"}]
@@ -255,7 +255,7 @@ def _parameter(parameter: Json) -> Json:
 
 
 def _describe(answered: Json, status: str, schemas: Json) -> None:
-    """Say in our words what an answer is."""
+    """Replace Litestar's description of an answer by ours."""
     if not answered.get("headers"):
         answered.pop("headers", None)
     for content in answered.get("content", {}).values():
@@ -279,7 +279,7 @@ def _answer(name: str, sentence: str) -> Json:
 
 
 def _statuses(path: str, operation: Json) -> Iterator[str]:
-    """The problems that a route may have."""
+    """The statuses of the problems that a route may answer with."""
     name, parameters = operation["operationId"], operation["parameters"]
     if path in OPEN:
         return
@@ -301,7 +301,7 @@ def _problem(sentence: str) -> Json:
 
 
 def _name_body(content: Json) -> None:
-    """The registrar reads its bodies itself, and so names their shapes only by a title."""
+    """Refer to the schema of a body, and add its example. The registrar decodes its bodies itself, so their titles name them."""
     schema = content["schema"]
     for inner in schema.get("oneOf", ()):
         if "$ref" in inner:
@@ -312,7 +312,7 @@ def _name_body(content: Json) -> None:
 
 
 def _link(document: Json) -> None:
-    """Say which answers name the things that other operations take."""
+    """Add links from answers to the operations that take their ids."""
     made = {
         "schedule_id": ("createSchedule", "201", "$response.body#/id"),
         "run_id": ("triggerSchedule", "202", "$response.body#/run_id"),

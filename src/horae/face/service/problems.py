@@ -1,4 +1,4 @@
-"""Errors as answers: ``application/problem+json`` with a code that stays, where it is, and what to do."""
+"""Errors as answers: ``application/problem+json`` with a stable code, the faulty field, and a hint."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ STATUSES: dict[type[HoraeError], int] = {
     EvaluationTimeoutError: 503,
     TooManyEvaluationsError: 429,
 }
-"""The status of each error; of the others it is 422: what was asked for cannot be."""
+"""The HTTP status of each error; all others have 422."""
 
 _INSIDE = (StoreUnavailableError, DatabaseVersionError)
-"""Errors of what the operator runs: their details stay inside."""
+"""Errors for the operator: their details are not shown to callers."""
 _LIMITS = {"body_limit": 413, "requests_per_second": 429}
 
 
@@ -69,7 +69,7 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An error, as RFC 9457 has it. ``code`` stays what it is, whatever the words."""
+    """An error as in RFC 9457. ``code`` is stable, even if the wording changes."""
 
     title: str
     status: int
@@ -82,7 +82,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PreconditionFailedError(Exception):
-    """The header If-Match names another state of the thing than the present one."""
+    """The header If-Match names another version than the current one."""
 
     def __init__(self, mismatch: ConflictTokenMismatchError) -> None:
         super().__init__(mismatch.message)
@@ -90,12 +90,12 @@ class PreconditionFailedError(Exception):
 
 
 def code_of(error: HoraeError) -> str:
-    """The stable name of an error: its class in small letters."""
+    """The stable name of an error: its class name in lower case."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__.removesuffix("Error")).lower()
 
 
 def problem_of(error: HoraeError, status: int | None = None) -> Problem:
-    """An error that Horae raised on purpose."""
+    """An error that Horae raised deliberately."""
     if status is None:
         status = STATUSES.get(type(error), 422)
         if isinstance(error, LimitExceededError):
@@ -109,7 +109,7 @@ def problem_of(error: HoraeError, status: int | None = None) -> Problem:
 
 
 def _path(error: HoraeError) -> str:
-    """Where in a request an error is; nothing if it is not in one place."""
+    """The place of an error in a request; empty if it has no single place."""
     if isinstance(error, InvalidSpecError):
         element = str(error.details["element"])
         return element if element.split(".", maxsplit=1)[0] == "spec" else f"spec.{element}"
@@ -119,7 +119,7 @@ def _path(error: HoraeError) -> str:
 
 
 def _plain(details: dict[str, Any]) -> dict[str, Any]:
-    """Details that are JSON, whatever was put into them."""
+    """Details converted to JSON, whatever their types."""
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(details, enc_hook=str))
     return plain
 
@@ -132,7 +132,7 @@ def answer(problem: Problem, headers: dict[str, str] | None = None) -> Response[
 
 
 def on_horae_error(_: Request[Any, Any, Any], error: HoraeError) -> Response[bytes]:
-    """An error that Horae raised on purpose."""
+    """An error that Horae raised deliberately."""
     problem = problem_of(error)
     headers = {}
     if problem.status == 401:
@@ -151,7 +151,7 @@ _CODES = {404: "not_found", 405: "method_not_allowed", 413: "limit_exceeded", 41
 
 
 def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
-    """A request that did not come as far as a handler."""
+    """A request that failed before it reached its handler."""
     if error.status_code >= HTTP_500_INTERNAL_SERVER_ERROR:
         return on_defect(request, error)
     faults = _faults(error) if isinstance(error, ValidationException) else []
@@ -168,7 +168,7 @@ def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Resp
 
 
 def _faults(error: ValidationException) -> list[Fault]:
-    """Where a body or a parameter is not what it should be."""
+    """The faults of a body or of parameters."""
     extra = error.extra if isinstance(error.extra, list) else []
     return [
         Fault(str(each.get("key") or "body"), str(each.get("message", "is wrong")))
@@ -178,7 +178,7 @@ def _faults(error: ValidationException) -> list[Fault]:
 
 
 def on_defect(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    """A defect of ours: the log has it, and the one who asked learns nothing of our insides."""
+    """A defect of ours: it is logged, and the caller sees no internal details."""
     _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
     problem = Problem(
         title="Internal Server Error", status=500, code="internal",

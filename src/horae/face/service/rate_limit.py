@@ -1,4 +1,4 @@
-"""How fast one user may ask: a bucket of requests for each, which fills as time passes."""
+"""Rate limits: a token bucket for each user."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from math import ceil
 from horae.errors import LimitExceededError
 
 MAX_USERS = 10_000
-"""How many users are remembered; one who was forgotten has asked for nothing in a long time, and begins with a full bucket."""
+"""How many users are remembered. The user with the oldest request is forgotten first, and starts again with a full bucket."""
 
 
 class RateLimit:
-    """Lets each user ask so many times a second, and so many at once after a pause."""
+    """Allows each user ``per_second`` requests a second, and as many at once after a pause."""
 
     def __init__(self, per_second: int, monotonic: Callable[[], float]) -> None:
         self._per_second = per_second
         self._rate = float(per_second)
         self._now = monotonic
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """What is left for each user, and when that was so; who asked last is last."""
+        """The requests left for each user and the time of that count; the latest caller is last."""
 
     def take(self, user: str) -> float:
-        """Take one request of a user: 0 and it may go on, else how many seconds it should wait, and nothing was taken."""
+        """Take one request from a user's bucket and return 0; if it is empty, return the seconds to wait and take nothing."""
         now = self._now()
         left = self._left(user, now)
         wait = self._wait(left)
@@ -34,11 +34,11 @@ class RateLimit:
         return wait
 
     def check(self, user: str, reason: str) -> None:
-        """Take one request of a user, or refuse it for a reason; ``retryAfter`` says in how many seconds one may go on."""
+        """Take one request from a user's bucket, or refuse it with a reason; ``retryAfter`` has the seconds to wait."""
         self._refuse(self.take(user), reason)
 
     def check_left(self, user: str, reason: str) -> None:
-        """Refuse a request of a user of whom none could be taken now; none is."""
+        """Refuse a request if the user's bucket is empty; take nothing."""
         self._refuse(self._wait(self._left(user, self._now())), reason)
 
     def _left(self, user: str, now: float) -> float:

@@ -25,18 +25,18 @@ from horae.app.why import MAX_DAYS
 from horae.model import Action
 
 MAX_BACKFILLS = 100
-"""How many backfills one request starts at most."""
+"""The most backfills that one request may start."""
 Backfills = Annotated[tuple[BackfillBody, ...], about(maxItems=MAX_BACKFILLS)]
 
 
 class StartBackfill(BackfillBody, frozen=True):
-    """A range to be made up, or with ``dry_run`` only to be counted."""
+    """A range to backfill, or with ``dry_run`` only to count."""
 
     dry_run: Annotated[bool, about("Whether only to say how many slots there are.")] = False
 
 
 class ScheduleBody(ScheduleFields, frozen=True, kw_only=True):
-    """What an owner says of a schedule."""
+    """The fields of a schedule that its owner sets."""
 
     action: Annotated[Action | str, about("What: an action, or just its address.")]
 
@@ -51,9 +51,7 @@ class CreateSchedule(ScheduleBody, frozen=True):
         Text, about("The same again for the same id creates nothing, and answers with what is there.")
     ] = ""
     trigger: Annotated[TriggerBody | bool | None, about("A start right away.")] = None
-    backfills: Annotated[
-        Backfills, about("Ranges to be made up right away: at most 100 in one request.")
-    ] = ()
+    backfills: Annotated[Backfills, about("Backfills to start right away: at most 100 in one request.")] = ()
 
 
 class CreateSchedules(Body, frozen=True):
@@ -65,7 +63,7 @@ class CreateSchedules(Body, frozen=True):
 
 
 class Versioned(Body, frozen=True):
-    """A change that may depend on the version."""
+    """A change that may require a version."""
 
     version: Annotated[
         Natural | None,
@@ -79,7 +77,7 @@ class Versioned(Body, frozen=True):
 
 @with_fields(ScheduleBody)
 class ReplaceSchedule(Versioned, frozen=True):
-    """All that a schedule shall be from now on. Memo and search attributes stay if they are not named."""
+    """All fields of a schedule from now on. Memo and search attributes stay if they are omitted."""
 
     memo: Annotated[
         dict[str, Any] | msgspec.UnsetType,
@@ -92,7 +90,7 @@ class ReplaceSchedule(Versioned, frozen=True):
 
 @with_fields(ScheduleBody, "unset")
 class MergeSchedule(Versioned, frozen=True):
-    """What shall be different from now on; ``policies`` are merged, and a ``null`` in them is the default."""
+    """The fields to change from now on; ``policies`` are merged, and a ``null`` in them restores the default."""
 
     policies: Annotated[
         Document | msgspec.UnsetType, about("Those policies that change; null is the default.")
@@ -100,17 +98,17 @@ class MergeSchedule(Versioned, frozen=True):
 
 
 class PatchSchedule(Body, frozen=True):
-    """Several things at once, all or nothing: a trigger, backfills, and a pause or its end with a note."""
+    """Several changes, all or nothing: a trigger, backfills, and a pause or a resume with a note."""
 
     trigger: Annotated[TriggerBody | None, about("A start right now.")] = None
-    backfills: Annotated[Backfills, about("Ranges to be made up: at most 100.")] = ()
+    backfills: Annotated[Backfills, about("Backfills to start: at most 100.")] = ()
     pause: Annotated[Text | None, about("Pause, and why. Not together with `resume`.")] = None
     resume: Annotated[Text | None, about("Resume, and why.")] = None
     version: Annotated[Natural | None, about("The token that the schedule must still have.")] = None
 
 
 class PauseSchedule(Body, frozen=True):
-    """Why it pauses, and until when if not until it is resumed."""
+    """The reason of a pause, and its end if it ends by itself."""
 
     note: Annotated[Text, about("Why.")] = ""
     until: Annotated[Moment | None, about("When it resumes by itself, with an offset.")] = None
@@ -123,19 +121,19 @@ class Note(Body, frozen=True):
 
 
 class SkipNext(Body, frozen=True):
-    """How many of the slots ahead are passed over; 0 takes that back."""
+    """How many of the next slots to skip; 0 revokes that."""
 
     number: Annotated[Annotated[int, about(minimum=0, maximum=1_000_000)], about("How many.")] = 1
 
 
 class Which(Body, frozen=True):
-    """Which schedules: those that are so in every way that is named."""
+    """A filter of schedules: those that match all given fields."""
 
     state: Annotated[Literal["running", "paused", "completed"] | None, about("How they stand.")] = None
     action: Annotated[str | None, about("What they do.")] = None
     tag: Annotated[str | None, about("A tag that they have.")] = None
     prefix: Annotated[str | None, about("How their ids begin.")] = None
-    attention: Annotated[bool | None, about("Whether somebody should look at them.")] = None
+    attention: Annotated[bool | None, about("Whether they need attention.")] = None
     search: Annotated[
         Annotated[str, about(pattern="^[^:]+:")] | None,
         about("A search attribute and its value: `customer:42`."),
@@ -143,14 +141,14 @@ class Which(Body, frozen=True):
 
 
 class ManyByFilter(Body, frozen=True):
-    """All schedules that a filter lets through, and why."""
+    """A filter of schedules, and a note."""
 
     filter: Annotated[Which, about("Which.")]
     note: Annotated[Text, about("Why.")] = ""
 
 
 class PreviewChange(Body, frozen=True):
-    """Another spec for a schedule, and how far to look."""
+    """Another spec for a schedule, and how far ahead to compare."""
 
     spec: SpecField
     days: Annotated[Annotated[int, about(minimum=1, maximum=MAX_DAYS)], about("How many days ahead.")] = 30
@@ -164,12 +162,12 @@ class PreviewSpec(Body, frozen=True):
 
 
 class SucceededBody(Body, frozen=True):
-    """What a run that somebody else did came to."""
+    """The result of a run, reported by an external worker."""
 
     result: Annotated[Any, about("Any JSON; the next run of the schedule gets it too.")] = None
 
 
 class FailedBody(Body, frozen=True):
-    """How a run that somebody else did failed."""
+    """The failure of a run, reported by an external worker."""
 
     failure: Annotated[str, about("In words.")] = ""

@@ -1,7 +1,7 @@
-"""What arrives: bodies and addresses, read with suspicion before anything else looks at them.
+"""Validation of bodies and addresses before any other code uses them.
 
-A body is JSON and says so: a page of another site can make a browser send texts and forms, but not that. Texts have no NUL, which no
-database of ours takes alike; integers are those that every reader of JSON understands alike; and a body is neither too deep nor too wide.
+A body must be declared as JSON: a page of another site can make a browser send text and forms, but not JSON. Texts must not contain
+NUL, which our databases treat differently; integers must be exact in every JSON reader; and a body must be neither too deep nor too wide.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _NUL = "has the character NUL, which no text has"
 
 
 class JsonRequest(Request[Any, Any, Any]):
-    """A request whose body, if it has one, is JSON that can be stored."""
+    """A request whose body, if any, is JSON that can be stored."""
 
     async def body(self) -> bytes:
-        """The whole body, if it is not too long and its sender does not go away meanwhile."""
+        """The whole body; refused if it is too long or the client disconnects before its end."""
         try:
             return await super().body()
         except InternalServerException:
@@ -38,7 +38,7 @@ class JsonRequest(Request[Any, Any, Any]):
             raise LimitExceededError("body_limit", most, "The body is too long, in bytes") from None
 
     async def json(self) -> Any:  # noqa: ANN401 - JSON
-        """What the body says."""
+        """The decoded body."""
         media_type = self.content_type[0].lower()
         if media_type != "application/json" and not (
             media_type.startswith("application/") and media_type.endswith("+json")
@@ -69,25 +69,25 @@ class JsonRequest(Request[Any, Any, Any]):
 
 
 def fault_of(error: msgspec.ValidationError) -> tuple[str, str]:
-    """What msgspec found wrong, and where: ``policies.timeouts``."""
+    """The fault that msgspec found, and its path, such as ``policies.timeouts``."""
     reason, _, path = str(error).partition(" - at `$")
     return reason, path.rstrip("`").lstrip(".")
 
 
 def at_path(error: InvalidInputError, path: str) -> InvalidInputError:
-    """An error that a value raised about one of its own fields, with the path to the value before it."""
+    """An error about a field of a value, with the path of the value prepended."""
     field = ".".join(filter(None, (path, error.details["field"])))
     return InvalidInputError(field, error.details["reason"], hint=error.hint)
 
 
 _SUSPECT = re.compile(rb"\\u0000|[0-9]{16}")
-"""What a body has in which something must be refused below; few have it, and only those are gone through."""
+"""Matches every body that may contain a value to refuse; few do, and only those are checked value by value."""
 _Place = tuple["_Place | None", str | int, object]
-"""A value, the key or index that it has, and what it lies in: its path is only put together if something is wrong with it."""
+"""The place of the parent, the key or index in it, and the value: the path is only built for an error."""
 
 
 def check_value(value: object) -> None:
-    """Refuse texts and integers that could not be stored, or that readers of JSON do not all understand alike."""
+    """Refuse texts and integers that cannot be stored, or that JSON readers interpret differently."""
     waiting: list[_Place] = [(None, "", value)]
     while waiting:
         place = waiting.pop()
@@ -106,7 +106,7 @@ def check_value(value: object) -> None:
 
 
 def _path(place: _Place) -> str:
-    """Where a value lies in a body: ``spec.crons[2]``."""
+    """The path of a value in a body, such as ``spec.crons[2]``."""
     parts: list[str] = []
     parent, key, _ = place
     while parent is not None:
@@ -116,7 +116,7 @@ def _path(place: _Place) -> str:
 
 
 async def check_address(request: Request[Any, Any, Any]) -> Response[None] | None:
-    """Refuse a path or a query that is no text once it is decoded; say what can be asked of a path."""
+    """Refuse a path or a query that is not text once decoded, or repeats a parameter; answer ``OPTIONS`` with the path's methods."""
     if request.method == "OPTIONS":
         here = [each for each in request.app.routes if each.path_format == request.scope["path_template"]]
         methods = {method for route in here if isinstance(route, HTTPRoute) for method in route.methods}

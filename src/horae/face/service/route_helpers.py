@@ -1,4 +1,4 @@
-"""What routes have in common: who is calling, whose things are meant, ids in paths, tokens in headers, pages."""
+"""Helpers that routes share: callers and owners, ids in paths, versions in headers, pages."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ IfMatch = Annotated[
 
 
 def operations(app: App, caller: Caller, owner: str | None) -> ScopedOperations:
-    """What can be done to the things that are meant: those of a named owner, of the caller, or of everybody."""
+    """The operations in the scope of a request: of the named owner, of the caller, or of all owners."""
     meant = caller.owner_for(owner)
     return app.all_owners if meant is None else app.owned_by(meant)
 
 
 def named(text: str) -> str:
-    """An id as it was meant: in the path it is percent-encoded, and was found to be a text before."""
+    """Decode an id from a path, where it is percent-encoded; ``check_address`` has verified that it is text."""
     return unquote(text)
 
 
 def version_of_etag(if_match: str | None) -> int | None:
-    """The token that an ETag stands for; ``*`` is any."""
+    """The version that an ETag stands for; ``None`` for ``*``, which matches any."""
     if if_match is None or if_match.strip() == "*":
         return None
     text = if_match.strip().removeprefix("W/").strip('"')
@@ -61,12 +61,12 @@ def version_of_etag(if_match: str | None) -> int | None:
 
 
 def with_etag(view: ScheduleView, status: int = 200, **headers: str) -> Response[Any]:
-    """A schedule, with its token as ETag."""
+    """A schedule, with its version as ETag."""
     return Response(view, status_code=status, headers={"ETag": f'"{view.version}"', **headers})
 
 
 def filter_of(which: Which) -> Filter:
-    """The filter that parameters or a body ask for."""
+    """The filter of parameters or of a body."""
     key = value = None
     if which.search is not None:
         key, colon, value = which.search.partition(":")
@@ -85,27 +85,27 @@ def filter_of(which: Which) -> Filter:
 
 
 def trigger_of(body: TriggerBody | bool | None, caller: Caller) -> Trigger | None:
-    """A trigger that a body asks for, by who is calling."""
+    """The trigger in a body, with the caller as its author."""
     if body is None or body is False:
         return None
     return Trigger(**values_of(TriggerBody() if body is True else body, TriggerBody), author=caller.user)
 
 
 def backfill_of(body: BackfillBody, caller: Caller) -> BackfillRequest:
-    """A backfill that a body asks for, by who is calling."""
+    """The backfill in a body, with the caller as its author."""
     return BackfillRequest(**values_of(body, BackfillBody), author=caller.user)
 
 
 def page_view(page: Page[T], view: Callable[[T], V]) -> PageView[V]:
-    """A page of an answer."""
+    """The view of a page."""
     return PageView(items=[view(each) for each in page], next=page.next)
 
 
 async def ledger_view(
     there: ScopedOperations, schedule_id: str, page: Page[T], view: Callable[[T], V]
 ) -> PageView[V]:
-    """A page of a schedule's ledger. An empty one is an answer about a schedule that exists, or left a version when it was
-    deleted.
+    """A page of a schedule's ledger. If it is empty, the schedule must exist, or have left a version when it was deleted;
+    otherwise it is not found.
     """
     if not page and not await there.schedules.versions(schedule_id, 1):
         await there.schedules.get(schedule_id)

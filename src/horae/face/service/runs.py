@@ -1,4 +1,4 @@
-"""``/api/v1/runs`` and ``/api/v1/backfills``: what became of slots, how to stop it, and reports from outside."""
+"""``/api/v1/runs`` and ``/api/v1/backfills``: read and stop them, and take reports of external workers."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ RunToken = Annotated[
 
 
 MAX_RUN_ID_LENGTH = 100
-"""As much of an id as is looked at here: what is longer is no run's, and memory is short."""
+"""The length to which ids are cut in rate limits, to bound memory; no run has a longer id."""
 
 
 REPORTER = "reporter"
-"""Where in the ``state`` of a request the place stands that a report came from."""
+"""The key of a report's client address in the ``state`` of a request."""
 
 
 async def check_pace(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-    """Refuse reports that come too often from one place, before they are read: on one run, whatever token they bring; and,
-    where as many were in vain, on any, since a stranger can name another run each time.
+    """Limit the rate of reports from one address, before they are read: reports on one run, whatever their token; and, after
+    too many refused ones, reports on any run, since an attacker can name another run each time.
 
-    Who works on many runs may report on all of them, and a stranger keeps nobody elsewhere from doing so.
+    An external worker may report on many runs, and an attacker cannot block workers at other addresses.
     """
     place = connection.client.host if connection.client else ""
     run_id = connection.path_params["run_id"][:MAX_RUN_ID_LENGTH]
@@ -56,14 +56,14 @@ async def check_pace(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRout
 
 
 async def check_token(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-    """Refuse a report without the token of its run before its body is read: it costs a stranger's header, and no more."""
+    """Refuse a report without the report token of its run before its body is read, so that an attacker causes little work."""
     runs = connection.app.state.runs
     token = _token(connection.headers.get("Authorization"))
     await runs.check_token(named(connection.path_params["run_id"]), token)
 
 
 def count_failed(state: State, scope: Scope, status: int) -> None:
-    """Count a report that was in vain, for whatever reason that lies with its sender."""
+    """Count a report that was refused with a 4xx status."""
     place = scope["state"].get(REPORTER)
     if place is not None and HTTP_400_BAD_REQUEST <= status < HTTP_500_INTERNAL_SERVER_ERROR:
         state.failed_reports.take(place)
@@ -71,20 +71,20 @@ def count_failed(state: State, scope: Scope, status: int) -> None:
 
 @get("/runs/{run_id:str}", operation_id="getRun", summary="A run and its attempts")
 async def show(app: App, caller: Caller, run_id: str, owner: Owner = None) -> RunWithAttempts:
-    """What became of a slot or a trigger, the attempts that were followed by another, and the keys of their checkpoints."""
+    """The run of a slot or a trigger, its earlier attempts, and the keys of their checkpoints."""
     there, name = operations(app, caller, owner).runs, named(run_id)
     return run_with_attempts(await there.get(name), await there.attempts(name), await there.checkpoints(name))
 
 
 @post("/runs/{run_id:str}/cancel", operation_id="cancelRun", summary="Ask a run to stop", status_code=200)
 async def cancel(app: App, caller: Caller, run_id: str, owner: Owner = None) -> RunView:
-    """It gets the time that its schedule grants, and is then made to. One that waits never starts."""
+    """It may finish within `timeouts.cancel`; after that it is terminated. A waiting run never starts."""
     return run_view(await operations(app, caller, owner).runs.cancel(named(run_id)))
 
 
 @post("/runs/{run_id:str}/terminate", operation_id="terminateRun", summary="Make a run stop", status_code=200)
 async def terminate(app: App, caller: Caller, run_id: str, owner: Owner = None) -> RunView:
-    """At once. One that waits never starts."""
+    """Stops it at once. A waiting run never starts."""
     return run_view(await operations(app, caller, owner).runs.terminate(named(run_id)))
 
 
@@ -96,7 +96,7 @@ async def terminate(app: App, caller: Caller, run_id: str, owner: Owner = None) 
     status_code=200,
 )
 async def started(app: App, run_id: str, authorization: RunToken = None) -> ReportView:
-    """For work that was accepted, with the run's own token."""
+    """For work that an external worker has accepted, with the run's report token."""
     return _reported(await app.runs.report(named(run_id), _token(authorization), "started"))
 
 
@@ -122,7 +122,7 @@ async def heartbeat(app: App, run_id: str, authorization: RunToken = None) -> Re
 async def succeeded(
     app: App, run_id: str, data: SucceededBody | None = None, authorization: RunToken = None
 ) -> ReportView:
-    """With its result, which the next run of the schedule gets too."""
+    """With its result, which the next run of the schedule also receives."""
     result = (data or SucceededBody()).result
     token = _token(authorization)
     return _reported(await app.runs.report(named(run_id), token, "succeeded", result=result))
@@ -138,7 +138,7 @@ async def succeeded(
 async def failed(
     app: App, run_id: str, data: FailedBody | None = None, authorization: RunToken = None
 ) -> ReportView:
-    """With how it failed; the retry policy of the schedule says what follows."""
+    """With its failure; the retry policy of the schedule decides what follows."""
     failure = (data or FailedBody()).failure
     token = _token(authorization)
     return _reported(await app.runs.report(named(run_id), token, "failed", failure=failure))
@@ -168,7 +168,7 @@ async def show_backfill(app: App, caller: Caller, backfill_id: str, owner: Owner
     status_code=200,
 )
 async def cancel_backfill(app: App, caller: Caller, backfill_id: str, owner: Owner = None) -> BackfillView:
-    """No more of its slots are made up; those that wait never start, those that run go on."""
+    """No more of its slots become runs; waiting runs never start, running ones continue."""
     return backfill_view(await operations(app, caller, owner).backfills.cancel(named(backfill_id)))
 
 

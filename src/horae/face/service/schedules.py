@@ -1,4 +1,4 @@
-"""``/api/v1/schedules``: create, look at, change, start by hand."""
+"""``/api/v1/schedules``: create, read, change, trigger and backfill."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ Search = Annotated[
 
 
 def check_backfills(number: int) -> None:
-    """A request starts so many backfills at most: all of them are begun at once, and meanwhile others wait."""
+    """Refuse too many backfills in one request: they start in one transaction, for which others wait."""
     if number > MAX_BACKFILLS:
         reason = f"must be at most {MAX_BACKFILLS} in one request, and are {number}"
         raise InvalidInputError("backfills", reason)
 
 
 def new_schedule(body: CreateSchedule, caller: Caller) -> NewSchedule:
-    """What a body asks to be created; without an id it gets one."""
+    """The new schedule of a body; without an id it gets one."""
     return NewSchedule(
         **values_of(body, ScheduleFields), id=str(uuid4()) if body.id is None else body.id, request_id=body.request_id,
         action=body.action, trigger=trigger_of(body.trigger, caller),
@@ -112,7 +112,7 @@ def new_schedule(body: CreateSchedule, caller: Caller) -> NewSchedule:
 async def create(
     app: App, caller: Caller, data: CreateSchedule, owner: Owner = None
 ) -> Response[ScheduleView]:
-    """It fires from now on. With a `request_id`, sending the same again creates nothing and answers 200."""
+    """It fires from now on. With a `request_id`, repeating the request creates nothing and answers 200."""
     there = app.owned_by(caller.owner_of_new(owner))
     check_backfills(len(data.backfills))
     made = await there.schedules.create_once([new_schedule(data, caller)])
@@ -130,7 +130,7 @@ async def list_schedules(
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> PageView[ScheduleView]:
-    """In the order of their ids, those that are so in every way that is named. A page ends early when it has 4 MiB."""
+    """Those that match all given parameters, in the order of their ids. A page ends early when it has 4 MiB."""
     there = operations(app, caller, owner)
     found = await there.schedules.list(only, cursor=cursor, limit=limit)
     return await there.evaluate(lambda: page_view(found, schedule_view))
@@ -144,7 +144,7 @@ def asked_filter(
     attention: Attention = None,
     search: Search = None,
 ) -> Filter:
-    """The filter that the parameters of a request ask for: what lists and counts have in common."""
+    """The filter in the parameters of a request, shared by lists and counts."""
     wanted: dict[str, Any] = {
         "state": state_name, "action": action, "tag": tag, "prefix": prefix, "search": search,
     }  # fmt: skip
@@ -178,7 +178,7 @@ async def replace(
     owner: Owner = None,
     if_match: IfMatch = None,
 ) -> Response[ScheduleView]:
-    """Spec, action, policies and state become what is given, from now on; what waits is kept."""
+    """Replaces spec, action, policies and state from now on; waiting runs stay."""
     edit = Edit(**values_of(data, ScheduleFields), action=_whole(data.action))
     there = operations(app, caller, owner)
     return await _edited(there, named(schedule_id), lambda _: edit, data.version, if_match)
@@ -193,7 +193,7 @@ async def merge(
     owner: Owner = None,
     if_match: IfMatch = None,
 ) -> Response[ScheduleView]:
-    """Only what is named changes; `policies` are merged into what is there."""
+    """Changes only the given fields; `policies` are merged into the current ones."""
     fields = values_of(data, ScheduleFields)
     if data.action is not msgspec.UNSET:
         fields["action"] = _whole(data.action)
@@ -208,7 +208,7 @@ async def merge(
 
 
 def _whole(action: Action | str) -> Action:
-    """An action that is given is given whole, also by its address."""
+    """A given action replaces the whole action, even if it is only an address."""
     return Action(name=action) if isinstance(action, str) else action
 
 
@@ -219,7 +219,7 @@ async def _edited(
     version: int | None,
     if_match: str | None,
 ) -> Response[ScheduleView]:
-    """Make an edit; a stale token in the body is a conflict, one in the header a failed precondition."""
+    """Apply an edit; a stale version in the body is a conflict, one in the header a failed precondition."""
     expected = version_of_etag(if_match)
     try:
         changed = await there.schedules.edit(
@@ -237,7 +237,7 @@ async def _shown(there: ScopedOperations, schedule: Schedule) -> Response[Schedu
 
 
 def merged(policies: Policies, change: dict[str, Any]) -> Policies:
-    """Policies with some of them changed; what is null becomes the default."""
+    """Policies with some of them changed; ``null`` restores the default."""
     try:
         return msgspec.convert(_merge(msgspec.to_builtins(policies), change), Policies)
     except msgspec.ValidationError as error:
@@ -264,7 +264,7 @@ def _merge(old: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
 async def remove(
     app: App, caller: Caller, schedule_id: str, owner: Owner = None, if_match: IfMatch = None
 ) -> None:
-    """What runs goes on; what waits never starts. Its ledger stays."""
+    """Running runs continue; waiting ones never start. Its ledger stays."""
     try:
         await operations(app, caller, owner).schedules.delete(
             named(schedule_id), version=version_of_etag(if_match)
@@ -282,7 +282,7 @@ async def remove(
 async def patch_together(
     app: App, caller: Caller, schedule_id: str, data: PatchSchedule, owner: Owner = None
 ) -> PatchedView:
-    """All of it, or nothing."""
+    """All changes, or none."""
     check_backfills(len(data.backfills))
     there = operations(app, caller, owner)
     done = await there.schedules.patch(
@@ -301,7 +301,7 @@ async def patch_together(
 async def trigger(
     app: App, caller: Caller, schedule_id: str, data: TriggerBody | None = None, owner: Owner = None
 ) -> Triggered:
-    """Whatever the spec says, and also while it is paused; refused while as many wait as the setting `HORAE_MAX_BUFFER_SIZE` says."""
+    """Whatever the spec says, and also while it is paused; refused while `HORAE_MAX_BUFFER_SIZE` triggered runs wait."""
     wanted = trigger_of(data or TriggerBody(), caller)
     done = await operations(app, caller, owner).schedules.patch(named(schedule_id), trigger=wanted)
     return Triggered(run_id=done.run_id or "")
@@ -311,7 +311,7 @@ async def trigger(
 async def pause(
     app: App, caller: Caller, schedule_id: str, data: PauseSchedule | None = None, owner: Owner = None
 ) -> Response[ScheduleView]:
-    """Nothing automatic starts until it is resumed, or until a moment; runs go on, triggers work."""
+    """Stops automatic starts until it is resumed, or until a given time; running runs continue, triggers work."""
     wanted = data or PauseSchedule()
     there = operations(app, caller, owner)
     changed = await there.schedules.pause(named(schedule_id), wanted.note, until=wanted.until)
@@ -324,7 +324,7 @@ async def pause(
 async def resume(
     app: App, caller: Caller, schedule_id: str, data: Note | None = None, owner: Owner = None
 ) -> Response[ScheduleView]:
-    """What fell due in the pause is caught up with or skipped, by its policy `on_resume`."""
+    """Slots that fell due during the pause are caught up or skipped, by the policy `on_resume`."""
     there = operations(app, caller, owner)
     return await _shown(there, await there.schedules.resume(named(schedule_id), (data or Note()).note))
 
@@ -333,7 +333,7 @@ async def resume(
 async def skip(
     app: App, caller: Caller, schedule_id: str, data: SkipNext | None = None, owner: Owner = None
 ) -> Response[ScheduleView]:
-    """Pass over the next so many; 0 takes that back."""
+    """Skips the given number of next slots; 0 revokes that."""
     there = operations(app, caller, owner)
     number = (data or SkipNext()).number
     return await _shown(there, await there.schedules.skip_next(named(schedule_id), number))
@@ -345,7 +345,7 @@ async def skip(
 async def start_backfill(
     app: App, caller: Caller, schedule_id: str, data: StartBackfill, owner: Owner = None
 ) -> Response[Any]:
-    """Both ends included. With `dry_run` nothing happens, and the answer says how many slots, from when to when."""
+    """Both ends included. With `dry_run` nothing starts, and the answer says how many slots, from when to when."""
     there = operations(app, caller, owner)
     if data.dry_run:
         wanted = backfill_of(data, caller)
@@ -403,7 +403,7 @@ async def runs(
     limit: Limit = 20,
     cursor: Cursor = None,
 ) -> PageView[RunView]:
-    """The latest first, each with what became of it and why. Those of a deleted schedule stay for its retention.
+    """The latest first, each with its status and reason. Those of a deleted schedule stay for its retention.
 
     A page ends early when it has 4 MiB.
     """

@@ -1,4 +1,4 @@
-"""The service as a process: it listens, keeps time, and ends without losing anything when it is asked to."""
+"""The service as a process: it listens, drives the app, and shuts down without losing anything."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ from horae.face.service.metrics import Metrics
 
 _log = logging.getLogger("horae")
 _GRACE = 10
-"""Seconds that requests have to end when the service does."""
+"""Seconds that requests may take to finish when the service shuts down."""
 _LEAVING = 3
-"""Seconds that are left for tasks and threads of actions to end, after the service has."""
+"""Seconds that tasks and threads of actions may take to end after the service has."""
 LEFT_BEHIND = 3
-"""The exit status of a service that ended without waiting for something that does not stop."""
+"""The exit status of a service that ended although some attempts had not stopped."""
 
 
 def serve(config: Config, actions: str | None = None) -> None:
-    """Run the service until it is asked to end; ``actions`` is a module that registers what can be run."""
+    """Run the service until a signal ends it; ``actions`` is a module that registers actions."""
     log = Log(config)
     found = None if actions is None else load_actions(actions)
     runner = asyncio.Runner()
     left: list[str] = []
     try:
-        # Asked twice to end, it has ended as it was asked to: others take over what was running.
+        # A second signal cancels the service, which is no error: other nodes take over its runs.
         with contextlib.suppress(asyncio.CancelledError):
             runner.run(_serve(config, found, log, left))
     finally:
-        # The loop waits for its tasks and for the threads of its pool, Python for other threads and for what is called at exit.
+        # The loop waits for its tasks and the threads of its pool; Python waits for other threads and for exit handlers.
         _exit_within(_LEAVING)
         runner.close()
     if left:
@@ -57,7 +57,7 @@ def serve(config: Config, actions: str | None = None) -> None:
 
 
 def _exit_within(seconds: float) -> None:
-    """End the process after so many seconds at the latest, whatever keeps it."""
+    """End the process after at most ``seconds``, whatever blocks it."""
 
     def exit_now() -> None:
         kept = sorted(each.name for each in threading.enumerate() if not each.daemon)
@@ -76,7 +76,7 @@ def _exit_within(seconds: float) -> None:
 def load_actions(name: str) -> App:
     """The app of a module, for its actions: ``package.module``, or ``package.module:name`` if it is not called ``app``."""
     module_name, _, attribute = name.partition(":")
-    # A module in the folder where the command was given is found, as by `python -m`.
+    # Find modules in the working directory, as `python -m` does.
     if os.getcwd() not in sys.path:  # noqa: PTH109
         sys.path.insert(0, os.getcwd())  # noqa: PTH109
     hint = "a module with: app = horae.App(), and functions under @app.action(…)"
@@ -94,13 +94,13 @@ def load_actions(name: str) -> App:
 
 
 async def _serve(config: Config, actions: App | None, log: Log, left: list[str]) -> None:
-    """Serve until it is asked to end; the attempts that did not stop then are added to ``left``."""
+    """Serve until a signal ends it; add the attempts that did not stop to ``left``."""
     app = App(config.database_url, config=config)
     if actions is not None:
         app.adopt(actions)
     Registrar(app)
     metrics = Metrics()
-    service = make_service(app, config, metrics)  # first of all it says whether it may listen there
+    service = make_service(app, config, metrics)  # first: it checks whether it may listen
     for observer in (LogObserver(log), metrics, *_traced(config)):
         app.watch(observer)
     connections = Connections()
@@ -128,7 +128,7 @@ _UNGUARDED = ": without authentication it serves this machine only, as the user 
 
 
 def is_guarded(config: Config) -> bool:
-    """Whether who sends a request must say who he is."""
+    """Whether callers must authenticate."""
     return takes_tokens(config) or bool(config.tls_client_ca)
 
 
@@ -154,7 +154,7 @@ def address_of(config: Config, listener: socket.socket) -> str:
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to us: its own way ends the process before what runs was waited for."""
+    """A server that leaves signals to us: uvicorn would end the process without waiting for running attempts."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -178,7 +178,7 @@ def _server(config: Config, service: Any, connections: Connections) -> uvicorn.S
 
 
 def _end_on_signals(server: uvicorn.Server, limit: float) -> None:
-    """The first signal asks to end; the second one waits for nothing any more."""
+    """Shut down gracefully on the first signal, and without waiting on the second."""
     main, loop = asyncio.current_task(), asyncio.get_running_loop()
 
     def ask() -> None:
@@ -187,7 +187,7 @@ def _end_on_signals(server: uvicorn.Server, limit: float) -> None:
         server.should_exit = True
 
     def hear(*_: object) -> None:
-        # Not left to the loop alone: an action that blocks it would keep the process for ever.
+        # Do not rely on the loop: an action that blocks it would keep the process alive for ever.
         _exit_within(limit)
         with contextlib.suppress(RuntimeError):  # the loop is closed, and the process ends anyway
             loop.call_soon_threadsafe(ask)
@@ -197,7 +197,7 @@ def _end_on_signals(server: uvicorn.Server, limit: float) -> None:
 
 
 async def _until_asked(app: App, server: uvicorn.Server, listener: socket.socket) -> None:
-    """Answer and keep time until a signal ends the one, or a defect the other."""
+    """Serve requests and drive the app until a signal ends the server, or a defect the app."""
     _end_on_signals(server, _GRACE + (app.config.drain_ms + app.config.terminate_ms) / 1000 + _LEAVING)
     answering = asyncio.create_task(server.serve(sockets=[listener]), name="horae:answer")
     keeping_time = asyncio.create_task(app.run(), name="horae:run")

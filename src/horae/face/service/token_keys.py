@@ -1,4 +1,4 @@
-"""The public keys that tokens are checked with: a JWKS in a file, or at an address."""
+"""The public keys that verify tokens: a JWKS in a file, or at an address."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from horae.errors import ConfigError
 from horae.face.service.loopback import is_loopback
 
 FRESH = 5 * 60 * 1000
-"""Milliseconds for which keys from an address are good."""
+"""Milliseconds for which keys from an address are fresh."""
 PATIENCE = 30 * 1000
-"""Milliseconds between two attempts to fetch them, whoever asks for a key that is not among them."""
+"""Milliseconds between two attempts to fetch keys, even if a token names an unknown key."""
 LARGEST = 256 * 1024
 SHORTEST_KEY = 2048
 SECONDS = 5
@@ -36,11 +36,11 @@ class KeySet(Protocol):
     """Where keys come from."""
 
     async def find(self, name: str | None) -> RSAPublicKey | None:
-        """The key of a name (``kid``); without a name the only key, if there is only one."""
+        """The key with a name (``kid``); without a name the only key, if there is exactly one."""
 
 
 def key_set(place: str, now: Callable[[], int]) -> KeySet:
-    """The keys of a setting: an address, or a file. What is wrong with it is said now."""
+    """The keys of a setting: an address, or a file. Raise an error now if it cannot be used."""
     if "://" not in place:
         return FileKeys(Path(place))
     address = urlsplit(place)
@@ -67,7 +67,7 @@ class FileKeys:
             if (stamp := self._stamp()) != self._seen:
                 self._keys = self._read()
                 self._seen = stamp
-        except (OSError, ValueError) as error:  # half written, perhaps: those from before still hold
+        except (OSError, ValueError) as error:  # perhaps half written: keep the previous keys
             _log.warning("the keys in %s cannot be read again: %s", self._path, _words(error))
         return _find(self._keys, name)
 
@@ -81,7 +81,7 @@ class FileKeys:
 
 
 class FetchedKeys:
-    """Keys at an address, kept for a while, and for longer while they cannot be fetched."""
+    """Keys at an address, cached; while they cannot be fetched, the old ones stay valid."""
 
     def __init__(self, address: str, now: Callable[[], int]) -> None:
         self._address = address
@@ -94,7 +94,7 @@ class FetchedKeys:
     async def find(self, name: str | None) -> RSAPublicKey | None:
         known = _find(self._keys, name)
         if known is not None and self._fetching.locked():
-            return known  # somebody looks for newer ones; nobody needs to wait for that
+            return known  # another request fetches newer keys; no need to wait for it
         if self._wants(name):
             async with self._fetching:
                 if self._wants(name):
@@ -102,7 +102,7 @@ class FetchedKeys:
         return _find(self._keys, name)
 
     def _wants(self, name: str | None) -> bool:
-        """Whether to fetch: the keys are old or lack the one that is needed, and nobody tried a moment ago."""
+        """Whether to fetch: the keys are old or lack the needed one, and the last attempt is not too recent."""
         now = self._now()
         needed = _is_over(self._fetched_at, FRESH, now) or _find(self._keys, name) is None
         return needed and _is_over(self._tried_at, PATIENCE, now)
@@ -118,7 +118,7 @@ class FetchedKeys:
             self._tried_at = self._now()
 
     async def _download(self) -> bytes:
-        direct = self._address.startswith("http:")  # a proxy has no business between us and ourselves
+        direct = self._address.startswith("http:")  # plain HTTP is loopback only, and needs no proxy
         body = b""
         async with (
             httpx.AsyncClient(timeout=SECONDS, trust_env=not direct) as client,
@@ -134,7 +134,7 @@ class FetchedKeys:
 
 
 def read_keys(text: bytes) -> Keys:
-    """The keys of a JWKS that check signatures made with RS256; others are passed over, and one there must be."""
+    """The keys of a JWKS that verify RS256 signatures; other keys are ignored, and at least one must remain."""
     if len(text) > LARGEST:
         raise ValueError(f"it has more than {LARGEST} bytes")
     document = msgspec.json.decode(text)
@@ -151,7 +151,7 @@ def read_keys(text: bytes) -> Keys:
 
 
 def _public_key(entry: dict[str, Any]) -> RSAPublicKey | None:
-    """The public part of a key, if it is one for RS256; what else may be in there is left alone."""
+    """The public part of a key, if it is for RS256; other fields are ignored."""
     fits = (
         entry.get("kty") == "RSA"
         and entry.get("use", "sig") == "sig"
@@ -173,7 +173,7 @@ def _find(keys: Keys, name: str | None) -> RSAPublicKey | None:
 
 
 def _is_over(last: int | None, span: int, now: int) -> bool:
-    """Whether a span has passed since something; a clock that was set back makes nothing last for ever."""
+    """Whether a span has passed since ``last``; also true if the clock was set back, so that nothing lasts for ever."""
     return last is None or not 0 <= now - last < span
 
 

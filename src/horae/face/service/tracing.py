@@ -1,7 +1,7 @@
 """Runs as OpenTelemetry spans: one for each attempt, from when it was launched until its end was recorded.
 
-A program that has set up OpenTelemetry gets the spans where its others go. Otherwise ``OTEL_TRACES_EXPORTER`` names the exporters, as
-OpenTelemetry says; their packages bring them.
+If the program has set up OpenTelemetry, its provider gets the spans. Otherwise ``OTEL_TRACES_EXPORTER`` names the exporters, as
+OpenTelemetry specifies; their packages must be installed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FAILED = {Status.FAILED, Status.TIMED_OUT, Status.DROPPED}
 
 
 def tracer_provider(environment: Mapping[str, str] | None = None) -> TracerProvider:
-    """Who makes spans: the program's own, or one with the exporters that the environment names."""
+    """The provider of spans: the program's, or a new one with the exporters that the environment names."""
     for module in ("opentelemetry.trace", "opentelemetry.sdk.trace"):
         try:
             importlib.import_module(module)
@@ -46,7 +46,7 @@ def tracer_provider(environment: Mapping[str, str] | None = None) -> TracerProvi
     if isinstance(own, SdkProvider):
         return own
     environment = os.environ if environment is None else environment
-    # Its own name is only what it is called if nobody said otherwise (OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES).
+    # The name "horae" is the default, unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES sets another.
     named = "OTEL_SERVICE_NAME" in environment or "service.name=" in environment.get(
         "OTEL_RESOURCE_ATTRIBUTES", ""
     )
@@ -56,7 +56,7 @@ def tracer_provider(environment: Mapping[str, str] | None = None) -> TracerProvi
 
 
 def _export(provider: SdkProvider, environment: Mapping[str, str]) -> None:
-    """Send the spans of a provider where the environment says."""
+    """Add the exporters that the environment names to a provider."""
     from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
 
     asked = environment.get(_SETTING, "")
@@ -74,7 +74,7 @@ def _export(provider: SdkProvider, environment: Mapping[str, str]) -> None:
 
 
 def _candidates(name: str, environment: Mapping[str, str]) -> Sequence[str]:
-    """The names under which an exporter may be installed: that of OTLP says which protocol it speaks."""
+    """The names under which an exporter may be installed; for OTLP the name includes the protocol."""
     if name != "otlp":
         return (name,)
     protocol = environment.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or environment.get(
@@ -85,7 +85,7 @@ def _candidates(name: str, environment: Mapping[str, str]) -> Sequence[str]:
 
 
 class TraceWatcher(Observer):
-    """Makes a span ``horae.run`` of each attempt that ended."""
+    """Creates a span ``horae.run`` for each attempt that ended."""
 
     def __init__(self, provider: TracerProvider) -> None:
         from opentelemetry.trace import Status as SpanStatus  # noqa: PLC0415
@@ -118,7 +118,7 @@ class TraceWatcher(Observer):
                 "horae.drift": (began - run.fire_at) / 1000,
             },
         )
-        # An attempt that another follows has failed as well.
+        # An attempt that is retried has failed too.
         if outcome.status in _FAILED or (outcome.status is Status.RETRYING and outcome.reason):
             span.set_status(self._failed(sentence_of(outcome.reason) or outcome.reason))
         span.end(_nanoseconds(max(outcome.ended_at, began)))

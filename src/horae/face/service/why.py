@@ -1,4 +1,4 @@
-"""The routes of "why?": explain a moment, preview a change, and the load ahead."""
+"""The routes of "why?": explain a time, preview a change, and forecast the load."""
 
 from __future__ import annotations
 
