@@ -1,4 +1,4 @@
-"""When: cron dialects, calendars, intervals, recurrences, zones, clock changes, jitter.
+"""When schedules fire: cron dialects, calendars, intervals, recurrences, zones, clock changes, jitter.
 
 Everything here is an immutable value or a pure function: no clock is read, nothing is random.
 """

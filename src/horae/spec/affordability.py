@@ -1,6 +1,7 @@
-"""Whether a spec is affordable: what its questions cost while nothing of it has been computed yet.
+"""Whether a spec is affordable: the cost of its questions while nothing is cached.
 
-The verdict is a function of the document alone: the same on every machine and at every time. Each probe asks what one decision asks.
+The verdict is a function of the document alone: the same on every machine and at every time. Each probe asks
+the same questions as one decision.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from horae.spec.budget import QUESTION_STEPS, shared_budget
 from horae.spec.spec import Spec
 
 AFFORDABLE_STEPS = QUESTION_STEPS // 2
-"""What a decision may cost when its spec is given; half of the budget is kept for other times and other zone data."""
+"""The maximum cost of a decision when a spec is accepted; the other half of the budget is a reserve for other times and other zone data."""
 
 _PROBES = tuple(int(datetime(year, 3, 1, tzinfo=UTC).timestamp()) for year in (2026, 2040, 2080))
 _FEW_CALENDARS = 16
@@ -37,7 +38,7 @@ def check_cost(spec: Spec) -> None:
 
 
 def _is_plain(spec: Spec) -> bool:
-    """Whether a spec is of a kind that is always cheap, as nearly all are."""
+    """Whether a spec is of a kind that is always cheap. Nearly all specs are."""
     e = spec.elements
     if e.rrules or e.exclude or e.exclude_shared:
         return False
@@ -45,7 +46,7 @@ def _is_plain(spec: Spec) -> bool:
 
 
 def _ask(spec: Spec, moment: int) -> None:
-    """What a decision asks: the times around a moment, and where jitter moves them."""
+    """Ask the questions of a decision: the times around a moment, and their fire times under jitter."""
     following = spec.next_instant(moment)
     spec.previous_instant(moment)
     if following is not None:

@@ -1,7 +1,7 @@
-"""What a question about time may cost: steps, counted where the work is done, the same on every machine.
+"""The budget of a question about times, in steps: counted where the work is done, and the same on every machine.
 
-Every search ends (years and days are bounded), but a spec can be written whose searches end late. So whatever loops over months,
-days or candidates charges for it, and a question that would take more than its budget is not answered: it raises
+Every search ends (years and days are bounded), but the searches of some specs take long. So all code that loops over months, days
+or candidates charges steps, and a question that exceeds its budget raises
 :class:`~horae.errors.SpecTooCostlyError`. A step is about a microsecond.
 """
 
@@ -14,46 +14,46 @@ from contextlib import contextmanager
 from horae.errors import SpecTooCostlyError
 
 QUESTION_STEPS = 20_000
-"""What one question may cost, and all questions of one decision together."""
+"""The budget of one question, and of all questions of one decision together."""
 
 LISTING_STEPS = 200_000
-"""What it may cost to list or to count the times of a range, which may be many; not within a decision."""
+"""The budget for listing or counting the times of a range outside of a decision."""
 
 SLICE_STEPS = 2000
-"""After so many steps something else may be done, if that was asked for."""
+"""The number of steps between two calls of the function given to :func:`between_slices`."""
 
 
 class OverBudget(BaseException):
-    """More work than may be done here, which is no fault of the spec: it is to be done elsewhere.
+    """A question needs more steps than a small budget has; the spec is valid, and the work must be done elsewhere.
 
-    Nothing that handles errors takes it for one.
+    It is a ``BaseException``, so that code that handles errors does not catch it.
     """
 
 
 class _Meter(threading.local):
     left = QUESTION_STEPS
     later = 0
-    """Steps that are left when these are used up, and something else was done in between."""
+    """Steps that become available in slices once ``left`` is used up, with a call of ``between`` before each."""
     shared = False
     """Whether several questions share what is left."""
     small = False
-    """Whether what is left is no bound of the spec, but of what may be done here."""
+    """Whether the budget is that of :func:`small_budget`, and not a limit on the spec."""
     between: Callable[[], None] | None = None
-    """What is done between slices of work."""
+    """The function to call between slices of work."""
 
 
 _meter = _Meter()
 
 
 def charge(steps: int) -> None:
-    """Count some steps of work; too many in one question are refused."""
+    """Charge some steps of work; raise an error if the question exceeds its budget."""
     _meter.left -= steps
     if _meter.left < 0:
         _go_on()
 
 
 def _go_on() -> None:
-    """What was left is used up: go on with what was kept for later, or not at all."""
+    """Take the next slice of steps, or raise an error if none is left."""
     while _meter.left < 0 < _meter.later and _meter.between is not None:
         _meter.between()
         more = min(_meter.later, SLICE_STEPS)
@@ -65,7 +65,7 @@ def _go_on() -> None:
 
 
 def begin_question(steps: int = QUESTION_STEPS) -> None:
-    """A question begins: it has a budget of its own, unless it shares one with others."""
+    """Begin a question, with a new budget unless it shares one with other questions."""
     if _meter.shared:
         charge(1)
     elif _meter.between is None:
@@ -76,21 +76,21 @@ def begin_question(steps: int = QUESTION_STEPS) -> None:
 
 
 def steps_left() -> int:
-    """What is left for the present question."""
+    """How many steps the current question has left."""
     return _meter.left + _meter.later
 
 
 class Spent:
-    """What a group of questions has cost."""
+    """The cost of a group of questions."""
 
     steps = 0
 
 
 @contextmanager
 def shared_budget(steps: int) -> Iterator[Spent]:
-    """Let all questions that are asked inside share one budget. Tells what they cost, also if it was too much."""
+    """Let all questions inside the block share one budget. Yields their cost, which is set even if they exceed it."""
     before = _meter.left, _meter.later, _meter.shared, _meter.small
-    # Where only a moment's work may be done, that is the bound if it is the narrower one.
+    # Inside a small budget, its remaining steps are the bound if they are fewer.
     small = _meter.small and _meter.left < steps
     given = _meter.left if small else steps
     _meter.left, _meter.later, _meter.shared, _meter.small = given, 0, True, small
@@ -106,7 +106,7 @@ def shared_budget(steps: int) -> Iterator[Spent]:
 
 @contextmanager
 def small_budget(steps: int) -> Iterator[None]:
-    """Let all questions that are asked inside share so few steps that they take a moment only; else ``OverBudget``."""
+    """Let all questions inside the block share a few steps; raise ``OverBudget`` if they need more."""
     before = _meter.left, _meter.later, _meter.shared, _meter.small
     _meter.left, _meter.later, _meter.shared, _meter.small = steps, 0, True, True
     try:
@@ -117,7 +117,7 @@ def small_budget(steps: int) -> Iterator[None]:
 
 @contextmanager
 def between_slices(act: Callable[[], None]) -> Iterator[None]:
-    """Have something done before each question that is asked inside, in this thread, and now and then in long ones."""
+    """Call a function before each question inside the block, in this thread, and every :data:`SLICE_STEPS` steps of long ones."""
     _meter.between = act
     try:
         yield

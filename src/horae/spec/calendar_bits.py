@@ -1,4 +1,4 @@
-"""What a cron expression or a calendar means: sets of seconds, minutes, hours and days, as bits.
+"""The compiled form of a cron expression or a calendar: sets of seconds, minutes, hours and days, as bits.
 
 All dialects compile to :class:`Calendar`. Bit *n* of a set stands for the value *n*; weekdays count
 from Sunday = 0; bit *n* of ``years`` stands for :data:`~horae.spec.civil.FIRST_YEAR` + *n*.
@@ -48,7 +48,7 @@ class Calendar(msgspec.Struct, frozen=True, gc=False):
 
     ``either`` is crontab's rule for two restricted day fields: a day matches when its day of month
     or its weekday does. Otherwise both must. ``stars`` are the fields that were written as ``*`` or
-    ``*/n``, which crontab treats in ways of its own (bits :data:`STAR_MINUTE` and so on).
+    ``*/n``, which crontab treats specially (bits :data:`STAR_MINUTE` and so on).
     """
 
     seconds: int = 1
@@ -65,12 +65,12 @@ class Calendar(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def follows_real_time(self) -> bool:
-        """Whether Debian's cron lets a clock change pass it by: minute or hour is a wildcard."""
+        """Whether Debian's cron ignores clock changes for it: its minute or hour is a wildcard."""
         return bool(self.stars & (STAR_MINUTE | STAR_HOUR))
 
     @property
     def covers_every_day(self) -> bool:
-        """Whether it counts on every day of every month and year."""
+        """Whether it matches on every day of every month and year."""
         whole = (self.days, self.months, self.weekdays) == (EVERY_DAY, EVERY_MONTH, EVERY_WEEKDAY)
         return whole and self.years is None
 
@@ -83,11 +83,11 @@ ALWAYS = Calendar(EVERY_SECOND, EVERY_MINUTE, EVERY_HOUR)
 _CHUNK_BITS = 4096
 _CHUNK = (1 << _CHUNK_BITS) - 1
 _HANDFUL = 16
-"""Up to so many members are taken from a bit set one by one: each time the whole of it is copied."""
+"""Up to this many members are extracted from a bit set one by one; each extraction copies the whole set."""
 
 
 def matching_days(calendar: Calendar, first_weekday: int, length: int) -> int:
-    """The days of a month that match, bit 0 for the 1st; the month itself is not looked at.
+    """The days of a month that match, bit 0 for the 1st; whether the month itself matches is not checked.
 
     ``first_weekday`` is the weekday of the 1st, ``length`` the number of days.
     """
@@ -131,7 +131,7 @@ def _nearest_workday(day: int, first_weekday: int, length: int) -> int:
 def times_of_day(seconds: int, minutes: int, hours: int, unit: int) -> int:
     """The matching times of a day as one bit set, a bit per second (unit 1) or minute (unit 60).
 
-    By minutes, only second 0 is looked at.
+    With a bit per minute, only second 0 is considered.
     """
     if unit == 60:
         hour = minutes if seconds & 1 else 0
@@ -147,7 +147,7 @@ def times_of_day(seconds: int, minutes: int, hours: int, unit: int) -> int:
 
 
 def decoded(bits: int, limit: int | None = None) -> list[int]:
-    """The members of a large bit set, ascending, or the first of them; fast for dense ones and for sparse ones."""
+    """The members of a large bit set, ascending, at most ``limit``; fast for dense and for sparse sets."""
     number = bits.bit_count()
     if limit is not None and limit < number:
         found: list[int] = []

@@ -1,4 +1,4 @@
-"""The one canonical way to write a spec. Reading it again gives the same elements.
+"""The canonical form of a spec. Parsing it again gives the same elements.
 
 Crons stay crons, in the dialect ``unix`` (of which ``posix`` is a part), with names as numbers and
 lists in order. Expressions of the dialect ``temporal`` become calendars and intervals; calendars are
@@ -105,7 +105,7 @@ def _item(item: Range, field: Field, *, star: bool) -> str:
 
 
 def _starry(bits: int, field: Field) -> bool:
-    """Whether a field in which a star means nothing of its own is best written as ``*/n``."""
+    """Whether a field in which a star has no special meaning is best written as ``*/n``."""
     steps = range(1, (_high(field) - field.low) // 2 + 1)
     return any(bits == bit_range(field.low, _high(field), step) for step in steps)
 

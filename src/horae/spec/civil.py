@@ -3,7 +3,7 @@
 An *instant* is a number of seconds since 1970-01-01T00:00:00Z. A *label* is what a wall clock
 shows, as the number of seconds since 1970-01-01T00:00:00 on that clock: the label of an instant is
 the instant plus the offset in force. Dates before :data:`FIRST_YEAR` and after :data:`LAST_YEAR`
-are never searched, which is one of the things that make every search end.
+are never searched, so that every search ends.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def day_number(day: date) -> int:
 
 
 START = day_number(date(FIRST_YEAR, 1, 1)) * DAY
-"""The first instant, and the first label, that is ever considered."""
+"""The first instant, and the first label, that Horae considers."""
 
 END = day_number(date(LAST_YEAR + 1, 1, 1)) * DAY
-"""All instants and labels that are considered lie before this one."""
+"""The end of the instants and labels that Horae considers (exclusive)."""
 
 
 class CivilRule(ABC):
-    """Something that happens at labels."""
+    """A rule that names labels."""
 
     __slots__ = ()
 
@@ -58,7 +58,7 @@ class CivilRule(ABC):
         return sum(1 << (label - first) for label in self.span(first, end, end - first))
 
     def excludes(self, label: int) -> bool:  # noqa: ARG002 - most rules exclude nothing
-        """Whether nothing may happen at a label, even what a clock change moved there."""
+        """Whether a label is excluded, even for a time that a clock change moved there."""
         return False
 
 

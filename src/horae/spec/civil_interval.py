@@ -17,17 +17,17 @@ from horae.spec.calendar_bits import decoded
 from horae.spec.civil import DAY, every_nth_bit, lowest, members
 
 _FEW = 1024
-"""For up to so many remainders the days are solved for; of more, the days are tried: some hit soon."""
+"""Up to this many remainders the days are solved for; with more, days are tried one by one, because a hit comes soon."""
 
 _KEPT = 32
-"""For how many sets of times the days are kept."""
+"""The number of sets of times whose days are cached."""
 
 
 class _Targets(NamedTuple):
     """The remainders at which a stride hits some times."""
 
     times: int
-    """Kept, so that its identity is not given to another object."""
+    """Kept so that no other object gets the same ``id()``."""
     days: array[int]
     """Solved: the days of the cycle on which it hits, ascending."""
     remainders: bytes
@@ -64,7 +64,7 @@ class Stride:
 
     @property
     def is_single(self) -> bool:
-        """Whether it hits one second of a day at most."""
+        """Whether it hits at most one second of a day."""
         return self._unit == 1 and self._every >= self._per_day
 
     def remainder(self, day: int) -> int:
@@ -75,7 +75,7 @@ class Stride:
         """The seconds that are hit on a day with a remainder, as bits."""
         if remainder >= self._per_day:
             return 0
-        latest = self._latest  # many questions in a row are about one day
+        latest = self._latest  # consecutive questions are often about the same day
         if latest[0] == remainder:
             return latest[1]
         starts = every_nth_bit(self._every * self._unit, DAY) << (remainder * self._unit)

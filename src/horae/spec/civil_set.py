@@ -1,11 +1,11 @@
 """The labels (civil seconds) that some calendars match and others do not exclude.
 
-This is where speed and boundedness come from. A year has one of fourteen shapes (the weekday of
+This makes searches fast and bounded. A year has one of fourteen shapes (the weekday of
 1 January, leap or not), so the days of a month that match are computed once per shape. The times of
 a day are one large integer, a bit per minute (per second, if any calendar names seconds), so that
 union is ``|``, exclusion is ``& ~`` and the next match is a shift: a day on which everything is
 excluded has no bits, a month with only such days has none either, and three centuries of such
-months are passed over in a millisecond.
+months are skipped in a millisecond.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ EVERY_TIME = (1 << DAY) - 1
 _AS_SECONDS = str.maketrans({"0": "0" * 60, "1": "0" * 59 + "1"})
 
 _MAX_TIMES = {1: 128, 60: 4096}
-"""How many different days of seconds, or of minutes, are kept; one of seconds has 11 kB."""
+"""How many distinct sets of times are cached, by unit (second or minute); a set of seconds takes 11 kB."""
 
 _CHUNK = 3600
 """How many bits of a day are decoded at once: an hour of seconds, or a whole day of minutes."""
@@ -83,7 +83,7 @@ class CivilSet(CivilRule):
         self._excluded = excluded
         self._closed = closed or {}
         self._unit = 60 if all(calendar.seconds == 1 for calendar in included) else 1
-        self._barren = END  # from this label on nothing matches, as far as searches have shown
+        self._barren = END  # searches have shown that nothing matches from this label on
         self._months = 0
         for calendar in included:
             self._months |= calendar.months
@@ -182,7 +182,7 @@ class CivilSet(CivilRule):
         return found[:limit]
 
     def count(self, first: int, end: int) -> int:
-        """How many labels match from ``first`` up to but not including ``end``; days are not walked."""
+        """How many labels match from ``first`` up to but not including ``end``; without a walk over the days."""
         first, end = max(first, START), min(end, END)
         if first >= end:
             return 0
@@ -208,7 +208,7 @@ class CivilSet(CivilRule):
 
     @property
     def envelope(self) -> int:
-        """The times that are not excluded every day, and so hold all that are left on any; in a set that counts seconds."""
+        """The times that are not excluded on every day: a superset of the times of any day. Only for a set with a bit per second."""
         if self._envelope is None:
             left = EVERY_TIME
             for calendar in self._excluded:
@@ -218,7 +218,7 @@ class CivilSet(CivilRule):
         return self._envelope
 
     def groups(self, first: int, width: int) -> list[Group]:
-        """The days of a window, bit 0 for ``first``, grouped by the times that match on them; in a set that counts seconds."""
+        """The days of a window, bit 0 for ``first``, grouped by the times that match on them. Only for a set with a bit per second."""
         found: dict[int, Group] = {}
         place = 0
         for year, month, part in months_of(first, first + width - 1):
@@ -237,12 +237,12 @@ class CivilSet(CivilRule):
         return _times(self._month(civil.year, civil.month)[1], civil.day - 1)
 
     def holds(self, label: int) -> bool:
-        """Whether a label matches; in a set that counts seconds."""
+        """Whether a label matches. Only for a set with a bit per second."""
         day, second = divmod(label, DAY)
         return bool(self.times_on(day) >> second & 1)
 
     def excludes(self, label: int) -> bool:
-        """Whether a label is excluded, whatever matches it otherwise."""
+        """Whether a label is excluded, even if a calendar matches it."""
         if not self._excluded and not self._closed:
             return False
         day, second = divmod(label, DAY)
@@ -316,7 +316,7 @@ class CivilSet(CivilRule):
         return found
 
     def _times_of(self, numbers: int) -> int:
-        """The times of a day on which some calendars count; one object for the same times, by which they are recognized."""
+        """The times of a day on which some calendars count; equal times are one object, so that they can be compared by identity."""
         found = self._counting.get(numbers)
         if found is None:
             charge(1 + numbers.bit_count() // (1 if self._unit == 1 else 4))
@@ -328,7 +328,7 @@ class CivilSet(CivilRule):
                     excluded |= self._bits(self._excluded[number - len(self._included)])
             times &= ~excluded
             if len(self._alike) >= _MAX_TIMES[self._unit]:
-                # Days of very many kinds: what is kept must not grow with them. It is computed, and charged for, again.
+                # There are very many kinds of days: bound the cache. Dropped times are computed, and charged for, again.
                 for kept in (self._years, self._shapes, self._counting, self._alike):
                     kept.clear()
             found = self._counting[numbers] = self._alike.setdefault(times, times)

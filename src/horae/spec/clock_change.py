@@ -1,7 +1,7 @@
 """From labels to instants: what a clock change does to a rule written in civil time.
 
 A zone's history is a row of stretches with a constant offset. Within one, a label is an instant
-minus the offset, and nothing can go wrong. A clock set forward leaves a hole between the labels of
+minus the offset, without ambiguity. A clock set forward leaves a hole between the labels of
 two stretches (a gap); one set back makes the labels of two stretches overlap (a fold). The policies
 for both are settled once, when the timeline is made: ``fold`` by cutting the overlap off one of the
 two stretches, ``gap`` by what a label in the hole stands for.
@@ -20,7 +20,7 @@ Gap = Literal["skip", "shift"]
 Fold = Literal["both", "first", "last"]
 
 DEBIAN_LIMIT = 3 * 3600
-"""Debian's cron takes a change of this many seconds or more for a corrected clock and just goes on."""
+"""Debian's cron treats a change of this many seconds or more as a corrected clock, and does not adjust for it."""
 
 
 class Timeline:
@@ -69,7 +69,7 @@ class Timeline:
             if k == len(self.ends):
                 return None
             if self.firsts[k] < searched:
-                # A fold: labels that were passed before the search began come again.
+                # A fold: labels before the start of the search repeat.
                 searched = self.firsts[k]
                 label = rule.next(searched)
                 continue

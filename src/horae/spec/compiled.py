@@ -1,4 +1,4 @@
-"""What a spec means: its document taken apart, every part checked and compiled to bits."""
+"""The compiled form of a spec: its document split into elements, each checked and compiled to bits."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ def parse_time(text: str, element: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
         seconds = label_of(moment) if moment.tzinfo is None else math.floor(moment.timestamp())
-        margin = 2 * DAY if moment.tzinfo is None else DAY  # for whatever the zone makes of it
+        margin = 2 * DAY if moment.tzinfo is None else DAY  # for any offset of the zone
         if START + margin <= seconds < END - margin:
             return moment
         reason = f"the time is not between {FIRST_YEAR}-01-03 and {LAST_YEAR}-12-29"
@@ -293,7 +293,7 @@ def label_of(moment: datetime) -> int:
 
 
 def _moment(text: str | None, element: str, zone: str, *, last: bool) -> int | None:
-    """A limit of the window. A naive time is civil; twice there, it means the wider window."""
+    """A limit of the window. A naive time is civil; if it occurs twice, the wider window is meant."""
     if text is None:
         return None
     moment = parse_time(text, element)

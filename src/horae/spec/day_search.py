@@ -1,7 +1,7 @@
 """Rules that name days and the times of these days, both as bits: how such a rule is searched, listed and counted.
 
-A window of days is looked at as a whole: the rule names groups of days with equal times, and a stride, if there is one, says on which
-of them it hits. So a search passes over empty years in a few steps, and a day is only looked at for itself if something happens on it.
+A search handles a window of days as a whole: the rule names groups of days with equal times, and a stride, if there is one, says which
+of them it hits. So a search skips empty years in a few steps, and examines a single day only if something happens on it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from horae.spec.civil import DAY, joined, lowest, members
 from horae.spec.civil_interval import Stride
 
 NARROWEST, WIDEST = 32, 8192
-"""How many days a search looks at first, and how many at once when nothing comes."""
+"""The width in days of a search's first window, and of its widest one after windows without a match."""
 
 _COUNTS_KEPT = 1024
 
@@ -24,7 +24,7 @@ Group = tuple[int, int]
 
 
 class DayRule(ABC):
-    """Something that happens at certain times of certain days, or at those of them that a stride hits."""
+    """A rule that names certain times of certain days, or those of them that a stride hits."""
 
     __slots__ = ("_counts", "stride")
 
@@ -35,7 +35,7 @@ class DayRule(ABC):
     @property
     @abstractmethod
     def envelope(self) -> int:
-        """The times of all days together, or more; always the same object."""
+        """A superset of the times of all days; always the same object."""
 
     @abstractmethod
     def groups(self, first: int, width: int) -> list[Group]:
@@ -61,7 +61,7 @@ class DayRule(ABC):
                 if leapt is None or leapt > last:
                     return None
                 if leapt > day:
-                    # A long leap shows that hits are rare: little is to be seen near this one.
+                    # A long leap shows that hits are rare: expect few near this one.
                     day, second, width = leapt, 0, width if leapt - day < width else NARROWEST
             if second:
                 if times := self.times_on(day) & -1 << second:
@@ -157,7 +157,7 @@ class DayRule(ABC):
             charge(8)
             if len(self._counts) == _COUNTS_KEPT:
                 self._counts.clear()
-            # The times are kept with it, so that their identity is not given to another object.
+            # The times are kept with it, so that no other object gets the same ``id()``.
             found = self._counts[key] = ((times & stride.hits(key[0])).bit_count(), times)
         return found[0]
 

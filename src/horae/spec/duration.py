@@ -31,12 +31,12 @@ _MARK = msgspec.Meta(
 if TYPE_CHECKING:
     Duration = timedelta | str
 else:
-    # To msgspec it is anything, so that every wrong value meets the same refusal with the same hint.
+    # For msgspec it is ``Any``, so that every wrong value gets the same error with the same hint.
     Duration = Annotated[Any, _MARK]
 
 DAY_MS = 24 * 60 * 60 * 1000
 MAX_MS = 100 * 366 * DAY_MS
-"""A hundred years. A database takes the sum of any time and this."""
+"""A hundred years. The sum of this and any time fits into the database."""
 
 _SIZES = {"w": 7 * DAY_MS, "d": DAY_MS, "h": 60 * 60 * 1000, "m": 60 * 1000, "s": 1000, "ms": 1}
 _MILLISECOND = timedelta(milliseconds=1)
@@ -170,7 +170,7 @@ def parse_go_duration(text: str, element: str) -> int:
 
 
 def _go_fraction(digits: str, unit: int) -> int:
-    """What the digits after the point are worth, in floats as there, so that not even a nanosecond differs."""
+    """The value of the digits after the point, computed in floats as Go does, so that not even a nanosecond differs."""
     kept, scale = 0, 1.0
     for digit in digits:
         if kept * 10 + int(digit) > _GO_MOST:

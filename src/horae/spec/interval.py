@@ -1,4 +1,4 @@
-"""Every so many seconds: an arithmetic progression of instants, whatever clocks do."""
+"""Intervals in seconds: an arithmetic progression of instants, unaffected by clock changes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ThinnedInterval:
         self._interval = interval
         self._zone = zone
         self._allowed = allowed
-        self._barren = END  # from this instant on there is nothing, as searches have shown
+        self._barren = END  # searches have shown that nothing follows from this instant on
         self._rules: dict[int, _Left] = {}
 
     def next_after(self, instant: int) -> int | None:
@@ -126,7 +126,7 @@ class ThinnedInterval:
 
 
 class _Left(DayRule):
-    """What exclusions leave of a stride."""
+    """A stride without its excluded labels."""
 
     __slots__ = ("_allowed",)
 

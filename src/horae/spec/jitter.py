@@ -1,6 +1,6 @@
-"""Jitter: where, near its nominal time, a slot fires. A hash, so that it is the same everywhere.
+"""Jitter: the offset of a slot's fire time from its nominal time. It is a hash, so that it is the same on every node.
 
-The offset is derived from the slot's own key, ``sha256(schedule_id:epoch_seconds)``, which every
+The offset is derived from the slot's key, ``sha256(schedule_id:epoch_seconds)``, which every
 node computes alike. All values are milliseconds.
 """
 

@@ -11,7 +11,7 @@ from horae.spec.zone import Zone
 
 
 class _Listed(ABC):
-    """A sorted list of times, without those that are excluded; which are, is found out when it is asked."""
+    """A sorted list of times, without those that are excluded; exclusions are evaluated when a question needs them."""
 
     __slots__ = ("_allowed", "_times")
 
@@ -75,7 +75,7 @@ class Instants(_Listed):
 
 
 class Labels(_Listed, CivilRule):
-    """A sorted list of labels: times of a clock on a wall, without those that are not allowed."""
+    """A sorted list of labels: wall-clock times, without those that are not allowed."""
 
     __slots__ = ()
 

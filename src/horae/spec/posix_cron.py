@@ -14,8 +14,8 @@ MINUTE = 60
 class PosixCron:
     """A POSIX cron expression in a zone: which minutes match, which is next, which was before.
 
-    Where no minute is next or before, :class:`~horae.errors.CronCalculationError` says so; with the
-    years that Horae computes that takes a clock near the year 2199, or 1900.
+    If there is no next or previous minute, it raises :class:`~horae.errors.CronCalculationError`; within the
+    years that Horae computes this happens only near the year 2199, or 1900.
     """
 
     __slots__ = ("_spec", "expression")

@@ -66,7 +66,7 @@ class Recurrence(DayRule, CivilRule):
         in_month = self._frequency == "MONTHLY" or bool(self._by["BYMONTH"])
         self._days_by_rule = RuleDays(self._by, self._weekdays, self._week_start, in_month=in_month)
         self._every_day = self._names_every_day()
-        self._barren = END  # from this label on there is nothing, as searches have shown
+        self._barren = END  # searches have shown that nothing follows from this label on
         self._times = self._times_of_day()
         self._days_in_month = lru_cache(maxsize=4096)(self._days_of_month)
         self._chosen = lru_cache(maxsize=64)(self._chosen_in)
@@ -78,7 +78,7 @@ class Recurrence(DayRule, CivilRule):
         self._allowed = allowed
 
     def _fill_in(self, first: date) -> None:
-        """What the rule leaves open, its start decides (RFC 5545, 3.3.10)."""
+        """Fill in the parts that the rule leaves open from its start (RFC 5545, 3.3.10)."""
         by = self._by
         if not (by["BYWEEKNO"] or by["BYYEARDAY"] or by["BYMONTHDAY"] or self._weekdays):
             if self._frequency == "WEEKLY":
@@ -174,7 +174,7 @@ class Recurrence(DayRule, CivilRule):
         return list(groups.values())
 
     def _narrow(self, times: int, allowed: int) -> int:
-        """Some times without those that are not allowed; as one object for the same two, by which it is recognized."""
+        """Some times without those that are not allowed; the same two inputs give the same object, so that it can be compared by identity."""
         key = (id(times), id(allowed))
         found = self._narrowed.get(key)
         if found is None:
@@ -188,11 +188,11 @@ class Recurrence(DayRule, CivilRule):
         """The last label at the latest: of a rule with a count, the one that fulfils it."""
         if (wanted := self._count) is not None:
             self._until = min(self._until, self._counted_out(wanted))
-            self._count = None  # last, so that another thread that asks meanwhile counts for itself
+            self._count = None  # set last, so that a concurrent thread counts for itself
         return self._until
 
     def _counted_out(self, wanted: int) -> int:
-        """The label that fulfils a count. What is not allowed counts as well."""
+        """The label that fulfils a count. Labels that are not allowed count as well."""
         day, second = divmod(self._start, DAY)
         times = self._named_on(day) & -1 << second
         if times.bit_count() >= wanted:
@@ -204,7 +204,7 @@ class Recurrence(DayRule, CivilRule):
                 wanted, day, width = wanted - number, day + width, min(width * 4, WIDEST)
             elif width == 1:
                 return day * DAY + decoded(self._named_on(day), wanted)[-1]
-            else:  # it lies in this window: look at a part of it
+            else:  # it lies in this window: search a part of it
                 width //= 2
                 continue
             width = min(width, max(END // DAY - day, 1))
@@ -220,13 +220,13 @@ class Recurrence(DayRule, CivilRule):
         days = self._aligned_days(year, month)
         if not days or not self._by["BYSETPOS"] or self._frequency not in {"YEARLY", "MONTHLY"}:
             return days
-        # Of a long period few days are chosen: the others need not be looked at one by one.
+        # BYSETPOS chooses few days of a long period: skip the others.
         first = day_number(date(year, month, 1))
         chosen = (day - first for day in self._chosen(self._period(first)))
         return sum(1 << place for place in chosen if 0 <= place < monthrange(year, month)[1])
 
     def _aligned_days(self, year: int, month: int) -> int:
-        """The days of a month that match and that the interval does not pass over, bit 0 for the 1st."""
+        """The days of a month that match and that the interval does not skip, bit 0 for the 1st."""
         if self._interval == 1 or self._frequency in SUB_DAILY:
             return self._days_by_rule.matching(year, month)
         first = day_number(date(year, month, 1))
@@ -236,7 +236,7 @@ class Recurrence(DayRule, CivilRule):
         return self._days_by_rule.matching(year, month) & self._counted_days(first)
 
     def _counted_days(self, first: int) -> int:
-        """The days from ``first`` on, as bits, that an interval of days or weeks does not pass over; a month of them."""
+        """The days from ``first`` on, as bits, that an interval of days or weeks does not skip; a month of them."""
         start = self._start // DAY
         if self._frequency == "DAILY":
             ahead = (start - first) % self._interval
@@ -286,7 +286,7 @@ class Recurrence(DayRule, CivilRule):
         return self._placed_times
 
     def _same(self, times: int) -> int:
-        """Days with the same times share them as one object, by which they are recognized."""
+        """Return one object for equal times, so that days with the same times can be grouped by identity."""
         return self._alike.setdefault(times, times)
 
     def _days_in(self, period: int) -> list[int]:

@@ -63,7 +63,7 @@ def read_rrule(text: str, element: str) -> RecurrenceText:
     if "UNTIL" in parts and (until is None or "COUNT" in parts):
         raise wrong("UNTIL is a date or time, without COUNT", "UNTIL", hint="UNTIL=20261231T235959Z")
     _check_shape(parts, wrong)
-    # The library would write all times of a day out, and judge an interval by a start that is not ours.
+    # The library would expand all times of a day, and judge an interval by another start than ours.
     own = {"UNTIL", "INTERVAL", "BYHOUR", "BYMINUTE", "BYSECOND"}
     checked = ";".join(f"{key}={value}" for key, value in parts.items() if key not in own)
     try:
@@ -121,7 +121,7 @@ _LISTS["BYDAY"] = re.compile(r"([+-]?\d{0,2}(MO|TU|WE|TH|FR|SA|SU)(,|$))+", re.A
 
 
 def _check_shape(parts: dict[str, str], wrong: _Wrong) -> None:
-    """What the library reads more generously than the standard."""
+    """Refuse what the library accepts beyond the standard."""
     for key, value in parts.items():
         if key in _LISTS and not _LISTS[key].fullmatch(value):
             raise wrong(f'{key} has "{value}"', key)
@@ -132,7 +132,7 @@ def _check_shape(parts: dict[str, str], wrong: _Wrong) -> None:
 
 
 def _check(parts: dict[str, str], wrong: _Wrong) -> None:
-    """What the library lets pass and the evaluation here cannot mean."""
+    """Refuse what the library accepts and the evaluation here does not support."""
     frequency = parts.get("FREQ", "")
     for key, (low, high) in RANGES.items():
         for number in numbers_of(parts, key):

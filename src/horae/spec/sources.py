@@ -1,4 +1,4 @@
-"""What a spec is made of when it is asked: sources of instants, with the exclusions worked in."""
+"""The sources of a spec's instants, with the exclusions applied."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from horae.spec.zone import load_zone
 
 
 class Source(Protocol):
-    """Something that happens at instants."""
+    """A source of instants."""
 
     def next_after(self, instant: int) -> int | None:
         """The first instant strictly after one."""
@@ -52,12 +52,12 @@ class CivilSource:
 
     @property
     def rule(self) -> CivilRule:
-        """What it happens by, in civil time."""
+        """The rule in civil time."""
         return self._rule
 
     @property
     def line(self) -> Timeline:
-        """Where civil time becomes instants."""
+        """The timeline that turns civil time into instants."""
         return self._timeline
 
     def next_after(self, instant: int) -> int | None:
@@ -82,13 +82,13 @@ class CivilSource:
 
 
 class Union:
-    """Several sources as one. What each answered last is remembered: most of them have nothing new to say."""
+    """Several sources as one. It caches the last answer of each, because most answers are the same for the next question."""
 
     __slots__ = ("_following", "_preceding", "_sources")
 
     def __init__(self, sources: tuple[Source, ...]) -> None:
         self._sources = sources
-        # Of each source: from one instant up to but not including another, this is what follows, or precedes.
+        # For each source: the next, or previous, instant for all questions from one instant up to but not including another.
         self._following = [(1, 0)] * len(sources)
         self._preceding = [(1, 0, 0)] * len(sources)
 
@@ -130,7 +130,7 @@ def sources_of(
 ) -> list[tuple[str, Source]]:
     """The sources of a spec's instants, without what the given calendars and days exclude, each with its element's name.
 
-    ``cold`` ones share nothing that was computed for another spec.
+    With ``cold``, they share no cached work with other specs.
     """
     sources: list[tuple[str, Source]] = []
     civil_set = _civil_set.__wrapped__ if cold else _civil_set

@@ -42,14 +42,14 @@ from horae.spec.sources import Closed, Source, Union, sources_of
 from horae.spec.zone import Zone, load_zone
 
 MAX_AT_ONCE = 100_000
-"""How many times one question may be answered with."""
+"""The maximum number of times in one answer."""
 
 _REMEMBERED = 4
 _SPARSE = 8
 """With fewer times a day than this, listing them costs less than a bit for each second of the day."""
 
 _STRETCH = 32 * DAY
-"""How many seconds are counted in one way, before it is asked anew which is the faster one."""
+"""How many seconds are counted by one method, before the faster one is chosen anew."""
 
 _SHORT_STRETCH = 4 * DAY
 """The same where a budget may end the count."""
@@ -66,7 +66,7 @@ _FIRST, _LAST = START + DAY, END - DAY - 1
 
 
 class Spec:
-    """When a schedule fires. Made by :meth:`parse` or :meth:`cron`, which share what equal ones compiled.
+    """When a schedule fires. Made by :meth:`parse` or :meth:`cron`, which share compiled work between equal specs.
 
     >>> spec = Spec.cron("30 2 * * *", timezone="America/New_York")
     >>> spec.next_after(datetime(2026, 3, 7, 12, tzinfo=UTC)).isoformat()
@@ -224,7 +224,7 @@ class Spec:
         The latest few answers are remembered: schedules that share a spec ask the same questions at the same time.
         """
         remembered = self._next
-        known = remembered.get(instant, -1)  # in one step: another thread may forget it meanwhile
+        known = remembered.get(instant, -1)  # one lookup: another thread may drop the entry between two
         if known != -1:
             return known
         found = self._next_instant(instant)
@@ -272,7 +272,7 @@ class Spec:
             times = source.span(after, until, limit)
             charge(1 + len(times) // 8)
             found.update(times)
-            if len(times) == limit:  # what comes after these cannot be among the first
+            if len(times) == limit:  # later times cannot be among the first ``limit``
                 until = times[-1]
         return sorted(found)[:limit]
 
@@ -290,7 +290,7 @@ class Spec:
         return total
 
     def count_within_budget(self, after: int, until: int) -> tuple[int, int]:
-        """As many of these as half of what is left of the budget counts, and up to where they were counted."""
+        """Count these with about half of the remaining budget; return the count, and up to where they were counted."""
         begin_question()
         keep = steps_left() // 2
         asked = until
@@ -306,7 +306,7 @@ class Spec:
     def _count_stretch(
         self, after: int, until: int, few: int, stretch: int = _STRETCH
     ) -> tuple[int, int, int]:
-        """Count some of a range: how many, how many to list of what comes next, and where the rest begins."""
+        """Count a part of a range; return the count, how many to list in the next part, and where the rest begins."""
         sources = self._sources or self._compile()
         if len(sources) <= 1:
             until = min(after + 12 * stretch, until)
@@ -314,7 +314,7 @@ class Spec:
         last = min(after + stretch, until)
         found = self._count_together(sources, after, last, few)
         sparse = (last - after) // DAY * len(sources) * _SPARSE
-        return found, sparse if found < sparse else 0, last  # what comes next will be much the same
+        return found, sparse if found < sparse else 0, last  # the next part will be similar
 
     def _count_together(self, sources: tuple[Source, ...], after: int, until: int, few: int) -> int:
         """How many instants several sources have together, which may coincide.
@@ -352,7 +352,7 @@ class Spec:
         """When the slot of a nominal time fires: the nominal time, moved by the spec's jitter."""
         jitter = self.elements.jitter
         second = _second(nominal)
-        nominal = nominal.astimezone(UTC)  # adding to a local time would add to what its clock shows
+        nominal = nominal.astimezone(UTC)  # adding to a local time would ignore clock changes
         if jitter is None:
             return nominal
         key = slot_key(schedule_id, second)
@@ -393,12 +393,12 @@ class Spec:
         return self._sources
 
     def named_sources(self) -> list[tuple[str, Source]]:
-        """What it is made of, compiled anew, each source with the name of its element."""
+        """Its sources, compiled anew, each with the name of its element."""
         excluded, closed = _exclusions(self.elements.exclude, self._shared)
         return sources_of(self.elements, excluded, closed, cold=self._cold)
 
     def cold(self) -> Spec:
-        """The same spec, with nothing of it computed yet."""
+        """The same spec with nothing cached."""
         return Spec(self.elements, self._shared, cold=True)
 
     def _united(self) -> Union:
@@ -406,7 +406,7 @@ class Spec:
         return self._union
 
     def _raw(self) -> Union:
-        """The sources without exclusions: what jitter keeps clear of."""
+        """The sources without exclusions; jitter stays clear of their instants."""
         if self._raw_union is None:
             excludes = self.elements.exclude or self._shared
             if excludes:
@@ -419,7 +419,7 @@ class Spec:
 
 @lru_cache(maxsize=SPECS_KEPT)
 def _parsed_text(document: str | bytes) -> Spec:
-    """A stored spec, met again and again as the same text."""
+    """Parse a stored spec; cached, because the same text is read again and again."""
     read = read_document(document)
     elements = elements_of(read)
     return _interned(elements, tuple((name, _shared(name, read.shared)) for name in elements.exclude_shared))
@@ -427,7 +427,7 @@ def _parsed_text(document: str | bytes) -> Spec:
 
 @lru_cache(maxsize=SPECS_KEPT)
 def _interned(elements: Elements, shared: Shared) -> Spec:
-    """One object for all specs that mean the same: what is compiled for one serves all."""
+    """Return one object for all equal specs, so that they share compiled work."""
     return Spec(elements, shared)
 
 
@@ -435,7 +435,7 @@ def _second(moment: datetime) -> int:
     try:
         if moment.tzinfo is not None:
             return math.floor(moment.timestamp())
-    except AttributeError:  # no datetime at all
+    except AttributeError:  # not a datetime
         pass
     raise NaiveTimeError(moment)
 

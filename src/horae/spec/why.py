@@ -1,7 +1,7 @@
 """Why a moment is, or is not, a nominal time of a spec.
 
-The answers come from asking neighbours of the spec: the same one without its exclusions, or with every repeated wall-clock
-time, names the moment or does not, and the difference is the reason. So the rules themselves are written only once.
+The answers come from variants of the spec: the same one without its exclusions, or with every repeated wall-clock time. If a
+variant names the moment and the spec does not, the difference is the reason. So the rules themselves are written only once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NOTHING = {"crons": (), "calendars": (), "intervals": (), "rrules": (), "instan
 
 
 class Code(StrEnum):
-    """How a moment stands to a spec."""
+    """How a moment relates to a spec."""
 
     NAMED = "named"
     EXCLUDED = "excluded"
@@ -42,15 +42,15 @@ class Code(StrEnum):
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """How a moment stands to a spec, and why."""
+    """How a moment relates to a spec, and why."""
 
     code: Code
     instant: int
     """The second; of a wall-clock time that does not exist, the one at which clocks went forward."""
     label: int
-    """What the clock on the wall shows, or would have shown."""
+    """What a wall clock shows, or would have shown."""
     exists: bool = True
-    """Whether a clock ever shows that."""
+    """Whether a wall clock ever shows that."""
     by: str = ""
     """The element that names it, or the exclusion; empty if it takes several."""
     moved_to: int | None = None
@@ -64,7 +64,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def why_instant(spec: Spec, instant: int) -> Standing:
-    """How an instant stands to a spec."""
+    """How an instant relates to a spec."""
     label = instant + spec.zone.offset_at(instant)
     standing = Standing(
         code=Code.NOT_NAMED, instant=instant, label=label, other=_other(spec, instant, label),
@@ -87,7 +87,7 @@ def why_instant(spec: Spec, instant: int) -> Standing:
 
 
 def why_label(spec: Spec, label: int) -> Standing:
-    """How a wall-clock time stands to a spec: of two instants that show it, the one that is named, or else the first."""
+    """How a wall-clock time relates to a spec: of two instants that show it, the one that the spec names, or else the first."""
     instants = timeline(spec.elements.timezone).instants(label)
     if not instants:
         return _in_gap(spec, label)
@@ -96,7 +96,7 @@ def why_label(spec: Spec, label: int) -> Standing:
 
 
 def _in_gap(spec: Spec, label: int) -> Standing:
-    """How a wall-clock time stands to a spec that no clock ever shows."""
+    """How a wall-clock time that no clock ever shows relates to a spec."""
     line = timeline(spec.elements.timezone)
     k = bisect_right(line.ends, label)
     jump, shown = line.begins[k], line.firsts[k]
@@ -137,7 +137,7 @@ def _element(spec: Spec, instant: int, label: int) -> str:
     """The first element that names an instant."""
     elements, shared = spec.elements, tuple(_shared(spec).items())
     if spec.zone.offset_at(instant - 1) >= spec.zone.offset_at(instant):
-        # It is not excluded, and no gap moved it here from a time that may be: exclusions need not be asked again.
+        # It is not excluded, and no gap moved it here from a time that may be: exclusions need no second check.
         elements, shared = _replace(elements, exclude=(), exclude_shared=()), ()
     for text, only in _single(elements):
         if Spec(_replace(elements, **(_NOTHING | only)), shared).names(instant):
@@ -149,7 +149,7 @@ def _element(spec: Spec, instant: int, label: int) -> str:
 
 
 def _single(elements: Elements) -> Iterator[tuple[str, dict[str, object]]]:
-    """Each element in words, and what a spec has that has only it. Single times, of which there may be many, are not here."""
+    """Each element in words, and the fields of a spec that has only this element. Single times are left out; there may be many."""
     for calendar in elements.crons:
         yield f'cron "{render_cron(calendar)}"', {"crons": (calendar,)}
     for calendar in elements.calendars:

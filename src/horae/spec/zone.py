@@ -1,4 +1,4 @@
-"""Time zones as what they are: a list of instants at which the offset from UTC changes.
+"""Time zones as lists of instants at which the offset from UTC changes.
 
 The standard library's ``zoneinfo`` answers "what is the offset at this time?" but does not say when
 the answer changes, and everything about clock changes follows from exactly that. So the same
@@ -46,7 +46,7 @@ class Zone:
     def days(self, first: int, end: int) -> Iterator[tuple[int, int]]:
         """A range of instants, cut at midnight: where the parts begin, and where they end (not included).
 
-        On the day of a clock change the cut may miss midnight; none is longer than 24 hours.
+        On the day of a clock change the cut may miss midnight; no part is longer than 24 hours.
         """
         while first < end:
             close = min(first + DAY - (first + self.offset_at(first)) % DAY, end)
@@ -132,7 +132,7 @@ def _transitions(data: bytes) -> list[tuple[int, int]]:
 
     changes = [(START, offsets[0])]
     for instant, index in zip(instants, indexes, strict=True):
-        if instant <= START:  # nothing earlier is ever asked for: only the offset at the start counts
+        if instant <= START:  # no question concerns earlier times: only the offset at the start counts
             changes = [(START, offsets[index])]
         elif instant < END:
             changes.append((instant, offsets[index]))
