@@ -10,13 +10,13 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Something that knows the present."""
+    """A source of the current time."""
 
     def now(self) -> datetime:
-        """The present instant, aware and in UTC."""
+        """The current instant, aware and in UTC."""
 
     def monotonic(self) -> float:
-        """Seconds since some moment; they never jump, whatever is done to the clock."""
+        """Seconds since an arbitrary moment; setting the system clock does not change them."""
 
     async def wait(self, event: asyncio.Event, seconds: float) -> None:
         """Wait until an event is set, or so much time has passed on this clock."""

@@ -13,11 +13,11 @@ from horae.app import App
 from horae.config import Config
 
 QUIET = 12
-"""Turns of the event loop in which nothing happens, after which nothing will."""
+"""After so many turns of the event loop in which the clock is not read, nothing is running any more."""
 
 
 class _Sleeper:
-    """Somebody who waits on a virtual clock."""
+    """A task that waits on a virtual clock."""
 
     __slots__ = ("at", "gone", "number", "woken")
 
@@ -72,13 +72,13 @@ class VirtualClock:
             await asyncio.wait(tasks)
 
     def next_sleeper(self) -> datetime | None:
-        """When the first of those who wait wants to be woken."""
+        """The earliest time at which a waiting task is to be woken."""
         while self._sleepers and self._sleepers[0].gone:
             heapq.heappop(self._sleepers)
         return self._sleepers[0].at if self._sleepers else None
 
     def move_to(self, moment: datetime) -> None:
-        """Move, and wake those whose time has come."""
+        """Move forward to a moment, and wake the tasks whose time has come."""
         self._now = max(self._now, moment)
         while self._sleepers and self._sleepers[0].at <= self._now:
             heapq.heappop(self._sleepers).woken.set()
@@ -113,7 +113,7 @@ class VirtualClock:
 class TimeMachine:
     """An app in memory, on a virtual clock.
 
-    ``advance`` moves through every moment at which something is due, in order; ``sleep`` is for actions that take their time.
+    ``advance`` moves through every moment at which something is due, in order; ``sleep`` is for actions that take time.
     """
 
     def __init__(self, start: datetime, config: Config | None = None) -> None:
@@ -136,7 +136,7 @@ class TimeMachine:
 
     @property
     def now(self) -> datetime:
-        """The present of this machine."""
+        """The current time of this machine."""
         return self.clock.now()
 
     async def sleep(self, **span: float) -> None:
@@ -174,7 +174,7 @@ class TimeMachine:
         return self.clock.now() + timedelta(milliseconds=(first[0].report_by or 0) - self.app.now())
 
     async def _settle(self) -> datetime | None:
-        """Step until nothing more happens at this moment; returns when the next thing does."""
+        """Step until nothing more happens at this moment; returns when something is due next."""
         while True:
             now = self.app.now()
             wake = await self.app.engine.step(now)

@@ -1,1 +1,1 @@
-"""Drive: small steps that read, decide, write, and only then start anything."""
+"""The engine: small steps that read, decide and write, and start actions only after the commit."""

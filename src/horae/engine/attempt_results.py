@@ -1,4 +1,4 @@
-"""Records the results of attempts of schedules' runs: what each means for its run, and what waited behind it."""
+"""Records the results of attempts: what each means for its run, and which schedules have runs that waited for it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _replace = msgspec.structs.replace
 async def record(
     transaction: Transaction, ended: Sequence[AttemptResult], now: int, limits: Limits
 ) -> Recorded:
-    """Write results under their claims; what waited behind them is then due, in the same transaction."""
+    """Write results under their claims; in the same transaction, make schedules due whose runs waited for these."""
     if not ended:
         return []
     ids = {each.run.schedule_id for each in ended}
@@ -57,7 +57,7 @@ async def record(
     )
     await transaction.advance(_advances(judged, schedules, begun, now))
     await transaction.wake_waiting(ids, now)
-    if troubled:  # what an external worker goes on with has not ended
+    if troubled:  # a run that an external worker continues has not ended
         judged = [(each, outcome) for each, outcome in judged if outcome.status is not Status.RUNNING]
     if transaction.recorded is not None:
         transaction.recorded += judged
@@ -72,9 +72,9 @@ async def _schedules(transaction: Transaction, ended: list[AttemptResult]) -> di
 
 
 async def _as_stored(transaction: Transaction, ended: Sequence[AttemptResult]) -> list[AttemptResult]:
-    """Results whose claims still hold, with the requests to stop that their runs got meanwhile.
+    """The results whose claims still hold, with the stop requests that their runs have got since the claim.
 
-    What returned has ended well whatever was requested: nothing about it needs to be read.
+    An attempt that returned has succeeded, whatever was requested: its run is not read.
     """
     troubled = [each.run.id for each in ended if each.ending is not AttemptEnd.RETURNED]
     found = await transaction.runs_by_id(troubled)
@@ -86,14 +86,14 @@ async def _as_stored(transaction: Transaction, ended: Sequence[AttemptResult]) -
             continue
         stored = held.get((each.run.id, each.run.epoch, each.run.attempt))
         if stored is not None:
-            stop = each.run.stop or stored.stop  # a node that waited in vain has terminated it since
+            stop = each.run.stop or stored.stop  # its node may have terminated it since
             reason = stored.reason if stored.stop else each.run.reason
             ours.append(_replace(each, run=_replace(each.run, stop=stop, reason=reason)))
     return ours
 
 
 async def _written(transaction: Transaction, judged: Recorded) -> Recorded:
-    """Those results whose claims were not stale, so that they were written."""
+    """The results that were written, because their claims were not stale."""
     found = await transaction.runs_by_id([outcome.run_id for _, outcome in judged])
     ends = {(run.id, run.epoch, run.attempt, run.status) for run in found}
     return [
@@ -117,7 +117,7 @@ def _attempt(ended: AttemptResult, outcome: Outcome) -> Attempt:
 
 
 async def _begun_before(transaction: Transaction, ended: Sequence[AttemptResult]) -> set[str]:
-    """Those of the runs that were not admitted of which an earlier attempt began."""
+    """The ids of runs that were not admitted now, but had an earlier attempt that began."""
     again = [each.run for each in ended if each.ending is AttemptEnd.NOT_ADMITTED and each.run.attempt > 1]
     return {run.id for run in again if has_begun(await transaction.attempts(run.id))}
 
@@ -125,7 +125,7 @@ async def _begun_before(transaction: Transaction, ended: Sequence[AttemptResult]
 def _advances(
     judged: Recorded, schedules: dict[str, Schedule], begun: set[str], now: int
 ) -> Iterator[Advance]:
-    """Pause schedules of which a run failed for good, if they say so, and give back what runs that never began were charged."""
+    """Pause schedules with ``pause_on_failure`` whose run failed for good; give back what runs that never began were charged."""
     states: dict[str, State] = {}
     unstarted: dict[str, Counter[Reason]] = defaultdict(Counter)
     for each, outcome in judged:
@@ -144,7 +144,7 @@ def _advances(
 
 
 def _paused_by(run: Run, outcome: Outcome, state: State) -> State:
-    """Paused because a run failed for good, with a note that names it."""
+    """The state of a schedule that is paused because a run failed for good; its note names the run."""
     why = outcome.failure or outcome.reason
     note = f"paused because the run {run.id} {outcome.status.replace('_', ' ')}: {why}"
     return _replace(state, paused=True, paused_until=None, note=note)

@@ -1,8 +1,8 @@
-"""Deciders: what reads due things under lock, asks a policy, and writes the decision; and what all of them share.
+"""Deciders: each reads what is due under lock, asks a policy, and writes the decision. Here is what all of them share.
 
-A new decider is one class: derive from :class:`Decider`, say how its things are decided, how results are recorded and which
-attempts a node has claimed, and give the class to ``App.add_decider``. Transactions, claims, leases, lost commits and dead
-nodes are dealt with here, the same for all. Every node of a database must have the same deciders.
+A new decider is one class: derive from :class:`Decider`, implement how lanes are decided, how results are recorded and which
+attempts a node has claimed, and give the class to ``App.add_decider``. The base class handles transactions, claims, leases,
+lost commits and dead nodes. Every node of a database must have the same deciders.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from horae.store.port import Store, Transaction
 T = TypeVar("T")
 
 COMMIT_GRACE_S = 10.0
-"""Seconds after which a commit whose answer was lost has come through, or never will."""
+"""Seconds after which a commit whose answer was lost has either succeeded or never will."""
 
 CONTENTION_WAIT_MS = 20
 """Milliseconds to wait when another node has locked all that is due."""
@@ -37,7 +37,7 @@ PAGE = 500
 
 
 class NodeServices(NamedTuple):
-    """What a node gives its deciders."""
+    """The parts of a node that its deciders use."""
 
     store: Store
     worker: Worker
@@ -72,12 +72,12 @@ class Batch:
         self.free_capacity = free_capacity
         """How many more attempts may be claimed."""
         self.excluded = excluded
-        """Lanes that must not be decided in this batch: results of theirs are being recorded at the same time."""
+        """Lanes that this batch must not decide: results of their runs are being recorded at the same time."""
         self.claimed: list[Run] = []
         self.unclaimed = 0
         """How many released runs were left to other nodes."""
         self.decided = 0
-        """How many lanes were decided. If none was and none claimed although some are due, another node has them."""
+        """How many lanes were decided. If some are due but none was decided or claimed, another node has locked them."""
         self.more = False
         """Whether more is due than this batch has decided: another follows at once."""
         self.launches: Sequence[Launch] | None = None
@@ -98,9 +98,9 @@ class Batch:
 
 
 class Decider(ABC):
-    """Decides one kind of thing, a lane at a time (a schedule, a flow), each under its row's lock, on whichever node.
+    """Decides one kind of lane (a schedule, a flow). Any node may decide a lane, under the lock of its row.
 
-    Nothing starts before the claim that says so is durable, and results are recorded under the claim of their attempt.
+    An attempt starts only after its claim is durable, and its result is recorded under that claim.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Decider(ABC):
 
     @abstractmethod
     async def decide(self, batch: Batch) -> int | None:
-        """Lock and decide what is due, and claim what this node can run. Returns when the next thing is due, if any is."""
+        """Lock and decide what is due, and claim what this node can run. Returns when the next lane is due, if any is."""
 
     @abstractmethod
     async def record(self, transaction: Transaction, results: Sequence[AttemptResult], now: int) -> object:
@@ -184,7 +184,7 @@ class Decider(ABC):
         return now + CONTENTION_WAIT_MS if waits else wake
 
     async def _checked_launches(self, batch: Batch) -> Sequence[Launch]:
-        """What to launch after the commit. A node that others have taken for dead claims nothing."""
+        """What to launch after the commit. Raises, so that nothing is claimed, if others have taken this node for dead."""
         if not batch.claimed:
             return ()
         launches = batch.launches
@@ -195,7 +195,7 @@ class Decider(ABC):
         return launches
 
     def _launch(self, launches: Sequence[Launch], epoch: int) -> None:
-        """Launch what was claimed under an epoch; under a lease that may have ended it is given back instead."""
+        """Launch the attempts claimed under an epoch; give them back if the lease may have ended."""
         if not launches:
             return
         _, worker, membership, observers, *_ = self.node
@@ -210,7 +210,7 @@ class Decider(ABC):
             observers.tell(lambda each: each.claimed(runs, launched=allowed))
 
     async def _recover(self) -> None:
-        """Launch what a commit claimed whose answer was lost: no other node will while this one lives."""
+        """Launch attempts claimed by a commit whose answer was lost: no other node will while this one lives."""
         store, worker, membership, _, clock, config = self.node
         epoch, known = membership.epoch, worker.known(self.name)
         over = clock.monotonic() >= self._doubtful_until
@@ -233,7 +233,7 @@ class Decider(ABC):
         self.node.worker.forget(self.name, len(results))
 
     async def rescue(self, dead: Sequence[int], now: int) -> int:
-        """Record what dead nodes had claimed as crashed; how many attempts that were."""
+        """Record the attempts that dead nodes had claimed as crashed; returns how many."""
         rescued = 0
         while True:
             async with self.node.store.transaction() as transaction:
@@ -251,7 +251,7 @@ def _crashed(run: Run) -> AttemptResult:
 
 
 async def all_of(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Do things at the same time. Each comes to its end whatever becomes of the others; then the first error is raised."""
+    """Run coroutines concurrently until all have ended, even if some raise; then raise the first error."""
     results = await asyncio.gather(*parts, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):

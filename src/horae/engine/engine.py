@@ -1,7 +1,7 @@
-"""The engine: the node that this process is, and the driver of its deciders.
+"""The engine: makes this process a node, and drives its deciders.
 
-A step lets every decider decide what is due; nothing starts before the claim that says so is durable. Beside the steps, the
-engine renews the node's lease, runs maintenance, and stops what is running when the lease ends.
+In a step every decider decides what is due; an attempt starts only after its claim is durable. Beside the steps, the
+engine renews the node's lease, runs maintenance, and stops running attempts when the lease ends.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ class Engine:
         )
         self._services = NodeServices(store, worker, self._membership, self._observers, clock, config)
         self._deciders: list[Decider] = [ScheduleDecider(self._services)]
-        self._retry_at: dict[Decider, float] = {}  # those that raised something, by the monotonic clock
+        self._retry_at: dict[Decider, float] = {}  # when those that raised may step again, monotonic
         self._maintenance = Maintenance(store, self._deciders, config, tzdata)
         self.wake_at: int | None = None
-        """When the deciders want to step again, as far as their last steps said."""
+        """When the deciders asked to step again, as of their last steps."""
 
     @property
     def epoch(self) -> int:
-        """The number under which this node claims; another one each time it joins."""
+        """The number under which this node claims; a new one each time it joins."""
         return self._membership.epoch
 
     @property
     def generating(self) -> bool:
-        """Whether this node decides what is due; one with older time-zone data, or an older schema, than another does not."""
+        """Whether this node decides what is due: not if another has newer time-zone data, or the schema is newer."""
         return self._membership.generating
 
     @property
@@ -74,7 +74,7 @@ class Engine:
 
     @property
     def holds_lease(self) -> bool:
-        """Whether no other node can take this one for dead before what it starts could be stopped."""
+        """Whether the lease lasts long enough to stop what starts now before other nodes take this one for dead."""
         return self._membership.holds_lease
 
     @property
@@ -97,18 +97,18 @@ class Engine:
         self._observers.add(observer)
 
     async def join(self, now: int) -> None:
-        """Become a node, and take over what dead nodes left."""
+        """Become a node, and run maintenance, which takes over the runs of dead nodes."""
         await self.enter(now)
         await self.maintain(now)
 
     async def enter(self, now: int) -> None:
-        """Become a node: take a name and an epoch, and register what this one can run."""
+        """Become a node: take a name and an epoch, and register the actions it can run."""
         await self._membership.join(now)
 
     def guard(self) -> float:
-        """Stop what is running if the lease ended. Returns in how many seconds to ask again.
+        """Stop running attempts if the lease ended. Returns in how many seconds to check again.
 
-        It asks the clock only: a node that cannot reach the database must not go on beside the one that takes over.
+        It reads only the clock: a node that cannot reach the database must not run beside the one that takes over.
         """
         left = self._membership.check()
         if left is not None:
@@ -141,9 +141,9 @@ class Engine:
         return report
 
     async def step(self, now: int) -> int | None:
-        """Let every decider decide what it can now. Returns when to step again, if nothing happens before.
+        """Let every decider take a step. Returns when to step again, if nothing happens before.
 
-        A decider that raises keeps no other from its step: the error is raised when all have had theirs.
+        A decider that raises does not stop the others: the error is raised after all steps.
         """
         self._worker.enforce()
         wakes: list[int | None] = []
@@ -161,13 +161,13 @@ class Engine:
         return self.wake_at
 
     async def _step(self, decider: Decider, now: int) -> int | None:
-        """One decider's step. After an error of its own it rests for a tick, so that the others go on at their pace."""
+        """Run one decider's step. After its own error it pauses for a tick, so that it does not slow the others."""
         left = self._retry_at.get(decider, 0.0) - self._clock.monotonic()
         if left > 0:
             return now + math.ceil(left * 1000)
         try:
             wake = await decider.step(now)
-        except STORE_ERRORS:  # they concern all deciders, and pass
+        except STORE_ERRORS:  # they concern all deciders, and are temporary
             raise
         except Exception:
             self._retry_at[decider] = self._clock.monotonic() + self._config.tick_ms / 1000
@@ -178,7 +178,7 @@ class Engine:
     async def drain(self, now: Callable[[], int]) -> None:
         """Wait for running attempts, and record their results; nothing new is started.
 
-        What goes on after the time for it is stopped, and attempted by another node.
+        Attempts that still run after ``drain_ms`` are stopped, and another node attempts them again.
         """
         until = self._clock.monotonic() + self._config.drain_ms / 1000
         pause = min(self._config.housekeeping_ms / 1000, 1.0)
@@ -187,12 +187,12 @@ class Engine:
             with contextlib.suppress(Exception):  # what cannot be recorded now is tried again at the end
                 await self._record_results(now())
             if not done and self._clock.monotonic() == begun:
-                break  # the clock stands still, and so does what waits on it
+                break  # a virtual clock stands still, and attempts that wait on it never end
         self._worker.stop_all(Reason.SHUTDOWN)
         if tasks := self._worker.tasks:
             await asyncio.wait(tasks, timeout=self._config.terminate_ms / 1000)
             self._worker.give_up_all()
-        with contextlib.suppress(StoreUnavailableError):  # others take over what could not be recorded
+        with contextlib.suppress(StoreUnavailableError):  # other nodes take over what was not recorded
             await self._record_results(now())
             await self._maintenance.deregister([self.epoch])
 
@@ -203,7 +203,7 @@ class Engine:
 
 
 def _raise_foremost(errors: list[Exception]) -> NoReturn:
-    """Raise what concerns the store, if anything does, or else the first error; the log has the others."""
+    """Raise a store error if there is one, else the first error; the other deciders' own errors are logged."""
     foremost = next((each for each in errors if isinstance(each, STORE_ERRORS)), errors[0])
     for each in errors:
         if each is not foremost and not isinstance(each, STORE_ERRORS):

@@ -1,7 +1,7 @@
-"""Work of external workers: who may report on it, what a report means, and what happens without one.
+"""Runs of external workers: who may report on them, what a report does, and what happens without one.
 
-No node has such a run, so none has to live for it. A report is written under the claim that the run's row has, also if it
-arrives before the node that handed the work over has recorded that.
+No node holds such a run, so it depends on none. A report is written under the claim in the run's row, even if it arrives
+before the node that handed the run over has recorded that.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LIMITS = Limits()  # they limit crashes, and nothing here is one
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What an external worker says of a run; it brings the run's report token."""
+    """A report of an external worker on a run, with the run's report token."""
 
     run_id: str
     token: str
@@ -37,28 +37,28 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     failure: str | None = None
 
     def __repr__(self) -> str:
-        """Everything but the token."""
+        """What is reported on which run, without the token."""
         return f"Report({self.what} of {self.run_id})"
 
 
 async def keep_token(store: StoreAccess, run: Run, token_hash: str) -> None:
-    """Store the hash of a report token, so that its bearer may report on an attempt, also after this process has ended."""
+    """Store the hash of a report token, so that its bearer may report on an attempt, even after this process has ended."""
     async with store.transaction() as transaction:
         if not await transaction.keep_token(run, token_hash):
             raise ReportRefusedError(run.id, "this attempt is not the run's present one any more")
 
 
 async def check_report(store: StoreAccess, report: Report) -> ReportableRun:
-    """The run that a report is on, if it brings the token of the run's present attempt; nothing else is checked.
+    """The run of a report that has the token of the run's present attempt; nothing else is checked.
 
-    This only reads: a caller without a token holds up nothing that is written.
+    This only reads, so that a caller without a token cannot delay writers.
     """
     async with store.reading() as transaction:
         return await _known(transaction, report)
 
 
 async def take_report(store: StoreAccess, report: Report, now: int) -> Run:
-    """Do what a report asks for; returns the run as it is then."""
+    """Apply a report; returns the run as it is afterwards."""
     found = await check_report(store, report)
     result = _checked_result(report)
     async with store.transaction() as transaction:
@@ -77,7 +77,7 @@ async def take_report(store: StoreAccess, report: Report, now: int) -> Run:
 
 
 def _checked_result(report: Report) -> str | None:
-    """The result that a report brings, as JSON; refuses a report that cannot be true."""
+    """The result in a report, as JSON; refuses an unknown kind of report, and a result that cannot be stored."""
     if report.what not in {*_SIGNS_OF_LIFE, SUCCEEDED, FAILED}:
         raise InvalidInputError("what", "must be started, heartbeat, succeeded or failed")
     if report.what != SUCCEEDED or report.result is None:
@@ -97,8 +97,8 @@ def _ended(run: Run, report: Report, result: str | None) -> AttemptResult:
 
 
 async def _known(transaction: Transaction, report: Report) -> ReportableRun:
-    """The run that a report is on. Without its token a caller does not learn whether it exists."""
-    is_an_id = report.run_id.isprintable()  # else some databases do not take it
+    """The run of a report. Without its token a caller does not learn whether the run exists."""
+    is_an_id = report.run_id.isprintable()  # some databases reject other characters
     found = await transaction.reportable_run(report.run_id) if is_an_id else None
     given = hash_of(report.token)
     if found is None or not hmac.compare_digest(given, found.token_hash or ""):
@@ -107,7 +107,7 @@ async def _known(transaction: Transaction, report: Report) -> ReportableRun:
 
 
 def _said_again(run: Run, report: Report) -> Run:
-    """The same report twice changes nothing, and is no error."""
+    """Accept a repeated report, which changes nothing; refuse any other, because the attempt is over."""
     failed_before = report.what == FAILED and run.status is Status.RETRYING  # and another attempt follows
     if run.status == report.what or failed_before:
         return run
@@ -154,7 +154,7 @@ async def stop_reported(transaction: Transaction, runs: Sequence[Run], now: int)
 
 
 async def _timeouts(transaction: Transaction, runs: Sequence[Run]) -> dict[str, Timeouts]:
-    """The timeouts of some runs, by their ids; a deleted schedule has none, also if another one has its id now."""
+    """The timeouts of some runs, by their ids; the defaults for a deleted schedule, even if another one has its id now."""
     found = await transaction.schedules({run.schedule_id for run in runs}) if runs else []
     known = {(each.id, each.generation): each.policies.timeouts for each in found}
     return {run.id: known.get((run.schedule_id, run.generation), Timeouts()) for run in runs}

@@ -1,4 +1,4 @@
-"""Maintenance: takes over from dead nodes, repairs, prunes, and says what needs attention."""
+"""Maintenance: rescues runs of dead nodes, repairs schedules, prunes ledgers, and marks schedules that need attention."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ EVALUATED_TOGETHER = 50
 PRUNED_TOGETHER = 20
 PRUNED_ROWS = 25
 PRUNING_PASSES = 20
-"""One transaction removes at most so many rows of so many ledgers, and a round so many times as much: others get in between."""
+"""A transaction deletes up to ``PRUNED_ROWS`` rows of each kind from each of ``PRUNED_TOGETHER`` ledgers, and a round repeats
+that up to ``PRUNING_PASSES`` times: other transactions run in between."""
 _NEVER = Retention()
 
 
@@ -41,11 +42,11 @@ class MaintenanceReport(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int = 0
     """Schedules with runs that no node can run."""
     outdated: bool = False
-    """Another node has newer time-zone data, so that this one decides nothing."""
+    """Whether another node has newer time-zone data, so that this one decides nothing."""
 
 
 class Maintenance:
-    """Each round does a little; nothing here is urgent."""
+    """Runs maintenance, a round at a time; none of it is urgent."""
 
     def __init__(self, store: Store, deciders: Sequence[Decider], config: Config, tzdata: str) -> None:
         self._store = store
@@ -58,7 +59,7 @@ class Maintenance:
         self._attended_at: int | None = None
 
     async def step(self, now: int) -> MaintenanceReport:
-        """One round."""
+        """Run one round."""
         nodes = await self._store.nodes()
         rescued = await self.rescue([node.epoch for node in nodes if not node.alive], now)
         overdue = await end_overdue(self._store, now) + await self._stop_reported(now)
@@ -79,13 +80,13 @@ class Maintenance:
         )  # fmt: skip
 
     async def _stop_reported(self, now: int) -> Recorded:
-        """Stop the work of external workers that was asked to stop: no node has claimed it, so none sees the request."""
+        """Stop runs of external workers that were asked to stop: no node has claimed them, so none sees the request."""
         async with self._store.transaction() as transaction:
             asked = await transaction.stopping(0)
             return await stop_reported(transaction, asked, now) if asked else []
 
     async def rescue(self, dead: Sequence[int], now: int) -> int:
-        """Give what dead nodes had claimed another attempt, or record that it failed; then deregister the nodes."""
+        """Give the runs of dead nodes another attempt, or record that they failed; then deregister the nodes."""
         if not dead:
             return 0
         rescued = await all_of(decider.rescue(dead, now) for decider in self._deciders)
@@ -93,7 +94,7 @@ class Maintenance:
         return sum(rescued)
 
     async def deregister(self, epochs: Sequence[int]) -> None:
-        """Forget nodes that are dead, or end; one with claims stays, to be rescued."""
+        """Remove nodes that are dead or shutting down; one with claims stays until its runs are rescued."""
 
         async def has_claims(transaction: Transaction, epoch: int) -> bool:
             return any([await decider.claimed(transaction, [epoch], 1) for decider in self._deciders])
@@ -101,9 +102,9 @@ class Maintenance:
         await self._store.deregister(epochs, has_claims)
 
     async def reconcile(self, now: int) -> int:
-        """Find the schedules that have times ahead and no time at which they are decided, and make them due.
+        """Find schedules that should have a next time and have none, and make them due.
 
-        Their specs are evaluated outside of transactions; to decide one that needed nothing does no harm.
+        Specs are evaluated outside of transactions; deciding a schedule that needs nothing does no harm.
         """
         repaired, after = 0, ""
         while True:
@@ -116,7 +117,7 @@ class Maintenance:
                 if each.id in stuck or _has_times_ahead(each, going_on=each.id in going_on):
                     broken.append(each.id)
                 if number % EVALUATED_TOGETHER == 0:
-                    await asyncio.sleep(0)  # let other tasks have their turn
+                    await asyncio.sleep(0)  # let other tasks run
             if broken:
                 async with self._store.transaction() as transaction:
                     await transaction.mark_due(broken, now)
@@ -142,7 +143,7 @@ class Maintenance:
                 async with self._store.transaction() as transaction:
                     found = await transaction.prune(some)
                 removed += found
-                if found < PRUNED_ROWS:  # none has more than it could remove
+                if found < PRUNED_ROWS:  # no ledger reached its limit, so none has more to delete
                     break
         self._prune_after = ids[-1] if len(ids) == PAGE else ""
         return removed
@@ -155,7 +156,7 @@ class Maintenance:
         return RetentionBounds(schedule_id, now - age_ms, number, PRUNED_ROWS)
 
     async def _attend(self, nodes: Sequence[Node], now: int) -> int:
-        """Mark schedules whose runs wait for a node in vain: they need attention."""
+        """Mark schedules as needing attention if no living node can run the action that their runs wait for."""
         able = {action for node in nodes if node.alive for action in node.actions}
         async with self._store.transaction() as transaction:
             waiting = dict(await transaction.waiting_for_node(now - self._config.attention_ms, PAGE))
@@ -171,12 +172,12 @@ class Maintenance:
 
 
 def _is_time(last: int | None, every: int, now: int) -> bool:
-    """Whether the time for something regular has come; a clock that was set back does not delay it."""
+    """Whether a periodic task is due; a clock that was set back does not delay it."""
     return last is None or not 0 <= now - last < every
 
 
 async def _stuck(transaction: Transaction, schedules: list[Schedule]) -> tuple[set[str], set[str]]:
-    """The schedules with runs that wait behind nothing, and those with runs that go on."""
+    """The schedules with waiting runs or backfills and no run under way, and those with runs under way."""
     paused = {each.id for each in schedules if each.state.paused}
     waiting, going_on = set[str](), set[str]()
     for run in await transaction.open_runs([each.id for each in schedules]):

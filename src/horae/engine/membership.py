@@ -14,7 +14,7 @@ from horae.model import Node
 from horae.store.port import Store
 
 STOPPING = 0.2
-"""The part of a lease that attempts get to stop in: at its end another node may attempt them."""
+"""The last part of a lease, in which attempts must stop: at its end another node may attempt them."""
 
 
 class Membership:
@@ -40,14 +40,14 @@ class Membership:
         self._actions = actions
         self._on_lost = on_lost
         self.epoch = 0
-        """The number under which this node claims; another one each time it joins."""
+        """The number under which this node claims; a new one each time it joins."""
         self.superseded = False
         """Whether a newer program has changed the schema: this one then decides and claims nothing."""
         self.outdated = False
         """Whether another node has newer time-zone data: this one then claims only what others have decided."""
         self._name = ""
         self._registered_actions: tuple[str, ...] = ()
-        self._lease_until = 0.0  # by the monotonic clock; what is left of the lease then is for stopping
+        self._lease_until = 0.0  # by the monotonic clock; the rest of the lease is for stopping
         self._lost = True  # what ran under an earlier lease was stopped
 
     @property
@@ -57,11 +57,11 @@ class Membership:
 
     @property
     def holds_lease(self) -> bool:
-        """Whether no other node can take this one for dead before what it starts could be stopped."""
+        """Whether the lease lasts long enough to stop what starts now before other nodes take this one for dead."""
         return self._clock.monotonic() < self._lease_until
 
     async def join(self, now: int) -> None:
-        """Become a node: take a name and an epoch, and register what this one can run."""
+        """Become a node: take a name and an epoch, and register the actions it can run."""
         patience = self._clock.monotonic() + (self._store.lease or 0) + 1
         while True:
             async with self._store.transaction() as transaction:
@@ -108,7 +108,7 @@ class Membership:
         return True
 
     def _extend(self, begun: float) -> None:
-        """Count the lease from the moment it was asked for, by a clock that is never set."""
+        """Count the lease from the moment of the request, by the monotonic clock."""
         lease = self._store.lease
         self._lease_until = float("inf") if lease is None else begun + lease * (1 - STOPPING)
         self._lost = False

@@ -1,4 +1,4 @@
-"""Observers are told what happened, once it is durable. While there is none, nothing is gathered."""
+"""Observers: the engine tells them what happened, once it is durable. Without observers it collects nothing."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ _log = logging.getLogger("horae")
 
 
 class Observer:
-    """Derive from it, and override what you want to be told; the rest does nothing.
+    """Base class of observers: override the methods of the events you want; the others do nothing.
 
-    Called in the event loop, between two steps: be quick, and do what takes time elsewhere.
+    Methods run in the event loop, between two steps: return quickly, and do slow work elsewhere.
     """
 
     def decided(self, decisions: Sequence[tuple[Schedule, Decision]]) -> None:
-        """What was decided for some schedules, each as it was before. Slots that did not start are told again as unstarted."""
+        """Decisions, each with its schedule as it was before. Slots that did not start are also given to ``unstarted``."""
 
     def claimed(self, runs: Sequence[Run], *, launched: bool) -> None:
-        """This node claimed runs, and launches them; or it does not, because its lease may have ended."""
+        """This node claimed runs, and launches them, unless its lease may have ended."""
 
     def launched(self, run: Run, at: int) -> None:
-        """The action of a run is called now, by the clock that all nodes share: the start that its end will record."""
+        """The action of a run is called, ``at`` by the clock that all nodes share: the start that its end will record."""
 
     def ended(self, ended: Sequence[tuple[AttemptResult, Outcome]]) -> None:
         """Results of attempts that this program recorded, and what each meant for its run.
 
-        The attempts are its own, those that dead nodes left, and those that external workers reported on.
+        The attempts are this program's own, those of dead nodes, and those that external workers reported on.
         """
 
     def unstarted(self, unstarted: Sequence[Run | UnstartedRange]) -> None:
         """Slots that did not start, and runs that ended while no node worked on them.
 
-        A decision was the cause, or a request: an edit, a pause that ends, a deletion, a cancellation.
+        The cause is a decision, or a request: an edit, a pause that ends, a deletion, a cancellation.
         """
 
     def stepped(self, seconds: float) -> None:
@@ -54,11 +54,11 @@ class Observer:
         """What a round of maintenance did."""
 
     def lost_lease(self) -> None:
-        """This node did not renew its lease in time: others take over its runs, and it rejoins."""
+        """This node did not renew its lease in time: other nodes take over its runs, and it rejoins."""
 
 
 class Observers:
-    """All observers; false while there is none. What one of them raises is logged, and nothing else."""
+    """All observers; false while there are none. An exception of an observer is logged, and has no other effect."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
@@ -68,11 +68,11 @@ class Observers:
         return bool(self._all)
 
     def add(self, observer: Observer) -> None:
-        """Tell one more."""
+        """Add an observer."""
         self._all.append(observer)
 
     def tell(self, what: Callable[[Observer], None]) -> None:
-        """Tell all observers something."""
+        """Call ``what`` with each observer."""
         for observer in self._all:
             try:
                 what(observer)
@@ -85,7 +85,7 @@ class Observers:
 
     @contextmanager
     def transaction(self) -> Iterator[tuple[list[tuple[AttemptResult, Outcome]], list[Run | UnstartedRange]]]:
-        """Around a transaction: how long it took, how it ended, and what it recorded if it was committed."""
+        """Observe a transaction: how long it took, the error that ended it, and what it recorded if it committed."""
         begun = self._monotonic()
         error: BaseException | None = None
         recorded: list[tuple[AttemptResult, Outcome]] = []

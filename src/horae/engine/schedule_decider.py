@@ -1,4 +1,4 @@
-"""The decider of schedules: what is due, what its policies make of it, and what this node claims of that."""
+"""The decider of schedules: reads what is due, decides by its policies, and claims what this node can run."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from horae.spec.budget import QUESTION_STEPS, shared_budget
 from horae.store.port import Advance, Transaction
 
 BATCH_STEPS = QUESTION_STEPS
-"""What the evaluation of specs may cost in one transaction, before what is left waits for the next one."""
+"""After so many steps of evaluating specs, a transaction leaves the remaining schedules to the next one."""
 
 BATCH_RUNS = 2000
-"""How many open runs are read in one transaction, as far as it is known how many the schedules have."""
+"""How many open runs one transaction reads, as far as their number is remembered (see ``CROWD``)."""
 
 CROWD = 20
-"""From so many open runs on it is remembered how many a schedule has."""
+"""The decider remembers the number of open runs of schedules that have at least so many."""
 
 MAX_CROWDED = 10_000
-"""How many schedules that is remembered of."""
+"""For how many schedules it remembers that number."""
 
 
 class ScheduleDecider(Decider):
-    """Decides the schedules that are due, a batch at a time; in a herd several batches at the same time, if the store can."""
+    """Decides due schedules in batches; when many are due, several batches at the same time, if the store can."""
 
     name = "schedules"
 
@@ -42,7 +42,7 @@ class ScheduleDecider(Decider):
         self._limits = node.config.limits
         self._batch = node.store.batch
         self._crowded: dict[str, int] = {}
-        """How many open runs the schedules had that had many, when they were last decided."""
+        """The number of open runs of schedules with many, as of their last decision."""
 
     async def record(self, transaction: Transaction, results: Sequence[AttemptResult], now: int) -> object:
         return await record(transaction, results, now, self._limits)
@@ -82,7 +82,7 @@ class ScheduleDecider(Decider):
         return wake
 
     async def decide(self, batch: Batch) -> int | None:
-        """Decide what is due, and claim what this node can run; also what other nodes have released."""
+        """Decide what is due, and claim what this node can run, including runs that other nodes released."""
         if not self.node.membership.generating:
             await self._claim_released(batch)
         else:
@@ -119,7 +119,7 @@ class ScheduleDecider(Decider):
             batch.on_commit.append(lambda: observers.tell(lambda each: each.decided(told)))
 
     async def _claim_released(self, batch: Batch) -> None:
-        """Claim what other nodes have released, and decide nothing: this node's time-zone data is older than theirs."""
+        """Claim runs that other nodes released, and decide nothing: this node's time-zone data is older than theirs."""
         found = await self._with_released_runs(batch)
         schedules = {
             each.id: each for each in found if not each.state.paused and each.id not in batch.excluded
@@ -133,14 +133,14 @@ class ScheduleDecider(Decider):
         batch.decided = len(schedules)
 
     async def _with_released_runs(self, batch: Batch) -> list[Schedule]:
-        """The schedules of runs that were released, that no node has claimed, and that this one could run."""
+        """The schedules of released runs that no node has claimed and that this node could run."""
         number = min(batch.free_capacity, self._batch)
         return await batch.transaction.unclaimed(self.node.worker.actions, number) if number else []
 
     def _within_bounds(self, schedules: list[Schedule]) -> list[Schedule]:
-        """Those that are decided in one transaction: the ones with few open runs first, and as many others as it may read.
+        """The schedules that one transaction decides: those with few open runs first, then others up to ``BATCH_RUNS``.
 
-        At least one; the others stay due, and are next.
+        At least one; the others stay due for the next transaction.
         """
         crowded = self._crowded
         if not crowded or all(each.id not in crowded for each in schedules):
@@ -165,7 +165,7 @@ class ScheduleDecider(Decider):
         backfills: Mapping[str, list[Backfill]],
         now: int,
     ) -> dict[str, Decision]:
-        """Decide for as many schedules as fit into one transaction's budget; the others stay due, and are next."""
+        """Decide as many schedules as one transaction's budget allows; the others stay due for the next one."""
         decisions: dict[str, Decision] = {}
         steps = 0
         for each in schedules:
@@ -191,7 +191,7 @@ async def _open_runs(transaction: Transaction, schedules: Sequence[Schedule]) ->
 async def _write(
     batch: Batch, schedules: list[Schedule], runs: dict[str, list[Run]], decisions: dict[str, Decision]
 ) -> None:
-    """Claim what was released, and write all decisions: a statement for each kind of row."""
+    """Claim released runs, and write all decisions, with a statement for each kind of row."""
     transaction = batch.transaction
     made = list(decisions.values())
     new = [_claim(batch, run) for decision in made for run in decision.new]
@@ -227,7 +227,7 @@ def _claim(batch: Batch, run: Run) -> Run:
 
 
 def _claim_all(batch: Batch, runs: Iterator[Run]) -> list[Run]:
-    """Those of some released runs that this node claims."""
+    """Claim those of some released runs that this node can take; returns them."""
     return [claimed for run in runs if (claimed := batch.claim(run)) is not None]
 
 
@@ -236,7 +236,7 @@ def _advances(schedules: list[Schedule], decisions: dict[str, Decision], batch: 
     for schedule in schedules:
         decision = decisions[schedule.id]
         state = decision.state
-        if state.attention and schedule.id in claimed:  # what kept it from running is over
+        if state.attention and schedule.id in claimed:  # it runs again
             state = msgspec.structs.replace(state, attention="")
         changed = state if state != schedule.state else None
         attempted_at = batch.now if schedule.id in claimed else None
@@ -278,7 +278,7 @@ async def _checkpoints(transaction: Transaction, run_ids: Sequence[str]) -> Mapp
 def _decision(
     schedule: Schedule, runs: list[Run], backfills: list[Backfill], now: int, limits: Limits
 ) -> Decision:
-    """Decide one schedule. One that cannot be decided is paused with a note that says why; it holds up no other."""
+    """Decide one schedule. One that cannot be decided is paused with a note that says why; the others are still decided."""
     spoiled = next((run for run in runs if run.reason == UNREADABLE), None)
     if spoiled is not None:
         return _set_aside(schedule, f"the run {spoiled.id} cannot be read: {spoiled.failure}")
@@ -293,7 +293,7 @@ def _decision(
 
 
 def _set_aside(schedule: Schedule, why: str) -> Decision:
-    """Pause a schedule that cannot be decided, until its owner has resumed it."""
+    """Pause a schedule that cannot be decided, until its owner resumes it."""
     note = f"needs attention: {why}"
     state = msgspec.structs.replace(schedule.state, paused=True, note=note, attention=note)
     return Decision(state=state, cursor_ms=schedule.cursor_ms, next_at=None)

@@ -44,7 +44,7 @@ class Launch(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     timeouts: Timeouts = _NO_TIMEOUTS
     last: LastOutcome | None = None
     action: Action | None = None
-    """What the schedule says of its action; ``None`` if the schedule is gone."""
+    """The schedule's current action; ``None`` if the schedule was deleted."""
     deleted: bool = False
     """Whether the schedule was deleted since the run was claimed."""
     checkpoints: Sequence[Checkpoint] = ()
@@ -82,11 +82,11 @@ class Worker:
         self.keep_token: KeepToken = _keep_no_token
         self.save_checkpoint: SaveCheckpoint = _save_no_checkpoint
         self.on_launch: Callable[[Run, int], None] | None = None
-        """Told of each attempt and when its action is called, right before."""
+        """Called right before an action is called, with its run and the time."""
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The addresses of what can be run here."""
+        """The addresses of the actions that can be run here."""
         return self._executors.actions
 
     def can_run(self, run: Run) -> bool:
@@ -149,12 +149,12 @@ class Worker:
             ended = _returned(attempt, await self._executors.run(context, action))
         except BaseException as error:
             ended = _raised(attempt, error)
-        if self._attempts.pop(key, None) is attempt:  # else it was given up before, and its end is known
+        if self._attempts.pop(key, None) is attempt:  # else it was given up, and has its result already
             self._results[key[0]].append(ended)
             self._wake()
 
     def stop(self, decider: str, run: Run) -> None:
-        """Ask a run to stop (cancel), or make it (terminate); it is given up if it has not stopped in time."""
+        """Cancel or terminate an attempt. One that ignores a cancel is terminated; one that ignores that is given up."""
         key = (decider, run.id, run.attempt)
         attempt = self._attempts.get(key)
         if attempt is None or attempt.stop in {run.stop, "terminate"}:
@@ -165,7 +165,7 @@ class Worker:
         self._stop(key, attempt, run.stop, self._terminate_ms if run.stop == "terminate" else cancel_ms)
 
     def stop_all(self, reason: Reason) -> None:
-        """Stop every attempt: this program ends, or has lost its lease."""
+        """Terminate every attempt, because this program ends or has lost its lease."""
         for key, attempt in list(self._attempts.items()):
             attempt.reason = reason
             self._stop(key, attempt, "terminate", self._terminate_ms)
@@ -175,7 +175,7 @@ class Worker:
         attempt.time_to_stop_ms = grace_ms if how == "terminate" or attempt.timed_out else None
         if attempt.task is not None and attempt.launched_at is not None:
             attempt.task.cancel()
-        elif attempt.task is not None:  # cancelled before its first step, a task would never call the action
+        elif attempt.task is not None:  # a task cancelled before its first step would never call the action
             asyncio.get_running_loop().call_soon(attempt.task.cancel)
         self._deadline(self._now() + grace_ms, "end", key)
 
@@ -187,7 +187,7 @@ class Worker:
         return max(self._deadlines[0][0] - self._now(), 0) if self._deadlines else None
 
     def enforce(self) -> None:
-        """Stop what takes too long, and give up what does not stop."""
+        """Stop attempts that take too long, and give up those that do not stop."""
         now = self._now() if self._deadlines else 0
         while self._deadlines and self._deadlines[0][0] <= now:
             _, _, kind, key = heapq.heappop(self._deadlines)
@@ -226,7 +226,7 @@ class Worker:
             self._give_up(key, attempt)
 
     def leave_behind(self) -> list[str]:
-        """The names of attempts that go on although they were given up; the program does not wait for them.
+        """The names of given-up attempts that still run; the program does not wait for them.
 
         ``asyncio.run`` waits for every task that it knows, so an action that never stops would keep the program from ending.
         """
@@ -243,7 +243,7 @@ class Worker:
         return [result for results in self._results.values() for result in results]
 
     def forget(self, decider: str, recorded: int) -> None:
-        """Drop the first results of a decider: so many were recorded."""
+        """Drop the first ``recorded`` results of a decider: they are stored."""
         for _ in range(recorded):
             self._results[decider].popleft()
 

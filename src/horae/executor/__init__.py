@@ -1,1 +1,1 @@
-"""Do: what runs an action. Takes a run with its claim, and reports its outcome."""
+"""Executors: each runs actions of one kind, for a run with its claim, and returns the outcome."""

@@ -12,7 +12,7 @@ from horae.executor.port import Executor
 
 
 class Settings(command.Settings, http_options.Settings, Protocol):
-    """What the operator says of them."""
+    """The operator's settings for them."""
 
 
 def builtin_executors(settings: Settings, now: Callable[[], int], address: str) -> tuple[Executor, ...]:

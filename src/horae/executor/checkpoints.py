@@ -25,7 +25,7 @@ Save = Callable[[str, str], Awaitable[None]]
 
 
 class Checkpoints(Mapping[str, Any]):
-    """The checkpoints of a run by key. A value is decoded each time it is read: to change it changes nothing that is saved."""
+    """The checkpoints of a run by key. Each read decodes a new value: changing it does not change what is saved."""
 
     def __init__(self, earlier: Iterable[Checkpoint], save: Save) -> None:
         self._texts = {each.key: each.value for each in earlier}
@@ -33,14 +33,14 @@ class Checkpoints(Mapping[str, Any]):
         self._saving = asyncio.Lock()
 
     async def save(self, key: str, value: object) -> None:
-        """Save a value, one after the other; it is among the others when it is durable."""
+        """Save a value, one at a time; the mapping has it once it is durable."""
         async with self._saving:
             text = self._checked(key, value)
             await self._save(key, text)
             self._texts[key] = text
 
     def _checked(self, key: str, value: object) -> str:
-        """The value as JSON, if there is room for it."""
+        """The value as JSON, if it and its key are within bounds."""
         if not 1 <= len(key) <= MAX_KEY_LENGTH or not key.isprintable():
             raise InvalidInputError("key", f"must be 1 to {MAX_KEY_LENGTH} printable characters")
         try:

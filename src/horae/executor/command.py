@@ -1,4 +1,4 @@
-"""Commands as actions: programs that the operator named, each in a process group of its own that ends with its run."""
+"""Commands as actions: programs that the operator named, each in its own process group, which ends with its run."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from horae.executor.stored_output import MAX_RESULT_LENGTH, text_of
 from horae.spec.duration import Duration, DurationFields, milliseconds
 
 TIME_TO_STOP_MS = 5000
-"""How long a command which took longer than its own timeout has to end by itself."""
+"""How long a command that exceeded its own timeout has to end by itself."""
 KILLED_WITHIN = 5.0
 """Seconds in which a process that was killed is gone, unless the kernel holds it."""
 LEFT_OPEN = 1.0
-"""Seconds that are waited for output when the command has ended, and something that left its group holds it open."""
+"""Seconds to wait for output after the command has ended, if a process that left its group holds the pipes open."""
 SHOWN_OF_STDERR = 2000
 _INHERITED = ("PATH", "HOME", "LANG")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
@@ -32,7 +32,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Settings(Protocol):
-    """What the operator says of commands."""
+    """The operator's settings for commands."""
 
     @property
     def commands(self) -> str:
@@ -50,9 +50,9 @@ class Command(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The program and its arguments; no shell reads them."""
     environment: dict[str, str] = msgspec.field(default_factory=dict)
     folder: str = ""
-    """Where it runs; empty is where the service does."""
+    """Its working directory; empty means the service's."""
     timeout: Duration | None = None
-    """How long it may take; ``None`` is as long as the schedule says."""
+    """How long it may take; ``None`` leaves it to the schedule."""
 
 
 def read_commands(settings: Settings) -> dict[str, Command]:
@@ -101,11 +101,11 @@ class CommandExecutor(Executor):
         self._limit = output_limit
 
     def actions(self) -> Collection[str]:
-        """``command:NAME`` for each."""
+        """``command:NAME`` for each command."""
         return self._commands.keys()
 
     async def run(self, context: Context) -> dict[str, Any]:
-        """Run it to its end. Asked to stop, it gets some time, and is then killed with all that it started."""
+        """Run the command to its end. To stop it, its process group gets SIGTERM, some time, and then SIGKILL."""
         command, name = self._commands[context.action], context.action.removeprefix(f"{self.kind}:")
         child = _Child(command, _environment(command, context), self._limit)
         life = asyncio.create_task(child.live(msgspec.json.encode(context.input)), name=context.action_id)
@@ -136,23 +136,23 @@ def _result(name: str, child: _Child, code: int) -> dict[str, Any]:
 
 
 def _grace(context: Context) -> float | None:
-    """How many seconds a command has that is to stop; ``None`` if there will be another cancel when its time is up."""
+    """How many seconds a command has to stop; ``None`` if a second cancel follows when its time is up."""
     left = context.time_to_stop
     if context.stop_requested() and left is None:
         return None
     time = 0.0 if left is None else left.total_seconds()
-    return time - min(time / 5, 1)  # it must be gone before it is given up
+    return time - min(time / 5, 1)  # it must be gone before the worker gives it up
 
 
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
-    except ValueError:  # one of those that have numbers only
+    except ValueError:  # a signal without a name
         return f"signal {number}"
 
 
 def _environment(command: Command, context: Context) -> dict[str, str]:
-    """What a command finds in its environment: little of the service's own, and nothing that is secret there."""
+    """The environment of a command: a few variables of the service, its own, and facts about the run; no secrets."""
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     facts = {
         "SCHEDULE_ID": context.schedule_id,
@@ -168,7 +168,7 @@ def _environment(command: Command, context: Context) -> dict[str, str]:
 
 
 class _Output:
-    """What a process writes: all of it is read, so that it never waits, and the beginning or the end is kept."""
+    """The output of a process: all of it is read, so that the process never blocks; its beginning or end is kept."""
 
     def __init__(self, limit: int, *, tail: bool) -> None:
         self.kept = bytearray()
@@ -190,7 +190,7 @@ class _Child(asyncio.SubprocessProtocol):
         self._command = command
         self._environment = environment
         self._pid: int | None = None
-        self._signal: signal.Signals | None = None  # what it is to get as soon as it is there
+        self._signal: signal.Signals | None = None  # sent as soon as the process exists
         self._exited = asyncio.Event()
         self._closed = asyncio.Event()
         self.stdout = _Output(limit, tail=False)
@@ -206,7 +206,7 @@ class _Child(asyncio.SubprocessProtocol):
         self._closed.set()
 
     async def live(self, given: bytes) -> int:
-        """Start it, give it its input, read what it writes, and wait for its end; nobody cancels this."""
+        """Start it, give it its input, read what it writes, and wait for its end; this is never cancelled."""
         transport = await self._start()
         self._pid = transport.get_pid()
         if self._signal is not None:
@@ -216,8 +216,8 @@ class _Child(asyncio.SubprocessProtocol):
         stdin.write(given)
         stdin.write_eof()
         await self._exited.wait()
-        self._send(signal.SIGKILL)  # what it left behind ends with it
-        with contextlib.suppress(TimeoutError):  # somebody who has left the group may hold the pipes open
+        self._send(signal.SIGKILL)  # processes that it left behind end with it
+        with contextlib.suppress(TimeoutError):  # a process that left the group may hold them open
             await asyncio.wait_for(self._closed.wait(), LEFT_OPEN)
         transport.close()
         await self._closed.wait()
@@ -257,7 +257,7 @@ class _Child(asyncio.SubprocessProtocol):
 
 
 async def _outlast(task: asyncio.Task[int], seconds: float) -> None:
-    """Wait for a task that ends soon, also when this is cancelled meanwhile."""
+    """Wait for a task that ends soon, even if this is cancelled."""
     waiting = asyncio.ensure_future(asyncio.wait([task], timeout=seconds))
     while not waiting.done():
         with contextlib.suppress(asyncio.CancelledError):

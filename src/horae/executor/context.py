@@ -57,7 +57,7 @@ class RunningAttempt:
 
 
 class Context:
-    """What an action gets to know about its run."""
+    """What an action knows about its run."""
 
     __slots__ = (
         "_attempt", "_checkpoints", "_earlier", "_keep_token", "_last", "_run", "_save_checkpoint", "options",
@@ -120,7 +120,7 @@ class Context:
 
     @property
     def origin(self) -> Origin:
-        """What brought it about: its ``kind`` is automatic, trigger or backfill, its ``id`` that of the trigger or backfill."""
+        """What caused the run: its ``kind`` is automatic, trigger or backfill, its ``id`` that of the trigger or backfill."""
         return self._run.origin
 
     @property
@@ -157,14 +157,14 @@ class Context:
         self._attempt.beat()
 
     def stop_requested(self) -> bool:
-        """Whether the run was asked to stop. A coroutine is cancelled; a plain function looks here."""
+        """Whether the run was asked to stop. A coroutine is cancelled; a plain function must check this."""
         return bool(self._attempt.stop)
 
     @property
     def time_to_stop(self) -> timedelta | None:
-        """How long an attempt that is terminated has before it is given up; ``None`` if it is not terminated.
+        """How long an attempt that is terminated or timed out has before it is given up; ``None`` otherwise.
 
-        One that was asked to stop, and has not when its time is up, is made to: it is cancelled a second time.
+        An attempt that does not stop within ``timeouts.cancel`` is terminated: it is cancelled a second time.
         """
         left_ms = self._attempt.time_to_stop_ms
         return None if left_ms is None else timedelta(milliseconds=left_ms)
@@ -212,5 +212,5 @@ class Context:
 
 
 def hash_of(token: str) -> str:
-    """What is stored of a token: enough to know it again, and not enough to use it."""
+    """The hash of a token, which is stored instead of it."""
     return hashlib.sha256(token.encode("utf-8", "backslashreplace")).hexdigest()

@@ -34,9 +34,9 @@ class FunctionExecutor(Executor):
         accepts: Callable[[Run], bool] | None = None,
         admit: Callable[[Action], Denial | None] | None = None,
     ) -> None:
-        """Let runs refer to a function by a name; with ``accepts``, only those that it accepts.
+        """Register a function under a name; with ``accepts``, only for the runs that it accepts.
 
-        ``admit`` is asked right before each call whether the action may still happen; it must be quick, and do nothing else.
+        ``admit`` is called right before each attempt, and says whether the action may still run: be quick, and do nothing else.
         """
         self._actions[name] = (function, not is_coroutine_function(function))
         if accepts is not None:
@@ -45,7 +45,7 @@ class FunctionExecutor(Executor):
             self._admits[name] = admit
 
     def unregister(self, name: str) -> None:
-        """Run nothing more under a name."""
+        """Remove a function: nothing more runs under its name."""
         self._actions.pop(name, None)
         self._accepts.pop(name, None)
         self._admits.pop(name, None)
@@ -67,7 +67,7 @@ class FunctionExecutor(Executor):
         return accepts is None or accepts(run)
 
     def admit(self, action: Action) -> Denial | None:
-        """What was registered with the function says."""
+        """Call the ``admit`` that was registered with the function, if any."""
         asked = self._admits.get(action.name)
         return None if asked is None else asked(action)
 
@@ -78,7 +78,7 @@ class FunctionExecutor(Executor):
 
 
 def is_coroutine_function(function: object) -> bool:
-    """Functions made with ``async def``, partials of them, and objects whose call is one."""
+    """Whether it is an ``async def`` function, a partial of one, or an object whose ``__call__`` is one."""
     while isinstance(function, partial):
         function = function.func
     if not callable(function):
@@ -87,7 +87,7 @@ def is_coroutine_function(function: object) -> bool:
 
 
 async def call_action(function: ActionFunction, context: Context, *, threaded: bool) -> Any:  # noqa: ANN401 - any JSON
-    """Call an action; a plain function in a thread of its own, which ends with the program whatever it does."""
+    """Call an action; a plain function in its own daemon thread, which does not keep the program from ending."""
     if not threaded:
         return await function(context)
     result, error = await _in_thread(function, context)
@@ -100,7 +100,7 @@ async def call_action(function: ActionFunction, context: Context, *, threaded: b
 
 
 async def _in_thread(function: ActionFunction, context: Context) -> tuple[object, BaseException | None]:
-    """What a function returned or raised. A thread cannot be cancelled: asked to stop, this waits for it to see that."""
+    """What a function returned or raised. A thread cannot be cancelled: after a stop request, this waits for it to end."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
 
@@ -113,7 +113,7 @@ async def _in_thread(function: ActionFunction, context: Context) -> tuple[object
             raised = error
         try:
             loop.call_soon_threadsafe(done.set_result, (result, raised))
-        except RuntimeError:  # the program has ended meanwhile
+        except RuntimeError:  # the program has ended
             return
 
     run = contextvars.copy_context().run

@@ -56,14 +56,14 @@ class HttpExecutor(Executor):
         self._pool: httpcore.AsyncConnectionPool | None = None
 
     def check(self, action: Action, options: HttpRequest, stored: HttpRequest | None) -> HttpRequest:  # noqa: ARG002
-        """Refuse a request that cannot be made, may not go where it would, or takes stored secrets elsewhere."""
+        """Refuse a request that is invalid, whose host is not allowed, or that takes stored secrets to another host."""
         check_request(options, self._settings)
         if stored is not None:
             check_redirected(options, stored)
         return options
 
     async def run(self, context: Context) -> Any:  # noqa: ANN401 - what the answer says
-        """Make the request; what becomes of it is the run's result, or its failure."""
+        """Make the request; the answer is the run's result, and an error its failure."""
         request: HttpRequest = context.options
         check_request(request, self._settings)
         token = await context.report_token() if request.reports else ""
@@ -75,7 +75,7 @@ class HttpExecutor(Executor):
         return Accepted() if request.reports else _result(answer)
 
     def admit(self, action: Action) -> Denial | None:
-        """Object to a destination that the operator does not allow any more."""
+        """Deny a destination that the operator no longer allows."""
         target = target_of(str(action.options.get("url")))
         try:
             self._destinations.check_host(target.host, target.port)
@@ -90,7 +90,7 @@ class HttpExecutor(Executor):
             self._pool = None
 
     def _message(self, context: Context, request: HttpRequest, token: str) -> _Message:
-        """What is sent for a slot."""
+        """The request that is sent for a slot."""
         facts = _facts(context)
         if token:
             url = f"{self._address}/api/v1/runs/{quote(context.run_id, safe='')}"
@@ -107,7 +107,7 @@ class HttpExecutor(Executor):
         return _Message(request.method, target, headers, body)
 
     async def _ask(self, message: _Message, timeout_ms: int, secrets: list[bytes]) -> _Answer:
-        """Send, and read the answer. What goes wrong before anything was sent has not begun."""
+        """Send the request, and read the answer. An error before anything was sent counts as not started."""
         pool, failures = self._connected()
         sent = False
 
@@ -140,7 +140,7 @@ class HttpExecutor(Executor):
         from horae.executor.http_connection import read_body  # noqa: PLC0415 - it came with the connection
 
         limit = self._settings.output_limit
-        # A little more, so that no secret is cut in two and then not known.
+        # Read a little more, so that a secret at the limit is not cut in two and then missed.
         enough = limit + max(map(len, secrets), default=0)
         headers = [(name.encode(), value.encode()) for name, value in message.headers.items()]
         async with pool.stream(
@@ -164,7 +164,7 @@ class HttpExecutor(Executor):
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """What came back, up to the limit."""
+    """The answer, with its body up to the limit."""
 
     status: int
     body: bytes
@@ -180,7 +180,7 @@ class _Message(msgspec.Struct, frozen=True):
     body: bytes
 
     def __repr__(self) -> str:
-        """Without what may be secret."""
+        """Method and destination only: the rest may be secret."""
         return f"{self.method} {self.target.authority}"
 
     def url(self) -> httpcore.URL:
@@ -191,7 +191,7 @@ class _Message(msgspec.Struct, frozen=True):
 
 
 def _defaults(body: bytes) -> dict[str, str]:
-    """The headers that a schedule may set otherwise."""
+    """The default headers, which a schedule may override."""
     headers = {"User-Agent": f"horae/{_version()}"}
     return headers | {"Content-Type": "application/json"} if body else headers
 
@@ -211,7 +211,7 @@ def signature(secret: str, seconds: int, body: bytes) -> str:
 
 
 def _facts(context: Context) -> dict[str, Any]:
-    """What a request says of the slot that it is for."""
+    """The facts about its slot that a request carries."""
     return {
         "schedule_id": context.schedule_id, "run_id": context.run_id, "action_id": context.action_id,
         "nominal": context.nominal, "fire_time": context.fire_time, "attempt": context.attempt,
@@ -224,7 +224,7 @@ _IN_HEADERS = ("schedule_id", "run_id", "action_id", "nominal", "fire_time", "at
 
 
 def _fact_headers(facts: dict[str, Any]) -> dict[str, str]:
-    """The facts of a request that has no body; text that no header can have is percent-encoded."""
+    """The facts as headers, for a request without a body; what a header cannot have is percent-encoded."""
     said = {_header(name): quote(_text(facts[name]), safe="!#$&'()*+,/:;=?@[]-._~") for name in _IN_HEADERS}
     return said | {_header(f"report_{name}"): value for name, value in facts.get("report", {}).items()}
 

@@ -1,7 +1,7 @@
 """Connections of the action ``http``: a name is looked up once, and only an address that was checked is connected to.
 
-So it does not help to change what a name means between the check and the connection. Every request has a connection of its own:
-what it goes to is checked each time, and an error before anything was sent is known for what it is.
+So changing what a name resolves to between the check and the connection has no effect. Every request has its own connection:
+its destination is checked each time, and an error before anything was sent is known to be one.
 
 A destination may be hostile, so an answer has bounds: bytes before its body, bytes around its body, and pieces. Beyond one of them
 the attempt ends with :class:`HttpAnswerError`. How long all of it may take is the request's ``timeout``.
@@ -46,7 +46,7 @@ FRAMING = 32
 """How many bytes besides its data a chunk has on average; what is longer are extensions that nothing reads."""
 
 FAILURES = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError)
-"""What a connection may end with."""
+"""The errors with which a connection may fail."""
 
 
 async def look_up(host: str, port: int) -> Sequence[str]:
@@ -65,13 +65,13 @@ def _addresses(host: str, port: int) -> Sequence[Any]:
 
 @cache
 def _resolvers() -> ThreadPoolExecutor:
-    """Threads of their own: names that are long in being found keep nothing else waiting."""
+    """Separate threads, so that slow look-ups delay nothing else."""
     return ThreadPoolExecutor(MAX_LOOK_UPS, thread_name_prefix="horae-look-up")
 
 
 def new_pool(destinations: Destinations, resolve: Resolve) -> httpcore.AsyncConnectionPool:
-    """What sends requests, and only where they may go. It follows no redirect and knows no proxy."""
-    trust = ssl.create_default_context()  # what this machine trusts, and what everybody does
+    """A pool that connects only to allowed destinations. It follows no redirect and uses no proxy."""
+    trust = ssl.create_default_context()  # what this machine trusts, and what certifi does
     trust.load_verify_locations(certifi.where())
     return httpcore.AsyncConnectionPool(
         ssl_context=trust,
@@ -82,7 +82,7 @@ def new_pool(destinations: Destinations, resolve: Resolve) -> httpcore.AsyncConn
 
 
 class _Guarded(httpcore.AsyncNetworkBackend):
-    """Looks a name up, checks all that is behind it, and connects to that."""
+    """Looks up a name, checks all its addresses, and connects to one of them."""
 
     def __init__(self, destinations: Destinations, resolve: Resolve) -> None:
         self._destinations = destinations
@@ -115,7 +115,7 @@ class _Guarded(httpcore.AsyncNetworkBackend):
 
 
 class _Metered(httpcore.AsyncNetworkStream):
-    """A connection that gives up an answer which costs more than its body is worth."""
+    """A connection with bounds on the bytes and pieces of an answer; beyond them it raises ``HttpAnswerError``."""
 
     def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
         self._stream = stream
@@ -125,7 +125,7 @@ class _Metered(httpcore.AsyncNetworkStream):
         self._beyond = f"its interim answers and headers have more than {MAX_HEAD_LENGTH} bytes"
 
     def begin_body(self, longest: int) -> None:
-        """The head has been read: from here on the bounds are those of a body of so many bytes."""
+        """Switch from the bounds of the head to those of a body of ``longest`` bytes."""
         self._most_pieces = max(MAX_PIECES, longest // SMALLEST_PIECE)
         self._left = longest + self._most_pieces * FRAMING
         self._beyond = f"its body has more than {self._left} bytes, framing included"
@@ -140,7 +140,7 @@ class _Metered(httpcore.AsyncNetworkStream):
         self.count_piece()
         if not self._left:
             raise HttpAnswerError(self._beyond)
-        await asyncio.sleep(0)  # what has arrived already would not wait, and nothing else got its turn
+        await asyncio.sleep(0)  # reading what has arrived does not wait, and would let no other task run
         data = await self._stream.read(min(max_bytes, PORTION, self._left), timeout)
         self._left -= len(data)
         return data
@@ -161,7 +161,7 @@ class _Metered(httpcore.AsyncNetworkStream):
 
 
 async def read_body(response: httpcore.Response, longest: int) -> bytes:
-    """The body of an answer; of one that is longer, a little more than was asked for."""
+    """The body of an answer; of a longer one, a little more than ``longest`` bytes."""
     stream = response.extensions["network_stream"]
     if not isinstance(stream, _Metered):
         return b""  # it switched protocols (101): what follows is no answer

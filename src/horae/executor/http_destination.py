@@ -22,7 +22,7 @@ _VISIBLE = re.compile(r"[\x21-\x5b\x5d-\x7e]+")  # no blank, no control characte
 
 
 class Target(msgspec.Struct, frozen=True):
-    """An address, taken apart once: what was checked is what is asked."""
+    """The parts of a URL, parsed once: the request goes to what was checked."""
 
     scheme: str
     host: str
@@ -38,7 +38,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def target_of(url: str) -> Target:
-    """Take an address apart; one that has anything unusual about it is refused."""
+    """Parse a URL; refuse one with anything unusual."""
     field = "action.options.url"
     if len(url) > MAX_URL_LENGTH:
         raise InvalidInputError(field, f"has more than {MAX_URL_LENGTH} characters")
@@ -66,7 +66,7 @@ def _default_port(scheme: str) -> int:
 
 
 class Destinations:
-    """The operator's rules: which hosts, and which private networks all the same."""
+    """The operator's rules: allowed hosts, and private networks that are allowed as exceptions."""
 
     def __init__(self, allow: Iterable[str], private: Iterable[str]) -> None:
         self._allow = tuple(_pattern(each) for each in allow)
@@ -79,11 +79,11 @@ class Destinations:
         try:
             address = ip_address(host)
         except ValueError:
-            return  # a name: what is behind it is known when it is looked up
+            return  # a name: its addresses are checked when it is looked up
         self.check_address(host, address)
 
     def check_address(self, host: str, address: Address) -> None:
-        """Refuse an address that is not for everybody, however it is written; but for the operator's exceptions."""
+        """Refuse an address that is not public, or stands for one that is not, unless the operator allows its network."""
         ways = (address, reached(address))
         if any(each in network for network in self._private for each in ways):
             return
@@ -105,7 +105,7 @@ def _network(text: str) -> IPv4Network | IPv6Network:
 
 
 def _matches(pattern: str, host: str, port: int) -> bool:
-    """Whether a host is meant by ``*``, ``host``, ``*.domain``, or one of the last two with ``:port``."""
+    """Whether a pattern matches a host: ``*``, ``host``, ``*.domain``, or one of the last two with ``:port``."""
     named = re.fullmatch(r"(\[.+\]|[^:]+):([0-9]+)", pattern)
     if named is not None:
         if int(named[2]) != port:

@@ -28,15 +28,15 @@ _OURS = {
 
 
 class Settings(Protocol):
-    """What the operator says of requests."""
+    """The operator's settings for requests."""
 
     @property
     def http_allow(self) -> tuple[str, ...]:
-        """Hosts."""
+        """Hosts that requests may go to."""
 
     @property
     def http_private(self) -> tuple[str, ...]:
-        """Private networks that may be reached all the same."""
+        """Private networks that requests may reach."""
 
     @property
     def output_limit(self) -> int:
@@ -67,12 +67,12 @@ class HttpRequest(DurationFields, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = False
 
     def __repr__(self) -> str:
-        """All of it but what is secret."""
+        """Without the secret and the values of headers."""
         return f"HttpRequest({self.method} {self.url}, headers={sorted(self.headers)})"
 
 
 def check_request(request: HttpRequest, settings: Settings) -> None:
-    """Refuse a request that cannot be, or that may not go where it would."""
+    """Refuse a request that is invalid, or whose host is not allowed."""
     target = target_of(request.url)
     try:
         Destinations(settings.http_allow, settings.http_private).check_host(target.host, target.port)
@@ -92,7 +92,7 @@ def check_request(request: HttpRequest, settings: Settings) -> None:
 
 
 def _check_headers(headers: dict[str, str]) -> None:
-    """Names and values that are legal, and not what a request is put together with. Values are never shown."""
+    """Refuse illegal names and values, and headers that Horae sets itself. Errors never show values."""
     if len(headers) > MAX_HEADERS or sum(map(len, (*headers, *headers.values()))) > MAX_HEADERS_LENGTH:
         reason = f"must be at most {MAX_HEADERS}, and {MAX_HEADERS_LENGTH} characters"
         raise InvalidInputError("action.options.headers", reason)

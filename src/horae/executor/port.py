@@ -16,14 +16,14 @@ class Executor(ABC):
     """Runs the actions of one kind."""
 
     kind: ClassVar[str]
-    """What an action says to be run by this: ``{"kind": "http", …}``."""
+    """The kind of the actions that this runs: ``{"kind": "http", …}``."""
     options: ClassVar[type[msgspec.Struct] | None] = None
     """The type of the kind's own options, which the API describes; ``None`` if it has none."""
     secrets: ClassVar[tuple[str, ...]] = ()
     """The options that are secret: texts, or mappings of texts. They are stored encrypted, and never shown."""
 
     def actions(self) -> Collection[str]:
-        """The addresses of what can be run here and now; a node announces them. Most kinds have one: the kind itself."""
+        """The addresses of the actions that can be run here now; a node registers them. Most kinds have one: the kind itself."""
         return (self.kind,)
 
     def can_run(self, run: Run) -> bool:
@@ -33,12 +33,12 @@ class Executor(ABC):
     def check(self, action: Action, options: Any, stored: Any) -> Any:  # noqa: ANN401, ARG002 - the kind's own type
         """Check an action before it is stored: raise ``InvalidInputError`` with the field, or return its options, completed.
 
-        ``stored`` are the options that it replaces, or ``None``. A secret that is ``***`` stays what is stored.
+        ``stored`` are the options that it replaces, or ``None``. A secret given as ``***`` keeps its stored value.
         """
         return options
 
     def admit(self, action: Action) -> Denial | None:  # noqa: ARG002
-        """Why a stored action must not happen any more; ``None`` admits it. Asked right before each attempt: be quick."""
+        """Why a stored action must not run any more; ``None`` admits it. Called right before each attempt: be quick."""
         return None
 
     @abstractmethod
@@ -50,4 +50,4 @@ class Executor(ABC):
         """
 
     async def close(self) -> None:  # noqa: B027 - most kinds hold nothing open
-        """Release what is open: the program ends."""
+        """Release open resources: the program ends."""

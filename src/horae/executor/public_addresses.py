@@ -1,6 +1,6 @@
 """Which addresses are public: a list of our own, after IANA's registries of special-purpose addresses. Pure.
 
-``ipaddress.is_global`` is not asked: it differs from one version of Python to the next.
+It does not use ``ipaddress.is_global``, which differs between versions of Python.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _6TO4 = IPv6Network("2002::/16")
 
 
 def reached(address: Address) -> Address:
-    """The address that is reached in the end: some IPv6 addresses stand for one of IPv4."""
+    """The address that is reached in the end: some IPv6 addresses stand for an IPv4 address."""
     if isinstance(address, IPv4Address):
         return address
     if address in _MAPPED or address in _NAT64:

@@ -1,4 +1,4 @@
-"""The kinds of actions that a program can store and run, and what is the same for all of them: addresses, options, secrets."""
+"""The kinds of actions that a program can store and run, and what all of them share: addresses, options, secrets."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Executors:
         self._kinds: dict[str, Executor] = {functions.kind: functions}
 
     def use(self, executor: Executor) -> None:
-        """Run another kind of action."""
+        """Add the executor of a kind, or replace it."""
         self._kinds[executor.kind] = executor
 
     def adopt(self, other: Executors) -> None:
-        """Run what another program part can run."""
+        """Add the functions and kinds of other executors."""
         for name, function in other._functions.functions.items():
             self._functions.register(name, function)
         for executor in other._kinds.values():
@@ -47,7 +47,7 @@ class Executors:
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The addresses of what can be run here."""
+        """The addresses of the actions that can be run here."""
         return tuple(sorted({address for each in self._kinds.values() for address in each.actions()}))
 
     def knows(self, address: str) -> bool:
@@ -63,7 +63,7 @@ class Executors:
         return self._kinds.get(address.partition(":")[0], self._functions)
 
     def read(self, given: ActionLike) -> Action:
-        """An action in whichever form it was given; a name without a kind is an address."""
+        """Read an action from any of its forms; a name without a kind is an address."""
         try:
             action: Action = Action(name=given) if isinstance(given, str) else convert_json(given, Action)
         except msgspec.ValidationError as error:
@@ -90,7 +90,7 @@ class Executors:
         )
 
     def _sealed_again(self, executor: Executor, stored: dict[str, Any]) -> Callable[[str, str], str]:
-        """What seals a secret; one that is hidden is what is stored in its place."""
+        """A function that seals a secret; for ``***`` it returns the stored secret of the same field."""
         kept: dict[str, str] = {}
         _each_secret(executor, stored, lambda value, field: kept.setdefault(field.lower(), value))
 
@@ -104,11 +104,11 @@ class Executors:
         return seal
 
     def admit(self, address: str, action: Action | None) -> Denial | None:
-        """Why an action must not happen any more; ``None`` admits it. Another action of the schedule says nothing of this one."""
+        """Why an action must not run any more; ``None`` admits it. If the schedule has another action now, nothing is checked."""
         return None if action is None or action.address != address else self._of(address).admit(action)
 
     async def run(self, context: Context, action: Action | None) -> Any:  # noqa: ANN401 - any JSON
-        """Make an attempt. ``action`` is what the schedule says now; ``None`` if it was deleted."""
+        """Make an attempt. ``action`` is the schedule's current one; ``None`` if the schedule was deleted."""
         executor, address = self._of(context.action), context.action
         if address not in executor.actions():
             reason = f'the action of "{context.schedule_id}" is not registered in this program'
@@ -144,7 +144,7 @@ def _read(executor: Executor, options: dict[str, Any]) -> Any:  # noqa: ANN401 -
 
 
 def _unreadable(field: str, error: msgspec.ValidationError) -> InvalidInputError:
-    """What is wrong with which field; a value that refuses a field of its own says so itself."""
+    """The error for a field that cannot be read; a value that names its own invalid field keeps its reason and hint."""
     reason, _, path = str(error).partition(" - at `$")
     field += path.rstrip("`")
     if isinstance(cause := error.__cause__, InvalidInputError):
@@ -157,7 +157,7 @@ def _unreadable(field: str, error: msgspec.ValidationError) -> InvalidInputError
 def _each_secret(
     executor: Executor, options: Mapping[str, Any], change: Callable[[str, str], str]
 ) -> dict[str, Any]:
-    """Options with their secrets changed; an empty text is none."""
+    """Options with their secrets changed; an empty text is no secret."""
     changed = dict(options)
     for name in executor.secrets:
         field, value = f"action.options.{name}", changed.get(name)

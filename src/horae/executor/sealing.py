@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cryptography.fernet import Fernet
 
 HIDDEN = "***"
-"""What is shown instead of a secret; given back, it means the one that is stored."""
+"""Shown instead of a secret; in an edit it stands for the stored one."""
 _SEALED = "sealed:"
 _SALT = b"horae sealing v1"
 
@@ -65,7 +65,7 @@ class Sealer:
 
 
 def redact(options: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Stored options as they are shown: every sealed text is hidden, of whichever kind they are."""
+    """Stored options of any kind as they are shown: every sealed text is hidden."""
     if isinstance(options, dict):
         return {name: redact(value) for name, value in options.items()}
     if isinstance(options, list):

@@ -1,4 +1,4 @@
-"""What actions leave behind, as it is stored: results, failures and texts within bounds, and no secret in them."""
+"""Results, failures and texts of actions as they are stored: within bounds, and without secrets."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ MAX_RESULT_LENGTH = 1024 * 1024
 MAX_FAILURE_LENGTH = 10_000
 HIDDEN = b"***"
 SHORTEST_SECRET = 8
-"""Shorter texts are found everywhere, and hide nothing."""
+"""Shorter texts occur by chance, so they are not hidden."""
 _encode = msgspec.json.Encoder().encode
 
 
 def text_of(data: bytes, most: int) -> str:
-    """Bytes as text that is at most so many bytes of JSON; what is no text is marked."""
+    """Bytes as text of at most ``most`` bytes of JSON; bytes that are not UTF-8 are marked."""
     text = data.decode("utf-8", "replace")
     while len(msgspec.json.encode(text)) > most:
         text = text[: len(text) // 2]
@@ -25,7 +25,7 @@ def text_of(data: bytes, most: int) -> str:
 
 
 def secrets_in(values: Iterable[str]) -> list[bytes]:
-    """What must not be found in an output: some values, and the words that they are made of."""
+    """The texts to hide in an output: some values, and the words in them."""
     words = {word for value in values for word in (value, *value.split())}
     return sorted(
         (word.encode() for word in words if len(word) >= SHORTEST_SECRET), key=len, reverse=True
@@ -33,7 +33,7 @@ def secrets_in(values: Iterable[str]) -> list[bytes]:
 
 
 def without(data: bytes, secrets: Iterable[bytes]) -> bytes:
-    """An output with no secret in it, should somebody have sent one back."""
+    """An output with every secret hidden, in case the destination sent one back."""
     for secret in secrets:
         data = data.replace(secret, HIDDEN)
     return data
@@ -45,7 +45,7 @@ def kept_result(value: object) -> str:
 
 
 def kept_json(value: object, name: str, most: int) -> str:
-    """A value as it is kept: JSON, not too much of it, and nothing that could not be read and shown again."""
+    """A value as it is stored: JSON of at most ``most`` bytes that can be read and shown again."""
     try:
         text = _encode(value)
     except RecursionError:
@@ -60,6 +60,6 @@ def kept_json(value: object, name: str, most: int) -> str:
 
 
 def kept_failure(text: str) -> str:
-    """A failure as a text that every database takes: not too long, no half characters, no NUL."""
+    """A failure as a text that every database takes: not too long, no lone surrogates, no NUL."""
     text = text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")
     return text if len(text) <= MAX_FAILURE_LENGTH else f"{text[:MAX_FAILURE_LENGTH]}…"

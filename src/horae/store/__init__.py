@@ -1,1 +1,1 @@
-"""Memory: one port that speaks in the engine's steps, and its implementations. No decisions."""
+"""The store: one port in the terms of the engine's steps, and its implementations. It decides nothing."""

@@ -1,4 +1,4 @@
-"""Between nouns and rows: a :class:`Table` derives the columns, and what encodes and decodes them, from a struct's fields."""
+"""Maps structs to rows: a :class:`Table` derives the columns, and what encodes and decodes them, from a struct's fields."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def to_json(value: object) -> str:
 
 
 class Column(NamedTuple):
-    """A column, by the type of its field: SQL's type, and the functions for a value that is not stored as it is."""
+    """A column, derived from the type of its field: its SQL type, and functions for values that are stored otherwise."""
 
     name: str
     kind: str
     encode: Callable[[Any], Any] | None = None
     decode: Callable[[Any], Any] | None = None
     absent: str | None = None
-    """The value that is stored as ``NULL``, in Python; no value is if this is ``None``."""
+    """The value that is stored as ``NULL``, as Python source; ``None`` if no value is."""
 
 
 def _column(name: str, type_: Any, *, shared: bool) -> Column:  # noqa: ANN401 - any annotation

@@ -415,7 +415,7 @@ class Transaction(ABC):
         )
 
     async def finish(self, outcomes: Iterable[Outcome]) -> int:
-        """Write the outcomes of attempts under their claims. A stale claim writes nothing; return how many were not."""
+        """Write the outcomes of attempts under their claims. A stale claim writes nothing; return how many were written."""
         succeeded: list[dict[str, Any]] = []
         handed_off: list[dict[str, Any]] = []
         others: list[dict[str, Any]] = []
@@ -498,7 +498,7 @@ class Transaction(ABC):
         await self.write(
             "clear_last_outcome", [_left(key) for key, text in successes.items() if text is None]
         )
-        # After the results: a failure that follows a success is the last word, and keeps its result.
+        # After the results: a failure that follows a success is stored too, and keeps the success's result.
         await self.write("put_last_failure", [_left(key, failure=text) for key, text in failures.items()])
 
     async def insert_unstarted_ranges(self, ranges: Iterable[UnstartedRange]) -> None:
@@ -529,7 +529,7 @@ class Transaction(ABC):
         await self.insert(BACKFILL, list(backfills))
 
     async def update_backfills(self, backfills: Iterable[Backfill]) -> None:
-        """Update the progress of backfills that are open; what has ended stays as it is."""
+        """Update the progress of backfills that are open; ended ones do not change."""
         await self.write("update_backfill", [BACKFILL.parameters(each) for each in backfills])
 
     async def open_backfills(self, schedule_ids: Collection[str]) -> list[Backfill]:
@@ -696,7 +696,7 @@ class Store(ABC):
 
     @abstractmethod
     async def deregister(self, epochs: Collection[int], has_claims: HasClaims) -> None:
-        """Remove nodes that are dead, or end, except those that have claims."""
+        """Remove nodes that are dead or shutting down, except those that have claims."""
 
     @property
     def gone(self) -> bool:

@@ -1,4 +1,4 @@
-"""The texts of statements, one a file: shared ones in ``sql/``, and in a dialect's own folder what it does otherwise.
+"""The texts of statements, one a file: shared ones in ``sql/``, and those that differ in the folder of a dialect.
 
 A shared text is standard SQL with placeholders. These are the same in every dialect, and name a table of :mod:`horae.store.tables`:
 
@@ -22,7 +22,7 @@ from horae.store.tables import KINDS, TABLES, RawSchedule
 
 
 class Dialect:
-    """How a database says what others say otherwise.
+    """The phrases in which the SQL of a database differs from others.
 
     In a phrase, ``{0}`` and ``{1}`` are what the placeholder gives it, and ``{new}`` is a batch as arrays.
 
@@ -43,7 +43,7 @@ class Dialect:
         self._phrases = phrases
 
     def expand(self, text: str) -> str:
-        """A text without placeholders."""
+        """Replace all placeholders of a text."""
         text = _replace(text, self._common)
         names = list(dict.fromkeys(re.findall(r"\bnew\.(\w+)", text)))
         arrays = ", ".join(f":{name}::{KINDS[name]}[]" for name in names)
@@ -79,7 +79,7 @@ _OF_A_TABLE: dict[str, Callable[[str], str]] = {
 
 
 def _replace(text: str, phrase: Callable[[str, list[str]], str | None]) -> str:
-    """Replace the placeholders that have a phrase, also those that a phrase brings."""
+    """Replace the placeholders for which ``phrase`` returns a text, and leave the others."""
 
     def replaced(match: re.Match[str]) -> str:
         given = [each.strip() for each in (match[2] or "").split(",")]

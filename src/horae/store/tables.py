@@ -29,7 +29,7 @@ from horae.store.mapping import Table
 
 
 class Due(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What a decision moves: how far a schedule is decided, and when it is due next."""
+    """What a decision updates: how far a schedule is decided, and when it is due next."""
 
     schedule_id: str
     cursor_ms: int

@@ -11,11 +11,11 @@ from horae.model import Node
 from horae.store.port import Store, Transaction
 
 MAX_TRANSACTIONS = 6
-"""How many transactions of operations go on at once: what the engine may wait behind, and the connections they take."""
+"""How many transactions of operations run at once: the engine may wait behind them, and each takes a connection."""
 
 
 class StoreAccess(Protocol):
-    """What operations ask of a store."""
+    """The methods of a store that operations use."""
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """Begin a transaction that writes."""
@@ -28,7 +28,7 @@ class StoreAccess(Protocol):
 
 
 class LimitedStore:
-    """A store with a limit: what is beyond it waits here, and not for connections or locks that the engine needs."""
+    """A store with a limit: further transactions wait here, and not for connections or locks that the engine needs."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -79,7 +79,7 @@ def prepared(name: str) -> tuple[str, tuple[str, ...]]:
 
 
 def node_of(row: Row) -> Node:
-    """A node, of which the database says whether it is alive."""
+    """A node, with ``alive`` as the database says."""
     *columns, alive = row
     return msgspec.structs.replace(NODE.decode(columns), alive=alive)
 
@@ -88,7 +88,7 @@ class PostgresStore(Store):
     """A database that many nodes share. Lost connections are replaced when they are needed."""
 
     parallel_batches = 2  # the next batch is decided while the server writes one
-    batch = 500  # its schedules are locked meanwhile, and other nodes wait or skip them
+    batch = 500  # its schedules are locked until it commits: other nodes wait or skip them
     lease: float
     schema_steps = migrations(POSTGRES)
     """The steps from an empty database to the present schema."""
@@ -181,7 +181,7 @@ class PostgresStore(Store):
 
     async def register_node(self, node: Node) -> bool:
         async with self.transaction() as transaction:
-            await transaction.rows("lock_names")  # the next statement sees a node that came first
+            await transaction.rows("lock_names")  # the next statement sees a node that registered first
             if await transaction.rows("name_taken", name=node.name, epoch=node.epoch):
                 return False
             await transaction.rows("insert_node", **NODE.parameters(node), lease=self.lease)

@@ -148,7 +148,7 @@ class SqliteStore(Store):
 
     @property
     def gone(self) -> bool:
-        """Whether a file was removed or replaced: what is written into the one that is open is lost."""
+        """Whether a file was removed or replaced: what is written into the open one is lost."""
         try:
             return not all(
                 os.path.samestat(Path(name).stat(), opened) for name, opened in self._files.items()
@@ -174,13 +174,13 @@ class SqliteStore(Store):
                 self._begun = False
                 with contextlib.suppress(
                     StoreUnavailableError
-                ):  # it never began, or the database has undone it
+                ):  # it never began, or the database rolled it back
                     await self.work(lambda connection: connection.execute("ROLLBACK"))
                 raise
 
     @observed
     async def reading(self) -> AsyncIterator[Transaction]:
-        """A snapshot on a connection of its own: in WAL no reader waits for a writer, nor a writer for a reader."""
+        """Read a snapshot on a separate connection: in WAL no reader waits for a writer, nor a writer for a reader."""
         if self._thread is None:  # there is one connection, and a simulation has one order of events
             async with self.transaction() as transaction:
                 yield transaction
@@ -317,7 +317,7 @@ def _create_private(path: str) -> None:
 
 @contextlib.contextmanager
 def _as_unavailable(path: str) -> Iterator[None]:
-    """Raise one error for a locked or full or missing database, and for a file that is none."""
+    """Raise one error for a locked or full or missing database, and for a file that is no database."""
     try:
         yield
     except sqlite3.DatabaseError as error:

@@ -1,7 +1,7 @@
-"""The lock that shows other processes that a node is alive: an operating-system lock on a file of its own.
+"""The lock that shows other processes that a node is alive: an operating-system lock on the node's file.
 
 It is a ``flock``, which belongs to the open file: two stores in one process exclude each other, and testing the lock of another node
-releases nothing. (A POSIX record lock belongs to the process, and does neither.) Two weaknesses of ``flock`` are mended here. A forked
+releases nothing. (A POSIX record lock belongs to the process, and does neither.) Two weaknesses of ``flock`` are handled here. A forked
 child inherits it, and would hold it after its parent died: so the child closes its copy at once, and an executed program never gets one.
 And it stays on a deleted file, where no other process finds it: so the locked file is compared with the file at its path.
 """
