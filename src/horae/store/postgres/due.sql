@@ -1,5 +1,5 @@
 -- Lock the schedules that are due, the longest overdue first, but for those that another node has locked.
--- They are read after that: a row that was waited for is seen anew, one that it is joined to is not.
+-- A later statement reads them: after waiting for a lock, the server sees the locked row anew, but not rows joined to it.
 -- The database's own time comes with each, so that a node whose clock is off does not act on what it reads.
 SELECT schedule_id, (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM due
 WHERE next_at <= :now

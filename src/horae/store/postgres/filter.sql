@@ -1,4 +1,4 @@
--- What a filter asks of a schedule.
+-- The conditions of a filter on schedules.
     AND (:prefix::text IS NULL OR starts_with(id, :prefix))
     AND (:action::text IS NULL OR coalesce(
         (action::json ->> 'kind') || ':' || (action::json ->> 'name'), action::json ->> 'kind', action::json ->> 'name'

@@ -1,2 +1,2 @@
--- Nodes take their names one after another.
+-- Make nodes take their names one at a time.
 SELECT pg_advisory_xact_lock(hashtext('horae'), hashtext('node names'))

@@ -1,2 +1,2 @@
--- A number that was never given before.
+-- A number that was never given out before.
 SELECT nextval('horae_number')

@@ -1,2 +1,2 @@
--- Wake the other nodes when this transaction commits; many in one are one.
+-- Wake the other nodes when this transaction commits; several in one transaction are sent as one.
 SELECT pg_notify('horae', '')

@@ -1,4 +1,4 @@
--- The oldest versions of schedules that were replaced before their retention; a few at a time.
+-- Delete the oldest versions that are past the retention of their schedules; a few at a time.
 -- The `ANY` makes the server find them by their schedules, also if it thinks the table small.
 DELETE FROM version
 USING {new_rows} CROSS JOIN LATERAL (

@@ -1,5 +1,5 @@
--- Runs that succeeded without a result, unless their schedules were created again since. Only schedules whose runs left
--- something have a row.
+-- Clear the last outcomes of schedules whose run succeeded without a result, unless the schedule was created again
+-- since. Only schedules whose runs left something have a row.
 UPDATE last_outcome SET result = NULL, failure = NULL
 {from_new}
 WHERE last_outcome.schedule_id = new.schedule_id

@@ -1,4 +1,4 @@
--- Ranges that continue the latest one of their schedule, for the same reason.
+-- Extend the latest range of a schedule by a new one that continues it, with the same status and reason.
 UPDATE unstarted_range SET end_ms = new.end_ms, count = unstarted_range.count + new.count, decided_at = new.decided_at
 {from_new}
 WHERE unstarted_range.number = (SELECT max(number) FROM unstarted_range AS r WHERE r.schedule_id = new.schedule_id)

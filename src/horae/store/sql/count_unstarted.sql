@@ -1,4 +1,4 @@
--- More slots of schedules that did not start, by reason.
+-- Add to the counts of slots that did not start, by reason.
 INSERT INTO unstarted_count (schedule_id, reason, count)
 SELECT new.schedule_id, new.reason, new.count
 {from_new}

@@ -1,2 +1,2 @@
--- Remove this row of deleted schedules.
+-- Delete the due times of deleted schedules.
 DELETE FROM due WHERE schedule_id {among(ids, text)}

@@ -1,2 +1,2 @@
--- Remove this row of deleted schedules.
+-- Delete the last outcomes of deleted schedules.
 DELETE FROM last_outcome WHERE schedule_id {among(ids, text)}

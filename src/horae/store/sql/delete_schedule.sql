@@ -1,2 +1,2 @@
--- Remove this row of deleted schedules.
+-- Delete schedules; other statements delete their rows in other tables.
 DELETE FROM schedule WHERE id {among(ids, text)}

@@ -1,2 +1,2 @@
--- Remove this row of deleted schedules.
+-- Delete the counts of deleted schedules.
 DELETE FROM unstarted_count WHERE schedule_id {among(ids, text)}

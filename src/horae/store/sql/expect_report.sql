@@ -1,5 +1,5 @@
--- Until when reports on runs are due; a run that was asked to stop gets no more time.
--- The `coalesce` makes the server find these by their ids, instead of going through all open runs.
+-- Set when reports on runs are due; a run that was asked to stop gets no more time.
+-- The `coalesce` makes the server find these by their ids, instead of scanning all open runs.
 UPDATE run SET report_by = new.report_by
 {from_new}
 WHERE run.id = new.id AND run.attempt = new.attempt AND coalesce(run.status, '') = 'running'

@@ -1,4 +1,4 @@
--- Attempts that another one follows.
+-- Insert attempts that another one follows.
 INSERT INTO attempt ({inserted(attempt)})
 SELECT {new(attempt)}
 {from_new}

@@ -1,4 +1,4 @@
--- Ranges of slots that did not start, but for those that have just continued the latest one.
+-- Insert ranges of slots that did not start, except those that have just extended the latest one.
 INSERT INTO unstarted_range ({inserted(unstarted_range)})
 SELECT {new(unstarted_range)}
 {from_new}

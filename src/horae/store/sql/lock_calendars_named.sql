@@ -1,3 +1,3 @@
--- The same, and no other transaction can change or remove them until the end.
+-- The same as calendars_named; no other transaction can change or delete them until this one ends.
 {include(calendars_named)}
 {share_lock}

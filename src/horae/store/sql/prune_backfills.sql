@@ -1,4 +1,4 @@
--- The oldest ended backfills of schedules that are past their retention; a few at a time.
+-- Delete the oldest ended backfills that are past the retention of their schedules; a few at a time.
 {delete_each(backfill, number)} (
     SELECT number FROM backfill
     WHERE schedule_id = new.schedule_id AND status <> 'open' AND ended_at < new.before

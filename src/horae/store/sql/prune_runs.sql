@@ -1,4 +1,4 @@
--- The oldest ended runs of schedules that are past their retention, by age or by number; a few at a time.
+-- Delete the oldest ended runs that are past the retention of their schedules, by age or by number; a few at a time.
 {delete_each(run, number)} (
     SELECT number FROM run
     WHERE schedule_id = new.schedule_id AND ended_at IS NOT NULL

@@ -1,4 +1,4 @@
--- The oldest ranges of schedules that are past their retention, by age or by number; a few at a time.
+-- Delete the oldest ranges that are past the retention of their schedules, by age or by number; a few at a time.
 {delete_each(unstarted_range, number)} (
     SELECT number FROM unstarted_range
     WHERE schedule_id = new.schedule_id AND (decided_at < new.before OR number <= (

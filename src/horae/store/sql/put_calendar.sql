@@ -1,4 +1,4 @@
--- A shared calendar, new or changed.
+-- Insert or replace a shared calendar.
 INSERT INTO calendar ({inserted(calendar)})
 SELECT {new(calendar)}
 {from_new}

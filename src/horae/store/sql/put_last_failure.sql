@@ -1,4 +1,4 @@
--- A failure for the next run, which gets the last result too, unless the schedule was created again since.
+-- Keep a failure for the next run, which gets the last result too, unless the schedule was created again since.
 INSERT INTO last_outcome (schedule_id, failure)
 SELECT new.schedule_id, new.failure
 {from_new}

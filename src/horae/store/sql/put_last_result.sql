@@ -1,4 +1,4 @@
--- A result for the next run, unless the schedule was created again since.
+-- Keep a result for the next run, unless the schedule was created again since.
 INSERT INTO last_outcome (schedule_id, result)
 SELECT new.schedule_id, new.result
 {from_new}

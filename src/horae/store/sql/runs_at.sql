@@ -1,5 +1,5 @@
 -- The runs of a schedule at a nominal time, oldest first, each with the start of its first attempt that began.
--- All ids of that time begin alike, so that an index finds them; the `coalesce` keeps the schedule's index out of it.
+-- All ids of that time begin alike, so that an index finds them; the `coalesce` rules out the schedule's index.
 SELECT {columns(run)}, coalesce((
         SELECT attempt.started_at FROM attempt
         WHERE attempt.run_id = run.id AND attempt.started_at IS NOT NULL

@@ -1,2 +1,2 @@
--- Remember how many.
+-- Store how many migrations the database has taken.
 UPDATE horae SET version = CAST(:version AS INTEGER)

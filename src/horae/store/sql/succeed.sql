@@ -1,5 +1,5 @@
--- Attempts that succeeded, the usual end. A stale claim matches no row.
--- The `coalesce` makes the server find these by their ids, instead of going through all open runs.
+-- Record attempts that succeeded, the usual end. A stale claim matches no row.
+-- The `coalesce` makes the server find these by their ids, instead of scanning all open runs.
 UPDATE run SET status = 'succeeded', reason = '', started_at = new.started_at, ended_at = new.ended_at,
     result = new.result, failure = NULL, stop = ''
 {from_new}

@@ -1,4 +1,4 @@
--- The progress of open backfills.
+-- Update the progress of open backfills.
 UPDATE backfill SET cursor_ms = new.cursor_ms, made = new.made, status = new.status, ended_at = new.ended_at
 {from_new}
 WHERE backfill.id = new.id AND backfill.status = 'open'

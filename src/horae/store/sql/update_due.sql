@@ -1,4 +1,4 @@
--- The cursors of edited schedules, and when they are due.
+-- Update the cursors of edited schedules, and when they are due.
 UPDATE due SET cursor_ms = new.cursor_ms, next_at = new.next_at
 {from_new}
 WHERE due.schedule_id = new.schedule_id

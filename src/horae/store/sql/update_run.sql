@@ -1,5 +1,5 @@
--- Runs that no node works on: released, claimed, or ended without a start. A report token is for one attempt only.
--- The `coalesce` makes the server find these by their ids, instead of going through all open runs.
+-- Update runs that no node works on: released, claimed, or ended without a start. A report token is for one attempt only.
+-- The `coalesce` makes the server find these by their ids, instead of scanning all open runs.
 UPDATE run SET status = new.status, reason = new.reason, attempt = new.attempt, epoch = new.epoch,
     started_at = new.started_at, ended_at = new.ended_at, token_hash = NULL
 {from_new}

@@ -1,4 +1,4 @@
--- Edited schedules.
+-- Update edited schedules.
 UPDATE schedule SET {updated(schedule)}
 {from_new}
 WHERE schedule.id = new.id

@@ -1,4 +1,4 @@
--- States that decisions changed.
+-- Update states that decisions changed.
 UPDATE schedule SET state = new.state
 {from_new}
 WHERE schedule.id = new.schedule_id

@@ -1,2 +1,2 @@
--- Let the row of a node take space, to know whether there is some.
+-- Take space in the row of a node, to prove that the database has some.
 UPDATE node SET tzdata = tzdata || CAST(:filler AS TEXT) WHERE epoch = :epoch

@@ -1,4 +1,4 @@
--- What a filter asks of a schedule.
+-- The conditions of a filter on schedules.
     AND (:prefix IS NULL OR substr(id, 1, length(:prefix)) = :prefix)
     AND (:action IS NULL OR coalesce(
         json_extract(action, '$.kind') || ':' || json_extract(action, '$.name'),

@@ -1,2 +1,2 @@
--- Whether a node is registered; no other connection writes meanwhile.
+-- Whether a node is registered; no other connection can write until the transaction ends.
 SELECT 1 FROM node WHERE epoch = :epoch

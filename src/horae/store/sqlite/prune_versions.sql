@@ -1,4 +1,4 @@
--- The oldest versions of schedules that were replaced before their retention; a few at a time.
+-- Delete the oldest versions that are past the retention of their schedules; a few at a time.
 DELETE FROM version WHERE schedule_id = new.schedule_id AND (generation, version) IN (
     SELECT generation, version FROM version
     WHERE schedule_id = new.schedule_id AND until < new.before
