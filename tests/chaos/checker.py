@@ -155,14 +155,23 @@ def check_edited(findings: Findings, evidence: Evidence, schedules: list[Planned
 
 
 def _surely(schedule_id: str, created: Edit, evidence: Evidence) -> Iterator[int]:
-    """The slots of each rhythm between the edit that brought it and the one that ended it."""
+    """The slots of each rhythm between the edit that brought it and the one that ended it.
+
+    Of edits that were made at the same time, either may be the later one: neither rhythm is surely in force.
+    """
     edits = sorted(
         (each for each in evidence.edits if each.schedule == schedule_id), key=lambda each: each.asked
     )
     end = Edit(schedule_id, created.rhythm, evidence.cutoff, evidence.cutoff)
     for edit, following in pairwise([created, *edits, end]):
+        if any(_at_once(edit, each) for each in edits if each is not edit):
+            continue
         # The operator's clock and the database's are read a moment apart.
         yield from edit.rhythm.slots(edit.answered + 1, following.asked - 2)
+
+
+def _at_once(one: Edit, other: Edit) -> bool:
+    return one.asked <= other.answered and other.asked <= one.answered
 
 
 def check_by_hand(findings: Findings, evidence: Evidence, schedules: list[Planned]) -> None:

@@ -293,3 +293,14 @@ def test_an_edited_schedule_is_held_to_a_rhythm_only_while_it_was_surely_in_forc
     assert found(evidence) == set()
     forget(evidence, find_run(evidence, EDITED, START + 30))
     assert found(evidence) == {"slots of edited schedules missing"}
+
+
+def test_of_two_edits_at_the_same_time_either_may_be_the_later_one():
+    evidence = clean()
+    other = EVERY_TEN._replace(phase=(EVERY_TEN.phase + 5) % EVERY_TEN.every)
+    first = Edit(EDITED.id, EVERY_TEN, START + 1, START + 3)
+    second = Edit(EDITED.id, other, START + 2, START + 2)
+    evidence.edits = [first, second]
+    assert found(evidence) == set()
+    evidence.edits = [second]
+    assert found(evidence) == {"slots of edited schedules missing"}
