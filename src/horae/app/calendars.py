@@ -82,7 +82,7 @@ class Calendars:
             return
         most = self._scope.config.calendars_per_user
         if await transaction.count_calendars(self._owner, most) >= most:
-            who = f'the user "{self._owner}" has' if self._owner else "everybody has"
+            who = f'the user "{self._owner}" has' if self._owner else "all users together have"
             raise LimitExceededError("calendars_per_user", most, f"{who} too many calendars")
 
     async def get(self, name: str) -> StoredCalendar:

@@ -79,9 +79,7 @@ def _run_until(run: Run, timeouts: Timeouts) -> int:
 def overdue(run: Run, expected_by: int, timeouts: Timeouts) -> AttemptResult:
     """The result of an attempt whose external worker did not report in time."""
     if run.stop:
-        return AttemptResult(
-            run=run, ending=AttemptEnd.STOPPED, failure="nobody reported that it has stopped"
-        )
+        return AttemptResult(run=run, ending=AttemptEnd.STOPPED, failure="no report said that it has stopped")
     silent = timeouts.heartbeat is not None and expected_by < _run_until(run, timeouts)
     return AttemptResult(
         run=run,

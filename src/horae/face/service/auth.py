@@ -181,7 +181,7 @@ def _refusal(error: Exception) -> str:
 
 _REFUSALS: dict[type[Exception], str] = {
     jwt.InvalidAudienceError: "The token is not meant for this service: its audience is another",
-    jwt.InvalidIssuerError: "The token was issued by somebody else",
+    jwt.InvalidIssuerError: "The token comes from another issuer",
     jwt.MissingRequiredClaimError: "The token lacks one of the claims exp, aud, sub (and iss where it is asked for)",
     InvalidSubjectError: "The token's subject must be a text",
     jwt.InvalidSignatureError: "The token's signature does not hold",

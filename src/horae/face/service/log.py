@@ -42,7 +42,7 @@ _SECRET_TEXT = re.compile(r"(?<=earer )\S+|\beyJ[\w-]+\.[\w.-]+|(?<=://)[^/\s@]+
 _TROUBLE = {Status.FAILED, Status.TIMED_OUT, Status.DROPPED}
 _SENTENCES = {
     "due": "its time came",
-    "trigger": "somebody asked for it",
+    "trigger": "a caller asked for it",
     "backfill": "a backfill makes it up",
     "again": "it is attempted again",
     "waiting": "it waits for its turn",

@@ -54,7 +54,7 @@ _PROBLEMS = {
     "400": "The request cannot be read: malformed JSON, or a value of a wrong type (`invalid_request`).",
     "401": "Who asks is not known (`authentication`).",
     "403": "Who asks may not do this (`permission_denied`).",
-    "404": "There is no such thing, or it is somebody else's.",
+    "404": "There is no such thing, or another owner has it.",
     "409": "It conflicts with what is there.",
     "412": "The header If-Match names another state than the present one (`conflict_token_mismatch`).",
     "413": "The body is too long (`limit_exceeded`).",

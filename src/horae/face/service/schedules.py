@@ -78,7 +78,7 @@ Attention = Annotated[
     str | None,
     QueryParameter(
         name="attention",
-        description="Whether somebody should look at them.",
+        description="Whether they need attention.",
         schema_extra={"type": "boolean"},
     ),
 ]
