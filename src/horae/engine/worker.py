@@ -142,7 +142,8 @@ class Worker:
                 self._deadline(attempt.beat_at + milliseconds(span), kind, key)
 
     async def _run(self, key: Key, attempt: RunningAttempt, context: Context, action: Action | None) -> None:
-        attempt.launched_at = at = self._shared_now()
+        # The clock may have been corrected, and so set back, since the claim.
+        attempt.launched_at = at = max(self._shared_now(), attempt.run.started_at or 0)
         if self.on_launch is not None:
             self.on_launch(attempt.run, at)
         try:
