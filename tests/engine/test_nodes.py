@@ -271,7 +271,9 @@ async def test_no_more_runs_go_on_at_once_than_a_node_may_have(
 def check_second_by_second(schedule: Schedule, runs: list[Run], unstarted: list[Any], now: float) -> None:
     """A schedule of every second: each slot once, none before its time, none ahead of the present."""
     slots = [run.nominal_ms // 1000 for run in runs]
-    slots += [second for each in unstarted for second in range(each.start_ms // 1000, each.end_ms // 1000 + 1)]
+    slots += [
+        second for each in unstarted for second in range(each.start_ms // 1000, each.end_ms // 1000 + 1)
+    ]
     assert sorted(slots) == list(range(schedule.created_at // 1000 + 1, schedule.cursor_ms // 1000 + 1))
     assert max(slots) <= now
     assert all(run.started_at is None or run.started_at >= run.nominal_ms for run in runs)
