@@ -23,4 +23,4 @@ def create(service: Server, **fields: Any) -> dict[str, Any]:
 
 def ended_runs(service: Server, schedule_id: str) -> list[dict[str, Any]]:
     runs = service.get(f"/schedules/{schedule_id}/runs")["items"]
-    return [run for run in runs if run["ended_at"] is not None]
+    return [run for run in runs if run["status"] not in {"pending", "starting", "running", "retrying"}]
