@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-import uuid
+import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,12 @@ from hypothesis import HealthCheck, settings
 
 from horae.testing import TimeMachine
 from tests.support.machine import START, Recorder
-from tests.support.postgres import FragileServer, new_postgres_server, remove_postgres_server
+from tests.support.postgres import (
+    FragileServer,
+    new_postgres_database,
+    new_postgres_server,
+    remove_postgres_server,
+)
 
 # `make soak` asks for many; the default keeps a run of all tests within a few minutes.
 settings.register_profile(
@@ -24,6 +29,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("horae")
+
+# A shell lets programs that it starts in the background ignore interruptions, and their children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -76,10 +84,7 @@ def postgres_server() -> Iterator[Any]:
 @pytest.fixture
 def postgres(postgres_server: Any) -> str:
     """The address of a fresh database."""
-    name = f"t{uuid.uuid4().hex}"
-    postgres_server.psql(f"CREATE DATABASE {name};")
-    address: str = postgres_server.get_uri(database=name)
-    return address
+    return new_postgres_database(postgres_server)
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def test_public_names_are_pinned():
     assert sorted(horae.__all__) == [
         "Accepted", "App", "Backfill", "CatchUp", "CatchUpPolicy", "Config", "Context", "Executor", "Filter", "HoraeError", "NewSchedule",
         "NotStartedError", "OnResume", "Origin", "OriginKind", "Overlap", "Policies", "Reason", "Retention", "RetryPolicy", "Run", "Schedule", "Scheduler",
-        "Spec", "Status", "Timeouts", "WhenFull", "__version__",
+        "Spec", "Status", "SyncApp", "Timeouts", "WhenFull", "__version__",
     ]  # fmt: skip
     assert sorted(horae.spec.__all__) == [
         "CalendarDocument", "ClockChange", "DIALECTS", "Dialect", "ExcludeDocument", "Fold", "Gap",

@@ -73,7 +73,7 @@ async def test_an_app_on_a_virtual_clock_wakes_at_least_once_every_tick_ms(
 
     monkeypatch.setattr(app.engine, "step", counted)
     async with app:
-        running = asyncio.create_task(app.run())
+        running = asyncio.create_task(app.serve())
         await clock.advance(hours=1)
         running.cancel()
         await asyncio.wait([running])

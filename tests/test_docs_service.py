@@ -6,15 +6,12 @@ import asyncio
 import configparser
 import getpass
 import json
-import os
 import re
 import secrets
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -31,82 +28,13 @@ import yaml  # type: ignore[import-untyped]
 from horae import App, CatchUp, CatchUpPolicy, Config, Context, Overlap, Policies, Spec
 from horae.config import VIRTUAL_CLOCK_CONFIG
 from horae.face.service import server
-from horae.store.postgres import POSTGRES
+from horae.store.postgres.dialect import POSTGRES
 from horae.store.queries import migrations
 from horae.store.sqlite import SQLITE
 from horae.testing import VirtualClock
-from tests.support.process import Listener, environment
+from tests.support.pages import DOCS, Reader, block, blocks, free_port
+from tests.support.process import ROOT
 from tests.support.wait import wait_for
-
-ROOT = Path(__file__).resolve().parents[1]
-DOCS = ROOT / "docs"
-
-
-def blocks(page: str, *kinds: str) -> list[tuple[str, str]]:
-    """The fenced blocks of a page, in order: their kind and their text."""
-    text = (DOCS / page).read_text("utf-8")
-    found = re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    return [(kind, block) for kind, block in found if not kinds or kind in kinds]
-
-
-def block(page: str, kind: str, having: str = "") -> str:
-    """The one block of a kind that has a text in it."""
-    (found,) = [text for _, text in blocks(page, kind) if having in text]
-    return found
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
-
-
-class Reader:
-    """A reader who follows a page in a folder of their own: runs what it shows, in a shell where ``horae`` is found."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.port = free_port()
-        self.environment = environment(
-            PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}", PYTHONPATH=str(ROOT / "src"), COLUMNS="200",
-            HORAE_PORT=str(self.port), HORAE_URL=f"http://127.0.0.1:{self.port}",
-        )  # fmt: skip
-        self.serving: Listener | None = None
-
-    @property
-    def log(self) -> list[str]:
-        return self.serving.lines if self.serving else []
-
-    def start(self, command: str = "horae serve", **settings: str) -> None:
-        """Start the service, which is there once it listens."""
-        self.serving = Listener(
-            ["/bin/sh", "-c", f"exec {command}"], self.folder, self.environment | settings
-        )
-
-    def end(self, how: signal.Signals = signal.SIGTERM) -> None:
-        if self.serving is not None:
-            self.serving.end(how)
-
-    def run(self, commands: str, **settings: str) -> str:
-        """What commands print, all of which must succeed."""
-        ran = subprocess.run(
-            ["/bin/bash", "-euo", "pipefail", "-c", commands], cwd=self.folder, capture_output=True, text=True,
-            env=self.environment | settings, timeout=120, check=False,
-        )  # fmt: skip
-        assert ran.returncode == 0, f"{commands}\n{ran.stdout}{ran.stderr}"
-        return ran.stdout
-
-    def ask(self, *arguments: str) -> Any:
-        """The answer of a command as JSON."""
-        return json.loads(self.run(f"horae {' '.join(arguments)} --json"))
-
-    def statuses(self, schedule_id: str) -> list[str]:
-        """What became of a schedule's slots, asked without a command, because waiting asks often."""
-        address = f"http://127.0.0.1:{self.port}/api/v1/schedules/{schedule_id}"
-        items = [
-            each for kind in ("runs", "unstarted") for each in httpx.get(f"{address}/{kind}").json()["items"]
-        ]
-        return [each["status"] for each in items]
 
 
 @pytest.fixture
@@ -125,7 +53,6 @@ _VARYING = [
     (r"(one of|TIME)\s+\d+ ", r"\1 N "),
     (r"127\.0\.0\.1:\d+", "ADDRESS"),
     (r"process \[\d+\]", "process [PID]"),
-    (r"[│╭╰╮╯─]+", " "),
     (r"\s+", " "),
 ]
 
@@ -161,7 +88,7 @@ class Tutorial:
             return ""
         if text.startswith("horae serve"):
             self.reader.start(text)
-            wait_for(lambda: "Started server process" in "".join(self.reader.log))
+            wait_for(lambda: "Horae listens on" in "".join(self.reader.log))
             return "".join(self.reader.log)
         if text.startswith("kill -9"):
             return self.kill(text)
@@ -290,9 +217,28 @@ def test_a_line_of_the_log_is_as_shown(reader: Reader):
     (reader.folder / "jobs.py").write_text(block("tutorial/service.md", "py"))
     reader.start("horae serve --app jobs", HORAE_LOG_FORMAT="json")
     reader.run("horae schedules create x --cron '* * * * * *' --action greet --input '{\"name\": \"Ada\"}'")
-    wait_for(lambda: any('"decision"' in line for line in reader.log))
-    decision = next(json.loads(line) for line in reader.log if '"decision"' in line)
-    assert list(decision) == list(json.loads(block("how-to/deploy.md", "json")))
+    wait_for(lambda: any('"ended"' in line for line in reader.log))
+    ended = next(json.loads(line) for line in reader.log if '"ended"' in line)
+    assert list(ended) == list(json.loads(block("how-to/deploy.md", "json")))
+
+
+def test_the_page_on_failures(reader: Reader):
+    (reader.folder / "jobs.py").write_text(block("how-to/failures.md", "py"))
+    with (reader.folder / "printed").open("w") as printed:
+        program = subprocess.Popen(
+            ["python", "jobs.py"], cwd=reader.folder, env=reader.environment, stderr=printed
+        )
+        wait_for(lambda: "gave up" in (reader.folder / "printed").read_text())
+        program.send_signal(signal.SIGTERM)
+        assert program.wait(30) == 0
+    text = (reader.folder / "printed").read_text().replace(str(reader.folder), "/srv")
+    assert_shown(block("how-to/failures.md", "text"), text)
+    del reader.environment["HORAE_URL"]  # what follows asks the database
+    listed, shown, logs = block("how-to/failures.md", "sh").splitlines()
+    run_id = reader.ask(listed.removeprefix("horae "))[-1]["id"]
+    assert run_id in reader.run(listed)
+    assert "ConnectionError: the mail server is away\n" in reader.run(shown.replace("RUN_ID", run_id))
+    assert reader.run(logs.replace("RUN_ID", run_id)).endswith("INFO     report  connecting\n")
 
 
 def token_for_prometheus(reader: Reader, settings: dict[str, str]) -> str:
@@ -350,9 +296,7 @@ def test_a_user_who_may_not_change_tables_serves_what_another_one_migrated(
     name = f"u{uuid.uuid4().hex}"
     rights = [
         f"CREATE ROLE {name} LOGIN",
-        f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {name}",
-        f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {name}",
-        "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
+        block("how-to/deploy.md", "sql", "GRANT").replace("TO horae", f"TO {name}"),
     ]
     sql = "; ".join(rights)
     reader.run(
@@ -652,7 +596,7 @@ async def test_the_table_of_the_tutorial_on_times_off(tmp_path: Path, options: s
             if first:
                 await app.schedules.create("hourly", "0 * * * *", "hours", policies=policies)
             else:
-                running = asyncio.create_task(app.run())
+                running = asyncio.create_task(app.serve())
                 await clock.advance(minutes=10)
                 running.cancel()
                 await asyncio.wait({running})

@@ -28,13 +28,14 @@ INTRODUCTION = """# The API
   `"500ms"`, `"7d"`; ISO 8601 (`"PT1H30M"`) is taken too. A bare number is refused.
 - When a schedule fires is [a spec](spec.md); what becomes of its slots, [policies](runs.md) say.
 - An id in a path is percent-encoded: the id `team/report` is `team%2Freport`.
-- A list answers `{"items": […], "next": …}`. Give `next` as `cursor` for the rest; `null` is the end.
+- A list answers `{"items": […], "next": …}`. Give `next` as `cursor` for the rest; `null` is the end. A cursor that no page of that list gave is refused.
+- A query parameter that a path does not take is refused, with those that it takes.
 - Errors are `application/problem+json` with a `code` that stays what it is. [Errors](errors.md#over-http) lists the codes.
 - Who asks shows a token: `Authorization: Bearer TOKEN`. [How to let others in](../how-to/secure.md) says how to make one. Without
   authentication the service answers to its own machine only. Reports on a run take the run's own token instead.
 - Callers see only what they own; everything else answers 404. The scopes `service` and `admin` may name another user
   as `owner`, and `admin` sees everything when none is named.
-- A schedule's answer has an `ETag`. Send it as `If-Match`, and a change is made only if there was none since.
+- A schedule's answer has an `ETag`. Send it as `If-Match`, and a change is made only if there was none since. `PUT` with `If-None-Match: *` only creates.
 """
 
 HEADINGS = {

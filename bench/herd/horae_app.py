@@ -30,7 +30,7 @@ class HoraeApp(Contestant):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async with succeeded(self.url) as self._count, background(self._app.run()):
+        async with succeeded(self.url) as self._count, background(self._app.serve()):
             yield
 
     async def ended(self) -> int:

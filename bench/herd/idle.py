@@ -47,7 +47,7 @@ async def rest(url: str, seconds: float) -> dict[str, float]:
 
     app = App(url)
     app.action("noop")(no_operation)
-    async with app, background(app.run()):
+    async with app, background(app.serve()):
         while not TIMES:
             await asyncio.sleep(0.005)
         await asyncio.sleep(CALM)

@@ -22,7 +22,9 @@ async def succeeded(url: str) -> AsyncIterator[Count]:
     import asyncpg  # noqa: PLC0415 - who is on SQLite need not hold it in memory
 
     # Kept open, because a new connection costs the server a process.
-    connection = await asyncpg.connect(url, server_settings={"default_transaction_read_only": "on"})
+    connection = await asyncpg.connect(
+        url, server_settings={"default_transaction_read_only": "on", "search_path": "horae, public"}
+    )
     try:
         yield lambda: connection.fetchval(SUCCEEDED)
     finally:

@@ -51,7 +51,7 @@ RULES = """\
 """
 
 CALLS = """\
-- **Horae**: `app.schedules.create_many` with {batch:,} schedules at a time, then `app.run()`. The first row has cron
+- **Horae**: `app.schedules.create_many` with {batch:,} schedules at a time, then `app.serve()`. The first row has cron
   schedules with six fields, which fire again a day later; *one-shot* has `{{"times": [instant]}}`.
 - **Horae, declarative**: `Scheduler.initialize` with all tasks, whose minute begins at the instant; `stop`, and
   `initialize` again, which begins to run them.

@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 import httpx
 
+from horae.app.page import cursor_of
+
 BATCH = 1000
 CLIENTS = 4
 """How many requests are under way at a time; on two cores more only wait for each other."""
@@ -83,7 +85,9 @@ async def ask_horae(address: str, schedules: int, requests: int) -> Measured:
         created = await _timed(lambda n: _create(client, n), schedules // BATCH, 1)
         describe = await _timed(lambda n: _get(client, f"/schedules/s-{n * 7919 % schedules:07d}"), requests)
         several = await _timed(
-            lambda n: _get(client, f"/schedules?limit=100&cursor=s-{n * 7919 % schedules:07d}"),
+            lambda n: _get(
+                client, f"/schedules?limit=100&cursor={cursor_of(f's-{n * 7919 % schedules:07d}')}"
+            ),
             requests // 10,
         )
     return Measured(created, describe, several)

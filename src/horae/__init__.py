@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from horae.app import App, Filter, NewSchedule
+from horae.app.sync import SyncApp
 from horae.config import Config
 from horae.errors import HoraeError, NotStartedError
 from horae.executor.context import Accepted, Context
@@ -58,6 +59,7 @@ __all__ = [
     "Scheduler",
     "Spec",
     "Status",
+    "SyncApp",
     "Timeouts",
     "WhenFull",
     "__version__",

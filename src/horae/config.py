@@ -6,8 +6,9 @@ Spans are milliseconds. Each has a name in the environment: ``HORAE_`` and its o
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, get_origin
 
 import msgspec
 
@@ -63,6 +64,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """Their jitter."""
     database_url: str = "sqlite:///horae.db"
     """Where the service and the commands keep their schedules: ``sqlite:///path`` or ``postgresql://…``."""
+    schema: str = "horae"
+    """The schema of Horae's tables in a PostgreSQL database; it is created if the role may create it."""
     host: str = "127.0.0.1"
     """The address that the service listens on. Without authentication it must be a loopback address."""
     port: int = 8420
@@ -115,8 +118,16 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """How many requests of one user are answered each second."""
     output_limit: int = 64 * 1024
     """How many bytes of a command's output, and of an HTTP action's answer, are kept."""
+    attempt_log_lines: int = 1000
+    """How many lines that an action logs are kept with its attempt, the first half of them and the last; 0 keeps none."""
+    attempt_log_bytes: int = 64 * 1024
+    """How many bytes of these lines are kept."""
+    attempt_log_flush_ms: int = 1000
+    """How often the lines of a running attempt are written; a crash loses those that were not."""
     log_format: Literal["console", "json"] = "console"
     """How the service writes its log: for people, or a JSON object a line."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Which lines the service writes: from this level on."""
     tracing: bool = False
     """Whether runs become OpenTelemetry spans; OpenTelemetry's own variables (``OTEL_…``) say where they are sent."""
 
@@ -134,6 +145,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
             least = 0 if name in _MAY_BE_ZERO else 1
             if isinstance(value, int) and not isinstance(value, bool) and value < least:
                 raise ConfigError(setting_name(name), value, f"must be at least {least}")
+        if not _SCHEMA_NAME.fullmatch(self.schema):
+            raise ConfigError(setting_name("schema"), self.schema, "must be a name of a-z, 0-9 and _")
         if self.lookahead_ms > HOUR:
             raise ConfigError(setting_name("lookahead_ms"), self.lookahead_ms, f"must be at most {HOUR}")
         if self.housekeeping_ms * 2 > self.lease_ms:
@@ -161,7 +174,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         for field in msgspec.structs.fields(cls):
             text = environment.get(setting_name(field.name))
             if text is not None:
-                value = text if field.type != tuple[str, ...] else _listed(text)
+                value = _listed(text) if field.type == tuple[str, ...] else text
+                if get_origin(field.type) is Literal:
+                    value = text.lower()
                 try:
                     given[field.name] = msgspec.convert(value, field.type, strict=False)
                 except msgspec.ValidationError as error:
@@ -170,7 +185,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         return cls(**given)
 
 
-_MAY_BE_ZERO = {"default_jitter_ms", "drain_ms", "lookahead_ms", "port"}
+_SCHEMA_NAME = re.compile("(?!pg_)[a-z_][a-z0-9_]{0,62}")
+_MAY_BE_ZERO = {"attempt_log_lines", "default_jitter_ms", "drain_ms", "lookahead_ms", "port"}
 SECRETS = {"database_url", "jwt_secret", "secret_key"}
 """The settings that are never shown."""
 

@@ -12,7 +12,10 @@
     │   └── UnknownCalendarError        a spec excludes a shared calendar that is not defined
     ├── ScheduleNotFoundError           no schedule has this id
     ├── ScheduleExistsError             the id of a new schedule is taken
+    ├── DefinitionConflictError         a program defines a schedule whose id another program, or a caller, has taken
+    ├── ScheduleUnreadableError         the stored row of a schedule was spoiled; names the fields
     ├── RunNotFoundError                no run has this id
+    ├── RerunRefusedError               a run cannot be run again; says why
     ├── BackfillNotFoundError           no backfill has this id
     ├── BackfillLimitError              a backfill has more slots than the schedule's limit allows
     ├── ConflictTokenMismatchError      the schedule was changed since it was read
@@ -30,6 +33,7 @@
     ├── InvalidInputError               a given value is not valid; names the field
     ├── ConfigError                     a setting is wrong; names it
     ├── UnknownActionError              no action of this name was registered in this program
+    ├── InvalidActionError              a function cannot be registered as an action
     ├── NotStartedError                 raised by an action: it cannot begin now, and has not begun
     ├── HttpStatusError                 a request of the action http was answered with a status that is no success
     ├── HttpAnswerError                 the answer to a request of the action http has too many interim answers, headers or pieces
@@ -37,8 +41,12 @@
     ├── CommandFailedError              a command ended with an exit status that is not 0
     ├── NodeNameTakenError              another living node has this node's name
     ├── ClockOffError                   this machine's clock is off the database's
+    ├── AppNotOpenError                 an operation needs an app that is open
     ├── StoreUnavailableError           the database cannot be reached now
-    ├── DatabaseVersionError            the database was written by a newer Horae
+    ├── DatabaseNotSetUpError           there is no Horae database at the address; says what sets it up
+    ├── DatabaseVersionError            the database was written by a Horae of another version
+    ├── DatabaseSetupError              the role may not create or use Horae's schema; says what to run
+    ├── ConnectionPoolerError           a pooler between Horae and the database shares sessions between clients
     ├── DatabaseUrlError                the address of the database cannot be read
     ├── NaiveTimeError                  a time without a zone was given where an instant is needed
     ├── RegistrationsNotArrayError      the registrations of a declarative scheduler are no list
@@ -63,8 +71,9 @@ what would have been right.
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 MAX_SHOWN_LENGTH = 1000
@@ -105,6 +114,13 @@ def _shown(value: object) -> str:
     except ValueError:  # an integer of thousands of digits
         text = f"<{type(value).__name__}>"
     return text if len(text) <= MAX_SHOWN_LENGTH else f"{text[:MAX_SHOWN_LENGTH]}…"
+
+
+def did_you_mean(given: object, known: Iterable[str], *, limit: int = 1) -> str | None:
+    """The hint with the known names that a wrong one is most like; ``None`` if it is like none."""
+    by_lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(_shown(given)[:100].lower(), list(by_lower), n=limit, cutoff=0.6)
+    return f"did you mean {' or '.join(by_lower[each] for each in near)}?" if near else None
 
 
 class SpecError(HoraeError):
@@ -216,6 +232,33 @@ class ScheduleExistsError(HoraeError):
         )
 
 
+class DefinitionConflictError(HoraeError):
+    """A program defines a schedule whose id is that of a schedule it does not manage; that one was not changed."""
+
+    def __init__(self, schedule_id: str, managed_by: str, label: str) -> None:
+        other = f'is managed by "{managed_by}"' if managed_by else "was not defined by a program"
+        super().__init__(
+            f'There is a schedule "{schedule_id}" already, which {other}, and not by this program, "{label}"',
+            {"scheduleId": schedule_id, "managedBy": managed_by, "label": label},
+            hint=f"choose another id; or hand it over: horae schedules update {schedule_id} --managed-by {label}",
+        )
+
+
+class ScheduleUnreadableError(HoraeError):
+    """Fields of a stored schedule cannot be read, because its row was changed by hand or by another version; nothing was changed.
+
+    ``details`` have the ``fields``, each with what is wrong.
+    """
+
+    def __init__(self, schedule_id: str, fields: Mapping[str, str]) -> None:
+        given = ["paused" if each == "state" else each for each in fields]
+        super().__init__(
+            f'The schedule "{schedule_id}" cannot be read: {"; ".join(fields.values())}',
+            {"scheduleId": schedule_id, "fields": dict(fields)},
+            hint=f"update it with {' and '.join(given)}, or delete it",
+        )
+
+
 class UnknownActionError(HoraeError):
     """No action of this name was registered in this program."""
 
@@ -227,11 +270,29 @@ class UnknownActionError(HoraeError):
         )
 
 
+class InvalidActionError(HoraeError):
+    """A function cannot be registered as an action: its name is taken, or it cannot be called."""
+
+    def __init__(self, action: str, reason: str, place: str = "", *, hint: str | None = None) -> None:
+        where = f": {place}" if place else ""
+        details = {"action": action, "reason": reason, "place": place}
+        super().__init__(f'The action "{_shown(action)}" {reason}{where}', details, hint=hint)
+
+
 class RunNotFoundError(HoraeError):
     """No run has this id."""
 
     def __init__(self, run_id: str) -> None:
         super().__init__(f'There is no run "{_shown(run_id)}"', {"runId": run_id})
+
+
+class RerunRefusedError(HoraeError):
+    """A run cannot be run again; ``details`` have the reason."""
+
+    def __init__(self, run_id: str, reason: str) -> None:
+        super().__init__(
+            f'The run "{run_id}" cannot be run again: {reason}', {"runId": run_id, "reason": reason}
+        )
 
 
 class BackfillNotFoundError(HoraeError):
@@ -349,6 +410,13 @@ class ClockOffError(HoraeError):
         )
 
 
+class AppNotOpenError(HoraeError):
+    """An operation was called on an app that is not open, or not any more."""
+
+    def __init__(self) -> None:
+        super().__init__("The app is not open", hint="call operations within: async with app")
+
+
 class StoreUnavailableError(HoraeError):
     """The database cannot be reached now; what was under way may or may not have been written.
 
@@ -370,14 +438,60 @@ class StoreUnavailableError(HoraeError):
         return f"{self.message}: {self.reason}"
 
 
+class DatabaseNotSetUpError(HoraeError):
+    """There is no Horae database at the address, and what was asked for creates none."""
+
+    def __init__(self, database: str) -> None:
+        super().__init__(
+            f"There is no Horae database at {database}",
+            {"database": database},
+            hint="horae migrate sets it up, and so does horae serve; or name another with --database, or a server with --url",
+        )
+
+
 class DatabaseVersionError(HoraeError):
-    """The database was written by a newer Horae."""
+    """The database was written by a newer Horae, or by an older one and what was asked for does not migrate it."""
 
     def __init__(self, database: str, version: int, known: int) -> None:
+        older = "run horae migrate to bring it to this version; horae serve does it too"
         super().__init__(
             f"The database is of version {version}, and this Horae knows up to {known}",
             {"database": database, "version": version, "known": known},
-            hint="use the Horae that wrote it, or a newer one",
+            hint="use the Horae that wrote it, or a newer one" if version > known else older,
+        )
+
+
+class DatabaseSetupError(HoraeError):
+    """The role of a database may not create Horae's schema, or not use it; the hint says what to run."""
+
+    def __init__(self, role: str, schema: str, reason: str, *, schema_exists: bool) -> None:
+        if schema_exists:
+            super().__init__(
+                f'The role "{role}" may not use the schema "{schema}" of the database: {reason}',
+                {"role": role, "schema": schema},
+                hint="run horae migrate as the owner of the schema, and then: "
+                f"GRANT USAGE ON SCHEMA {schema} TO {role}; "
+                f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; "
+                f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {role}",
+            )
+            return
+        super().__init__(
+            f'The role "{role}" may not create the schema "{schema}" in the database: {reason}',
+            {"role": role, "schema": schema},
+            hint=f"let a role that may run: CREATE SCHEMA {schema} AUTHORIZATION {role}; "
+            "or name another schema with HORAE_SCHEMA",
+        )
+
+
+class ConnectionPoolerError(HoraeError):
+    """A pooler between Horae and the database shares sessions between clients, as PgBouncer does in transaction mode."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The database is behind a connection pooler that shares sessions between clients, "
+            "and Horae needs sessions of its own: for LISTEN, prepared statements and settings",
+            hint="name the address of PostgreSQL itself, or let PgBouncer give Horae's user or database "
+            "sessions of its own (pool_mode = session)",
         )
 
 

@@ -1,22 +1,32 @@
 """The data model: schedules with their policies and state, runs and their outcomes. All values are frozen.
 
-Instants are milliseconds since the epoch, also nominal times (``_ms``), although these are whole seconds. Durations are texts
-in their short form; :func:`~horae.spec.duration.milliseconds` converts them. Values that exist in thousands are ``gc=False``: they
-hold no cycles, so the garbage collector can ignore them.
+Instants are milliseconds since the epoch, in fields named ``_ms`` (also nominal times, although these are whole seconds); the
+attribute without ``_ms`` is the same instant as a ``datetime``. Durations are texts in their short form;
+:func:`~horae.spec.duration.milliseconds` converts them. Values that exist in thousands are ``gc=False``: they hold no cycles, so the
+garbage collector can ignore them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar, cast
 
 import msgspec
 from msgspec import Meta
 
+from horae.policies import CatchUp as CatchUp
+from horae.policies import CatchUpPolicy as CatchUpPolicy
+from horae.policies import OnResume as OnResume
+from horae.policies import Overlap as Overlap
+from horae.policies import Policies as Policies
+from horae.policies import Retention as Retention
+from horae.policies import RetryPolicy as RetryPolicy
+from horae.policies import Timeouts as Timeouts
+from horae.policies import WhenFull as WhenFull
 from horae.spec import SharedCalendar, slot_key
-from horae.spec.duration import Duration, DurationFields
 
 UNREADABLE = "unreadable"
 """The reason of a run whose row was damaged by a manual change in the database; ``failure`` says how."""
@@ -29,54 +39,23 @@ MAX_TEXT_LENGTH = 10_000
 """The maximum number of characters of a text for people."""
 
 
-class Overlap(StrEnum):
-    """What happens to a start while another run of the schedule is running."""
-
-    SKIP = "skip"
-    BUFFER_ONE = "buffer_one"
-    BUFFER_ALL = "buffer_all"
-    CANCEL_OTHER = "cancel_other"
-    TERMINATE_OTHER = "terminate_other"
-    ALLOW_ALL = "allow_all"
-
-    @classmethod
-    def _missing_(cls, value: object) -> Overlap | None:
-        """Accept the names that other schedulers use."""
-        aliases = {
-            "allow": cls.ALLOW_ALL,
-            "queue": cls.BUFFER_ALL,
-            "forbid": cls.SKIP,
-            "replace": cls.CANCEL_OTHER,
-        }
-        return aliases.get(value.lower()) if isinstance(value, str) else None
+T = TypeVar("T", bound=datetime | None)
 
 
-class CatchUp(StrEnum):
-    """Which late slots within the window are made up."""
-
-    ALL = "all"
-    LATEST = "latest"
-    SPREAD = "spread"
-    NONE = "none"
-
-    @classmethod
-    def _missing_(cls, value: object) -> CatchUp | None:
-        """Accept the registrar's name."""
-        return cls.ALL if value == "fire_immediately" else None
+def instant(milliseconds: int) -> datetime:
+    """An instant as a ``datetime`` in UTC."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
-class OnResume(StrEnum):
-    """What happens to the slots that fell due in a pause."""
+class Instant(Generic[T]):
+    """An attribute that reads the field of the same name with ``_ms`` as a ``datetime``."""
 
-    CATCH_UP = "catch_up"
-    SKIP = "skip"
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._field = f"{name}_ms"
 
-
-class WhenFull(StrEnum):
-    """What happens to a slot when the buffer of waiting starts is full: it is dropped, or stays due until there is room."""
-
-    DROP = "drop"
-    WAIT = "wait"
+    def __get__(self, value: object, owner: type) -> T:
+        milliseconds = getattr(value, self._field)
+        return cast("T", None if milliseconds is None else instant(milliseconds))
 
 
 class Status(StrEnum):
@@ -137,106 +116,6 @@ MISSED = (Reason.LATE, Reason.SUPERSEDED, Reason.NO_CONSENT)
 """The reasons of slots that were missed."""
 
 
-class CatchUpPolicy(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How late a slot may start."""
-
-    mode: CatchUp = CatchUp.ALL
-    window: Annotated[
-        Duration | None, Meta(description="Slots that are later than this are missed; ``None`` is for ever.")
-    ] = None
-    grace: Annotated[
-        Duration,
-        Meta(description="Lateness up to this much counts as on time, whatever the mode and the window."),
-    ] = "10s"
-    spread: Annotated[
-        Duration, Meta(description="Over how long the mode ``spread`` distributes what is late.")
-    ] = "1m"
-
-
-class RetryPolicy(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How often a failed action is attempted again, when, and after which errors."""
-
-    attempts: Annotated[int | None, Meta(description="``None`` is for ever.")] = 1
-    initial_delay: Duration = "1s"
-    factor: Annotated[float, Meta(description="1 is a fixed delay.")] = 2.0
-    max_delay: Duration = "1m"
-    retry_on: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="Names of exception classes, their own or of a class they derive from; none named is any."
-        ),
-    ] = ()
-    preempted: Annotated[
-        bool,
-        Meta(description="Whether a slot that falls due takes the place of a retry that waits for its time."),
-    ] = False
-
-
-class Timeouts(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Time limits of a run; ``None`` is no limit."""
-
-    start: Annotated[Duration | None, Meta(description="From the fire time to the start.")] = None
-    run: Annotated[Duration | None, Meta(description="One attempt.")] = None
-    heartbeat: Annotated[Duration | None, Meta(description="Between two signs of life of an attempt.")] = None
-    cancel: Annotated[
-        Duration,
-        Meta(description="How long a run that was asked to stop may take; after that it is terminated."),
-    ] = "30s"
-
-
-class Retention(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long the ledger keeps what has ended: by age and by number, whichever is less; ``None`` is the program's setting."""
-
-    age: Duration | None = None
-    count: int | None = None
-
-
-class Policies(DurationFields, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The policies that decide what happens to a schedule's slots."""
-
-    overlap: Overlap = Overlap.SKIP
-    coalesce: Annotated[
-        bool, Meta(description="Whether automatic starts that wait become one: the latest stands for all.")
-    ] = False
-    max_concurrent: Annotated[
-        int | None, Meta(description="How many may run at once. Unset: one, and any number of ``allow_all``.")
-    ] = None
-    catch_up: CatchUpPolicy = CatchUpPolicy()
-    backfill_limit: Annotated[
-        int | None,
-        Meta(
-            description="How many late slots are made up at most, and how many a backfill may have: the consent of who pays for them."
-        ),
-    ] = None
-    on_resume: OnResume = OnResume.CATCH_UP
-    retry: RetryPolicy = RetryPolicy()
-    start_attempts: Annotated[
-        int, Meta(description="How often a run is started whose action says that it cannot begin now.")
-    ] = 10
-    pause_on_failure: bool = False
-    max_buffer_size: Annotated[
-        int | None,
-        Meta(description="How many automatic starts may wait; ``None`` is the program's own limit."),
-    ] = None
-    when_full: WhenFull = WhenFull.DROP
-    expire_waiting: Annotated[
-        bool,
-        Meta(
-            description="Whether a start that waited longer than the catch-up window is missed when its turn comes."
-        ),
-    ] = True
-    at_most_once: Annotated[
-        bool,
-        Meta(description="Whether a run whose process died has failed, instead of being attempted again."),
-    ] = False
-    timeouts: Timeouts = Timeouts()
-    retention: Retention = Retention()
-    finished_ttl: Annotated[
-        Duration | None,
-        Meta(description="How long a schedule with nothing left to fire is kept; ``None`` is for ever."),
-    ] = "7d"
-
-
 class Carried(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A slot that an edit left due: its nominal time and its earliest fire time."""
 
@@ -249,7 +128,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     paused: bool = False
     note: str = ""
-    paused_until: int | None = None
+    paused_until_ms: int | None = None
     skip_waiting: bool = False
     """Whether a pause under ``on_resume: skip`` has ended: the next decision skips the starts that waited before its end."""
     skip_next: int = 0
@@ -262,10 +141,15 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Slots after the cursor that an edit left due. Up to ``spec_since_ms`` there are no other undecided slots."""
     buffer_full: bool = False
     """Whether the buffer of waiting starts is full, so that slots stay due; these do not count as late."""
-    completed_at: int | None = None
+    completed_at_ms: int | None = None
     """When a schedule with nothing left to do was found finished."""
     attention: str = ""
     """A problem that the owner or operator should check, in a sentence."""
+    orphaned: bool = False
+    """Whether what manages it no longer defines it."""
+
+    paused_until = Instant[datetime | None]()
+    completed_at = Instant[datetime | None]()
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -327,8 +211,8 @@ class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """It grows with every change."""
     cursor_ms: int
     """The nominal time up to which its slots are decided."""
-    created_at: int
-    updated_at: int
+    created_at_ms: int
+    updated_at_ms: int
     owner: str = ""
     description: str = ""
     tags: tuple[str, ...] = ()
@@ -338,6 +222,13 @@ class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The attributes by which a search finds it."""
     request_id: str = ""
     """The request that created it; repeating the same request creates nothing."""
+    unreadable: dict[str, str] = {}
+    """Fields whose stored values cannot be read, and what is wrong with each; these have their defaults here. It does not run."""
+    managed_by: str = ""
+    """The program or file that defines it; empty if it was created by hand."""
+
+    created_at = Instant[datetime]()
+    updated_at = Instant[datetime]()
 
 
 class Counts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -369,21 +260,22 @@ class OriginKind(StrEnum):
     AUTOMATIC = "automatic"
     TRIGGER = "trigger"
     BACKFILL = "backfill"
+    RERUN = "rerun"
 
 
 class Origin(msgspec.Struct, frozen=True, gc=False):
-    """What caused a run: a slot of its schedule, a trigger or a backfill."""
+    """What caused a run: a slot of its schedule, a trigger, a backfill, or a request to run an earlier run's slot again."""
 
     kind: OriginKind
     id: Annotated[
         str,
         Meta(
-            description="Which trigger or backfill. Of an automatic run that an edit added: the version of the schedule since then."
+            description="Which trigger or backfill; the run that was started again, and a number. Of an automatic run that an edit added: the version of the schedule since then."
         ),
     ] = ""
 
     def __str__(self) -> str:
-        """``automatic``, ``trigger:ID`` or ``backfill:ID``: the form that is stored and hashed into the id of the run."""
+        """``automatic``, ``trigger:ID``, ``backfill:ID`` or ``rerun:ID``: the form that is stored and hashed into the id of the run."""
         return f"{self.kind}:{self.id}" if self.id else self.kind.value
 
     @staticmethod
@@ -407,9 +299,13 @@ class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     origin: Origin
     overlap: Overlap
     status: Status
-    fire_at: int
-    start_at: int
+    fire_ms: int
+    start_at_ms: int
     """When it may start at the earliest."""
+    decided_at_ms: int = 0
+    """When the ledger got it."""
+    owner: str = ""
+    """The owner of its schedule."""
     action: str = ""
     action_id: str = ""
     reason: str = ""
@@ -424,14 +320,27 @@ class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """How many processes died while running it."""
     stop: str = ""
     """``cancel`` or ``terminate`` if it was asked to stop."""
-    started_at: int | None = None
+    started_at_ms: int | None = None
     """When its latest attempt was launched; while it is running, when it was claimed. ``None`` if it never began."""
-    ended_at: int | None = None
+    ended_at_ms: int | None = None
+    """When it ended; ``None`` while it waits, runs, or waits for another attempt."""
     author: str = ""
     note: str = ""
     input: Any = None
     result: Any = None
     failure: str | None = None
+
+    nominal = Instant[datetime]()
+    fire = Instant[datetime]()
+    start_at = Instant[datetime]()
+    decided_at = Instant[datetime]()
+    started_at = Instant[datetime | None]()
+    ended_at = Instant[datetime | None]()
+
+    @property
+    def rerun_of(self) -> str | None:
+        """The id of the run whose slot it runs again, if it does."""
+        return self.origin.id.rpartition(".")[0] if self.origin.kind is OriginKind.RERUN else None
 
     @property
     def is_automatic(self) -> bool:
@@ -445,15 +354,20 @@ class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that was followed by another: the node that made it, and how it ended."""
+    """An attempt that did not succeed: the node that made it, and how it ended."""
 
     run_id: str
     attempt: int
     epoch: int
     reason: str
     failure: str | None
-    started_at: int | None
-    ended_at: int
+    started_at_ms: int | None
+    ended_at_ms: int
+    traceback: str | None = None
+    """Where in the action's code it failed; bounded, and without Horae's own frames."""
+
+    started_at = Instant[datetime | None]()
+    ended_at = Instant[datetime]()
 
 
 class Checkpoint(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -464,7 +378,57 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     value: str
     """As JSON."""
     attempt: int
-    saved_at: int
+    saved_at_ms: int
+
+    saved_at = Instant[datetime]()
+
+
+class LogEntry(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A line of an attempt's log as it is stored."""
+
+    at_ms: int
+    level: str
+    logger: str
+    message: str
+
+
+class LogChunk(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """Consecutive lines of an attempt's log."""
+
+    run_id: str
+    attempt: int
+    number: int
+    """The number of its first line; the lines of an attempt are counted from 1."""
+    lines: tuple[LogEntry, ...]
+
+
+class LogBatch(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What is to be written of an attempt's log, under its claim."""
+
+    run_id: str
+    epoch: int
+    attempt: int
+    chunks: tuple[LogChunk, ...]
+    dropped: tuple[int, ...] = ()
+    """The numbers of chunks to delete, because later lines took their place."""
+
+
+class LogLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A line that an action logged."""
+
+    attempt: int
+    number: int
+    """Lines of an attempt are counted from 1."""
+    at_ms: int
+    level: str
+    """``DEBUG``, ``INFO``, ``WARNING``, ``ERROR``, ``CRITICAL``, or a level of the program's own."""
+    logger: str
+    """The name of its logger; of a line of ``context.log``, the action."""
+    message: str
+    dropped: int = 0
+    """How many lines right before it were dropped, because there were too many."""
+
+    at = Instant[datetime]()
 
 
 class UnstartedRange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -477,11 +441,17 @@ class UnstartedRange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     count: int
     status: Status
     reason: Reason
-    decided_at: int
+    decided_at_ms: int
+    owner: str = ""
+    """The owner of its schedule."""
     before_ms: int | None = None
     """The slot right before the first: a stored range that ends there is extended instead."""
     number: int | None = None
     """Its place in the ledger; ``None`` before it is stored."""
+
+    start = Instant[datetime]()
+    end = Instant[datetime]()
+    decided_at = Instant[datetime]()
 
 
 class BackfillStatus(StrEnum):
@@ -506,12 +476,18 @@ class Backfill(msgspec.Struct, frozen=True, kw_only=True):
     total: int
     made: int = 0
     status: BackfillStatus = BackfillStatus.OPEN
-    created_at: int
-    ended_at: int | None = None
+    created_at_ms: int
+    ended_at_ms: int | None = None
     author: str = ""
     note: str = ""
     input: Any = None
     """Its own input; ``None`` is the schedule's."""
+
+    start = Instant[datetime]()
+    end = Instant[datetime]()
+    cursor = Instant[datetime]()
+    created_at = Instant[datetime]()
+    ended_at = Instant[datetime | None]()
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
@@ -522,10 +498,14 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     spec: str
     policies: Policies
-    since: int
-    until: int
-    created_at: int
+    since_ms: int
+    until_ms: int
+    created_at_ms: int
     """When the schedule itself was created."""
+
+    since = Instant[datetime]()
+    until = Instant[datetime]()
+    created_at = Instant[datetime]()
 
 
 class StoredCalendar(msgspec.Struct, frozen=True, kw_only=True):
@@ -534,7 +514,9 @@ class StoredCalendar(msgspec.Struct, frozen=True, kw_only=True):
     owner: str
     name: str
     document: SharedCalendar
-    updated_at: int
+    updated_at_ms: int
+
+    updated_at = Instant[datetime]()
 
 
 class AttemptEnd(StrEnum):
@@ -574,8 +556,14 @@ class AttemptResult(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     reason: Reason | None = None
     permanent: bool = False
     """Whether a refusal is final, so that the action is not started again."""
-    launched_at: int | None = None
+    launched_at_ms: int | None = None
     """When its node called the action; ``None`` if only the claim is known."""
+    error: BaseException | None = None
+    """What the action raised, without Horae's own frames."""
+    traceback: str | None = None
+    """The same as a text, as it is kept."""
+    log: LogBatch | None = None
+    """What it logged and was not written while it ran."""
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -585,18 +573,18 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     epoch: int
     attempt: int
     status: Status
-    ended_at: int
-    started_at: int | None = None
+    ended_at_ms: int
+    started_at_ms: int | None = None
     """When the attempt began; ``None`` if it never did."""
     result: str | None = None
     failure: str | None = None
     reason: str = ""
-    start_at: int | None = None
+    start_at_ms: int | None = None
     """When the next attempt may start, if one follows (the status is then retrying)."""
     failures: int = 0
     refusals: int = 0
     crashes: int = 0
-    report_by: int | None = None
+    report_by_ms: int | None = None
     """If an external worker has the work (the status is then running): the time by which it must report."""
 
 
@@ -616,8 +604,10 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     actions: tuple[str, ...]
     """The addresses of the actions that it can run."""
     tzdata: str
-    started_at: int
+    started_at_ms: int
     alive: bool = True
+
+    started_at = Instant[datetime]()
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

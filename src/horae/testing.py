@@ -146,6 +146,8 @@ class TimeMachine:
     async def advance(self, **span: float) -> None:
         """Let time pass, as ``timedelta(**span)``: everything due on the way happens at its time."""
         target = self.clock.now() + timedelta(**span)
+        if self.app.program.unstored:
+            await self.app.program.store()
         while True:
             wake = await self._settle()
             silence = await self._silence()
@@ -171,7 +173,7 @@ class TimeMachine:
             first = await transaction.overdue_reports(2**62, 1)
         if not first:
             return None
-        return self.clock.now() + timedelta(milliseconds=(first[0].report_by or 0) - self.app.now())
+        return self.clock.now() + timedelta(milliseconds=(first[0].report_by_ms or 0) - self.app.now())
 
     async def _settle(self) -> datetime | None:
         """Step until nothing more happens at this moment; returns when something is due next."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from horae import App, NewSchedule
-from horae.app.views import schedule_view
+from horae.app.schedule_views import ScheduleView
+from horae.app.view import view_of
 from horae.errors import InvalidInputError
 from horae.model import MAX_TEXT_LENGTH
 
@@ -23,7 +24,7 @@ async def test_a_description_is_stored_changed_and_shown(database: str):
     async with app:
         await app.schedules.create("s", "0 9 * * *", "a", description=REPORT)
         assert (await app.schedules.create("plain", "0 9 * * *", "a")).description == ""
-        assert schedule_view(await app.schedules.get("s")).description == REPORT
+        assert view_of(ScheduleView, await app.schedules.get("s")).description == REPORT
         await app.schedules.update("s", "0 10 * * *")
         await app.schedules.pause("s", "not now")
         assert (await app.schedules.get("s")).description == REPORT

@@ -59,6 +59,7 @@ async def test_nothing_of_another_owner_can_be_reached(machine: TimeMachine):
         (bob.runs.unstarted_ranges("hers"), ScheduleNotFoundError),
         (bob.runs.get(run_id), RunNotFoundError),
         (bob.runs.attempts(run_id), RunNotFoundError),
+        (bob.runs.logs(run_id), RunNotFoundError),
         (bob.runs.cancel(run_id), RunNotFoundError),
         (bob.runs.terminate(run_id), RunNotFoundError),
         (bob.backfills.preview("hers", START, START), ScheduleNotFoundError),
@@ -183,7 +184,8 @@ async def test_a_patch_that_fails_leaves_no_trace(machine: TimeMachine):
 
 async def test_a_filter_finds_by_search_attribute_and_state(machine: TimeMachine):
     schedules = machine.app.schedules
-    for number, value in enumerate(["x", 5, 2.5, True, "true"]):
+    values: list[str | float] = ["x", 5, 2.5, True, "true"]
+    for number, value in enumerate(values):
         await schedules.create(f"s{number}", "0 9 * * *", "x", search_attributes={"k": value})
     await schedules.create("done", {"times": ["2020-01-01T00:00:00Z"]}, "x")
     await machine.advance(seconds=1)

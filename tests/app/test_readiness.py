@@ -32,7 +32,7 @@ async def working(database: str, begun: list[int]) -> AsyncIterator[App]:
     try:
         await app.__aenter__()
         await app.schedules.create("s", "* * * * * *", "work", policies=Policies(overlap=Overlap.ALLOW_ALL))
-        task = asyncio.create_task(app.run())
+        task = asyncio.create_task(app.serve())
         await wait_until(lambda: bool(begun))
         assert (await app.readiness()).status == "ready"
         yield app

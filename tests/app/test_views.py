@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from horae.app import views
+from horae.app import schedule_views, views
+from horae.app.view import View, view_of
 from horae.executor.context import Context
 from horae.model import Node, Policies, RetryPolicy, Schedule
 from horae.testing import TimeMachine
@@ -22,15 +23,15 @@ def minute(number: int) -> datetime:
 
 
 async def test_every_field_of_a_schedule_is_shown():
-    shown = set(views.ScheduleView.__struct_fields__)
-    assert set(Schedule.__struct_fields__) - INSIDE <= shown
+    shown = set(schedule_views.ScheduleView.__struct_fields__)
+    assert {name.removesuffix("_ms") for name in Schedule.__struct_fields__ if name not in INSIDE} <= shown
     async with TimeMachine(START) as machine:
         machine.app.action("a")(lambda context: None)
         policies = Policies(retry=RetryPolicy(attempts=3))
         made = await machine.app.schedules.create(
             "s", "* * * * *", "a", policies=policies, note="why", tags=("t",)
         )
-        view = views.schedule_view(made)
+        view = view_of(schedule_views.ScheduleView, made)
     assert (view.id, view.note, view.tags, view.state) == ("s", "why", ("t",), "running")
     assert (view.created_at, view.next_time, view.paused_until) == (START, minute(1), None)
     assert view.policies["retry"]["attempts"] == 3
@@ -47,16 +48,16 @@ async def test_times_are_those_of_the_ledger_in_either_unit():
         await machine.app.schedules.create("s", "* * * * *", "a")
         await machine.advance(minutes=3)
         (run, *_) = await machine.app.runs.list("s")
-        view = views.run_view(run)
+        view = view_of(views.RunView, run)
         assert (view.nominal, view.fire, view.ended_at) == (minute(3), minute(3), minute(3))
         assert (view.status, view.result, view.sentence) == ("succeeded", "done", "")
         backfill = await machine.app.backfills.start("s", minute(0), minute(1))
-        shown = views.backfill_view(backfill)
+        shown = view_of(views.BackfillView, backfill)
         assert (shown.start, shown.end, shown.created_at) == (minute(0), minute(1), minute(3))
-        explained = views.explanation_view(await machine.app.why.explain("s", minute(2)))
+        explained = view_of(views.ExplanationView, await machine.app.why.explain("s", minute(2)))
         assert (explained.nominal, explained.before, explained.after) == (minute(2), minute(1), minute(3))
         assert [(each.fire, each.status) for each in explained.runs] == [(minute(2), "succeeded")]
-        forecast = views.forecast_view(await machine.app.why.forecast(minutes=2))
+        forecast = view_of(views.ForecastView, await machine.app.why.forecast(minutes=2))
         assert [(each.minute, each.starts) for each in forecast.minutes] == [(minute(4), 1)]
 
 
@@ -64,17 +65,27 @@ async def test_a_spec_that_was_spoiled_is_shown_as_such():
     async with TimeMachine(START) as machine:
         machine.app.action("a")(lambda context: None)
         made = await machine.app.schedules.create("s", "* * * * *", "a")
-    view = views.schedule_view(msgspec.structs.replace(made, spec="{"))
+    view = view_of(schedule_views.ScheduleView, msgspec.structs.replace(made, spec="{"))
     assert (view.spec, view.next_time) == ({}, None)
     assert view.sentence.startswith("cannot be read")
 
 
 def test_what_a_model_lacks_must_be_computed():
-    class Odd(views.View, frozen=True):
+    class Odd(View, frozen=True):
         name: str
         age: int
 
-    node = Node(epoch=1, name="n", actions=(), tzdata="x", started_at=0)
-    assert views.view_of(Odd, node, age=7) == Odd(name="n", age=7)
+    node = Node(epoch=1, name="n", actions=(), tzdata="x", started_at_ms=0)
+    assert view_of(Odd, node, age=7) == Odd(name="n", age=7)
     with pytest.raises(AttributeError):
-        views.view_of(Odd, node)
+        view_of(Odd, node)
+
+
+async def test_python_reads_instants_as_datetimes(machine: TimeMachine):
+    machine.app.action("a")(lambda context: None)
+    made = await machine.app.schedules.create("s", "* * * * *", "a")
+    await machine.advance(minutes=1)
+    (run,) = await machine.app.runs.list("s")
+    begun = minute(1)
+    assert (made.created_at, made.state.paused_until) == (START, None)
+    assert (run.nominal, run.fire, run.started_at, run.ended_at) == (begun, begun, begun, begun)

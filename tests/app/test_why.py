@@ -94,7 +94,7 @@ async def test_what_ran_says_how_late_and_how_it_ended(machine: TimeMachine):
     (run, *_) = [each for each in await machine.app.runs.list("s") if each.nominal_ms // 1000 == FIRST + 120]
     assert (found.late_ms, found.run_id, found.status) == (75_000, run.id, Status.SUCCEEDED)
     assert (found.before_ms, found.after_ms) == ((FIRST + 60) * 1000, (FIRST + 180) * 1000)
-    assert (found.by, found.version, found.fire_at) == ('cron "* * * * *"', 1, run.fire_at)
+    assert (found.by, found.version, found.fire_ms) == ('cron "* * * * *"', 1, run.fire_ms)
     assert [each.id for each in found.runs] == [run.id]
     assert await ask(machine, at(1), "b") == (
         "failed", "2026-03-01T00:01:00Z started on time and failed: its action failed.",
@@ -129,12 +129,12 @@ async def test_lateness_is_that_of_the_first_start(machine: TimeMachine):
     await machine.advance(minutes=5)
     found = await why(machine).explain("b", at(60))
     assert found.sentence == "2026-03-01T01:00:00Z started 5s late and failed: its action failed."
-    assert (found.late_ms, [each.started_at for each in found.runs]) == (5000, [(FIRST + 3605) * 1000])
+    assert (found.late_ms, [each.started_at_ms for each in found.runs]) == (5000, [(FIRST + 3605) * 1000])
     # An attempt whose action cannot begin is no start: the third one is the first that was.
     assert (await why(machine).explain("r", at(60))).late_ms == 8000
     attempts = await app.runs.attempts((await app.runs.list("r"))[0].id)
-    assert [each.started_at and each.started_at - FIRST * 1000 for each in attempts] == [
-        None, None, 3_608_000, 3_669_000,
+    assert [each.started_at_ms and each.started_at_ms - FIRST * 1000 for each in attempts] == [
+        None, None, 3_608_000, 3_669_000, 3_730_000,
     ]  # fmt: skip
 
 
@@ -148,7 +148,7 @@ async def test_what_never_began_did_not_start(machine: TimeMachine):
     await machine.advance(hours=2)
     found = await why(machine).explain("s", at(60))
     assert found.sentence == "2026-03-01T01:00:00Z was dropped before it started: its action could not begin."
-    assert (found.late_ms, found.decided_at) == (None, (FIRST + 3600) * 1000)
+    assert (found.late_ms, found.decided_at_ms) == (None, (FIRST + 3600) * 1000)
 
 
 @pytest.mark.contract("SCHD-28")
@@ -186,7 +186,7 @@ async def test_what_waits_runs_or_was_skipped(machine: TimeMachine):
         FIRST + 180,
         2,
     )
-    assert found.decided_at == (FIRST + 180) * 1000
+    assert found.decided_at_ms == (FIRST + 180) * 1000
 
 
 @pytest.mark.contract("SCHD-28")
@@ -212,7 +212,7 @@ async def test_what_is_ahead(machine: TimeMachine):
     await schedules.create("z", "* * * * *", "instant", remaining_actions=0)
     assert await ask(machine, at(5)) == ("will_fire", "2026-03-01T00:05:00Z will fire.")
     jittered = await why(machine).explain("j", at(5))
-    assert jittered.fire_at == int(
+    assert jittered.fire_ms == int(
         Spec.parse({"crons": ["* * * * *"], "jitter": "50s"}).fire_time(at(5), "j").timestamp() * 1000
     )
     assert "its time with jitter, if one of the 5 starts left is left then." in jittered.sentence
@@ -601,7 +601,7 @@ def ahead(history: History, second: int, runs: list[Run], now: Schedule) -> set[
     present = history.machine.app.now()
     fire_at = Spec.parse(now.spec).fire_time(datetime.fromtimestamp(second, UTC), "s").timestamp() * 1000
     state = now.state
-    if state.paused and (state.paused_until is None or state.paused_until > fire_at):
+    if state.paused and (state.paused_until_ms is None or state.paused_until_ms > fire_at):
         return {"paused"}
     if state.remaining_actions == 0:
         return {"limit_reached"}
@@ -680,7 +680,7 @@ async def test_a_change_is_previewed(machine: TimeMachine):
     found = await why(machine).preview("s", {"crons": ["0 10 * * *"], "jitter": "5m"}, days=2, limit=1)
     assert found.sentence == "The change adds 2 and removes 2 fire times in the next 2 days."
     assert (len(found.added), len(found.removed), found.truncated) == (1, 1, True)
-    assert 0 <= found.added[0].fire_at - found.added[0].nominal_ms < 300_000
+    assert 0 <= found.added[0].fire_ms - found.added[0].nominal_ms < 300_000
     same = await why(machine).preview("s", {"crons": ["0 9 * * *"], "jitter": "5m"}, days=1)
     assert same.sentence == (
         "The change neither adds nor removes fire times in the next day; another jitter moves the others."
@@ -803,12 +803,12 @@ async def test_stores_on_disk_answer_alike(kind: str, request: pytest.FixtureReq
 async def test_what_is_explained_and_shown_goes_as_far_as_the_limit_does(machine: TimeMachine):
     """Of four starts left one goes to what waits; the next slot is to be skipped."""
 
-    @machine.app.action("slow")
-    async def slow(context: Context) -> None:
+    @machine.app.action
+    async def long(context: Context) -> None:
         await machine.sleep(seconds=600)
 
     policies = Policies(overlap=Overlap.BUFFER_ALL)
-    await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies, remaining_actions=5)
+    await machine.app.schedules.create("s", "* * * * *", "long", policies=policies, remaining_actions=5)
     await machine.advance(minutes=2, seconds=1)
     await machine.app.schedules.skip_next("s")
     described = await machine.app.schedules.describe("s")

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -53,8 +54,9 @@ SETTLING = 90.0
 EXPLAINED = 400
 """How many slots are asked about."""
 
-PLACES = "SELECT s.id, s.created_at / 1000, d.cursor_ms / 1000 FROM schedule AS s JOIN due AS d ON d.schedule_id = s.id"
-RUNS = "SELECT id, schedule_id, nominal_ms / 1000, origin, overlap, status, attempt, fire_at FROM run ORDER BY number"
+PLACES = "SELECT s.id, s.created_at_ms / 1000, d.cursor_ms / 1000 FROM schedule AS s JOIN due AS d ON d.schedule_id = s.id"
+CURSOR = "SELECT cursor_ms / 1000 FROM due WHERE schedule_id = '{schedule}'"
+RUNS = "SELECT id, schedule_id, nominal_ms / 1000, origin, overlap, status, attempt, fire_ms FROM run ORDER BY number"
 PASSED = (
     "SELECT schedule_id, start_ms / 1000, end_ms / 1000, count, reason FROM unstarted_range ORDER BY number"
 )
@@ -106,22 +108,24 @@ class Campaign:
         self._schedules = fleet()
         self.nodes = Nodes(settings.folder, database, NODES, CONFIG)
         clock = settings.folder / ("clock" if database.one_clock else "clock-operator")
-        self._app = App(database.address(None), clock=ShiftedClock(clock))
-        self._app.action("work")(print)  # it is never called here
+        self.app = App(database.address(None), clock=ShiftedClock(clock))
+        self.app.action("work")(print)  # it is never called here
         self._disturbances: list[Disturbance] = []
-        self._edits: list[Edit] = []
+        self.edits: list[Edit] = []
         self._triggers: list[str] = []
         self._backfills: list[AskedBackfill] = []
-        self._set_back_since: int | None = None
+        self._clock_set_back = 0
+        """How often the one clock of all nodes was set back."""
+        self._clock_is_back = False
         self._places = [asyncio.Lock() for _ in range(NODES)]
 
     async def run(self) -> Evidence:
         seed, store, seconds = self._settings.seed, self._settings.store, self._settings.seconds
         faults = plan_faults(seed, store, seconds, LEASE / 1000)
         operations = plan_operations(seed, store, seconds, self._schedules, faults)
-        await self._app.open()
+        await self.app.open()
         try:
-            await self._create(self._schedules)
+            await self.create(self._schedules)
             for place in range(NODES):
                 self.nodes.start(place)
             await self._disturb(faults, operations)
@@ -130,12 +134,12 @@ class Campaign:
             answers = await self._ask(cutoff)
             evidence = await self._gather(cutoff, answers)
         finally:
-            await self._app.close()
+            await self.app.close()
         (self._settings.folder / "evidence.json").write_bytes(msgspec.json.encode(evidence))
         return evidence
 
-    async def _create(self, schedules: Iterable[Planned]) -> None:
-        await self._app.schedules.create_many(
+    async def create(self, schedules: Iterable[Planned]) -> None:
+        await self.app.schedules.create_many(
             NewSchedule(
                 id=each.id, spec=each.rhythm.spec(each.kind.jitter), action="work",
                 policies=each.kind.policies, input=each.input,
@@ -147,9 +151,9 @@ class Campaign:
         """Let everything happen at its time."""
         async with asyncio.TaskGroup() as group:
             for fault in faults:
-                group.create_task(_later(fault.at, self._fault, fault))
+                group.create_task(_later(fault.at, self.fault, fault))
             for operation in operations:
-                group.create_task(_later(operation.at, self._operate, operation))
+                group.create_task(_later(operation.at, self.operate, operation))
             watching = group.create_task(self._watch())
             await asyncio.sleep(self._settings.seconds)
             watching.cancel()
@@ -159,7 +163,7 @@ class Campaign:
             await asyncio.sleep(0.5)
             self.nodes.revive()
 
-    async def _fault(self, fault: Fault) -> None:
+    async def fault(self, fault: Fault) -> None:
         name = "" if fault.node == EVERYTHING else self.nodes.name(fault.node)
         began = monotonic()
         if fault.kind in {KILL, STOP}:
@@ -188,41 +192,51 @@ class Campaign:
         """Set the clock of a process, or of all of them if they have one, and then right again."""
         clock = self.nodes.clocks[max(fault.node, 0)]
         if self._database.one_clock:
-            self._set_back_since = unix_second()
+            self._clock_set_back += 1
+            self._clock_is_back = True
         clock.set_offset(fault.amount)
         await asyncio.sleep(fault.lasts)
         clock.set_offset(0)
-        self._set_back_since = None
+        self._clock_is_back = False
 
-    async def _operate(self, operation: Operation) -> None:
+    async def operate(self, operation: Operation) -> None:
         act = {
             "pause": self._pause, "edit": self._edit, "trigger": self._trigger, "backfill": self._backfill,
         }[operation.kind]  # fmt: skip
         await act(operation)
 
     async def _pause(self, operation: Operation) -> None:
-        await insist(lambda: self._app.schedules.pause(operation.schedule))
+        await insist(lambda: self.app.schedules.pause(operation.schedule))
         await asyncio.sleep(operation.lasts)
-        await insist(lambda: self._app.schedules.resume(operation.schedule))
+        await insist(lambda: self.app.schedules.resume(operation.schedule))
 
     async def _edit(self, operation: Operation) -> None:
         assert operation.rhythm is not None
         (schedule,) = (each for each in self._schedules if each.id == operation.schedule)
         spec = operation.rhythm.spec(schedule.kind.jitter)
-        asked = unix_second() if self._set_back_since is None else self._set_back_since
-        await insist(lambda: self._app.schedules.update(operation.schedule, spec))
-        self._edits.append(Edit(operation.schedule, operation.rhythm, asked, unix_second()))
+        was_back, set_back = self._clock_is_back, self._clock_set_back
+        asked = unix_second()
+        decided = await self._decided_until(operation.schedule) if self._database.one_clock else asked
+        await insist(lambda: self.app.schedules.update(operation.schedule, spec))
+        if was_back or self._clock_set_back > set_back:
+            # By a clock that was set back the edit comes before every slot that was not decided yet.
+            asked = min(asked, decided)
+        self.edits.append(Edit(operation.schedule, operation.rhythm, asked, unix_second()))
+
+    async def _decided_until(self, schedule_id: str) -> int:
+        ((cursor,),) = await self._database.rows(CURSOR.format(schedule=schedule_id))
+        return int(cursor)
 
     async def _trigger(self, operation: Operation) -> None:
         with contextlib.suppress(StoreUnavailableError):  # then it is not known whether there is one
-            run_id = await self._app.schedules.trigger(operation.schedule, overlap=operation.overlap)
+            run_id = await self.app.schedules.trigger(operation.schedule, overlap=operation.overlap)
             self._triggers.append(run_id)
 
     async def _backfill(self, operation: Operation) -> None:
         last = unix_second()
         first = last - int(operation.lasts * 10)
         with contextlib.suppress(StoreUnavailableError):
-            backfill = await self._app.backfills.start(
+            backfill = await self.app.backfills.start(
                 operation.schedule, datetime.fromtimestamp(first, UTC), datetime.fromtimestamp(last, UTC),
                 overlap=operation.overlap,
             )  # fmt: skip
@@ -241,7 +255,7 @@ class Campaign:
     async def _settled(self, cutoff: int) -> bool:
         left = await self._database.rows(UNSETTLED.format(cutoff=cutoff))
         rhythms = {each.id: each.rhythm for each in self._schedules}
-        rhythms |= {edit.schedule: edit.rhythm for edit in self._edits}
+        rhythms |= {edit.schedule: edit.rhythm for edit in self.edits}
         cursors = await self._database.rows("SELECT schedule_id, cursor_ms / 1000 FROM due")
         return not any(count for (count,) in left) and not any(
             rhythms[schedule].slots(cursor, cutoff) for schedule, cursor in cursors
@@ -255,7 +269,8 @@ class Campaign:
         for _ in range(EXPLAINED):
             schedule = dice.choice(self._schedules)
             second = begin + 2 + dice.below(max(cutoff - begin - 2, 1))
-            found = await self._app.why.explain(schedule.id, datetime.fromtimestamp(second, UTC))
+            moment = datetime.fromtimestamp(second, UTC)
+            found = await insist(partial(self.app.why.explain, schedule.id, moment))
             answers.append(Answer(schedule.id, second, str(found.verdict)))
         return answers
 
@@ -270,7 +285,7 @@ class Campaign:
             backfills=[BackfillRow(*row) for row in await self._database.rows(BACKFILLS)],
             lines=self.nodes.lines(),
             disturbances=self._disturbances,
-            edits=self._edits,
+            edits=self.edits,
             triggers=self._triggers,
             asked_backfills=self._backfills,
             answers=answers,
@@ -289,12 +304,10 @@ async def _later(seconds: float, act: Callable[[T], Awaitable[None]], what: T) -
     await act(what)
 
 
-async def insist(act: Callable[[], Awaitable[object]]) -> None:
-    """Do something that may be done twice, until the database has confirmed it."""
+async def insist(act: Callable[[], Awaitable[T]]) -> T:
+    """Do something that may be done twice, until the database has answered."""
     while True:
         try:
-            await act()
+            return await act()
         except StoreUnavailableError:
             await asyncio.sleep(0.2)
-        else:
-            return

@@ -73,7 +73,7 @@ async def main(settings: Settings) -> None:
     while not ending.is_set():
         try:
             async with make_app(settings) as app:
-                running = asyncio.create_task(app.run())
+                running = asyncio.create_task(app.serve())
                 asked = asyncio.create_task(ending.wait())
                 await asyncio.wait([running, asked], return_when=asyncio.FIRST_COMPLETED)
                 if not running.done():

@@ -42,16 +42,18 @@ class Ledger:
             self.backfills = await transaction.backfills("s", 1000)
             self.counts: Counts = (await transaction.counts_of(["s"]))["s"]
             denied = [run.id for run in self.runs if run.status is Status.SKIPPED and run.attempt]
-            self.never_began = {each for each in denied if not has_begun(await transaction.attempts(each))}
+            self.never_began = {
+                each for each in denied if not has_begun(await transaction.attempts(each, 1000))
+            }
             self.checkpoints = await transaction.checkpoints([run.id for run in self.runs])
 
     def expected(self) -> list[int]:
         """All slots there were: by the spec that was in force when each was due."""
-        created = self.schedule.created_at // 1000
+        created = self.schedule.created_at_ms // 1000
         found: list[int] = []
         after = created
         for version in reversed(self.versions):
-            until = version.until // 1000
+            until = version.until_ms // 1000
             found += Spec.parse(version.spec).instants(after, until, 1_000_000)
             after = max(after, until)
         waiting = {
@@ -70,11 +72,11 @@ class Ledger:
         oldest_first = self.versions[::-1]
         texts = [*(version.spec for version in oldest_first[1:]), self.schedule.spec]
         edits = [
-            (version.until, Spec.parse(text)) for version, text in zip(oldest_first, texts, strict=False)
+            (version.until_ms, Spec.parse(text)) for version, text in zip(oldest_first, texts, strict=False)
         ]
         lost = []
         for each in self.ranges:
-            specs = [spec for until, spec in edits if until == each.decided_at]
+            specs = [spec for until, spec in edits if until == each.decided_at_ms]
             if each.reason == "edited" and specs:
                 lost += [
                     n
@@ -87,11 +89,11 @@ class Ledger:
         """Slots that jitter brought forward to before an edit, though their nominal time is after it."""
         found = set()
         for version in self.versions:
-            spec, until = Spec.parse(version.spec), version.until // 1000
+            spec, until = Spec.parse(version.spec), version.until_ms // 1000
             found |= {
                 n
                 for n in spec.instants(until, until + 60)
-                if fire_instant(spec, n * 1000, "s") <= version.until
+                if fire_instant(spec, n * 1000, "s") <= version.until_ms
             }
         return found
 
@@ -99,7 +101,7 @@ class Ledger:
         """The slots of all ranges, by the spec that was in force when each was decided."""
         found = []
         for each in self.ranges:
-            texts = [v.spec for v in reversed(self.versions) if v.until >= each.decided_at]
+            texts = [v.spec for v in reversed(self.versions) if v.until_ms >= each.decided_at_ms]
             counts = [
                 Spec.parse(text).instants(each.start_ms // 1000 - 1, each.end_ms // 1000, 1_000_000)
                 for text in [*texts, self.schedule.spec]
@@ -138,7 +140,7 @@ def check_runs(world: World, ledger: Ledger) -> None:
         assert called[run.id] <= run.attempt
         assert run.attempt or run.status not in {Status.SUCCEEDED, Status.FAILED, Status.RETRYING}
         assert run.status is not Status.PENDING or not run.attempt
-        assert run.status not in ENDED or run.ended_at is not None
+        assert run.status not in ENDED or run.ended_at_ms is not None
         if policies.at_most_once:
             assert called[run.id] <= run.failures + 1
         if policies.retry.attempts is not None:
@@ -147,7 +149,7 @@ def check_runs(world: World, ledger: Ledger) -> None:
         if run.status is Status.STARTING:
             assert world.concurrency == 2, f"nobody took {run}"
         if run.status is Status.PENDING and not going_on:
-            assert run.start_at > world.now(), f"nobody released {run}"
+            assert run.start_at_ms > world.now(), f"nobody released {run}"
     # A schedule never overlaps itself unless it was allowed to, or a node was taken for dead while it lived.
     free = policies.overlap is Overlap.ALLOW_ALL or any(r.overlap is Overlap.ALLOW_ALL for r in ledger.runs)
     if not world.stalled and policies.max_concurrent is not None:

@@ -72,12 +72,19 @@ async def main(database: str, log: str, seconds: float, schedules: int, config: 
         write(context, context.attempt)
         threading.Event().wait()
 
+    @app.action("talk")
+    async def talk(context: Context) -> None:
+        context.log.info("attempt %d begins in %d", context.attempt, os.getpid())
+        await asyncio.sleep(seconds)
+        context.log.info("attempt %d ends", context.attempt)
+        write(context, "done")
+
     offer_saving(app, write, seconds)
     async with app:
         for number in range(schedules):
             with contextlib.suppress(ScheduleExistsError):
                 await app.schedules.create(f"s{number}", "* * * * * *", "work")
-        running = asyncio.create_task(app.run())
+        running = asyncio.create_task(app.serve())
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, running.cancel)
         with contextlib.suppress(asyncio.CancelledError):
             await running

@@ -62,7 +62,7 @@ async def test_a_denied_run_is_skipped_with_its_reason_and_its_sentence(machine:
     await machine.advance(minutes=1, seconds=30)
     run = await only_run(machine.app)
     assert (run.status, run.reason, run.failure) == (Status.SKIPPED, "not_allowed", DENIAL.sentence)
-    assert (run.started_at, run.ended_at) == (None, round(at(1).timestamp() * 1000))
+    assert (run.started_at_ms, run.ended_at_ms) == (None, round(at(1).timestamp() * 1000))
     assert (run.failures, run.refusals, run.crashes) == (0, 0, 0)
     assert door.calls == []
     assert await machine.app.runs.attempts(run.id) == []  # nothing is retried

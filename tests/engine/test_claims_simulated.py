@@ -69,7 +69,7 @@ def check_denied(world: ClaimedWorld, ledger: Ledger) -> int:
     """Runs that were denied: skipped with their reason, never called under that claim, and consumed nothing."""
     denied = [run for run in ledger.runs if run.reason == Reason.NOT_ALLOWED]
     for run in denied:
-        assert (run.status, run.failure, run.started_at) == (Status.SKIPPED, DENIAL.sentence, None)
+        assert (run.status, run.failure, run.started_at_ms) == (Status.SKIPPED, DENIAL.sentence, None)
         assert (run.id, run.attempt) not in world.seen
         if run.id in ledger.never_began:
             assert run.failures == 0
@@ -79,7 +79,7 @@ def check_denied(world: ClaimedWorld, ledger: Ledger) -> int:
         automatic = [run for run in ledger.runs if run.is_automatic and run.id not in ledger.never_began]
         charged = sum(run.attempt > 0 or run.status is Status.STARTING for run in automatic)
         # What was released and ended before a node claimed it stays charged.
-        perhaps = sum(not run.attempt and run.ended_at is not None for run in automatic)
+        perhaps = sum(not run.attempt and run.ended_at_ms is not None for run in automatic)
         left = ledger.schedule.state.remaining_actions
         assert left is not None
         assert charged <= world.remaining_actions - left <= charged + perhaps

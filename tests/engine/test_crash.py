@@ -89,6 +89,33 @@ def test_the_next_attempt_sees_what_a_killed_one_saved(
     assert [(each.key, each.attempt) for each in saved] == [("one", 1), ("two", 2), ("three", 2)]
 
 
+async def logged_by(database: str, run_id: str) -> list[tuple[int, str]]:
+    async with App(database) as app:
+        return [(line.attempt, line.message) for line in await app.runs.logs(run_id)]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_what_a_killed_attempt_logged_can_be_read_up_to_its_last_write(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, programs: Programs
+):
+    database = (
+        request.getfixturevalue("postgres") if kind == "postgres" else f"sqlite:///{tmp_path / 'horae.db'}"
+    )
+    run_id = asyncio.run(trigger(database, "talk"))
+    settings = {"lease_ms": 2000, "housekeeping_ms": 300, "attempt_log_flush_ms": 20}
+    killed = programs.start(60, database, **settings)
+    wait_for(lambda: asyncio.run(logged_by(database, run_id)))
+    kill(killed)
+    again = programs.start(0.01, database, **settings)
+    wait_for(lambda: any(word == "done" for _, word, _ in programs.log()))
+    wait_for(lambda: len(asyncio.run(logged_by(database, run_id))) == 3)
+    assert asyncio.run(logged_by(database, run_id)) == [
+        (1, f"attempt 1 begins in {killed.pid}"),
+        (2, f"attempt 2 begins in {again.pid}"),
+        (2, "attempt 2 ends"),
+    ]
+
+
 @pytest.mark.contract("GRNT-07")
 def test_a_node_that_stood_still_while_its_run_was_taken_over_saves_nothing(
     postgres: str, programs: Programs
@@ -124,7 +151,7 @@ def test_every_slot_is_in_the_ledger_once_whatever_is_killed(tmp_path: Path, pro
             "SELECT start_ms / 1000, end_ms / 1000, count FROM unstarted_range"
         ).fetchall()
         ((cursor,),) = connection.execute("SELECT cursor_ms / 1000 FROM due").fetchall()
-        ((created,),) = connection.execute("SELECT created_at / 1000 FROM schedule").fetchall()
+        ((created,),) = connection.execute("SELECT created_at_ms / 1000 FROM schedule").fetchall()
     slots = runs + [n for first, last, _ in unstarted for n in range(first, last + 1)]
     assert sorted(slots) == list(range(created + 1, cursor + 1))
     assert all(count == last - first + 1 for first, last, count in unstarted)
@@ -173,7 +200,7 @@ def test_connections_that_are_cut_lose_no_slot(postgres: str, postgres_server: A
 
 
 LEDGER = """
-    SELECT d.schedule_id, s.created_at / 1000, d.cursor_ms / 1000,
+    SELECT d.schedule_id, s.created_at_ms / 1000, d.cursor_ms / 1000,
         (SELECT count(*) FROM run AS r WHERE r.schedule_id = d.schedule_id),
         (SELECT coalesce(sum(count), 0) FROM unstarted_range AS p WHERE p.schedule_id = d.schedule_id)
     FROM due AS d JOIN schedule AS s ON s.id = d.schedule_id
@@ -246,7 +273,7 @@ def test_nodes_and_the_database_are_killed_at_any_time_and_every_slot_is_in_the_
 
 def check_ledger(database: str, programs: Programs) -> None:
     places = asyncio.run(
-        fetch(database, "SELECT d.schedule_id, s.created_at / 1000, d.cursor_ms / 1000 FROM due AS d "
+        fetch(database, "SELECT d.schedule_id, s.created_at_ms / 1000, d.cursor_ms / 1000 FROM due AS d "
               "JOIN schedule AS s ON s.id = d.schedule_id")
     )  # fmt: skip
     runs = asyncio.run(

@@ -69,7 +69,7 @@ class Reminders(Decider):
 def run_of(name: str, attempt: int, epoch: int) -> Run:
     return Run(
         id=name, schedule_id=name, generation=1, nominal_ms=0, origin=AUTOMATIC, overlap=Overlap.SKIP,
-        status=Status.STARTING, fire_at=0, start_at=0, action="remind", action_id=name, attempt=attempt, epoch=epoch,
+        status=Status.STARTING, fire_ms=0, start_at_ms=0, action="remind", action_id=name, attempt=attempt, epoch=epoch,
     )  # fmt: skip
 
 
@@ -146,7 +146,7 @@ async def test_what_is_due_is_claimed_and_run_once_and_its_result_comes_back(dat
 
 async def test_the_driver_sleeps_until_a_decider_wants_to_be_woken(database: str):
     async with Node(database, config=Config(tick_ms=3_600_000)) as node:
-        running = asyncio.create_task(node.run())
+        running = asyncio.create_task(node.serve())
         due_at = await node.create("a", due_in=700)
         await wait_until(lambda: node.engine.wake_at == due_at)
         assert node.done == []
@@ -188,12 +188,13 @@ async def test_a_failure_is_recorded_by_the_decider_that_launched_it(database: s
     async with Node(database) as node:
         begun: list[int] = []
 
-        @node.action("remind")
         async def fail_once(context: Context) -> str:
             begun.append(context.attempt)
             if context.attempt == 1:
                 raise RuntimeError("not yet")
             return "then"
+
+        node.functions.register("remind", fail_once, replace=True)
 
         await node.create("a")
         await node.step_to_the_end()
@@ -315,10 +316,11 @@ async def test_a_node_that_ends_records_what_still_runs_and_leaves_nothing_behin
     async with Node(database) as node:
         go_on = asyncio.Event()
 
-        @node.action("remind")
         async def wait(context: Context) -> str:
             await go_on.wait()
             return "at last"
+
+        node.functions.register("remind", wait, replace=True)
 
         await node.create("a")
         await node.step()
@@ -353,7 +355,7 @@ async def test_a_decider_that_raises_keeps_no_other_from_its_step(database: str)
 async def test_an_app_continues_beside_a_decider_that_raises(database: str, caplog: pytest.LogCaptureFixture):
     config = Config(tick_ms=3_600_000)
     async with Node(database, deciders=(Broken, Reminders), config=config) as node:
-        running = asyncio.create_task(node.run())
+        running = asyncio.create_task(node.serve())
         await node.create("a", due_in=300)
         await node.create("b", due_in=600)
         await wait_until(lambda: sorted(node.done) == [("a", 1), ("b", 1)])

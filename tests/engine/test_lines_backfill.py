@@ -40,7 +40,7 @@ async def test_a_range_is_made_up_with_both_ends_ascending(machine: TimeMachine,
     assert hello.called == [(at(begin + m), START) for m in (0, 10, 20, 30, 40)]
     done = await machine.app.backfills.get(backfill.id)
     assert (done.status, done.made, done.total) == (BackfillStatus.DONE, 5, 5)
-    assert done.ended_at == int(START.timestamp() * 1000)
+    assert done.ended_at_ms == int(START.timestamp() * 1000)
     assert {run.origin for run in await machine.app.runs.list("s")} == {
         Origin(OriginKind.BACKFILL, backfill.id)
     }

@@ -87,7 +87,7 @@ ACTS: dict[str, Act] = {
 async def of_the_slot(machine: TimeMachine) -> list[tuple[str, datetime]]:
     """What became of the slot in the ledger, and when it was to fire."""
     return [
-        (str(run.status), datetime.fromtimestamp(run.fire_at / 1000, UTC))
+        (str(run.status), datetime.fromtimestamp(run.fire_ms / 1000, UTC))
         for run in await machine.app.runs.list("s", 100)
         if run.is_automatic and run.nominal_ms // 1000 == NOMINAL.timestamp()
     ]
@@ -112,7 +112,7 @@ async def test_nothing_done_between_nominal_and_fire_time_loses_a_run(
     assert (status, fires >= moment) == ("succeeded", True)
     if explained.verdict == "will_fire":
         assert described.next_times[0] == fires
-        assert explained.fire_at == fires.timestamp() * 1000
+        assert explained.fire_ms == fires.timestamp() * 1000
     assert (await machine.app.why.explain("s", NOMINAL)).verdict == "fired"
     assert (await machine.app.schedules.get("s")).state.carried == ()
 

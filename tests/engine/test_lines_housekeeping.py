@@ -37,7 +37,7 @@ async def test_a_schedule_that_lost_its_next_time_is_repaired_and_reported(
     for name in ("broken", "fine", "paused"):
         await machine.app.schedules.create(name, "*/10 * * * *", "hello", paused=name == "paused")
     await machine.advance(seconds=1)
-    await edit(machine, "UPDATE due SET next_at = NULL WHERE schedule_id = 'broken'")
+    await edit(machine, "UPDATE due SET next_at_ms = NULL WHERE schedule_id = 'broken'")
     assert (await renew_and_maintain(machine, 4.9)).repaired == 0  # it looks every five minutes
     assert (await renew_and_maintain(machine, 5)).repaired == 1
     assert (await renew_and_maintain(machine, 10)).repaired == 0
@@ -56,7 +56,7 @@ async def test_it_is_repaired_at_the_start_too(tmp_path: Path):
         async with machine:
             if minute == 0:
                 await machine.app.schedules.create("s", "*/10 * * * *", "hello")
-                await edit(machine, "UPDATE due SET next_at = NULL")
+                await edit(machine, "UPDATE due SET next_at_ms = NULL")
             else:
                 await machine.advance(minutes=5)
                 assert hello.called == [(at(10), at(15)), (at(20), at(20))]
@@ -65,7 +65,7 @@ async def test_it_is_repaired_at_the_start_too(tmp_path: Path):
 @pytest.mark.contract("GRNT-12")
 async def test_a_next_time_that_is_long_past_is_no_obstacle(machine: TimeMachine, hello: Recorder):
     await machine.app.schedules.create("s", "*/10 * * * *", "hello")
-    await edit(machine, "UPDATE due SET next_at = 1")
+    await edit(machine, "UPDATE due SET next_at_ms = 1")
     await machine.advance(minutes=10)
     assert hello.nominal == [at(10)]
 
@@ -84,7 +84,7 @@ async def test_a_start_that_waits_behind_nothing_is_found(machine: TimeMachine, 
         await machine.app.schedules.trigger("s")
     if what == "backfill":
         await machine.app.backfills.start("s", at(0), at(2))
-    await edit(machine, "UPDATE due SET next_at = NULL")
+    await edit(machine, "UPDATE due SET next_at_ms = NULL")
     assert (await renew_and_maintain(machine, 10)).repaired == 1
     await machine.advance(minutes=1)
     assert len(work.called) == begun + 1
@@ -96,12 +96,12 @@ async def test_a_finished_schedule_is_kept_for_a_week_after_the_last_event(
 ):
     await machine.app.schedules.create("s", {"times": [at(60).isoformat()]}, "hello")
     await machine.advance(minutes=60)
-    completed = (await machine.app.schedules.get("s")).state.completed_at
+    completed = (await machine.app.schedules.get("s")).state.completed_at_ms
     assert completed == int(at(60).timestamp() * 1000)
     await machine.advance(minutes=WEEK - 10)
     await machine.app.schedules.trigger("s")  # something happens: its week begins anew
     await machine.advance(minutes=WEEK - 1)
-    assert (await machine.app.schedules.get("s")).state.completed_at is not None
+    assert (await machine.app.schedules.get("s")).state.completed_at_ms is not None
     await machine.advance(minutes=1)
     with pytest.raises(ScheduleNotFoundError):
         await machine.app.schedules.get("s")
@@ -129,15 +129,15 @@ async def test_a_schedule_at_its_limit_is_finished_when_nothing_is_open(machine:
     await machine.app.schedules.create("s", "*/10 * * * *", "slow", remaining_actions=limit)
     await machine.advance(minutes=10 * limit, seconds=80)
     if limit:  # the last one is running
-        assert (await machine.app.schedules.get("s")).state.completed_at is None
+        assert (await machine.app.schedules.get("s")).state.completed_at_ms is None
         assert (await renew_and_maintain(machine, 10 * limit + 1.4)).repaired == 0
     await machine.advance(minutes=1)
     ended = at(10 * limit + 1.5) if limit else START
-    assert (await machine.app.schedules.get("s")).state.completed_at == int(ended.timestamp() * 1000)
+    assert (await machine.app.schedules.get("s")).state.completed_at_ms == int(ended.timestamp() * 1000)
     assert (await machine.app.schedules.describe("s")).next_times == ()
     machine.clock.move_to(ended + (at(WEEK - 1) - START))
     await machine.advance(seconds=30)
-    assert (await machine.app.schedules.get("s")).state.completed_at is not None
+    assert (await machine.app.schedules.get("s")).state.completed_at_ms is not None
     await machine.advance(minutes=1)
     with pytest.raises(ScheduleNotFoundError):
         await machine.app.schedules.get("s")
@@ -156,9 +156,9 @@ async def test_raising_the_limit_takes_a_finished_schedule_back(
     """What went by at the limit is gone."""
     await machine.app.schedules.create("s", "*/10 * * * *", "hello", remaining_actions=1)
     await machine.advance(days=6)
-    assert (await machine.app.schedules.get("s")).state.completed_at is not None
+    assert (await machine.app.schedules.get("s")).state.completed_at_ms is not None
     raised = await machine.app.schedules.update("s", remaining_actions=to)
-    assert raised.state.completed_at is None
+    assert raised.state.completed_at_ms is None
     day = 6 * 1440
     assert (await machine.app.schedules.describe("s")).next_times[:3] == (
         at(day + 10),
@@ -167,7 +167,7 @@ async def test_raising_the_limit_takes_a_finished_schedule_back(
     )
     await machine.advance(minutes=31)
     assert hello.nominal == [at(10), at(day + 10), at(day + 20), at(day + 30)]
-    assert ((await machine.app.schedules.get("s")).state.completed_at is None) is (to is None)
+    assert ((await machine.app.schedules.get("s")).state.completed_at_ms is None) is (to is None)
 
 
 @pytest.mark.contract("SCHD-25")
@@ -177,7 +177,7 @@ async def test_an_edit_brings_a_finished_schedule_back(machine: TimeMachine, hel
     await machine.app.schedules.update("s", "0 0 * * *")
     await machine.advance(days=6)
     assert len(hello.called) == 7
-    assert (await machine.app.schedules.get("s")).state.completed_at is None
+    assert (await machine.app.schedules.get("s")).state.completed_at_ms is None
 
 
 async def test_a_schedule_whose_action_no_node_knows_needs_attention(machine: TimeMachine, hello: Recorder):

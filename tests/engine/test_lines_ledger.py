@@ -167,10 +167,10 @@ async def backfill_cancelled(machine: TimeMachine) -> None:
 async def not_started(machine: TimeMachine) -> None:
     await every_minute(machine)
 
-    @machine.app.action("work")
     async def work(context: Context) -> None:
         raise NotStartedError("never", permanent=True)
 
+    machine.app.functions.register("work", work, replace=True)
     await machine.advance(minutes=1)
 
 
@@ -296,7 +296,7 @@ async def test_versions_are_kept_on_edit(machine: TimeMachine):
         Spec.cron("*/2 * * * *"),
     ]
     moments = [int(at(m).timestamp() * 1000) for m in (0, 3, 6)]
-    assert [first.since, first.until, second.since, second.until] == [
+    assert [first.since_ms, first.until_ms, second.since_ms, second.until_ms] == [
         moments[0],
         moments[1],
         moments[1],
@@ -384,8 +384,8 @@ async def test_the_row_and_the_next_slot_are_in_place_before_anything_is_launche
     async def work(context: Context) -> None:
         rows = "SELECT status, attempt, nominal_ms / 1000 FROM run WHERE id = ?"
         row = await store.work(lambda c: c.execute(rows, (context.run_id,)).fetchone())
-        (next_at,) = await store.work(lambda c: c.execute("SELECT next_at FROM due").fetchone())
-        seen.append((tuple(row), (next_at // 1000 - row[2])))
+        (next_at_ms,) = await store.work(lambda c: c.execute("SELECT next_at_ms FROM due").fetchone())
+        seen.append((tuple(row), (next_at_ms // 1000 - row[2])))
         if what == "raises":
             raise ValueError
         if what == "refuses":
@@ -409,7 +409,7 @@ async def test_the_next_slot_is_the_first_after_now_and_this_one(machine: TimeMa
     assert work.called == [(at(7), at(7.1))]
     store = machine.app._store
     assert isinstance(store, SqliteStore)
-    row = await store.work(lambda c: c.execute("SELECT cursor_ms / 1000, next_at FROM due").fetchone())
+    row = await store.work(lambda c: c.execute("SELECT cursor_ms / 1000, next_at_ms FROM due").fetchone())
     assert tuple(row) == (int(at(7).timestamp()), int(at(8).timestamp() * 1000))
 
 

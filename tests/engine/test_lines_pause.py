@@ -52,7 +52,7 @@ async def test_a_pause_until_a_date_ends_by_itself(
     await machine.advance(minutes=1)
     assert hello.nominal == [at(m) for m in expected]
     schedule = await machine.app.schedules.get("s")
-    assert (schedule.state.paused, schedule.state.paused_until) == (False, None)
+    assert (schedule.state.paused, schedule.state.paused_until_ms) == (False, None)
     assert await unstarted(machine) == ([] if on_resume == "catch_up" else [(at(3), at(5), 3, "paused")])
 
 

@@ -129,7 +129,25 @@ async def test_one_row_one_run_id_and_one_key_over_all_attempts(machine: TimeMac
         (1, "failed", "ValueError: first"),
         (2, "not_started", "NotStartedError: busy"),
     ]
-    assert attempts[0].ended_at == int(SLOT.timestamp() * 1000)
+    assert attempts[0].ended_at_ms == int(SLOT.timestamp() * 1000)
+
+
+async def test_a_run_has_ended_only_when_no_attempt_follows(machine: TimeMachine):
+    machine.app.action("work")(Recorder(machine, seconds=30, fails=1))
+    policies = Policies(retry=RetryPolicy(attempts=2, initial_delay="1m"))
+    await machine.app.schedules.create("s", "0 * * * *", "work", policies=policies)
+    await machine.advance(minutes=61)
+    (waiting,) = await machine.app.runs.list("s")
+    await machine.advance(seconds=45)
+    (again,) = await machine.app.runs.list("s")
+    assert [(each.status, each.attempt) for each in (waiting, again)] == [
+        (Status.RETRYING, 1),
+        (Status.RUNNING, 2),
+    ]
+    assert [each.ended_at for each in (waiting, again)] == [None, None]
+    await machine.advance(minutes=1)
+    (run,) = await machine.app.runs.list("s")
+    assert (run.ended_at_ms or 0) - (run.started_at_ms or 0) == 30_000
 
 
 @pytest.mark.contract("GRNT-07", "GRNT-09")

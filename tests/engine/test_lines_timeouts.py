@@ -86,7 +86,7 @@ async def test_a_coroutine_that_takes_too_long_is_stopped(
     run = await start(machine, work, Timeouts(run="10s"))
     await machine.advance(minutes=1)
     run = await machine.app.runs.get(run.id)
-    assert (run.status, run.reason, seconds(run.ended_at)) == (Status.TIMED_OUT, "run_timeout", ended)
+    assert (run.status, run.reason, seconds(run.ended_at_ms)) == (Status.TIMED_OUT, "run_timeout", ended)
     assert work.asked[0] == at(10 / 60)
 
 
@@ -104,7 +104,7 @@ async def test_a_plain_function_that_takes_too_long_is_given_up(
     run = await start(machine, work, Timeouts(run="10s"))
     await machine.advance(minutes=1)
     run = await machine.app.runs.get(run.id)
-    assert (run.status, run.reason, seconds(run.ended_at)) == (Status.TIMED_OUT, "run_timeout", 15)
+    assert (run.status, run.reason, seconds(run.ended_at_ms)) == (Status.TIMED_OUT, "run_timeout", 15)
     assert run.failure == "it did not stop when it was asked to"
 
 
@@ -124,7 +124,7 @@ async def test_a_plain_function_that_checks_stop_requested_stops_in_time(
     await asyncio.wait([task])
     await machine.advance(seconds=0)
     run = await machine.app.runs.get(run.id)
-    assert (run.status, run.reason, seconds(run.ended_at)) == (Status.TIMED_OUT, "run_timeout", 10)
+    assert (run.status, run.reason, seconds(run.ended_at_ms)) == (Status.TIMED_OUT, "run_timeout", 10)
 
 
 @pytest.mark.contract("SCHD-17")
@@ -137,8 +137,7 @@ async def test_each_attempt_has_the_time(machine: TimeMachine):
     assert [(moment - at(10)).total_seconds() for _, moment in work.called] == [0, 15]
     (run,) = await machine.app.runs.list("s")
     assert (run.status, run.failures) == (Status.TIMED_OUT, 2)
-    (attempt,) = await machine.app.runs.attempts(run.id)
-    assert attempt.reason == "run_timeout"
+    assert [each.reason for each in await machine.app.runs.attempts(run.id)] == ["run_timeout", "run_timeout"]
 
 
 @pytest.mark.contract("SCHD-17")
@@ -154,7 +153,7 @@ async def test_a_sign_of_life_lets_a_coroutine_go_on(machine: TimeMachine):
     assert (await machine.app.runs.get(run.id)).status is Status.RUNNING
     await machine.advance(seconds=6)
     run = await machine.app.runs.get(run.id)
-    assert (run.status, run.reason, seconds(run.ended_at)) == (Status.TIMED_OUT, "heartbeat_timeout", 55)
+    assert (run.status, run.reason, seconds(run.ended_at_ms)) == (Status.TIMED_OUT, "heartbeat_timeout", 55)
 
 
 @pytest.mark.contract("SCHD-17")
@@ -175,7 +174,7 @@ async def test_a_sign_of_life_lets_a_plain_function_go_on(machine: TimeMachine, 
     assert (await machine.app.runs.get(run.id)).status is Status.RUNNING
     await machine.advance(seconds=60)
     run = await machine.app.runs.get(run.id)
-    assert (run.status, run.reason, seconds(run.ended_at)) == (Status.TIMED_OUT, "heartbeat_timeout", 24)
+    assert (run.status, run.reason, seconds(run.ended_at_ms)) == (Status.TIMED_OUT, "heartbeat_timeout", 24)
 
 
 @pytest.mark.contract("SCHD-17")
@@ -185,7 +184,7 @@ async def test_a_start_that_waits_too_long_times_out(machine: TimeMachine):
     policies = Policies(overlap=Overlap.BUFFER_ALL, timeouts=Timeouts(start="1m30s"))
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies)
     await machine.advance(minutes=4)
-    ended = [(run.status, run.reason, seconds(run.ended_at)) for run in await machine.app.runs.list("s")]
+    ended = [(run.status, run.reason, seconds(run.ended_at_ms)) for run in await machine.app.runs.list("s")]
     assert ended == [
         (Status.PENDING, "", None),
         (Status.PENDING, "", None),
@@ -202,7 +201,7 @@ async def test_a_start_that_no_node_takes_times_out(machine: TimeMachine):
     machine.app.functions.unregister("elsewhere")
     await machine.advance(minutes=61)
     (run,) = await machine.app.runs.list("s")
-    assert (run.status, run.reason, seconds(run.ended_at)) == (Status.TIMED_OUT, "start_timeout", 3630)
+    assert (run.status, run.reason, seconds(run.ended_at_ms)) == (Status.TIMED_OUT, "start_timeout", 3630)
 
 
 @pytest.mark.contract("SCHD-17")
@@ -230,7 +229,7 @@ async def test_cancel_asks_and_waits_a_grace(
     assert (asked_to.status, asked_to.stop) == (Status.RUNNING, "cancel")
     await machine.advance(minutes=1)
     run = await machine.app.runs.get(run.id)
-    assert (run.status, run.reason, seconds(run.ended_at)) == (status, "cancelled", ended)
+    assert (run.status, run.reason, seconds(run.ended_at_ms)) == (status, "cancelled", ended)
     assert work.asked == [at(each / 60) for each in asked]
 
 
@@ -245,7 +244,7 @@ async def test_terminate_forces(
     await machine.app.runs.terminate(run.id)
     await machine.advance(minutes=1)
     run = await machine.app.runs.get(run.id)
-    assert (run.status, run.reason, seconds(run.ended_at)) == (Status.TERMINATED, "terminated", ended)
+    assert (run.status, run.reason, seconds(run.ended_at_ms)) == (Status.TERMINATED, "terminated", ended)
 
 
 @pytest.mark.contract("SCHD-17")
@@ -258,7 +257,7 @@ async def test_terminate_cuts_the_grace_of_a_cancel_short(
     await machine.app.runs.terminate(run.id)
     await machine.advance(minutes=1)
     run = await machine.app.runs.get(run.id)
-    assert (run.status, run.reason, seconds(run.ended_at)) == (Status.TERMINATED, "terminated", 15)
+    assert (run.status, run.reason, seconds(run.ended_at_ms)) == (Status.TERMINATED, "terminated", 15)
 
 
 @pytest.mark.contract("SCHD-17")
@@ -272,7 +271,7 @@ async def test_a_plain_function_that_does_not_check_stop_requested_is_given_up(
     await (machine.app.runs.cancel(run.id) if how == "cancel" else machine.app.runs.terminate(run.id))
     await machine.advance(minutes=2)
     run = await machine.app.runs.get(run.id)
-    assert (run.status, seconds(run.ended_at)) == (status, ended)
+    assert (run.status, seconds(run.ended_at_ms)) == (status, ended)
 
 
 @pytest.mark.contract("SCHD-17")
@@ -340,7 +339,7 @@ async def test_what_takes_the_place_of_another_waits_until_that_has_stopped(
     await machine.advance(seconds=170)
     newest, oldest = await machine.app.runs.list("s")
     assert (oldest.status, oldest.reason, newest.status) == (status, "replaced", Status.RUNNING)
-    assert (seconds(oldest.ended_at), seconds(newest.started_at)) == (began, began)
+    assert (seconds(oldest.ended_at_ms), seconds(newest.started_at_ms)) == (began, began)
 
 
 @pytest.mark.contract("SCHD-17")

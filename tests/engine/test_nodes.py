@@ -57,7 +57,7 @@ async def create_herd(database: str) -> None:
             NewSchedule(id=f"{number}", spec=spec, action="work") for number in range(HERD)
         )
         assert (await app.schedules.counts("0")).started == 0
-        due = await fetch(database, "SELECT min(next_at) FROM due")
+        due = await fetch(database, "SELECT min(next_at_ms) FROM due")
         assert due[0][0] > app.now()  # all of it is there before any of it is due
 
 
@@ -274,9 +274,9 @@ def check_second_by_second(schedule: Schedule, runs: list[Run], unstarted: list[
     slots += [
         second for each in unstarted for second in range(each.start_ms // 1000, each.end_ms // 1000 + 1)
     ]
-    assert sorted(slots) == list(range(schedule.created_at // 1000 + 1, schedule.cursor_ms // 1000 + 1))
+    assert sorted(slots) == list(range(schedule.created_at_ms // 1000 + 1, schedule.cursor_ms // 1000 + 1))
     assert max(slots) <= now
-    assert all(run.started_at is None or run.started_at >= run.nominal_ms for run in runs)
+    assert all(run.started_at_ms is None or run.started_at_ms >= run.nominal_ms for run in runs)
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
@@ -512,7 +512,7 @@ async def test_an_app_that_runs_long_after_it_was_opened_starts_without_complain
 
         await app.schedules.create("s", soon(app), "work")
         await asyncio.sleep(QUICK.lease_ms / 1000 + 1)
-        task = asyncio.create_task(app.run())
+        task = asyncio.create_task(app.serve())
         await wait_until(lambda: done == [1])
         task.cancel()
         await asyncio.wait([task])

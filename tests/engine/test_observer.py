@@ -94,7 +94,7 @@ async def test_what_becomes_of_slots_is_told():
         await tm.app.schedules.create("s", "* * * * *", action="slow")
         await tm.advance(minutes=4, seconds=1)
     launched = [
-        (run.nominal_ms // 1000 - START.timestamp(), at - run.fire_at, run.attempt)
+        (run.nominal_ms // 1000 - START.timestamp(), at - run.fire_ms, run.attempt)
         for run, at in notes.launches
     ]
     assert launched == [(60, 0, 1), (180, 0, 1)]
@@ -139,7 +139,7 @@ async def test_a_start_is_the_moment_of_the_launch_in_the_ledger_and_for_observe
         await app.engine.step(app.now())
         runs = [run for number in range(3) for run in await app.runs.list(f"s{number}")]
         # While it is running, the ledger has the moment of the claim: one for all that was claimed together.
-        (claimed,) = {run.started_at for run in runs}
+        (claimed,) = {run.started_at_ms for run in runs}
         while len(seen) < 3:
             await asyncio.sleep(0)
         first = {run.id: at for run, at in notes.launches}
@@ -148,7 +148,7 @@ async def test_a_start_is_the_moment_of_the_launch_in_the_ledger_and_for_observe
         assert claimed < min(first.values())
         await app.engine.step(app.now())
         attempts = [each for run in runs for each in await app.runs.attempts(run.id)]
-        assert {each.run_id: each.started_at for each in attempts} == first
+        assert {each.run_id: each.started_at_ms for each in attempts} == first
 
         clock.move_to(START + timedelta(minutes=1, seconds=5))
         await app.engine.step(app.now())
@@ -157,10 +157,12 @@ async def test_a_start_is_the_moment_of_the_launch_in_the_ledger_and_for_observe
         await app.engine.step(app.now())
         second = {run.id: at for run, at in notes.launches[3:]}
         assert {
-            each.id: (each.status, each.started_at) for run in runs for each in [await app.runs.get(run.id)]
+            each.id: (each.status, each.started_at_ms)
+            for run in runs
+            for each in [await app.runs.get(run.id)]
         } == {run_id: (Status.SUCCEEDED, at) for run_id, at in second.items()}
         explained = [await app.why.explain(run.schedule_id, START + timedelta(minutes=1)) for run in runs]
-        assert [each.late_ms for each in explained] == [first[run.id] - run.fire_at for run in runs]
+        assert [each.late_ms for each in explained] == [first[run.id] - run.fire_ms for run in runs]
 
 
 async def test_ends_are_told_with_what_they_meant():

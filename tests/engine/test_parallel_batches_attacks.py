@@ -161,7 +161,7 @@ async def test_a_context_that_is_left_while_it_runs_waits_for_the_step_that_is_u
         await go_on.wait()
 
     await app.__aenter__()
-    running = asyncio.create_task(app.run())
+    running = asyncio.create_task(app.serve())
     await create(app, "s")
     await app.schedules.trigger("s")
     await begun.wait()

@@ -438,7 +438,7 @@ async def test_a_run_that_ends_when_the_next_slot_falls_due_does_not_block_it(dr
         if driven == "machine":
             await machine.advance(minutes=3)
         else:
-            task = asyncio.create_task(machine.app.run())
+            task = asyncio.create_task(machine.app.serve())
             await machine.clock.advance(minutes=3)
             task.cancel()
             await asyncio.wait([task])
@@ -455,7 +455,7 @@ async def test_an_app_on_a_virtual_clock_can_be_left_while_an_action_sleeps_on_i
                 await clock.sleep(seconds=10)
 
             await app.schedules.create("s", "* * * * *", "work")
-            task = asyncio.create_task(app.run())
+            task = asyncio.create_task(app.serve())
             await clock.advance(minutes=1)
             task.cancel()
         async with App(f"sqlite:///{tmp_path / 'horae.db'}", clock=clock) as app:

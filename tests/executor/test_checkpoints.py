@@ -38,7 +38,7 @@ class Disk:
 
 
 def earlier(rows: Sequence[tuple[str, str]]) -> list[Checkpoint]:
-    return [Checkpoint(run_id="r", key=key, value=value, attempt=1, saved_at=5) for key, value in rows]
+    return [Checkpoint(run_id="r", key=key, value=value, attempt=1, saved_at_ms=5) for key, value in rows]
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ def nested(levels: int) -> Any:
 async def test_a_run_whose_result_is_too_large_fails_and_can_be_shown(
     machine: TimeMachine, result: Any, reason: str
 ):
-    machine.app.action("work")(lambda _: result)
+    machine.app.action("work")(lambda: result)
     await machine.app.schedules.create("s", "0 * * * *", "work")
     await machine.advance(minutes=90)
     (run,) = await machine.app.runs.list("s")
@@ -48,7 +48,7 @@ async def test_a_run_whose_result_is_too_large_fails_and_can_be_shown(
 
 
 async def test_the_deepest_result_can_be_shown_everywhere(machine: TimeMachine):
-    machine.app.action("work")(lambda _: nested(MAX_DEPTH))
+    machine.app.action("work")(lambda: nested(MAX_DEPTH))
     await machine.app.schedules.create(
         "s", "0 * * * *", "work", input=nested(MAX_DEPTH), memo={"m": nested(99)}
     )
@@ -62,16 +62,12 @@ async def test_the_deepest_result_can_be_shown_everywhere(machine: TimeMachine):
 
 @pytest.mark.parametrize("levels", [MAX_DEPTH + 1, 5000])
 async def test_every_value_that_is_given_has_the_same_bounds(machine: TimeMachine, levels: int):
-    machine.app.action("work")(lambda _: None)
+    machine.app.action("work")(lambda: None)
     schedules, deep = machine.app.schedules, nested(levels)
     await schedules.create("s", "0 * * * *", "work")
     refused: list[tuple[str, Callable[[], Awaitable[object]]]] = [
         ("input", lambda: schedules.create("t", "0 * * * *", "work", input=deep)),
         ("memo", lambda: schedules.create("t", "0 * * * *", "work", memo={"m": deep})),
-        (
-            "search_attributes",
-            lambda: schedules.create("t", "0 9 * * *", "work", search_attributes={"a": deep}),
-        ),
         ("input", lambda: schedules.update("s", input=deep)),
         ("memo", lambda: schedules.update("s", memo={"m": deep})),
         ("input", lambda: schedules.trigger("s", input=deep)),

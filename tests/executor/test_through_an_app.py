@@ -63,7 +63,7 @@ async def all_that_is_stored(database: str, folder: Path) -> bytes:
     if database.startswith("sqlite"):
         return b"".join(file.read_bytes() for file in folder.glob("horae.db*"))
     connection = await asyncpg.connect(database)
-    tables = await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    tables = await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'horae'")
     rows = [await connection.fetch(f"SELECT t::text FROM {name} AS t") for (name,) in tables]  # noqa: S608
     await connection.close()
     return "\n".join(row[0] for table in rows for row in table).encode()

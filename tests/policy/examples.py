@@ -14,5 +14,5 @@ def schedule_of(
 ) -> Schedule:
     return Schedule(
         id="s", generation=1, spec=spec.text, action=Action(name="work"), policies=policies, state=state, version=1,
-        cursor_ms=cursor * 1000, created_at=cursor * 1000, updated_at=cursor * 1000,
+        cursor_ms=cursor * 1000, created_at_ms=cursor * 1000, updated_at_ms=cursor * 1000,
     )  # fmt: skip

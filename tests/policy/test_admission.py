@@ -10,7 +10,7 @@ from horae.policy.admission import Facts, admit, give_back, has_begun
 
 RUN = Run(
     id="r", schedule_id="s", generation=2, nominal_ms=1000, origin=AUTOMATIC, overlap=Overlap.SKIP, status=Status.RUNNING,
-    fire_at=1000, start_at=1000, attempt=1, epoch=7, started_at=1000,
+    fire_ms=1000, start_at_ms=1000, attempt=1, epoch=7, started_at_ms=1000,
 )  # fmt: skip
 OBJECTION = Denial(Reason.NOT_ALLOWED, "the host is not among the allowed ones")
 _replace = msgspec.structs.replace
@@ -18,7 +18,7 @@ _replace = msgspec.structs.replace
 
 def attempt(started_at: int | None) -> Attempt:
     return Attempt(
-        run_id="r", attempt=1, epoch=7, reason="", failure=None, started_at=started_at, ended_at=1000
+        run_id="r", attempt=1, epoch=7, reason="", failure=None, started_at_ms=started_at, ended_at_ms=1000
     )
 
 

@@ -35,7 +35,7 @@ SPECS = [
 def backfill_of(spec: Spec, first: int, last: int, number: int = 1) -> Backfill:
     return Backfill(
         id=f"s:{number}", schedule_id="s", generation=1, start_ms=first * 1000, end_ms=last * 1000, overlap=Overlap.BUFFER_ALL,
-        cursor_ms=(first - 1) * 1000, total=spec.count(first - 1, last), created_at=NOW,
+        cursor_ms=(first - 1) * 1000, total=spec.count(first - 1, last), created_at_ms=NOW,
     )  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def test_a_range_is_covered_exactly_once_for_any_room(
         backfill = step.backfill
         waiting = waiting[1:] or [0]
     assert made == slots_ms(spec, backfill.start_ms - 1, backfill.end_ms, 100_000)
-    assert (backfill.made, backfill.ended_at) == (backfill.total, NOW)
+    assert (backfill.made, backfill.ended_at_ms) == (backfill.total, NOW)
 
 
 @pytest.mark.contract("SCHD-19")

@@ -57,7 +57,7 @@ def test_every_nominal_time_is_accounted_for_once(
             total += found(due)
             assert due.cursor_ms >= cursor
             assert count_slots(spec, cursor, due.cursor_ms) == found(due)
-            assert all(slot.fire_at <= now for slot in due.slots)
+            assert all(slot.fire_ms <= now for slot in due.slots)
             assert list(due.slots) == sorted(due.slots, key=lambda slot: slot.nominal_ms // 1000)
             cursor = due.cursor_ms
             if due.next_fire is None or due.next_fire > now:
@@ -130,7 +130,7 @@ def test_of_late_slots_the_latest_are_made_up_as_far_as_there_is_consent(
     free, bound = (
         find_due(spec, "a", T * 1000, now, policy, limit=10_000, consent=each) for each in (None, consent)
     )
-    late = [slot.nominal_ms // 1000 for slot in free.slots if now - slot.fire_at > milliseconds(policy.grace)]
+    late = [slot.nominal_ms // 1000 for slot in free.slots if now - slot.fire_ms > milliseconds(policy.grace)]
     refused = late[: max(len(late) - consent, 0)]
     assert [slot.nominal_ms // 1000 for slot in bound.slots] == [
         slot.nominal_ms // 1000 for slot in free.slots
@@ -189,13 +189,13 @@ def test_spread_moves_starts_and_never_nominal_times():
     now = (T + HOUR) * 1000
     due = find_due(MINUTELY, "a", T * 1000, now, policy)
     late, on_time = due.slots[:-2], due.slots[-2:]
-    starts = [slot.start_at - now for slot in late]
+    starts = [slot.start_at_ms - now for slot in late]
     assert [slot.nominal_ms // 1000 for slot in due.slots] == [T + 60 * n for n in range(1, 61)]
     assert starts == sorted(starts)
     assert starts[0] == 0
     assert starts[-1] < 60_000
     assert {later - earlier for earlier, later in pairwise(starts)} <= {1034, 1035}
-    assert all(slot.start_at == slot.fire_at for slot in on_time)
+    assert all(slot.start_at_ms == slot.fire_ms for slot in on_time)
 
 
 @pytest.mark.contract("SCHD-12")

@@ -59,14 +59,14 @@ def run_of(schedule: Schedule, minute: int, status: Status = Status.PENDING, **m
     slot = Slot(nominal_ms, nominal_ms, nominal_ms)
     origin = more.pop("origin", AUTOMATIC)
     begun = {"attempt": 1, "epoch": 1} if status is Status.RUNNING else {}
-    run = new_run(schedule, slot, origin, schedule.policies.overlap)
+    run = new_run(schedule, slot, origin, schedule.policies.overlap, nominal_ms)
     return _replace(run, status=status, **(begun | more))
 
 
 def backfill_of(first: int, last: int, number: int = 1, overlap: Overlap = Overlap.BUFFER_ALL) -> Backfill:
     return Backfill(
         id=f"s:{number}", schedule_id="s", generation=1, start_ms=first * 1000, end_ms=last * 1000, overlap=overlap, cursor_ms=(first - 1) * 1000,
-        total=MINUTELY.count(first - 1, last), created_at=T * 1000,
+        total=MINUTELY.count(first - 1, last), created_at_ms=T * 1000,
     )  # fmt: skip
 
 
@@ -105,7 +105,7 @@ POLICIES = st.builds(
 STATES = st.builds(
     State,
     paused=st.booleans(),
-    paused_until=st.sampled_from([None, (T + 300) * 1000, (T + 7200) * 1000]),
+    paused_until_ms=st.sampled_from([None, (T + 300) * 1000, (T + 7200) * 1000]),
     skip_next=st.sampled_from([0, 0, 2]),
     remaining_actions=st.sampled_from([None, None, 0, 1, 3]),
     buffer_full=st.sampled_from([False, False, True]),
@@ -123,7 +123,7 @@ def open_runs(draw: st.DrawFn, schedule: Schedule) -> list[Run]:
         if draw(st.booleans()):
             more["origin"] = Origin(OriginKind.TRIGGER, str(number))
         if status is Status.RETRYING:  # it may have some time to go
-            more |= {"attempt": 1, "start_at": (T + draw(st.integers(-60, 3600))) * 1000}
+            more |= {"attempt": 1, "start_at_ms": (T + draw(st.integers(-60, 3600))) * 1000}
         runs.append(run_of(schedule, number - 10, status, **more))
     return runs
 
@@ -211,7 +211,7 @@ def test_every_slot_found_has_one_outcome(
     written = [run.id for run in (*decision.new, *decision.changed)]
     assert len(written) == len(set(written))
     for run in (*decision.new, *decision.changed):
-        assert (run.status in ENDED) is (run.ended_at == now)
+        assert (run.status in ENDED) is (run.ended_at_ms == now)
         assert (run.status in ENDED) is (run.reason != "")
 
 
@@ -285,7 +285,7 @@ def test_deciding_comes_to_rest(situation: tuple[Schedule, Spec, list[Run], list
         changed = {each.id: each for each in decision.backfills}
         backfills = [changed.get(each.id, each) for each in backfills]
         backfills = [each for each in backfills if each.status is BackfillStatus.OPEN]
-        if decision.remove or decision.next_at is None or decision.next_at > now:
+        if decision.remove or decision.next_at_ms is None or decision.next_at_ms > now:
             break
     else:
         raise AssertionError("it goes on for ever")
@@ -299,7 +299,7 @@ def test_starts_beyond_the_limit_wait_like_the_others():
     runs = [run_of(schedule, 1, Status.RUNNING), run_of(schedule, 2), run_of(schedule, 3)]
     now = (T + 190) * 1000
     decision = decide(schedule, MINUTELY, runs, now)
-    assert decision.next_at == (T + 240) * 1000
+    assert decision.next_at_ms == (T + 240) * 1000
 
 
 @pytest.mark.contract("SCHD-12", "SCHD-13")
@@ -440,8 +440,8 @@ def test_how_often_decisions_are_made_changes_nothing(
             said += [(each.start_ms // 1000, str(each.reason), now) for each in decision.unstarted]
             schedule, runs = apply(schedule, runs, decision)
             following = [at for at in extra if at > now]
-            if decision.next_at is not None:
-                following.append(decision.next_at)
+            if decision.next_at_ms is not None:
+                following.append(decision.next_at_ms)
             if not following:
                 break
             now = min(following)

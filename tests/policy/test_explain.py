@@ -45,7 +45,7 @@ _replace = msgspec.structs.replace
 def schedule(**more: Any) -> Schedule:
     made = Schedule(
         id="s", generation=2, spec=SPEC.text, action=Action(name="a"), policies=Policies(), state=State(), version=9,
-        cursor_ms=(NOON - 1) * 1000, created_at=(NOON - 5000) * 1000, updated_at=(NOON - 100) * 1000,
+        cursor_ms=(NOON - 1) * 1000, created_at_ms=(NOON - 5000) * 1000, updated_at_ms=(NOON - 100) * 1000,
     )  # fmt: skip
     return _replace(made, **more)
 
@@ -55,14 +55,14 @@ def version(
 ) -> Version:
     return Version(
         schedule_id="s", generation=generation, version=version, spec=SPEC.text, policies=Policies(),
-        since=(NOON + since) * 1000, until=(NOON + until) * 1000, created_at=(NOON + created) * 1000,
+        since_ms=(NOON + since) * 1000, until_ms=(NOON + until) * 1000, created_at_ms=(NOON + created) * 1000,
     )  # fmt: skip
 
 
 def run(status: Status, **more: Any) -> Run:
     made = Run(
         id="r", schedule_id="s", generation=2, nominal_ms=NOON * 1000, origin=AUTOMATIC, overlap=Overlap.SKIP, status=status,
-        fire_at=NOON * 1000, start_at=NOON * 1000, started_at=NOON * 1000 + 250, ended_at=NOON * 1000 + 900,
+        fire_ms=NOON * 1000, start_at_ms=NOON * 1000, started_at_ms=NOON * 1000 + 250, ended_at_ms=NOON * 1000 + 900,
     )  # fmt: skip
     return _replace(made, **more)
 
@@ -95,10 +95,10 @@ def test_every_status_of_a_run_has_a_verdict_and_a_sentence(status: Status):
 def test_every_reason_is_told(reason: Reason):
     unstarted = UnstartedRange(
         schedule_id="s", generation=2, start_ms=NOON * 1000, end_ms=NOON * 1000, count=1, status=Status.SKIPPED, reason=reason,
-        decided_at=7,
+        decided_at_ms=7,
     )  # fmt: skip
     found = told(unstarted=unstarted)
-    assert (found.verdict, found.reason, found.decided_at) == (Verdict.SKIPPED, reason, 7)
+    assert (found.verdict, found.reason, found.decided_at_ms) == (Verdict.SKIPPED, reason, 7)
     assert found.sentence.startswith("2026-03-01T12:00:00Z was skipped: ")
     assert told(run(Status.FAILED, reason=reason)).sentence.startswith(
         "2026-03-01T12:00:00Z started 250ms late and failed: "
@@ -108,15 +108,15 @@ def test_every_reason_is_told(reason: Reason):
 @pytest.mark.parametrize(
     ("made", "sentence"),
     [
-        (run(Status.STARTING, started_at=None, ended_at=None), "was released and waits for a node that can run it"),
+        (run(Status.STARTING, started_at_ms=None, ended_at_ms=None), "was released and waits for a node that can run it"),
         (run(Status.RETRYING, attempt=2), "started 250ms late and waits for its attempt 3"),
-        (run(Status.RETRYING, attempt=2, started_at=None), "could not begin yet, and waits for its attempt 3"),
-        (run(Status.PENDING, started_at=None, ended_at=None), "is due and waits for its turn"),
-        (run(Status.TIMED_OUT, started_at=None, reason="start_timeout"),
+        (run(Status.RETRYING, attempt=2, started_at_ms=None), "could not begin yet, and waits for its attempt 3"),
+        (run(Status.PENDING, started_at_ms=None, ended_at_ms=None), "is due and waits for its turn"),
+        (run(Status.TIMED_OUT, started_at_ms=None, reason="start_timeout"),
          "timed out before it started: it waited longer for its start than it may"),
         (run(Status.FAILED, reason="spoiled"), "started 250ms late and failed: spoiled"),
-        (run(Status.SUCCEEDED, started_at=NOON * 1000 + 90_000), "started 1m30s late and succeeded"),
-        (run(Status.SUCCEEDED, started_at=NOON * 1000 - 5), "started on time and succeeded"),
+        (run(Status.SUCCEEDED, started_at_ms=NOON * 1000 + 90_000), "started 1m30s late and succeeded"),
+        (run(Status.SUCCEEDED, started_at_ms=NOON * 1000 - 5), "started on time and succeeded"),
     ],
 )  # fmt: skip
 def test_what_a_run_is_waiting_for_and_how_it_ended(made: Run, sentence: str):
@@ -190,7 +190,7 @@ def test_a_slot_that_is_not_decided_is_explained_by_the_schedule_as_it_stands_no
 def test_a_range_has_the_slots_that_its_own_spec_names():
     unstarted = UnstartedRange(
         schedule_id="s", generation=1, start_ms=NOON * 1000, end_ms=(NOON + 172_800) * 1000, count=3, status=Status.MISSED,
-        reason=Reason.LATE, decided_at=7,
+        reason=Reason.LATE, decided_at_ms=7,
     )  # fmt: skip
     assert [holds(unstarted, (NOON + each) * 1000, SPEC) for each in (0, 1, 86_400, 172_799, 172_800)] == [
         True, False, True, False, True,

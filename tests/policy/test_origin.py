@@ -35,7 +35,7 @@ def test_only_the_slot_itself_has_the_key_of_the_slot(text: str):
     origin = Origin.parse(text)
     run = Run(
         id=run_id("s", 1, 60_000, origin), schedule_id="s", generation=1, nominal_ms=60_000, origin=origin, overlap=Overlap.SKIP,
-        status=Status.PENDING, fire_at=60_000, start_at=60_000,
+        status=Status.PENDING, fire_ms=60_000, start_at_ms=60_000,
     )  # fmt: skip
     assert run.is_automatic is text.startswith("automatic")
     assert run.key == (slot_key("s", 60) if origin == AUTOMATIC else run.id)

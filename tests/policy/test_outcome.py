@@ -32,7 +32,7 @@ ONCE = Policies(at_most_once=True, start_attempts=1)
 
 RUN = Run(
     id="r", schedule_id="s", generation=1, nominal_ms=NOW, origin=AUTOMATIC, overlap=Overlap.SKIP,
-    status=Status.RUNNING, fire_at=NOW, start_at=NOW, attempt=1, epoch=7, started_at=NOW,
+    status=Status.RUNNING, fire_ms=NOW, start_at_ms=NOW, attempt=1, epoch=7, started_at_ms=NOW,
 )  # fmt: skip
 
 
@@ -88,7 +88,7 @@ def test_what_an_ending_means(
 ):
     outcome = judge_end(end, policies, NOW, LIMITS)
     assert (outcome.status, outcome.reason) == (status, reason)
-    assert outcome.start_at == (None if delay is None else NOW + delay)
+    assert outcome.start_at_ms == (None if delay is None else NOW + delay)
 
 
 ANY_POLICIES = st.one_of(
@@ -124,16 +124,16 @@ def test_an_outcome_follows_from_running_and_belongs_to_its_claim(
     end: AttemptResult, policies: Policies | None
 ):
     outcome = judge_end(end, policies, NOW, LIMITS)
-    assert (outcome.status is Status.RUNNING) is (outcome.report_by is not None)
+    assert (outcome.status is Status.RUNNING) is (outcome.report_by_ms is not None)
     if outcome.status is Status.RUNNING:  # an external worker continues it
         assert end.ending is AttemptEnd.ACCEPTED
         return
     assert outcome.status in TRANSITIONS[Status.RUNNING]
     assert (outcome.run_id, outcome.epoch, outcome.attempt) == (end.run.id, end.run.epoch, end.run.attempt)
     # It waits for another attempt, from a known time on, or it is over.
-    assert (outcome.status is Status.RETRYING) is (outcome.start_at is not None)
-    assert (outcome.status in ENDED) is (outcome.start_at is None)
-    assert outcome.start_at is None or outcome.start_at >= NOW
+    assert (outcome.status is Status.RETRYING) is (outcome.start_at_ms is not None)
+    assert (outcome.status in ENDED) is (outcome.start_at_ms is None)
+    assert outcome.start_at_ms is None or outcome.start_at_ms >= NOW
     # Each way to fail is counted by itself, so that none uses up the attempts of another.
     counted = (
         outcome.failures - end.run.failures,
@@ -186,7 +186,7 @@ def test_until_when_something_must_be_heard(timeouts: Timeouts, stop: str, later
     run = msgspec.structs.replace(RUN, stop=stop)
     assert report_by(run, timeouts, NOW + later) == NOW + by
     end = judge_end(ended("accepted", {"stop": stop}), Policies(timeouts=timeouts), NOW + later, LIMITS)
-    assert end.report_by == NOW + by
+    assert end.report_by_ms == NOW + by
 
 
 @pytest.mark.contract("CRON-13", "SCHD-17")

@@ -19,10 +19,10 @@ NOON = T * 1000
     [
         (State(), False),
         (State(paused=True), False),
-        (State(paused=True, paused_until=NOON + 1), False),
-        (State(paused=True, paused_until=NOON), True),
-        (State(paused=True, paused_until=NOON - 1), True),
-        (State(paused=False, paused_until=NOON - 1), False),
+        (State(paused=True, paused_until_ms=NOON + 1), False),
+        (State(paused=True, paused_until_ms=NOON), True),
+        (State(paused=True, paused_until_ms=NOON - 1), True),
+        (State(paused=False, paused_until_ms=NOON - 1), False),
     ],
 )
 def test_a_pause_is_over_when_its_end_has_come(state: State, over: bool):
@@ -49,5 +49,5 @@ def test_resuming_catches_up_with_everything_or_leaves_everything_behind(
 
 @pytest.mark.contract("SCHD-13")
 def test_resuming_keeps_the_rest_of_the_state():
-    state = State(paused=True, paused_until=NOON, skip_next=2, remaining_actions=3)
+    state = State(paused=True, paused_until_ms=NOON, skip_next=2, remaining_actions=3)
     assert resume(schedule_of(state=state), MINUTELY, NOON).state == State(skip_next=2, remaining_actions=3)

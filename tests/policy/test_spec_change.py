@@ -39,7 +39,7 @@ EDITS = st.lists(st.tuples(st.integers(0, 2 * HOUR * 1000), st.sampled_from(rang
 def schedule_of(spec: Spec, policies: Policies, cursor: int = T) -> Schedule:
     return Schedule(
         id="s", generation=1, spec=spec.text, action=Action(name="work"), policies=policies, state=State(), version=1,
-        cursor_ms=cursor * 1000, created_at=cursor * 1000, updated_at=cursor * 1000,
+        cursor_ms=cursor * 1000, created_at_ms=cursor * 1000, updated_at_ms=cursor * 1000,
     )  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def tell(first: Spec, edits: list[tuple[int, int]], policies: Policies, looks: l
             )
             schedule = _replace(schedule, state=decision.state, cursor_ms=decision.cursor_ms)
             if looks is None or now == end:
-                next_at = end if decision.next_at is None else decision.next_at
+                next_at = end if decision.next_at_ms is None else decision.next_at_ms
         coming = [next_at, *(at for at in extra if at > now), *(at for at, _ in events[:1])]
         now = max(min(coming), now + (now == end))
     return told
@@ -131,7 +131,7 @@ def test_an_edit_makes_no_slot_late(first: Spec, edits: list[tuple[int, int]]):
     ):  # those may fire before they were created
         assert late == []
     fires = {fire_instant(spec, run.nominal_ms, "s") for spec in [first, *SPECS] for run in told.started}
-    assert all(run.fire_at in fires | moments for run in told.started)
+    assert all(run.fire_ms in fires | moments for run in told.started)
 
 
 def test_a_slot_between_its_nominal_and_its_fire_time_stays_due_with_the_new_jitter():
@@ -149,7 +149,7 @@ def test_a_slot_between_its_nominal_and_its_fire_time_stays_due_with_the_new_jit
         fires = fire_instant(undecided(changed, spec), T * 1000, "s")
         assert fires == max(fire_instant(spec, T * 1000, "s"), now)
         decision = decide(changed, spec, [], fires)
-        assert [(run.nominal_ms // 1000, run.status, run.fire_at) for run in decision.new] == [
+        assert [(run.nominal_ms // 1000, run.status, run.fire_ms) for run in decision.new] == [
             (T, Status.STARTING, fires)
         ]
         assert (decision.state.carried, decision.cursor_ms // 1000 >= T) == ((), True)
@@ -167,7 +167,7 @@ def test_what_only_the_new_spec_named_before_the_edit_never_comes():
     )
     decision = decide(changed, new, [], now)
     assert [run.nominal_ms // 1000 for run in decision.new] == [T, T + HOUR, T + 2 * HOUR]
-    assert (decision.cursor_ms // 1000, decision.next_at) == (now // 1000, (T + 2 * HOUR + 600) * 1000)
+    assert (decision.cursor_ms // 1000, decision.next_at_ms) == (now // 1000, (T + 2 * HOUR + 600) * 1000)
 
 
 def test_an_edit_leaves_so_many_due_and_no_more():

@@ -47,7 +47,7 @@ SPECS = st.sampled_from(
 def schedule_of(state: State, policies: Policies = ALLOW, spec: Spec = MINUTELY, cursor: int = T) -> Schedule:
     return Schedule(
         id="s", generation=1, spec=spec.text, action=Action(name="work"), policies=policies, state=state, version=1,
-        cursor_ms=cursor * 1000, created_at=cursor * 1000, updated_at=cursor * 1000,
+        cursor_ms=cursor * 1000, created_at_ms=cursor * 1000, updated_at_ms=cursor * 1000,
     )  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def minutes(nominals: list[int]) -> list[int]:
         (State(skip_next=1_000_000), 0, [1_000_001 + n for n in range(5)]),
         (State(paused=True), 0, [1, 2, 3, 4, 5]),
         (State(paused=True, remaining_actions=2), 0, [1, 2]),
-        (State(paused=True, paused_until=(T + 600) * 1000), 0, [11, 12, 13, 14, 15]),
+        (State(paused=True, paused_until_ms=(T + 600) * 1000), 0, [11, 12, 13, 14, 15]),
     ],
 )
 def test_the_slots_ahead_go_as_far_as_the_limit_does(state: State, waiting: int, expected: list[int]):
@@ -150,13 +150,15 @@ def started(schedule: Schedule, spec: Spec, now: int, number: int) -> list[int]:
     while at is not None and len(found) < number and at < now + 86_400_000:
         moment, decision = at, decide(schedule, spec, waiting, at)
         runs = [run for run in (*decision.new, *decision.changed) if run.status is Status.STARTING]
-        found += [run.nominal_ms for run in runs if run.fire_at > now]
+        found += [run.nominal_ms for run in runs if run.fire_ms > now]
         touched = {run.id for run in decision.changed}
         waiting = [
             run for run in (*waiting, *decision.new) if run.status is Status.PENDING and run.id not in touched
         ]
         schedule = _replace(schedule, state=decision.state, cursor_ms=decision.cursor_ms)
-        at = decision.next_at if decision.next_at is None or decision.next_at > moment else moment + 1
+        at = (
+            decision.next_at_ms if decision.next_at_ms is None or decision.next_at_ms > moment else moment + 1
+        )
         if schedule.state.remaining_actions == 0 and runs:  # its end leads to a decision, and it is finished
             break
     return found
@@ -164,5 +166,5 @@ def started(schedule: Schedule, spec: Spec, now: int, number: int) -> list[int]:
 
 def test_a_start_that_waits_is_not_among_the_slots_ahead():
     schedule = schedule_of(State(remaining_actions=2), cursor=T + 60)
-    waiting = new_run(schedule, Slot((T + 60) * 1000, 0, 0), AUTOMATIC, Overlap.ALLOW_ALL)
+    waiting = new_run(schedule, Slot((T + 60) * 1000, 0, 0), AUTOMATIC, Overlap.ALLOW_ALL, 0)
     assert waiting.nominal_ms not in upcoming(schedule, MINUTELY, (T + 61) * 1000, 5, 1)

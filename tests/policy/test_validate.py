@@ -42,7 +42,7 @@ def test_the_defaults_make_sense():
 def test_what_cannot_be_is_refused_by_name(policies: Policies, field: str):
     with pytest.raises(InvalidInputError) as error:
         check_policies(policies)
-    assert error.value.details["field"] == field
+    assert error.value.details["field"] == f"policies.{field}"
 
 
 @pytest.mark.parametrize(

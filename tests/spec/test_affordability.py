@@ -16,6 +16,7 @@ from horae.spec.budget import LISTING_STEPS, QUESTION_STEPS, shared_budget
 from horae.spec.civil import DAY
 from horae.spec.civil_interval import Stride, first_multiple
 from horae.spec.day_search import DayRule, Group
+from tests.support.specs import forget_specs
 
 NOW = int(datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp())
 EVERYTHING = {"second": "*", "minute": "*", "hour": "*"}
@@ -95,11 +96,21 @@ TOO_COSTLY: dict[str, tuple[dict[str, Any], str]] = {
     "a count that is seldom met": ({"crons": ["0 9 * * *"], "rrules": ["FREQ=DAILY", every(43201, ";COUNT=100000")]}, "rrules[1]"),
     "many times, nearly all of them excluded": (
         {
-            "times": [f"{2027 + n // 336}-{n // 28 % 12 + 1:02}-{n % 28 + 1:02}T09:00:00Z" for n in range(10_000)],
+            "times": [f"{2027 + n // 336}-{n // 28 % 12 + 1:02}-{n % 28 + 1:02}T09:00:00Z" for n in range(1000)],
             "exclude": [EVERYTHING | {"month": str(n % 12 + 1), "day_of_month": str(n % 28 + 1)} for n in range(99)]
             + [EVERYTHING],
         },
         "times",
+    ),
+    "calendars that are long to read": (
+        {
+            "crons": ["0 9 * * *"],
+            "exclude": [
+                {"second": "1-59/7", "minute": "0,2,4,6,9,11,13,16,18,20,23,25,27,30,32,34,37,39,41,44,46,48", "hour": "1,4,6,9",
+                 "day_of_month": "1,3,6,8,10,13,15,18,20,22,25,27", "month": "1,3,6,9", "year": "2001,2003,2006,2009"}
+            ] * 100,
+        },
+        "exclude",
     ),
 }  # fmt: skip
 
@@ -115,6 +126,33 @@ def test_a_spec_that_costs_too_much_is_refused_with_the_part_that_does(name: str
         assert isinstance(caught.value, InvalidSpecError)
         assert caught.value.details["element"] == part
         assert caught.value.hint
+
+
+LONG: dict[str, dict[str, Any]] = {
+    "times": {"times": [f"2027-01-01T{n // 60:02}:{n % 60:02}:00Z" for n in range(1000)]},
+    "wall-clock times": {"times": [f"2027-01-01T{n // 60:02}:{n % 60:02}:00" for n in range(1000)]},
+    "dates": {"exclude": [{"calendar": "c"}], "shared": {"c": {"dates": ["2027-01-01"] * 1000}}},
+    "crons": {"crons": [f"{n % 60} {n % 24} 1,3,5,7,9,11,13,15,17,19 * *" for n in range(100)]},
+    "calendars": {"calendars": [{"hour": "1,3,6,9,12", "minute": str(n % 60)} for n in range(100)]},
+    "shared calendars": {
+        "exclude": [{"calendar": "c"}],
+        "shared": {"c": {"calendars": [{"hour": "1,3,6,9,12", "minute": str(n % 60)} for n in range(100)]}},
+    },
+    "rules": {"rrules": [every(7 + n, ";BYHOUR=1,3,6,9,12") for n in range(20)]},
+}
+
+
+@pytest.mark.contract("SCHD-08")
+@pytest.mark.parametrize("name", LONG)
+def test_reading_a_stored_spec_costs_steps_once(name: str):
+    text = Spec.parse(LONG[name]).text
+    forget_specs()
+    with shared_budget(QUESTION_STEPS) as read:
+        Spec.parse(text)
+    assert read.steps >= len(text) // 50  # a microsecond is good for less than fifty characters
+    with shared_budget(QUESTION_STEPS) as again:
+        Spec.parse(text)
+    assert again.steps <= 1
 
 
 def test_the_usual_specs_are_never_near_the_budget():

@@ -139,7 +139,7 @@ def test_sentences(document: dict[str, Any], sentence: str):
 @pytest.mark.parametrize(
     ("document", "element"),
     [
-        ({"cron": ["0 9 * * *"]}, "spec"),
+        ({"cron": ["0 9 * * *"]}, "cron"),
         ({"crons": "0 9 * * *"}, "crons"),
         ({"crons": [5]}, "crons[0]"),
         ({"calendars": [{"hour": "25"}]}, "calendars[0].hour"),

@@ -23,6 +23,9 @@ from horae.model import (
     Checkpoint,
     Counts,
     LastOutcome,
+    LogBatch,
+    LogChunk,
+    LogEntry,
     Node,
     Origin,
     Outcome,
@@ -36,7 +39,7 @@ from horae.model import (
     UnstartedRange,
     Version,
 )
-from horae.store.port import Advance, Filter, RetentionBounds, Store, Transaction
+from horae.store.port import Advance, Filter, LedgerFilter, RetentionBounds, Store, Transaction
 from horae.store.postgres import PostgresStore
 from horae.store.sqlite import SqliteStore
 
@@ -59,7 +62,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 def schedule(name: str, cursor: int = 100, **more: Any) -> Schedule:
     return Schedule(
         id=name, generation=1, spec='{"crons":["* * * * *"]}', action=Action(name="a", input={"x": [1, None]}),
-        policies=Policies(overlap=Overlap.BUFFER_ALL), version=1, cursor_ms=cursor * 1000, created_at=1, updated_at=2,
+        policies=Policies(overlap=Overlap.BUFFER_ALL), version=1, cursor_ms=cursor * 1000, created_at_ms=1, updated_at_ms=2,
         **{"state": State(note="ü"), **more},
     )  # fmt: skip
 
@@ -67,7 +70,7 @@ def schedule(name: str, cursor: int = 100, **more: Any) -> Schedule:
 def run(number: int, status: Status = Status.RUNNING, schedule_id: str = "s", **more: Any) -> Run:
     made = Run(
         id=f"run-{schedule_id}-{number}", schedule_id=schedule_id, generation=1, nominal_ms=number * 1000, origin=AUTOMATIC,
-        overlap=Overlap.SKIP, status=status, fire_at=number * 1000, start_at=number * 1000, action="a",
+        overlap=Overlap.SKIP, status=status, fire_ms=number * 1000, start_at_ms=number * 1000, action="a",
         action_id=f"{schedule_id}-{number}", attempt=int(status is Status.RUNNING),
         epoch=7 if status is Status.RUNNING else 0, input={"a": 1},
     )  # fmt: skip
@@ -75,7 +78,7 @@ def run(number: int, status: Status = Status.RUNNING, schedule_id: str = "s", **
 
 
 def ended(number: int, status: Status = Status.SUCCEEDED, **more: Any) -> Outcome:
-    return Outcome(run_id=f"run-s-{number}", epoch=7, attempt=1, status=status, ended_at=9, **more)
+    return Outcome(run_id=f"run-s-{number}", epoch=7, attempt=1, status=status, ended_at_ms=9, **more)
 
 
 async def test_what_is_written_is_read_again(store: Store):
@@ -100,7 +103,7 @@ async def test_due_schedules_come_in_the_order_of_their_time(store: Store):
     base = (await store.time() or 1000) - 500
     async with store.transaction() as transaction:
         times = {"a": base + 300, "b": base + 100, "c": None, "d": base + 200, "e": base + 99_999}
-        await transaction.insert_schedules((schedule(name), next_at) for name, next_at in times.items())
+        await transaction.insert_schedules((schedule(name), next_at_ms) for name, next_at_ms in times.items())
         assert await transaction.wake_at() == base + 100
         assert [s.id for s in await transaction.due(base + 300, 10)] == ["b", "d", "a"]
         assert [s.id for s in await transaction.due(base + 300, 2)] == ["b", "d"]
@@ -115,7 +118,7 @@ async def test_schedules_are_found_by_what_they_are(store: Store):
     made = [
         schedule("a1", owner="ada", tags=("red",), state=State(paused=True)),
         schedule("a2", owner="bob", tags=("red", "blue"), state=State(attention="look")),
-        schedule("b1", owner="ada"),
+        schedule("b1", owner="ada", managed_by="program jobs", state=State(orphaned=True)),
     ]
     made[2] = _replace(made[2], action=Action(name="other"))
     async with store.transaction() as transaction:
@@ -131,6 +134,10 @@ async def test_schedules_are_found_by_what_they_are(store: Store):
             (Filter(paused=True), ["a1"]),
             (Filter(paused=False), ["a2", "b1"]),
             (Filter(attention=True), ["a2"]),
+            (Filter(managed_by="program jobs"), ["b1"]),
+            (Filter(managed_by=""), ["a1", "a2"]),
+            (Filter(orphaned=True), ["b1"]),
+            (Filter(orphaned=False), ["a1", "a2"]),
             (Filter(owner="ada", paused=False), ["b1"]),
         ):
             assert [s.id for s in await transaction.find_schedules(only, "", 9)] == expected, only
@@ -176,7 +183,7 @@ async def test_an_end_is_final(store: Store):
         assert await transaction.finish([done]) == 0
         assert await transaction.finish([ended(1, Status.FAILED)]) == 0
         (read,) = await transaction.runs("s", 9)
-        assert (read.status, read.result, read.ended_at) == (Status.SUCCEEDED, {"ok": True}, 9)
+        assert (read.status, read.result, read.ended_at_ms) == (Status.SUCCEEDED, {"ok": True}, 9)
         assert await transaction.open_runs(["s"]) == []
 
 
@@ -192,7 +199,7 @@ async def test_only_runs_that_no_node_has_claimed_are_changed(store: Store):
 def unstarted(first: int, last: int, before: int | None, reason: Reason = Reason.OVERLAP) -> UnstartedRange:
     return UnstartedRange(
         schedule_id="s", generation=1, start_ms=first * 1000, end_ms=last * 1000, count=last - first + 1,
-        status=Status.SKIPPED, reason=reason, decided_at=last, before_ms=None if before is None else before * 1000,
+        status=Status.SKIPPED, reason=reason, decided_at_ms=last, before_ms=None if before is None else before * 1000,
     )  # fmt: skip
 
 
@@ -267,14 +274,18 @@ async def test_released_runs_are_left_to_nodes_that_can_run_them(store: Store):
 @pytest.mark.contract("SCHD-28")
 async def test_an_end_says_when_its_attempt_began(store: Store):
     async with store.transaction() as transaction:
-        await transaction.insert_runs(run(number, started_at=5) for number in (1, 2, 3, 4))
+        await transaction.insert_runs(run(number, started_at_ms=5) for number in (1, 2, 3, 4))
         outcomes = [
-            ended(1, started_at=6), ended(2, Status.FAILED, started_at=7),
-            ended(3, Status.RUNNING, started_at=8, report_by=99), ended(4, Status.RETRYING, start_at=10),
+            ended(1, started_at_ms=6), ended(2, Status.FAILED, started_at_ms=7),
+            ended(3, Status.RUNNING, started_at_ms=8, report_by_ms=99), ended(4, Status.RETRYING, start_at_ms=10),
         ]  # fmt: skip
         assert await transaction.finish(outcomes) == 4
         found = await transaction.runs_by_id([f"run-s-{number}" for number in (1, 2, 3, 4)])
-        assert {each.id[-1]: each.started_at for each in found} == {"1": 6, "2": 7, "3": 8, "4": None}
+        assert {each.id[-1]: each.started_at_ms for each in found} == {"1": 6, "2": 7, "3": 8, "4": None}
+        assert {each.id[-1] for each in found if each.ended_at_ms is not None} == {
+            "1",
+            "2",
+        }  # the others are open
 
 
 @pytest.mark.contract("SCHD-17")
@@ -292,12 +303,12 @@ async def test_a_run_is_asked_to_stop_by_way_of_the_store(store: Store):
 
 async def test_attempts_and_what_is_left_to_the_next_run(store: Store):
     attempt = Attempt(
-        run_id="run-s-1", attempt=1, epoch=7, reason="failed", failure="oh", started_at=3, ended_at=4
+        run_id="run-s-1", attempt=1, epoch=7, reason="failed", failure="oh", started_at_ms=3, ended_at_ms=4
     )
     async with store.transaction() as transaction:
         await transaction.insert_runs([run(1)])
         await transaction.insert_attempts([attempt])
-        assert await transaction.attempts("run-s-1") == [attempt]
+        assert await transaction.attempts("run-s-1", 9) == [attempt]
         await transaction.insert_schedules([(schedule("s"), None), (schedule("t"), None)])
         s, t = (_replace(run(1), schedule_id=each) for each in "st")
         await transaction.keep_last_outcomes([(s, ended(1)), (t, ended(1, result="1"))])
@@ -335,8 +346,8 @@ async def test_checkpoints_are_kept_by_run_and_key_and_gone_with_the_run(store: 
         assert await transaction.save_checkpoint(run(2), "b", "null", 5)
     async with store.transaction() as transaction:
         kept = [
-            Checkpoint(run_id="run-s-1", key="a", value='{"x":"ü"}', attempt=1, saved_at=6),
-            Checkpoint(run_id="run-s-1", key="b", value="[2]", attempt=1, saved_at=7),
+            Checkpoint(run_id="run-s-1", key="a", value='{"x":"ü"}', attempt=1, saved_at_ms=6),
+            Checkpoint(run_id="run-s-1", key="b", value="[2]", attempt=1, saved_at_ms=7),
         ]
         assert await transaction.checkpoints(["run-s-1", "none"]) == kept
         assert len(await transaction.checkpoints(["run-s-1", "run-s-2"])) == 3
@@ -371,7 +382,7 @@ async def test_a_claim_that_becomes_stale_meanwhile_saves_no_checkpoint(store: S
             return await transaction.save_checkpoint(run(1), "a", "1", 5)
 
     async with store.transaction() as transaction:
-        await transaction.finish([ended(1, Status.PENDING, start_at=5)])
+        await transaction.finish([ended(1, Status.PENDING, start_at_ms=5)])
         saving = asyncio.create_task(save())
         await asyncio.wait([saving], timeout=0.2)
     assert not await saving
@@ -379,10 +390,64 @@ async def test_a_claim_that_becomes_stale_meanwhile_saves_no_checkpoint(store: S
         assert await transaction.checkpoints(["run-s-1"]) == []
 
 
+def logged(number: int, first: int, *texts: str, dropped: tuple[int, ...] = ()) -> LogBatch:
+    """A chunk of the log of a run's first attempt, whose first line has a number."""
+    claim = run(number)
+    lines = tuple(LogEntry(5, "INFO", "jobs", text) for text in texts)
+    chunk = LogChunk(run_id=claim.id, attempt=claim.attempt, number=first, lines=lines)
+    return LogBatch(
+        run_id=claim.id, epoch=claim.epoch, attempt=claim.attempt, chunks=(chunk,) if texts else (), dropped=dropped
+    )  # fmt: skip
+
+
+async def test_logs_are_kept_by_run_and_attempt_and_gone_with_the_run(store: Store):
+    begin, end = (0, 10**9), 10**9
+    batches = [logged(1, 1, "a", "ü\n'"), logged(1, 3, "c"), logged(2, 1, "other")]
+    async with store.transaction() as transaction:
+        await transaction.insert_runs([run(1), run(2)])
+        await transaction.write_logs(batches)
+        await transaction.write_logs([logged(1, 1, "said again"), logged(1, 4, "d")])
+    async with store.transaction() as transaction:
+        kept = [batches[0].chunks[0], batches[1].chunks[0], logged(1, 4, "d").chunks[0]]
+        assert await transaction.log("run-s-1", begin, end, 9) == kept
+        assert await transaction.log("run-s-1", (1, 2), 1, 1) == kept[1:2]
+        assert await transaction.log("run-s-1", begin, 0, 9) == []
+        sizes = await transaction.log_sizes("run-s-1", (1, 2), 1, 9)
+        assert len(sizes) == 2
+        assert all(sizes)
+        await transaction.write_logs([logged(1, 5, "e", dropped=(3, 4))])
+        assert [each.number for each in await transaction.log("run-s-1", begin, end, 9)] == [1, 5]
+        await transaction.finish([ended(1)])
+        assert await transaction.prune([RetentionBounds("s", 100, 100)]) == 1
+        assert await transaction.log("run-s-1", begin, end, 9) == []
+        assert len(await transaction.log("run-s-2", begin, end, 9)) == 1
+
+
+@pytest.mark.contract("GRNT-07")
+@pytest.mark.parametrize(
+    "change",
+    [{"attempt": 2}, {"epoch": 8}, {"epoch": 0}, {"status": Status.PENDING}, {"status": Status.FAILED}],
+)
+async def test_a_stale_claim_writes_no_log(store: Store, change: dict[str, Any]):
+    async with store.transaction() as transaction:
+        await transaction.insert_runs([run(1)])
+        await transaction.write_logs([logged(1, 1, "in time")])
+        (kept,) = await transaction.log("run-s-1", (0, 0), 9, 9)
+    async with store.transaction() as transaction:
+        await transaction.execute(
+            "UPDATE run SET attempt = :attempt, epoch = :epoch, status = :status", **{"attempt": 1, "epoch": 7, "status": "running", **change}
+        )  # fmt: skip
+        await transaction.write_logs(
+            [logged(1, 2, "too late", dropped=(1,)), logged(2, 1, "of a run that was pruned")]
+        )
+        assert await transaction.log("run-s-1", (0, 0), 9, 9) == [kept]
+        assert await transaction.log("run-s-2", (0, 0), 9, 9) == []
+
+
 async def test_backfills_and_versions(store: Store):
     backfill = Backfill(
         id="b1", schedule_id="s", generation=1, start_ms=10000, end_ms=90000, overlap=Overlap.BUFFER_ALL, cursor_ms=9000, total=5,
-        created_at=1, author="ada", note="again", input={"x": 1},
+        created_at_ms=1, author="ada", note="again", input={"x": 1},
     )  # fmt: skip
     version = Version(
         schedule_id="s",
@@ -390,14 +455,14 @@ async def test_backfills_and_versions(store: Store):
         version=1,
         spec="{}",
         policies=Policies(),
-        since=1,
-        until=5,
-        created_at=1,
+        since_ms=1,
+        until_ms=5,
+        created_at_ms=1,
     )
     async with store.transaction() as transaction:
         await transaction.insert_backfills([backfill, _replace(backfill, id="b2")])
         assert [b.id for b in await transaction.open_backfills(["s"])] == ["b1", "b2"]
-        done = _replace(backfill, cursor_ms=90_000, made=5, status=BackfillStatus.DONE, ended_at=7)
+        done = _replace(backfill, cursor_ms=90_000, made=5, status=BackfillStatus.DONE, ended_at_ms=7)
         await transaction.update_backfills([done])
         await transaction.update_backfills([_replace(backfill, made=1)])  # what ended stays as it is
         assert await transaction.backfill("b1") == done
@@ -418,9 +483,9 @@ async def test_what_was_at_a_moment_is_found(store: Store):
         version=3,
         spec="{}",
         policies=Policies(),
-        since=1000,
-        until=5000,
-        created_at=900,
+        since_ms=1000,
+        until_ms=5000,
+        created_at_ms=900,
     )
     async with store.transaction() as transaction:
         await transaction.insert_runs([again, first])
@@ -432,18 +497,24 @@ async def test_what_was_at_a_moment_is_found(store: Store):
         assert await transaction.runs_at("s", "019ca6f5-b002-") == []
         await transaction.insert_attempts(
             Attempt(
-                run_id=first.id, attempt=number, epoch=7, reason="", failure=None, started_at=at, ended_at=9
+                run_id=first.id,
+                attempt=number,
+                epoch=7,
+                reason="",
+                failure=None,
+                started_at_ms=at,
+                ended_at_ms=9,
             )
             for number, at in ((3, 8), (2, 7), (1, None))
         )
-        assert await transaction.runs_at("s", "019ca6f5-b000-") == [again, _replace(first, started_at=7)]
+        assert await transaction.runs_at("s", "019ca6f5-b000-") == [again, _replace(first, started_at_ms=7)]
         await transaction.insert_unstarted_ranges([unstarted(10, 20, None), unstarted(30, 30, None)])
         for nominal, expected in ((9, None), (10, 10), (15, 10), (20, 10), (21, None), (30, 30)):
             found = await transaction.unstarted_at("s", nominal * 1000)
             assert (None if found is None else found.start_ms // 1000) == expected
         assert await transaction.unstarted_at("t", 15_000) is None
-        following = _replace(version, version=7, since=6000, until=9000)
-        later = _replace(version, generation=2, version=1, since=9500, until=9900)
+        following = _replace(version, version=7, since_ms=6000, until_ms=9000)
+        later = _replace(version, generation=2, version=1, since_ms=9500, until_ms=9900)
         await transaction.insert_versions([later, following, version])
         for moment, at, before in (
             (0, version, None), (5000, version, None), (5001, following, version), (9000, following, version),
@@ -458,18 +529,28 @@ async def test_what_is_past_its_retention_is_removed_and_nothing_open(store: Sto
     async with store.transaction() as transaction:
         await transaction.insert_runs(run(number) for number in range(1, 7))
         for number in range(2, 7):
-            await transaction.finish([_replace(ended(number), ended_at=number * 100)])
+            await transaction.finish([_replace(ended(number), ended_at_ms=number * 100)])
         await transaction.insert_attempts(
-            [Attempt(run_id="run-s-2", attempt=1, epoch=7, reason="", failure=None, started_at=1, ended_at=2)]
+            [
+                Attempt(
+                    run_id="run-s-2",
+                    attempt=1,
+                    epoch=7,
+                    reason="",
+                    failure=None,
+                    started_at_ms=1,
+                    ended_at_ms=2,
+                )
+            ]
         )
         for number in (10, 20, 30):
             await transaction.insert_unstarted_ranges(
-                [_replace(unstarted(number, number, None), decided_at=number * 100)]
+                [_replace(unstarted(number, number, None), decided_at_ms=number * 100)]
             )
         assert await transaction.prune([RetentionBounds("s", 0, 100), RetentionBounds("none", 9999, 0)]) == 0
         assert await transaction.prune([RetentionBounds("s", 300, 100)]) == 1  # run 2, by age
         assert [r.nominal_ms // 1000 for r in await transaction.runs("s", 9)] == [6, 5, 4, 3, 1]
-        assert await transaction.attempts("run-s-2") == []
+        assert await transaction.attempts("run-s-2", 9) == []
         assert (
             await transaction.prune([RetentionBounds("s", 0, 2)]) == 3
         )  # runs 3 and 4, and a range, by number
@@ -482,7 +563,7 @@ async def test_a_ledger_is_pruned_a_few_rows_at_a_time_the_oldest_first(store: S
     backfills = [
         Backfill(
             id=f"b{number}", schedule_id="s", generation=1, start_ms=1000, end_ms=2000, overlap=Overlap.SKIP, cursor_ms=2000, total=0,
-            created_at=1,
+            created_at_ms=1,
         )
         for number in range(3)
     ]  # fmt: skip
@@ -493,20 +574,20 @@ async def test_a_ledger_is_pruned_a_few_rows_at_a_time_the_oldest_first(store: S
             version=number,
             spec="{}",
             policies=Policies(),
-            since=1,
-            until=5,
-            created_at=1,
+            since_ms=1,
+            until_ms=5,
+            created_at_ms=1,
         )
         for number in range(3)
     ]
     async with store.transaction() as transaction:
         await transaction.insert_runs(run(number) for number in range(3))
         for number in range(3):
-            await transaction.finish([_replace(ended(number), ended_at=5)])
+            await transaction.finish([_replace(ended(number), ended_at_ms=5)])
             await transaction.insert_unstarted_ranges([unstarted(10 * number + 10, 10 * number + 11, None)])
         await transaction.insert_backfills(backfills)
         await transaction.update_backfills(
-            _replace(each, status=BackfillStatus.DONE, ended_at=5) for each in backfills
+            _replace(each, status=BackfillStatus.DONE, ended_at_ms=5) for each in backfills
         )
         await transaction.insert_versions(versions)
         past = RetentionBounds("s", 10_000, 100, 2)
@@ -518,7 +599,7 @@ async def test_a_ledger_is_pruned_a_few_rows_at_a_time_the_oldest_first(store: S
 
 
 def node(epoch: int, name: str = "one") -> Node:
-    return Node(epoch=epoch, name=name, actions=("a", "b"), tzdata="2026a", started_at=5)
+    return Node(epoch=epoch, name=name, actions=("a", "b"), tzdata="2026a", started_at_ms=5)
 
 
 async def has_claims(transaction: Transaction, epoch: int) -> bool:
@@ -619,7 +700,7 @@ async def test_work_that_was_handed_over_is_held_by_no_node_and_expected_in_time
         await transaction.insert_runs([run(1), run(2), _replace(run(3), epoch=8)])
         assert await transaction.keep_token(run(1), "hash")
         assert not await transaction.keep_token(run(3), "hash")  # the claim is another's
-        accepted = [ended(number, Status.RUNNING, report_by=number * 100) for number in (1, 2, 3)]
+        accepted = [ended(number, Status.RUNNING, report_by_ms=number * 100) for number in (1, 2, 3)]
         assert await transaction.finish(accepted) == 2
         assert [each.id for each in await transaction.claimed([7, 8], 10)] == ["run-s-3"]
     async with store.transaction() as transaction:
@@ -628,7 +709,7 @@ async def test_work_that_was_handed_over_is_held_by_no_node_and_expected_in_time
         assert await transaction.reportable_run("run-s-9") is None
         assert await transaction.overdue_reports(99, 10) == []
         assert [each.run.id for each in await transaction.overdue_reports(200, 10)] == ["run-s-1", "run-s-2"]
-        assert [each.report_by for each in await transaction.overdue_reports(200, 1)] == [100]
+        assert [each.report_by_ms for each in await transaction.overdue_reports(200, 1)] == [100]
         assert await transaction.finish([ended(1)]) == 0  # the claim it was handed over under is gone
 
 
@@ -636,12 +717,12 @@ async def test_work_that_was_handed_over_is_held_by_no_node_and_expected_in_time
 async def test_who_was_asked_to_stop_never_gets_more_time(store: Store):
     async with store.transaction() as transaction:
         await transaction.insert_runs([run(1), run(2), run(3)])
-        await transaction.finish([ended(number, Status.RUNNING, report_by=100) for number in (1, 2)])
+        await transaction.finish([ended(number, Status.RUNNING, report_by_ms=100) for number in (1, 2)])
         await transaction.ask_to_stop([_replace(run(2), stop="cancel", reason="cancelled")])
         for by in (500, 50, 70):
             await transaction.expect_reports([(run(1), by), (run(2), by), (run(3), by)])
         expected = [await transaction.reportable_run(f"run-s-{number}") for number in (1, 2, 3)]
-    assert [each and each.report_by for each in expected] == [70, 50, None]
+    assert [each and each.report_by_ms for each in expected] == [70, 50, None]
 
 
 @pytest.mark.contract("CRON-13")
@@ -650,7 +731,7 @@ async def test_the_token_of_an_attempt_is_for_no_other(store: Store):
         await transaction.insert_runs([run(1), run(2)])
         for number in (1, 2):
             await transaction.keep_token(run(number), "hash")
-        await transaction.finish([ended(1, Status.RETRYING, start_at=5), ended(2, Status.FAILED)])
+        await transaction.finish([ended(1, Status.RETRYING, start_at_ms=5), ended(2, Status.FAILED)])
         waiting = await transaction.reportable_run("run-s-1")  # its failure may be reported once more
         await transaction.update_runs([_replace(run(1), status=Status.RUNNING, attempt=2)])
         again, over = [await transaction.reportable_run(f"run-s-{number}") for number in (1, 2)]
@@ -703,3 +784,48 @@ async def test_a_name_belongs_to_who_came_first_whatever_the_numbers(store: Stor
     assert await store.register_node(_replace(first, actions=("c",)))
     await store.deregister([8], has_claims)
     assert await store.register_node(second)
+
+
+async def test_the_ledger_is_searched_along_an_index_each(store: Store):
+    async with store.transaction() as transaction:
+        ours = schedule("s", owner="ada", tags=("red",))
+        await transaction.insert_schedules([(ours, 5000), (schedule("t", owner="bob"), 5000)])
+        await transaction.insert_runs(
+            [
+                run(n, Status.FAILED if n % 2 else Status.SUCCEEDED, "s" if n < 4 else "t", reason="late" if n == 3 else "",
+                    decided_at_ms=n * 10, owner="ada" if n < 4 else "bob")
+                for n in range(1, 6)
+            ]
+        )  # fmt: skip
+        for n in (1, 3):
+            left = _replace(unstarted(n, n, None), decided_at_ms=n * 10, owner="ada")
+            await transaction.insert_unstarted_ranges([left])
+
+    async def found(only: LedgerFilter) -> tuple[list[int], list[int]]:
+        async with store.reading() as transaction:
+            runs = await transaction.search_runs(only, 100, 0, 10)
+            ranges = await transaction.search_ranges(only, (1000, 100), 10)
+            return (
+                [at for _, at, size in runs if size is not None],
+                [each.decided_at_ms for each, matches in ranges if matches],
+            )
+
+    assert await found(LedgerFilter()) == ([50, 40, 30, 20, 10], [30, 10])
+    assert await found(LedgerFilter(owner="ada")) == ([30, 20, 10], [30, 10])
+    assert await found(LedgerFilter(schedule_id="s", generation=2)) == ([], [])
+    assert await found(LedgerFilter(schedule_id="t")) == ([50, 40], [])
+    assert await found(LedgerFilter(tag="red", statuses=(Status.FAILED,))) == ([30, 10], [])
+    assert await found(LedgerFilter(reason="late", until=30)) == ([], [])
+    assert await found(LedgerFilter(since=30, statuses=(Status.SKIPPED,), schedule_id="s")) == ([], [30])
+    async with store.reading() as transaction:
+        assert await transaction.search_ranges(
+            LedgerFilter(), (30, 1), 10
+        ) == await transaction.search_ranges(LedgerFilter(until=30), (30, 1), 10)
+        numbers = [await transaction.run_number_at(moment) for moment in (0, 10, 11, 50, 51)]
+        assert [number - numbers[0] for number in numbers[1:4]] == [0, 1, 4]
+        ((_, size),) = await transaction.run_sizes("t", 1)
+        assert await transaction.search_runs(LedgerFilter(), numbers[4], numbers[3], 10) == [
+            (numbers[3], 50, size)
+        ]
+        (last,) = await transaction.runs_numbered([numbers[3]])
+        assert (last.nominal_ms, last.owner) == (5000, "bob")

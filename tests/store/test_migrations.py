@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from importlib import resources
 from pathlib import Path
@@ -13,26 +15,28 @@ from typing import Any
 import asyncpg
 import pytest
 
-from horae.errors import DatabaseVersionError, StoreUnavailableError
+from horae.errors import DatabaseNotSetUpError, DatabaseVersionError, StoreUnavailableError
 from horae.model import Counts, Status
-from horae.store.postgres import POSTGRES, PostgresStore
+from horae.store.postgres import PostgresStore
+from horae.store.postgres.dialect import POSTGRES
 from horae.store.queries import Dialect, migrations
 from horae.store.sqlite import SQLITE, SqliteStore
+from tests.support.postgres import new_postgres_database
 
 ROWS = (
     """
-    INSERT INTO schedule (id, generation, spec, action, policies, state, version, created_at, updated_at, owner, tags)
+    INSERT INTO schedule (id, generation, spec, action, policies, state, version, created_at_ms, updated_at_ms, owner, tags)
     VALUES ('s', 1, '{"crons":["* * * * *"]}', '{"name":"a"}', '{}', '{}', 1, 5, 5, 'ada', '["t"]')
     """,
-    "INSERT INTO due (schedule_id, cursor_ms, next_at, started) VALUES ('s', 60000, 120000, 1)",
+    "INSERT INTO due (schedule_id, cursor_ms, next_at_ms, started) VALUES ('s', 60000, 120000, 1)",
     "INSERT INTO generation (schedule_id, latest) VALUES ('s', 1)",
     """
-    INSERT INTO run (id, schedule_id, generation, nominal_ms, origin, overlap, status, fire_at, start_at, action,
+    INSERT INTO run (id, schedule_id, generation, nominal_ms, origin, overlap, status, fire_ms, start_at_ms, decided_at_ms, action,
         action_id, reason, attempt, epoch, author, note)
-    VALUES ('r', 's', 1, 60000, 'automatic', 'skip', 'running', 60000, 60000, 'a', 's-1', '', 1, 1, '', '')
+    VALUES ('r', 's', 1, 60000, 'automatic', 'skip', 'running', 60000, 60000, 60000, 'a', 's-1', '', 1, 1, '', '')
     """,
     """
-    INSERT INTO unstarted_range (schedule_id, generation, start_ms, end_ms, count, status, reason, decided_at)
+    INSERT INTO unstarted_range (schedule_id, generation, start_ms, end_ms, count, status, reason, decided_at_ms)
     VALUES ('s', 1, 0, 0, 1, 'skipped', 'overlap', 3)
     """,
 )
@@ -74,7 +78,11 @@ class Database:
     def store(self) -> SqliteStore | PostgresStore:
         raise NotImplementedError
 
+    async def prepare(self) -> None:
+        """Make the place in which a script creates tables."""
+
     async def run_script(self, script: str) -> None:
+        await self.prepare()
         await self.execute(*(each for each in script.split(";\n") if each.strip()))
 
     async def age(self, version: int) -> None:
@@ -86,11 +94,11 @@ class Database:
         if version:
             await self.execute(f"UPDATE horae SET version = {version}")  # noqa: S608
 
-    async def open(self) -> None:
+    async def open(self, *, setup: bool = True) -> None:
         store = self.store()
         store.schema_steps = self.steps
         try:
-            await store.open(lambda: None)
+            await store.open(lambda: None, setup=setup)
         finally:
             await store.close()
 
@@ -148,6 +156,9 @@ class PostgresDatabase(Database):
         for statement in statements:
             await self.fetch(statement)
 
+    async def prepare(self) -> None:
+        await self.execute("CREATE SCHEMA IF NOT EXISTS horae")
+
     async def fetch(self, query: str) -> list[Any]:
         connection = await asyncpg.connect(self._address)
         try:
@@ -158,18 +169,18 @@ class PostgresDatabase(Database):
     async def catalogue(self) -> list[Any]:
         relations = await self.fetch(
             "SELECT relname, relkind, reloptions FROM pg_class "
-            "WHERE relnamespace = 'public'::regnamespace ORDER BY relname"
+            "WHERE relnamespace = to_regnamespace('horae') ORDER BY relname"
         )
         columns = await self.fetch(
             "SELECT table_name, ordinal_position, column_name, data_type, is_nullable, column_default, "
-            "identity_generation FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1, 2"
+            "identity_generation FROM information_schema.columns WHERE table_schema = 'horae' ORDER BY 1, 2"
         )
         indexes = await self.fetch(
-            "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY indexdef"
+            "SELECT indexdef FROM pg_indexes WHERE schemaname = 'horae' ORDER BY indexdef"
         )
         constraints = await self.fetch(
             "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint "
-            "WHERE connamespace = 'public'::regnamespace ORDER BY 1, 2"
+            "WHERE connamespace = to_regnamespace('horae') ORDER BY 1, 2"
         )
         return [*relations, *columns, *indexes, *constraints]
 
@@ -191,9 +202,7 @@ async def another(database: Database, tmp_path: Path, request: pytest.FixtureReq
     if database.dialect is SQLITE:
         return SqliteDatabase(tmp_path / "another.db", *FURTHER_STEPS)
     server = request.getfixturevalue("postgres_server")
-    name = f"another_{tmp_path.name.lower()}".replace("-", "_")[:60]
-    server.psql(f'CREATE DATABASE "{name}";')
-    return PostgresDatabase(server.get_uri(database=name), *FURTHER_STEPS)
+    return PostgresDatabase(new_postgres_database(server), *FURTHER_STEPS)
 
 
 @pytest.fixture
@@ -213,6 +222,14 @@ async def test_the_committed_schema_is_what_the_migrations_make(database: Databa
     schema = resources.files(f"horae.store.{database.dialect.name}").joinpath("schema.sql").read_text("utf-8")
     await another.run_script(schema)
     assert await another.catalogue() == await database.catalogue()
+
+
+def test_the_committed_schema_is_up_to_date():
+    tool = Path(__file__).resolve().parents[2] / "tools" / "schema.py"
+    checked = subprocess.run(
+        [sys.executable, str(tool), "--check"], capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stdout) == (0, ""), "run tools/schema.py"
 
 
 @pytest.mark.parametrize(
@@ -307,6 +324,19 @@ async def test_a_database_newer_than_the_program_is_refused_and_left_alone(datab
         await database.open()
     assert await database.catalogue() == before
     assert await database.version() == STEPS
+
+
+@pytest.mark.parametrize("version", range(STEPS))
+async def test_without_setup_nothing_is_created_or_migrated(database: Database, version: int):
+    await database.age(version)
+    before = await database.catalogue()
+    expected = DatabaseVersionError if version else DatabaseNotSetUpError
+    with pytest.raises(expected) as refused:
+        await database.open(setup=False)
+    assert "horae migrate" in (refused.value.hint or "")
+    assert await database.catalogue() == before
+    await database.open()
+    await database.open(setup=False)
 
 
 async def test_an_open_store_notices_that_a_newer_program_changed_the_schema(database: Database):

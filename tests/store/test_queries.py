@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from horae.store.postgres import POSTGRES, prepared
+from horae.store.postgres.dialect import POSTGRES, prepared
 from horae.store.queries import Dialect, query
 from horae.store.sqlite import SQLITE
 
@@ -34,16 +34,18 @@ def test_every_text_has_all_its_phrases(dialect: Dialect):
 def test_a_dialect_has_only_what_is_really_its_own():
     assert not names("sql") & (names("sqlite") | names("postgres"))
     assert names("sqlite") - names("postgres") == set()
-    # PostgreSQL has row locks, leases, notifications and a clock of its own.
+    # PostgreSQL has row locks, leases, notifications, settings of sessions, and a clock of its own.
     assert names("postgres") - names("sqlite") == {
-        "lock", "renew", "notify", "time", "lock_node", "lock_names", "name_taken", "durability",
+        "lock", "renew", "notify", "time", "lock_node", "lock_names", "name_taken", "durability", "lock_migrations",
+        "set_session",
     }  # fmt: skip
 
 
 def test_every_text_is_used():
-    port = used_in("port.py") | {"filter"}  # a part of several
+    port = used_in("port.py") | {"filter", "ledger_filter"}  # parts of several
     for dialect in DIALECTS:
-        used = port | used_in(f"{dialect}/__init__.py", "inspection.py")
+        own = [f"{dialect}/{file.name}" for file in (STORE / dialect).iterdir() if file.name.endswith(".py")]
+        used = port | used_in(*own, "inspection.py")
         assert names("sql") | names(dialect) <= used, dialect
 
 
@@ -56,9 +58,9 @@ def test_a_batch_is_arrays_in_one_dialect_and_parameters_of_a_row_in_the_other()
             "cursor_ms",
             "=",
             ":cursor_ms,",
-            "next_at",
+            "next_at_ms",
             "=",
-            ":next_at",
+            ":next_at_ms",
             "WHERE",
             "due.schedule_id",
             "=",
@@ -73,17 +75,17 @@ def test_a_batch_is_arrays_in_one_dialect_and_parameters_of_a_row_in_the_other()
             "cursor_ms",
             "=",
             "new.cursor_ms,",
-            "next_at",
+            "next_at_ms",
             "=",
-            "new.next_at",
+            "new.next_at_ms",
             "FROM",
             "unnest(:cursor_ms::bigint[],",
-            ":next_at::bigint[],",
+            ":next_at_ms::bigint[],",
             ":schedule_id::text[])",
             "AS",
             "new",
             "(cursor_ms,",
-            "next_at,",
+            "next_at_ms,",
             "schedule_id)",
             "WHERE",
             "due.schedule_id",
@@ -104,5 +106,5 @@ def test_parameters_are_numbered_in_the_order_of_their_first_use():
     text, parameters = prepared("mark_due")
     assert parameters == ("now", "ids")
     assert ":" not in text.replace("::", "")
-    assert "next_at < $1 THEN" in text
+    assert "next_at_ms < $1 THEN" in text
     assert "= ANY ($2::text[])" in text

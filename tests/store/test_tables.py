@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from horae.model import AUTOMATIC, UNREADABLE, Overlap, Run, Status
+from horae.model import AUTOMATIC, UNREADABLE, Action, Overlap, Policies, Run, Schedule, State, Status
 from horae.store.mapping import Table
 from horae.store.queries import migrations
 from horae.store.sqlite import SQLITE
@@ -84,9 +84,36 @@ def test_a_row_that_cannot_be_decoded_is_an_error_unless_something_stands_in_for
         THINGS.decode(row)
     standing_in = Table(
         Thing, "thing", unstored=("kept_out",),
-        unreadable=lambda columns, error: msgspec.structs.replace(THING, id=f"{columns['id']}: {error}"),
+        unreadable=lambda values, faults: msgspec.structs.replace(THING, id=f"{values['id']} {sorted(faults)}", names=values["names"]),
     )  # fmt: skip
-    assert standing_in.decode(row).id == "a: 'blue'"
+    found = standing_in.decode(row)
+    assert (found.id, found.names) == ("a ['colour', 'inner']", ())
+
+
+def test_a_schedule_that_was_edited_by_hand_has_defaults_for_what_cannot_be_read_and_names_it():
+    schedule = Schedule(
+        id="s", generation=1, spec="{}", action=Action(name="a"), policies=Policies(overlap="queue"),
+        state=State(paused=True, remaining_actions=3), version=1, cursor_ms=0, created_at_ms=0, updated_at_ms=0, tags=("t",),
+    )  # fmt: skip
+    row = SCHEDULE.parameters(schedule)
+    assert SCHEDULE.decode(tuple(row.values())) == schedule
+    for spoiled, instead, said in (
+        ({"policies": '{"overlap":"skp"}'}, {"policies": Policies()}, 'policies.overlap is "skp"'),
+        ({"policies": "{"}, {"policies": Policies()}, "policies is no JSON"),
+        ({"action": '{"name":5}'}, {"action": Action()}, "action.name must be a text"),
+        ({"tags": "{}"}, {"tags": ()}, "tags must be a list"),
+        ({"memo": "["}, {"memo": {}}, "memo is no JSON"),
+        ({"state": "x"}, {"state": State()}, "state is no JSON"),
+        (
+            {"state": '{"paused":5,"remaining_actions":3}'},
+            {"state": State(remaining_actions=3)},
+            "state.paused must be",
+        ),
+    ):
+        found = SCHEDULE.decode(tuple((row | spoiled).values()))
+        assert list(found.unreadable) == list(spoiled)
+        assert found.unreadable[next(iter(spoiled))].startswith(said)
+        assert found == msgspec.structs.replace(schedule, **instead, unreadable=found.unreadable)
 
 
 def test_a_name_has_one_type_in_all_tables():
@@ -109,7 +136,7 @@ def test_every_column_is_in_the_schema():
 def test_a_run_that_was_edited_by_hand_is_known_by_its_reason():
     run = Run(
         id="r", schedule_id="s", generation=2, nominal_ms=1000, origin=AUTOMATIC, overlap=Overlap.SKIP,
-        status=Status.RUNNING, fire_at=1, start_at=1,
+        status=Status.RUNNING, fire_ms=1, start_at_ms=1,
     )  # fmt: skip
     row = RUN.parameters(run)
     assert RUN.decode(tuple(row.values())) == run

@@ -34,7 +34,7 @@ class ShiftedClock(SystemClock):
 async def running(app: App) -> AsyncIterator[App]:
     """An app that keeps time as long as the context lasts."""
     async with app:
-        task = asyncio.create_task(app.run())
+        task = asyncio.create_task(app.serve())
         try:
             yield app
         finally:

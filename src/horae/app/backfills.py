@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from horae.app.arguments import checks_arguments
 from horae.app.field_checks import range_ms
 from horae.app.manual import (
     BackfillPreview,
@@ -16,16 +17,18 @@ from horae.app.manual import (
     start_backfill,
 )
 from horae.app.owner_scope import OwnerScope
-from horae.app.page import Page
+from horae.app.page import Page, place_of
 from horae.app.schedule_fields import Moment
 from horae.errors import BackfillNotFoundError, ScheduleNotFoundError
 from horae.model import Backfill, BackfillStatus, Origin, OriginKind, Overlap, Reason, Status
+from horae.policies import OverlapName
 from horae.spec import Spec
-from horae.store.port import Transaction
+from horae.store.port import NEWEST, Transaction
 
 _replace = msgspec.structs.replace
 
 
+@checks_arguments
 class Backfills:
     """Start, list and cancel backfills."""
 
@@ -37,8 +40,10 @@ class Backfills:
         start_ms, end_ms = range_ms(start, end)
         async with self._scope.store.reading() as transaction:
             schedule = await self._scope.read(transaction, schedule_id)
-        spec, most = Spec.parse(schedule.spec), self._scope.config.backfill_slots
-        return await self._scope.evaluate(lambda: preview_of(spec, start_ms, end_ms, most))
+        most = self._scope.config.backfill_slots
+        return await self._scope.evaluate(
+            lambda: preview_of(Spec.parse(schedule.spec), start_ms, end_ms, most)
+        )
 
     async def start(
         self,
@@ -46,7 +51,7 @@ class Backfills:
         start: Moment,
         end: Moment,
         *,
-        overlap: Overlap | None = None,
+        overlap: Overlap | OverlapName | None = None,
         input: Any = None,  # noqa: A002, ANN401 - the word that users know; any JSON
         author: str = "",
         note: str = "",
@@ -87,11 +92,11 @@ class Backfills:
 
     async def list(self, schedule_id: str, limit: int = 20, *, cursor: str | None = None) -> Page[Backfill]:
         """The latest backfills of a schedule, newest first."""
+        (before,) = NEWEST[:1] if cursor is None else place_of(cursor, tuple[int])
         return await self._scope.ledger(
             schedule_id, limit,
-            lambda transaction, number: transaction.backfill_sizes(schedule_id, number, cursor),
-            lambda transaction, number: transaction.backfills(schedule_id, number, cursor),
-            lambda last: last.id,
+            lambda transaction, number: transaction.backfill_sizes(schedule_id, number, before),
+            lambda transaction, number: transaction.backfills(schedule_id, number, before),
         )  # fmt: skip
 
     async def cancel(self, backfill_id: str) -> Backfill:
@@ -102,7 +107,7 @@ class Backfills:
             await transaction.lock([backfill.schedule_id])
             backfill = await transaction.backfill(backfill_id) or backfill
             if backfill.status is BackfillStatus.OPEN:
-                backfill = _replace(backfill, status=BackfillStatus.CANCELLED, ended_at=now)
+                backfill = _replace(backfill, status=BackfillStatus.CANCELLED, ended_at_ms=now)
                 await transaction.update_backfills([backfill])
             origin = Origin(OriginKind.BACKFILL, backfill_id)
             waiting = [
@@ -111,7 +116,7 @@ class Backfills:
                 if run.origin == origin and run.status is not Status.RUNNING
             ]
             await transaction.update_runs(
-                _replace(run, status=Status.DROPPED, reason=Reason.BACKFILL_CANCELLED, ended_at=now)
+                _replace(run, status=Status.DROPPED, reason=Reason.BACKFILL_CANCELLED, ended_at_ms=now)
                 for run in waiting
             )
             await transaction.wake_waiting([backfill.schedule_id], now)

@@ -42,9 +42,15 @@ async def change_all(scope: OwnerScope, only: Filter, change: Change) -> int:
     """Change all schedules that match a filter; return how many matched. A schedule without a difference is not written."""
     number = 0
     async for ids in batches(scope, only):
-        answers, now = scope.answers(), scope.now()
-        number += await answers.carry_out(partial(_change_batch, scope, ids, change, answers, now))
-        scope.wake()
+        number += await change_batch(scope, ids, change)
+    return number
+
+
+async def change_batch(scope: OwnerScope, ids: Sequence[str], change: Change) -> int:
+    """Change some schedules in one transaction; return how many there are."""
+    answers, now = scope.answers(), scope.now()
+    number = await answers.carry_out(partial(_change_batch, scope, ids, change, answers, now))
+    scope.wake()
     return number
 
 
@@ -68,7 +74,9 @@ async def _change_batch(
 def _changed(
     change: Change, schedule: Schedule, now: int
 ) -> tuple[Schedule, tuple[UnstartedRange, ...]] | None:
-    """The changed schedule; ``None`` if its spec cannot be evaluated, which must not prevent changing the others."""
+    """The changed schedule; ``None`` if it cannot be read, or its spec not evaluated, which must not prevent changing the others."""
+    if schedule.unreadable:
+        return None
     try:
         return change(schedule, now)
     except SpecError:

@@ -12,21 +12,21 @@ from typing import Any
 
 import msgspec
 
+from horae.app.arguments import checks_arguments
 from horae.app.bulk import BATCH
 from horae.app.evaluation import Answers
 from horae.app.field_checks import check_id
 from horae.app.owner_scope import OwnerScope
-from horae.app.page import MOST, Page, fitting
+from horae.app.page import Page, cursor_of, fitting, page_limit, place_of
 from horae.app.update import rewrite_specs
 from horae.errors import CalendarInUseError, CalendarNotFoundError, HoraeError, LimitExceededError
 from horae.model import Schedule, StoredCalendar
 from horae.spec import SharedCalendar, Spec
+from horae.spec.document import read_document
 from horae.store.port import Transaction
 
-_SEPARATOR = "\x1f"
-"""Separates the name and the owner in a cursor; neither may contain it."""
 
-
+@checks_arguments
 class Calendars:
     """Shared calendars by name: those of one owner, and those that all owners share."""
 
@@ -47,7 +47,7 @@ class Calendars:
             lambda: Spec.parse(document, calendars={name: calendar}).document.shared[name]
         )
         now = self._scope.now()
-        stored = StoredCalendar(owner=self._owner, name=name, document=read, updated_at=now)
+        stored = StoredCalendar(owner=self._owner, name=name, document=read, updated_at_ms=now)
         async with self._scope.store.transaction() as transaction:
             await self._check_room(transaction, name)
             await transaction.put_calendar(stored)
@@ -95,13 +95,13 @@ class Calendars:
 
     async def list(self, *, cursor: str | None = None, limit: int = 100) -> Page[StoredCalendar]:
         """Calendars in the order of their names: those of the owner, and those that all owners share."""
-        limit = min(limit, MOST)
-        name, _, owner = (cursor or "").partition(_SEPARATOR)
+        limit = page_limit(limit)
+        after = ("", "") if cursor is None else place_of(cursor, tuple[str, str])
         async with self._scope.store.reading() as transaction:
-            sizes = await transaction.calendar_sizes(self._scope.owner, (name, owner), limit)
+            sizes = await transaction.calendar_sizes(self._scope.owner, after, limit)
             number, more = fitting(sizes, limit)
-            found = await transaction.calendars(self._scope.owner, (name, owner), number)
-        return Page(found, f"{found[-1].name}{_SEPARATOR}{found[-1].owner}" if more else None)
+            found = await transaction.calendars(self._scope.owner, after, number)
+        return Page(found, cursor_of(found[-1].name, found[-1].owner) if more else None)
 
     async def delete(self, name: str) -> None:
         """Remove a calendar that no schedule excludes."""
@@ -126,6 +126,8 @@ class Calendars:
                 found = await transaction.calendars_named([name], schedule.owner)
                 used[schedule.owner] = found[-1] if found else None
             calendar = used[schedule.owner]
+            if schedule.unreadable:  # its row cannot be written without losing what it has
+                continue
             if calendar is not None and calendar.owner == self._owner and _names(schedule, name):
                 yield schedule, calendar.document
 
@@ -137,6 +139,6 @@ def _needle(name: str) -> str:
 
 def _names(schedule: Schedule, name: str) -> bool:
     try:
-        return name in Spec.parse(schedule.spec).shared_calendars
+        return any(each.calendar == name for each in read_document(schedule.spec).exclude)
     except HoraeError:  # the stored spec is damaged; the next decision pauses the schedule
         return False

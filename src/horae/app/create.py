@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, Required, Unpack
 
 import msgspec
 
 from horae.app.field_checks import (
     MAX_ID_LENGTH,
     check_id,
-    check_input,
     check_jitter,
+    check_owner,
     check_text,
+    stored_json,
 )
-from horae.app.manual import BackfillRequest, Trigger
-from horae.app.schedule_fields import ScheduleFields, check_fields, values_of
+from horae.app.manual import BackfillFields, BackfillRequest, Trigger, TriggerFields
+from horae.app.schedule_fields import STORED, GivenFields, ScheduleFields, SpecLike, stored_fields, values_of
 from horae.config import Config
 from horae.errors import InvalidInputError
-from horae.executor.registry import Executors
+from horae.executor.registry import ActionLike, Executors
 from horae.model import MAX_ID_FORMAT_LENGTH, Action, Schedule, State
 from horae.policy.catch_up import fire_instant
 from horae.policy.ledger_changes import action_id
 from horae.policy.times import next_slot_ms
-from horae.spec import SharedCalendar, Spec, SpecDocument
+from horae.spec import SharedCalendar, Spec
 from horae.spec.affordability import check_cost
 from horae.spec.document import read_document
 from horae.store.port import Transaction
@@ -33,14 +34,31 @@ from horae.store.port import Transaction
 MAX_ACTION_ID_LENGTH = 1000
 ID_DIRECTIVES = ("%Y", "%m", "%d", "%j", "%H", "%M", "%S", "%s", "%%")
 """The directives for parts of the nominal time, in UTC, that the ids of actions may contain."""
-SpecLike = Spec | SpecDocument | str | Mapping[str, Any]
 Calendars = Mapping[str, SharedCalendar]
+
+
+class CreateFields(GivenFields, total=False):
+    """The fields of a :class:`NewSchedule` as they may be given, except its id, spec and action."""
+
+    owner: str
+    request_id: str
+    trigger: Trigger | TriggerFields | None
+    backfills: Sequence[BackfillRequest | BackfillFields]
+
+
+class NewFields(CreateFields, total=False):
+    """The fields of a :class:`NewSchedule`, as they may be given."""
+
+    id: Required[str]
+    spec: Required[SpecLike]
+    action: Required[ActionLike]
 
 
 class NewSchedule(ScheduleFields, frozen=True, kw_only=True):
     """A schedule to be created. ``spec`` is a :class:`Spec`, a document, or a cron expression in UTC."""
 
     id: str
+    spec: Any
     action: Any
     """An address such as ``report``, a document such as ``{"kind": "http", "options": {"url": …}}``, or an ``Action``."""
     input: Any = None
@@ -53,25 +71,29 @@ class NewSchedule(ScheduleFields, frozen=True, kw_only=True):
     backfills: tuple[BackfillRequest, ...] = ()
     """Backfills to start right after creation."""
 
+    if TYPE_CHECKING:
+
+        def __init__(self, **fields: Unpack[NewFields]) -> None: ...
+
 
 def draft(
     new: NewSchedule, now: int, config: Config, executors: Executors, calendars: Calendars
 ) -> tuple[Schedule, int | None]:
     """A schedule that is not stored yet, and when it is due for a decision."""
     check_id(new.id)
+    check_owner(new.owner)
     check_text("request_id", new.request_id)
-    check_fields(values_of(new, ScheduleFields))
+    fields = stored_fields(values_of(new, ScheduleFields))
     spec = read_spec(new.spec, calendars)
     check_jitter(spec, config)
     action = executors.read(new.action)
     if new.input is not None:
         action = msgspec.structs.replace(action, input=new.input)
-    check_action(action)
-    action = executors.check(action, None)
+    action = executors.check(stored_action(action), None)
     state = State(paused=new.paused, note=new.note, remaining_actions=new.remaining_actions)
     schedule = Schedule(
-        **values_of(new, Schedule) | {"spec": spec.text, "action": action, "tags": tuple(new.tags)}, state=state,
-        generation=0, version=1, cursor_ms=now // 1000 * 1000, created_at=now, updated_at=now,
+        **values_of(new, Schedule) | {name: fields[name] for name in STORED} | {"spec": spec.text, "action": action}, state=state,
+        generation=0, version=1, cursor_ms=now // 1000 * 1000, created_at_ms=now, updated_at_ms=now,
     )  # fmt: skip
     if new.paused:
         return schedule, None
@@ -118,12 +140,13 @@ def calendar_names(spec: SpecLike) -> set[str]:
     return {each.calendar for each in read_document(spec).exclude if each.calendar is not None}
 
 
-def check_action(action: Action) -> None:
-    """Refuse an action whose input or ids cannot be stored."""
-    check_input(action.input)
+def stored_action(action: Action) -> Action:
+    """An action as it will be read again; one whose input or ids cannot be stored is refused."""
+    read = stored_json(action.input)
     for field, text in (("action.id", action.id or ""), ("action.id_format", action.id_format)):
         check_text(field, text)
     _check_action_ids(action.id, action.id_format)
+    return msgspec.structs.replace(action, input=read)
 
 
 @lru_cache(maxsize=4096)

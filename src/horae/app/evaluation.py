@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from horae.clock import Clock, SystemClock
 from horae.errors import EvaluationTimeoutError, HoraeError, TooManyEvaluationsError
+from horae.spec import Spec
 from horae.spec.budget import OverBudget, between_slices, small_budget
 
 T = TypeVar("T")
@@ -56,12 +57,16 @@ class Evaluator:
         self._monotonic = (clock or SystemClock()).monotonic
         # With a virtual clock, or without a clock, everything runs in sequence.
         self._inline = not isinstance(clock, SystemClock)
+        self._working = threading.Lock()
+        self._rested_at = 0.0  # when the next slice of work may begin
+        self.open()
+
+    def open(self) -> None:
+        """Begin anew, in the event loop of now."""
         self._threads: ThreadPoolExecutor | None = None
         self._places = asyncio.Semaphore(THREADS)
         self._turns: dict[str, asyncio.Lock] = {}
         self._waiting: Counter[str] = Counter()
-        self._working = threading.Lock()
-        self._rested_at = 0.0  # when the next slice of work may begin
         self._closed = threading.Event()
 
     async def run(self, owner: str, work: Callable[[], T]) -> T:
@@ -188,6 +193,10 @@ class Answers:
                     self._owner, partial(_all_of, some), CHANGE_LIMIT
                 )
             await asyncio.sleep(0)  # let other tasks run
+
+    def spec(self, text: str) -> Spec:
+        """A stored spec."""
+        return self.ask(("spec", text), partial(Spec.parse, text))
 
     def ask(self, key: Hashable, work: Callable[[], T]) -> T:
         """The answer to one question; ``key`` identifies everything that the answer depends on."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ import msgspec
 from horae.config import Config
 from horae.errors import InvalidInputError, LimitExceededError, NaiveTimeError
 from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json
-from horae.model import MAX_TEXT_LENGTH, Overlap, Schedule, SearchValue
+from horae.model import MAX_TEXT_LENGTH, SearchValue
 from horae.policy.validate import BOUNDS
 from horae.spec import Spec
 from horae.spec.duration import duration_text
@@ -19,6 +20,7 @@ from horae.spec.duration import duration_text
 POLICY_BOUNDS = BOUNDS
 MAX_INPUT_LENGTH = 1024 * 1024
 MAX_ID_LENGTH = 500
+MAX_OWNER_LENGTH = 200
 MAX_TAG_LENGTH = 200
 MAX_TAGS = 100
 MAX_MEMO_LENGTH = 64 * 1024
@@ -32,6 +34,14 @@ def check_id(schedule_id: object) -> None:
         raise InvalidInputError("id", f"has a character that cannot be shown: {schedule_id!r}")
 
 
+def check_owner(owner: str) -> None:
+    """Require the name of an owner to be a printable text; it is empty for a schedule without one."""
+    if len(owner) > MAX_OWNER_LENGTH or not owner.isprintable():
+        raise InvalidInputError(
+            "owner", f"must be a text of at most {MAX_OWNER_LENGTH} characters that can be shown"
+        )
+
+
 def check_jitter(spec: Spec, config: Config) -> None:
     """Require jitter within its bound: a start must not move by days."""
     jitter = spec.elements.jitter
@@ -41,26 +51,33 @@ def check_jitter(spec: Spec, config: Config) -> None:
         )
 
 
-def check_labels(
-    tags: Iterable[str] | None, memo: Mapping[str, Any] | None, search: Mapping[str, SearchValue] | None
-) -> None:
-    """Require tags, memo and search attributes within their limits of size."""
-    listed = list(tags or ())
-    if len(listed) > MAX_TAGS or len(search or ()) > MAX_TAGS:
-        raise InvalidInputError("tags" if len(listed) > MAX_TAGS else "search_attributes", "are too many")
-    for tag in listed:
+def check_tags(tags: Sequence[str]) -> None:
+    """Require tags within their limits of number and length."""
+    if len(tags) > MAX_TAGS:
+        raise InvalidInputError("tags", "are too many")
+    for tag in tags:
         if not 1 <= len(tag) <= MAX_TAG_LENGTH or not tag.isprintable():
             raise InvalidInputError(
                 "tags", f"must be texts of 1 to {MAX_TAG_LENGTH} characters that can be shown"
             )
-    if search:
-        check_input(search, "search_attributes")
-    for key, value in (search or {}).items():
+
+
+def stored_search(search: Mapping[str, SearchValue]) -> dict[str, SearchValue]:
+    """Search attributes as they will be read again, if they are within their limits."""
+    if len(search) > MAX_TAGS:
+        raise InvalidInputError("search_attributes", "are too many")
+    read: dict[str, SearchValue] = stored_json(search, "search_attributes")
+    for key, value in read.items():
         check_text("search_attributes", f"{key}{value}")
-    if memo:
-        check_input(memo, "memo")
-        if len(msgspec.json.encode(memo)) > MAX_MEMO_LENGTH:
-            raise InvalidInputError("memo", f"has more than {MAX_MEMO_LENGTH} bytes")
+    return read
+
+
+def stored_memo(memo: Mapping[str, Any]) -> dict[str, Any]:
+    """A memo as it will be read again, if it is not too large."""
+    read: dict[str, Any] = stored_json(memo, "memo")
+    if len(msgspec.json.encode(read)) > MAX_MEMO_LENGTH:
+        raise InvalidInputError("memo", f"has more than {MAX_MEMO_LENGTH} bytes")
+    return read
 
 
 def check_limit(limit: int | None) -> None:
@@ -69,35 +86,37 @@ def check_limit(limit: int | None) -> None:
         raise InvalidInputError("remaining_actions", f"must be at least 0, and is {limit}")
 
 
-def own_overlap(schedule: Schedule, overlap: Overlap | str | None) -> Overlap:
-    """The overlap policy given for a start, or else the schedule's."""
-    if overlap is None:
-        return schedule.policies.overlap
-    try:
-        return Overlap(overlap)
-    except ValueError:
-        known = ", ".join(Overlap)
-        raise InvalidInputError("overlap", f"is none of {known}: {overlap!r}") from None
-
-
-def check_input(value: object, field: str = "input") -> None:
-    """Require an input, or another value from a user, to be JSON and not too large."""
+def stored_json(value: object, field: str = "input") -> Any:  # noqa: ANN401 - any JSON
+    """A value from a user as it will be read again. It must be JSON, and not too large."""
     if value is None:
-        return
+        return None
     try:
         text = msgspec.json.encode(value)
+        finite = b"null" not in text or _is_finite(msgspec.to_builtins(value, str_keys=True))
     except RecursionError:
         raise InvalidInputError(
             field, f"has values more than {MAX_DEPTH} deep within each other, or itself within it"
         ) from None
     except (TypeError, ValueError) as error:
         raise InvalidInputError(field, f"is no JSON: {error}") from None
+    if not finite:
+        raise InvalidInputError(field, "has a number that is not finite, which JSON cannot have")
     if len(text) > MAX_INPUT_LENGTH:
         raise InvalidInputError(field, f"has {len(text)} bytes, and {MAX_INPUT_LENGTH} are taken at most")
     try:
         check_json(text)
     except JsonTooLargeError as error:
         raise InvalidInputError(field, str(error)) from None
+    return msgspec.json.decode(text)
+
+
+def _is_finite(value: object) -> bool:
+    """Whether a value has neither NaN nor an infinity, which would be stored as ``null``."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        value = list(value.values())
+    return not isinstance(value, list | tuple) or all(map(_is_finite, value))
 
 
 def check_text(field: str, text: str) -> None:
@@ -123,6 +142,11 @@ def moment(field: str, value: datetime | str) -> datetime:
     if value.year not in YEARS:
         raise InvalidInputError(field, f"must be of the years {YEARS.start} to {YEARS.stop - 1}")
     return value.astimezone(UTC)
+
+
+def moment_ms(field: str, value: datetime | str) -> int:
+    """The same in milliseconds."""
+    return int(moment(field, value).timestamp() * 1000)
 
 
 _HINT = "ISO 8601 with an offset, such as 2026-03-08T09:00:00Z"

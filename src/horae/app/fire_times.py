@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 
-from horae.errors import SpecTooCostlyError
-from horae.model import Schedule, UnstartedRange
+from horae.errors import SpecError
+from horae.model import Schedule, UnstartedRange, instant
 from horae.policy.catch_up import fire_instant
 from horae.policy.times import count_slots, is_slot, next_slot_ms, previous_slot_ms
 from horae.policy.undecided import undecided
 from horae.policy.upcoming import fire_times, next_slot
 from horae.spec import Spec
-
-
-def instant(milliseconds: int) -> datetime:
-    """A time of the ledger as a ``datetime``."""
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
 def fire_time(spec: Spec, nominal_ms: int, schedule_id: str) -> datetime:
@@ -38,11 +33,11 @@ def next_time(schedule: Schedule) -> datetime | None:
 
 def times_ahead(schedule: Schedule, now: int, limit: int, waiting: int = 0) -> tuple[datetime, ...]:
     """The fire times of the next slots that will start, after ``waiting`` starts that use up the limit first; none if the
-    spec costs too much to evaluate.
+    spec cannot be read, or costs too much to evaluate.
     """
     try:
         fires = fire_times(schedule, Spec.parse(schedule.spec), now, limit, waiting)
-    except SpecTooCostlyError:
+    except SpecError:
         return ()
     return tuple(instant(each) for each in fires)
 

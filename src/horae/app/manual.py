@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
+from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 import msgspec
 
 from horae.app.evaluation import Answers
-from horae.app.field_checks import check_input, check_text, own_overlap, range_ms
-from horae.app.schedule_fields import BackfillBody, TriggerBody
+from horae.app.field_checks import check_text, range_ms, stored_json
+from horae.app.schedule_fields import BackfillBody, Moment, TriggerBody
 from horae.errors import BackfillLimitError, LimitExceededError
-from horae.model import Backfill, Origin, OriginKind, Run, Schedule
+from horae.model import Backfill, Origin, OriginKind, Overlap, Run, Schedule
+from horae.policies import OverlapName
 from horae.policy.catch_up import Slot
 from horae.policy.ledger_changes import new_run
+from horae.policy.rerun import run_again
 from horae.policy.times import count_slots, next_slot_ms, previous_slot_ms
 from horae.spec import Spec
 from horae.store.port import Transaction
@@ -24,16 +27,40 @@ COUNTED_TOGETHER_MS = 32 * 86_400_000
 _replace = msgspec.structs.replace
 
 
+class TriggerFields(TypedDict, total=False):
+    """The fields of a :class:`Trigger`, as they may be given."""
+
+    overlap: Overlap | OverlapName | None
+    input: Any
+    note: str
+    author: str
+
+
 class Trigger(TriggerBody, frozen=True, kw_only=True):
     """A manual start; unset fields are those of the schedule."""
 
     author: str = ""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **fields: Unpack[TriggerFields]) -> None: ...
+
+
+class BackfillFields(TriggerFields, total=False):
+    """The fields of a :class:`BackfillRequest`, as they may be given."""
+
+    start: Required[Moment]
+    end: Required[Moment]
 
 
 class BackfillRequest(BackfillBody, frozen=True, kw_only=True):
     """A range of nominal times to backfill, both ends included."""
 
     author: str = ""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **fields: Unpack[BackfillFields]) -> None: ...
 
 
 class BackfillPreview(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,21 +100,31 @@ def check_slots(slots: int, most: int) -> None:
 
 
 async def start_trigger(
-    transaction: Transaction, schedule: Schedule, trigger: Trigger, most_waiting: int, now: int
+    transaction: Transaction,
+    schedule: Schedule,
+    trigger: Trigger,
+    most_waiting: int,
+    now: int,
+    *,
+    rerun: Run | None = None,
 ) -> Run:
-    """Create a run of a locked schedule, whatever its spec says; refuse it while ``most_waiting`` triggered runs wait."""
-    if trigger.input is not msgspec.UNSET:
-        check_input(trigger.input)
+    """Create a run of a locked schedule, whatever its spec says; refuse it while ``most_waiting`` manual starts wait.
+
+    With ``rerun``, it is of that run's slot, with its input if the trigger has none.
+    """
+    own = None if trigger.input is msgspec.UNSET else stored_json(trigger.input)
     check_text("note", trigger.note)
     # Automatic starts and slots of backfills have separate limits, and do not count against triggers.
     if await transaction.count_triggers(schedule.id, most_waiting) >= most_waiting:
         reason = f'too many manual starts of the schedule "{schedule.id}" wait'
         raise LimitExceededError("max_buffer_size", most_waiting, reason)
-    origin = Origin(OriginKind.TRIGGER, str(await transaction.next_number()))
-    run = new_run(
-        schedule, Slot(now // 1000 * 1000, now, now), origin, own_overlap(schedule, trigger.overlap)
-    )
-    own = run.input if trigger.input is msgspec.UNSET else trigger.input
+    overlap, number = trigger.overlap or schedule.policies.overlap, await transaction.next_number()
+    if rerun is None:
+        slot = Slot(now // 1000 * 1000, now, now)
+        run = new_run(schedule, slot, Origin(OriginKind.TRIGGER, str(number)), overlap, now)
+    else:
+        run = run_again(rerun, schedule, number, overlap, now)
+    own = run.input if trigger.input is msgspec.UNSET else own
     run = _replace(run, input=own, author=trigger.author, note=trigger.note)
     await transaction.insert_runs([run])
     await transaction.mark_due([schedule.id], now)
@@ -108,7 +145,7 @@ async def start_backfill(
 
     The limit exists because each decision about the schedule reads all of its open backfills.
     """
-    check_input(request.input)
+    own = stored_json(request.input)
     check_text("note", request.note)
     if await transaction.count_open_backfills(schedule.id, most_open) >= most_open:
         reason = f'too many backfills of the schedule "{schedule.id}" are open; wait until one is done, or cancel one'
@@ -116,9 +153,9 @@ async def start_backfill(
     start_ms, end_ms = range_ms(request.start, request.end)
     backfill = Backfill(
         id=f"{schedule.id}:{await transaction.next_number()}", schedule_id=schedule.id,
-        generation=schedule.generation, start_ms=start_ms, end_ms=end_ms, overlap=own_overlap(schedule, request.overlap),
-        cursor_ms=start_ms - 1000, total=slots, created_at=now, author=request.author, note=request.note,
-        input=request.input,
+        generation=schedule.generation, start_ms=start_ms, end_ms=end_ms, overlap=request.overlap or schedule.policies.overlap,
+        cursor_ms=start_ms - 1000, total=slots, created_at_ms=now, author=request.author, note=request.note,
+        input=own,
     )  # fmt: skip
     await transaction.insert_backfills([backfill])
     await transaction.mark_due([schedule.id], now)

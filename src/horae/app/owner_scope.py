@@ -9,9 +9,10 @@ from typing import TypeVar
 import msgspec
 
 from horae.app.evaluation import Answers, Evaluator
-from horae.app.page import MOST, Page, fitting
+from horae.app.field_checks import check_owner
+from horae.app.page import Page, cursor_of, fitting, page_limit
 from horae.config import Config
-from horae.errors import InvalidInputError, RunNotFoundError, ScheduleNotFoundError
+from horae.errors import InvalidInputError, RunNotFoundError, ScheduleNotFoundError, ScheduleUnreadableError
 from horae.executor.registry import Executors
 from horae.model import Backfill, Run, Schedule, UnstartedRange, Version
 from horae.store.port import Filter, Transaction
@@ -45,8 +46,9 @@ class OwnerScope:
 
     def for_owner(self, owner: str) -> OwnerScope:
         """The same scope limited to one owner."""
-        if not owner or len(owner) > 200 or not owner.isprintable():
-            raise InvalidInputError("owner", "must be a text of 1 to 200 characters that can be shown")
+        if not owner:
+            raise InvalidInputError("owner", "must not be empty")
+        check_owner(owner)
         return OwnerScope(
             self.store, self.now, self.wake, executors=self.executors, config=self.config, evaluator=self.evaluator,
             owner=owner,
@@ -71,9 +73,14 @@ class OwnerScope:
                 return schedule
         raise ScheduleNotFoundError(schedule_id)
 
-    async def locked(self, transaction: Transaction, schedule_id: str) -> Schedule:
-        """A schedule, locked until the end of the transaction."""
-        return self.one(await transaction.schedules([schedule_id]), schedule_id)
+    async def locked(
+        self, transaction: Transaction, schedule_id: str, *, unreadable: bool = False
+    ) -> Schedule:
+        """A schedule, locked until the end of the transaction. One with ``unreadable`` fields only if the caller takes it."""
+        schedule = self.one(await transaction.schedules([schedule_id]), schedule_id)
+        if schedule.unreadable and not unreadable:
+            raise ScheduleUnreadableError(schedule_id, schedule.unreadable)
+        return schedule
 
     async def read(self, transaction: Transaction, schedule_id: str) -> Schedule:
         """The current version of a schedule, without a lock."""
@@ -85,6 +92,11 @@ class OwnerScope:
         """
         found = await transaction.read_schedules([schedule_id])
         return self.one(found, schedule_id) if found or self.owner is not None else None
+
+    async def read_or_left(self, transaction: Transaction, schedule_id: str) -> None:
+        """Raise an error unless a schedule exists, or has left a version when it was deleted."""
+        if self.owner is not None or not await transaction.versions(schedule_id, 1):
+            await self.read(transaction, schedule_id)
 
     def visible(self, entry: L | None, schedule: Schedule | None) -> L | None:
         """An entry of a schedule's ledger, unless it belongs to an earlier schedule of that id, perhaps of another owner."""
@@ -105,21 +117,21 @@ class OwnerScope:
         self,
         schedule_id: str,
         limit: int,
-        sizes: Callable[[Transaction, int], Awaitable[Sequence[int]]] | None,
+        sizes: Callable[[Transaction, int], Awaitable[Sequence[tuple[int, ...]]]],
         entries: Callable[[Transaction, int], Awaitable[Sequence[L]]],
-        cursor_of: Callable[[L], str],
     ) -> Page[L]:
-        """A page of a schedule's ledger, newest first; it ends early if the entries are large, by their ``sizes``."""
-        number = limit = min(limit, MOST)
+        """A page of a schedule's ledger, newest first. ``sizes`` has the place of each entry in the ledger, and its size in
+        bytes: the page ends early if the entries are large.
+        """
+        limit = page_limit(limit)
         async with self.store.reading() as transaction:
-            more = True
-            if sizes is not None:
-                number, more = fitting(await sizes(transaction, limit), limit)
+            places = await sizes(transaction, limit)
+            number, more = fitting([size for *_, size in places], limit)
             found = await entries(transaction, number)
             own = await self.own(transaction, schedule_id, found)
         # All entries after one of an earlier schedule with the same id belong to earlier schedules too.
         more = more and 0 < len(own) == len(found) == number
-        return Page(own, cursor_of(own[-1]) if more else None)
+        return Page(own, cursor_of(*places[number - 1][:-1]) if more else None)
 
     async def run(self, transaction: Transaction, run_id: str) -> Run:
         """A run. To an owner, a run of another owner's schedule, or of a deleted one, is not found."""

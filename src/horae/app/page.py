@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import re
+import base64
+import binascii
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
+import msgspec
+
+from horae.app.field_checks import check_text
 from horae.errors import InvalidInputError
 
 MOST = 1000
@@ -23,6 +27,13 @@ class Page(list[T]):
         self.next = next
 
 
+def page_limit(limit: int) -> int:
+    """How many items a page may have, of those that a caller asks for."""
+    if limit < 1:
+        raise InvalidInputError("limit", f"must be at least 1, and is {limit}")
+    return min(limit, MOST)
+
+
 def fitting(sizes: Sequence[int], limit: int) -> tuple[int, bool]:
     """How many of up to ``limit`` items, by their sizes in bytes, a page has, and whether there may be more.
 
@@ -35,9 +46,28 @@ def fitting(sizes: Sequence[int], limit: int) -> tuple[int, bool]:
     return number, number > 0 and (number < len(sizes) or number == limit)
 
 
-def numbers_of(cursor: str, count: int) -> tuple[int, ...]:
-    """The numbers that a cursor encodes."""
-    parts = cursor.split(".")
-    if len(parts) != count or not all(re.fullmatch(r"[0-9]{1,18}", each) for each in parts):
-        raise InvalidInputError("cursor", "is none that a page gave", hint="leave it out to begin anew")
-    return tuple(map(int, parts))
+def cursor_of(*place: str | int) -> str:
+    """The cursor of a place in a list, as a text that means nothing to a reader."""
+    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
+
+
+def place_of(cursor: str, kind: type[T]) -> T:
+    """The place that a cursor stands for; refuse a text that is none, or the cursor of another list."""
+    try:
+        padded = cursor.replace("-", "+").replace("_", "/") + "=" * (-len(cursor) % 4)
+        place = msgspec.json.decode(binascii.a2b_base64(padded, strict_mode=True), type=kind)
+        for part in cast("tuple[str | int, ...]", place):
+            _check(part)
+    except ValueError:  # of any of these
+        raise InvalidInputError(
+            "cursor", "is none that a page of this list gave", hint="leave it out to begin anew"
+        ) from None
+    return place
+
+
+def _check(part: str | int) -> None:
+    """Refuse what no database stores."""
+    if isinstance(part, str):
+        check_text("cursor", part)
+    elif not 0 <= part < 2**63:
+        raise ValueError(part)

@@ -110,9 +110,9 @@ def _unwanted(row: RawSchedule, runs: tuple[Run, ...]) -> StoredTask:
         name = str(msgspec.json.decode(str(row.action))["input"]["task"])
     schedule = Schedule(
         id=row.id, generation=row.generation, spec="", action=Action(name=""), policies=declarative(0),
-        state=State(), version=row.version, cursor_ms=0, created_at=0, updated_at=0,
+        state=State(), version=row.version, cursor_ms=0, created_at_ms=0, updated_at_ms=0,
     )  # fmt: skip
-    return StoredTask(schedule=schedule, name=name, cron="", delay_ms=0, last_attempt_at=None, runs=runs)
+    return StoredTask(schedule=schedule, name=name, cron="", delay_ms=0, last_attempt_at_ms=None, runs=runs)
 
 
 def _stored(row: RawSchedule, task: DesiredTask, runs: tuple[Run, ...]) -> StoredTask:
@@ -131,19 +131,19 @@ def _stored(row: RawSchedule, task: DesiredTask, runs: tuple[Run, ...]) -> Store
             PosixCron(cron)
         except SpecError as error:
             raise TaskInvalidValueError(name, "cron", cron, error.message) from error
-    for field, value in (("lastAttemptAt", row.attempted_at), ("cursor", row.cursor_ms)):
+    for field, value in (("lastAttemptAt", row.attempted_at_ms), ("cursor", row.cursor_ms)):
         if value is not None and not isinstance(value, int):
             raise TaskInvalidTypeError(name, field, value, "number")
     _check_runs(name, runs)
     schedule = Schedule(
         id=row.id, generation=row.generation, spec=row.spec, action=Action(name=str(action.get("name")), input=record),
         policies=declarative(delay_ms), state=_state(name, row.state), version=row.version, cursor_ms=row.cursor_ms,
-        created_at=row.created_at, updated_at=row.updated_at, owner=row.owner,
+        created_at_ms=row.created_at_ms, updated_at_ms=row.updated_at_ms, owner=row.owner,
     )  # fmt: skip
     _object(name, "policies", row.policies)
     intact = (row.policies, row.tags, action.get("name")) == (to_json(schedule.policies), "[]", row.owner)
     return StoredTask(
-        schedule=schedule, name=name, cron=cron, delay_ms=delay_ms, runs=runs, last_attempt_at=row.attempted_at, intact=intact
+        schedule=schedule, name=name, cron=cron, delay_ms=delay_ms, runs=runs, last_attempt_at_ms=row.attempted_at_ms, intact=intact
     )  # fmt: skip
 
 
@@ -159,7 +159,7 @@ def _check_runs(task: str, runs: Sequence[Run]) -> None:
     for run in runs:
         if run.reason == UNREADABLE:
             raise TaskInvalidValueError(task, "run", run.id, f"cannot be read: {run.failure}")
-        numbers = {"nominal": run.nominal_ms, "pendingRetryUntil": run.start_at, "attempt": run.attempt}
+        numbers = {"nominal": run.nominal_ms, "pendingRetryUntil": run.start_at_ms, "attempt": run.attempt}
         for field, value in numbers.items():
             if not isinstance(value, int):
                 raise TaskInvalidTypeError(task, field, value, "number")

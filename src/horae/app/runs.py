@@ -1,16 +1,34 @@
-"""The ledger of an app: runs and unstarted ranges, and how to stop runs."""
+"""The ledger of an app: runs and unstarted ranges, and how to stop runs and to run them again."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
 import msgspec
 
+from horae.app.arguments import checks_arguments
+from horae.app.attempt_logs import log_page
+from horae.app.field_checks import moment_ms
+from horae.app.ledger_search import search_ledger
+from horae.app.manual import Trigger, start_trigger
 from horae.app.owner_scope import OwnerScope
-from horae.app.page import Page, numbers_of
+from horae.app.page import Page, place_of
+from horae.app.views import RunHistory
+from horae.checked import converted
 from horae.engine.external_reports import Report, check_report, stop_reported, take_report
-from horae.model import WAITING, Attempt, Checkpoint, Reason, Run, Status, UnstartedRange
-from horae.store.port import NEWEST
+from horae.errors import InvalidInputError, RerunRefusedError
+from horae.model import WAITING, Attempt, Checkpoint, LogLine, Overlap, Reason, Run, Status, UnstartedRange
+from horae.policies import OverlapName
+from horae.policy.rerun import rerun_refusal
+from horae.store.port import LAST, NEWEST, LedgerFilter, Transaction
+
+MAX_ATTEMPTS = 1000
+"""How many attempts of a run are read at once."""
 
 
+@checks_arguments
 class Runs:
     """The ledger: runs and unstarted ranges."""
 
@@ -22,11 +40,15 @@ class Runs:
         self, schedule_id: str, limit: int = 20, *, cursor: str | None = None
     ) -> Page[UnstartedRange]:
         """The latest ranges of slots that did not run, newest first."""
-        before = NEWEST[0] if cursor is None else numbers_of(cursor, 1)[0]
+        (before,) = NEWEST[:1] if cursor is None else place_of(cursor, tuple[int])
+
+        async def sizes(transaction: Transaction, number: int) -> Sequence[tuple[int, ...]]:
+            found = await transaction.unstarted_ranges(schedule_id, number, before)
+            return [(each.number or 0, 0) for each in found]
+
         return await self._scope.ledger(
-            schedule_id, limit, None,
+            schedule_id, limit, sizes,
             lambda transaction, number: transaction.unstarted_ranges(schedule_id, number, before),
-            lambda last: str(last.number),
         )  # fmt: skip
 
     async def get(self, run_id: str) -> Run:
@@ -34,11 +56,20 @@ class Runs:
         async with self._store.reading() as transaction:
             return await self._scope.run(transaction, run_id)
 
-    async def attempts(self, run_id: str) -> list[Attempt]:
-        """The earlier attempts of a run, each followed by another, in order."""
+    async def history(self, run_id: str, limit: int = 100) -> RunHistory:
+        """One run, its latest attempts that did not succeed, and their checkpoints."""
+        async with self._store.reading() as transaction:
+            return RunHistory(
+                await self._scope.run(transaction, run_id),
+                await transaction.attempts(run_id, min(limit, MAX_ATTEMPTS)),
+                await transaction.checkpoints([run_id]),
+            )
+
+    async def attempts(self, run_id: str, limit: int = 100) -> list[Attempt]:
+        """The latest attempts of a run that did not succeed, in order, each with its failure and traceback."""
         async with self._store.reading() as transaction:
             await self._scope.run(transaction, run_id)
-            return await transaction.attempts(run_id)
+            return await transaction.attempts(run_id, min(limit, MAX_ATTEMPTS))
 
     async def checkpoints(self, run_id: str) -> list[Checkpoint]:
         """The checkpoints of a run, in the order in which they were saved."""
@@ -46,14 +77,88 @@ class Runs:
             await self._scope.run(transaction, run_id)
             return await transaction.checkpoints([run_id])
 
+    async def logs(
+        self, run_id: str, attempt: int | None = None, *, cursor: str | None = None
+    ) -> Page[LogLine]:
+        """A page of what the attempts of a run logged, or one of them, in order.
+
+        ``next`` is ``None`` when no more lines can come; while the run is open, it leads to those that come later.
+        """
+        async with self._store.reading() as transaction:
+            run = await self._scope.run(transaction, run_id)
+            return await log_page(transaction, run, attempt, cursor)
+
     async def list(self, schedule_id: str, limit: int = 20, *, cursor: str | None = None) -> Page[Run]:
         """The latest runs of a schedule, newest first."""
+        (before,) = NEWEST[:1] if cursor is None else place_of(cursor, tuple[int])
         return await self._scope.ledger(
             schedule_id, limit,
-            lambda transaction, number: transaction.run_sizes(schedule_id, number, cursor),
-            lambda transaction, number: transaction.runs(schedule_id, number, cursor),
-            lambda last: last.id,
+            lambda transaction, number: transaction.run_sizes(schedule_id, number, before),
+            lambda transaction, number: transaction.runs(schedule_id, number, before),
         )  # fmt: skip
+
+    async def search(
+        self,
+        *,
+        status: str | Iterable[str] | None = None,
+        reason: str | None = None,
+        schedule_id: str | None = None,
+        tag: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Run | UnstartedRange]:
+        """The runs and unstarted ranges of all schedules that match every given parameter, the latest decided first.
+
+        ``since`` and ``until`` are about when they were decided: at or after the one, before the other. A page examines at most
+        10,000 of them, so it may have fewer than ``limit`` items, or none, and still a ``next``.
+        """
+        statuses = [status] if isinstance(status, str) else list(Status) if status is None else status
+        only = LedgerFilter(
+            owner=self._scope.owner, schedule_id=schedule_id, tag=tag,
+            statuses=tuple(converted(each, Status, "status") for each in statuses),
+            reason=None if reason is None else converted(reason, Reason, "reason"),
+            since=0 if since is None else moment_ms("since", since),
+            until=LAST if until is None else moment_ms("until", until),
+        )  # fmt: skip
+        if only.until <= only.since:
+            raise InvalidInputError("until", f"must be after since, and is {until}")
+        async with self._store.reading() as transaction:
+            if schedule_id is not None and self._scope.owner is not None:
+                schedule = await self._scope.read(transaction, schedule_id)
+                only = msgspec.structs.replace(only, generation=schedule.generation)
+            found = await search_ledger(transaction, only, limit, cursor)
+            if schedule_id is not None and not found:
+                await self._scope.read_or_left(transaction, schedule_id)
+        return found
+
+    async def rerun(
+        self,
+        run_id: str,
+        *,
+        overlap: Overlap | OverlapName | None = None,
+        input: Any = msgspec.UNSET,  # noqa: A002, ANN401 - the word that users know; any JSON
+        author: str = "",
+        note: str = "",
+    ) -> Run:
+        """Start the slot of an ended run again, as a new run that names it in ``rerun_of``, with the same input unless one is given.
+
+        It runs the schedule's present action, also while the schedule is paused.
+        """
+        trigger = Trigger(overlap=overlap, input=input, author=author, note=note)
+        run = await self.get(run_id)
+        async with self._store.transaction() as transaction:
+            schedules = await transaction.schedules([run.schedule_id])
+            run = await self._scope.run(transaction, run_id)
+            schedule = schedules[0] if schedules else None
+            refusal = rerun_refusal(run, schedule)
+            if schedule is None or refusal is not None:
+                raise RerunRefusedError(run_id, str(refusal))
+            most_waiting = self._scope.config.max_buffer_size
+            again = await start_trigger(transaction, schedule, trigger, most_waiting, self._now(), rerun=run)
+        self._wake()
+        return again
 
     async def cancel(self, run_id: str) -> Run:
         """Ask a run to stop: it may finish within ``timeouts.cancel``; then it is terminated. A waiting run never starts."""
@@ -86,7 +191,7 @@ class Runs:
             await transaction.lock([run.schedule_id])
             (run,) = await transaction.runs_by_id([run_id])
             if run.status in {*WAITING, Status.STARTING}:
-                run = msgspec.structs.replace(run, status=status, reason=reason, ended_at=now)
+                run = msgspec.structs.replace(run, status=status, reason=reason, ended_at_ms=now)
                 await transaction.update_runs([run])
                 await transaction.wake_waiting([run.schedule_id], now)
             elif run.status is Status.RUNNING:

@@ -6,8 +6,10 @@ Bounds here only document: :mod:`horae.app.field_checks` enforces them, with bet
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast, get_args
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args
 
 import msgspec
 
@@ -15,13 +17,20 @@ from horae.app.field_checks import (
     MAX_ID_LENGTH,
     MAX_TAG_LENGTH,
     MAX_TAGS,
-    check_labels,
     check_limit,
+    check_tags,
     check_text,
+    stored_memo,
+    stored_search,
 )
-from horae.model import MAX_TEXT_LENGTH, Overlap, Policies, SearchValue
+from horae.checked import Checked
+from horae.model import MAX_TEXT_LENGTH, Overlap, Policies, Schedule, SearchValue
+from horae.policies import PolicyFields
 from horae.policy.validate import check_policies
+from horae.spec import Spec, SpecDocument
 
+SpecLike = Spec | SpecDocument | str | Mapping[str, Any]
+"""A spec, its document, or a cron expression in UTC."""
 T = TypeVar("T")
 Document = dict[str, Any]
 
@@ -42,13 +51,14 @@ Tag = Annotated[str, about(minLength=1, maxLength=MAX_TAG_LENGTH)]
 Tags = Annotated[tuple[Tag, ...], about(maxItems=MAX_TAGS)]
 SearchAttributes = Annotated[dict[str, SearchValue], about(maxProperties=MAX_TAGS)]
 Natural = Annotated[int, about(minimum=0)]
-OverlapName = Annotated[str, about(examples=[each.value for each in Overlap])]
+Words = tuple[str, ...] | list[str] | AbstractSet[str]
 
 if TYPE_CHECKING:
     Moment = datetime | str
     SpecField = Any
 else:  # the JSON form
-    Moment = Annotated[str, about(format="date-time", examples=["2026-11-01T00:00:00Z"])]
+    # For msgspec a moment is ``Any``, so that Python may give a ``datetime`` and every wrong value gets the same error.
+    Moment = Annotated[Any, about(type="string", format="date-time", examples=["2026-11-01T00:00:00Z"])]
     SpecField = Annotated[
         Document | str,
         about(
@@ -58,16 +68,14 @@ else:  # the JSON form
     ]
 
 
-class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Body(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The body of a request. Unknown fields are refused."""
 
 
 class TriggerBody(Body, frozen=True):
     """A start right now; omitted fields are those of the schedule."""
 
-    overlap: Annotated[
-        OverlapName | None, about("What happens if another run is going on: an overlap policy.")
-    ] = None
+    overlap: Annotated[Overlap | None, about("What happens if another run is going on.")] = None
     input: Annotated[Any, about("What the action gets this time.")] = msgspec.UNSET
     note: Annotated[Text, about("Why.")] = ""
 
@@ -77,9 +85,7 @@ class BackfillBody(Body, frozen=True):
 
     start: Annotated[Moment, about("The first moment, with an offset.")]
     end: Annotated[Moment, about("The last moment, with an offset.")]
-    overlap: Annotated[
-        OverlapName | None, about("What happens if another run is going on: an overlap policy.")
-    ] = None
+    overlap: Annotated[Overlap | None, about("What happens if another run is going on.")] = None
     input: Annotated[Any, about("What the action gets; null is the schedule's own.")] = None
     note: Annotated[Text, about("Why.")] = ""
 
@@ -96,8 +102,31 @@ class ScheduleFields(Body, frozen=True):
     ] = None
     description: Annotated[Text, about("What it is for, in words for people.")] = ""
     tags: Annotated[Tags, about("Words to find it by.")] = ()
-    memo: Annotated[dict[str, Any], about("What its owner wants to remember: any JSON, at most 64 KiB.")] = {}
-    search_attributes: Annotated[SearchAttributes, about("Names and values to find it by.")] = {}
+    memo: Annotated[dict[str, Any], about("What its owner wants to remember: any JSON, at most 64 KiB.")] = (
+        msgspec.field(default_factory=dict)
+    )
+    search_attributes: Annotated[SearchAttributes, about("Names and values to find it by.")] = msgspec.field(
+        default_factory=dict
+    )
+    managed_by: Annotated[
+        Text, about("The program or file that defines it; empty if it was created by hand.")
+    ] = ""
+
+
+class GivenFields(TypedDict, total=False):
+    """The fields of a schedule as Python may give them, except its spec and action."""
+
+    policies: Policies | PolicyFields
+    paused: bool
+    note: str
+    remaining_actions: int | None
+    description: str
+    tags: Words
+    memo: Mapping[str, Any]
+    search_attributes: Mapping[str, SearchValue]
+    managed_by: str
+    input: Any
+    """What the action gets: any JSON."""
 
 
 Fill = Literal["declared", "required", "unset"]
@@ -114,10 +143,14 @@ def with_fields(
         fields = [
             _derived(each, fill) for each in msgspec.structs.fields(declaration) if each.name not in own
         ]
-        itself = {"__doc__": kind.__doc__, "__module__": kind.__module__}
-        made = msgspec.defstruct(
-            kind.__name__, fields, bases=(kind,), namespace=itself, frozen=True, kw_only=True
-        )  # fmt: skip
+        metaclass: Any = type(kind)
+        body = {name: default for name, _, default in fields if default is not msgspec.NODEFAULT}
+        body |= {
+            "__annotations__": {name: type_ for name, type_, _ in fields},
+            "__doc__": kind.__doc__,
+            "__module__": kind.__module__,
+        }
+        made = metaclass(kind.__name__, (kind,), body, frozen=True, kw_only=True)
         return cast("type[T]", made)
 
     return derive
@@ -137,18 +170,30 @@ def _derived(field: msgspec.structs.FieldInfo, fill: Fill) -> tuple[str, Any, An
 
 def values_of(source: msgspec.Struct, kind: type[msgspec.Struct]) -> dict[str, Any]:
     """The values of the fields that a struct shares with another type, except unset ones."""
-    names = [name for name in kind.__struct_fields__ if hasattr(source, name)]
+    names = _shared_names(type(source), kind)
     return {name: value for name in names if (value := getattr(source, name)) is not msgspec.UNSET}
 
 
+@lru_cache
+def _shared_names(one: type[msgspec.Struct], other: type[msgspec.Struct]) -> tuple[str, ...]:
+    return tuple(name for name in other.__struct_fields__ if name in one.__struct_fields__)
+
+
+STORED = {*ScheduleFields.__struct_fields__} & {*Schedule.__struct_fields__} - {"spec"}
+"""The fields of a schedule that are stored as given."""
 _TEXTS = [each.name for each in msgspec.structs.fields(ScheduleFields) if get_args(each.type)[:1] == (str,)]
 
 
-def check_fields(said: Mapping[str, Any]) -> None:
-    """Refuse values of schedule fields that cannot be stored."""
+def stored_fields(said: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of schedule fields as they will be read again; those that cannot be stored are refused.
+
+    Everything that creates or changes a schedule comes through here.
+    """
     for name in _TEXTS:
         check_text(name, said.get(name, ""))
     if "policies" in said:
         check_policies(said["policies"])
     check_limit(said.get("remaining_actions"))
-    check_labels(said.get("tags"), said.get("memo"), said.get("search_attributes"))
+    check_tags(said.get("tags", ()))
+    read = {"memo": stored_memo, "search_attributes": stored_search}
+    return {**said, **{name: read[name](said[name]) for name in read if name in said}}

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 
+from horae.app.arguments import checks_arguments
 from horae.app.bulk import Change, change_all
 from horae.app.create import (
+    CreateFields,
     NewSchedule,
-    SpecLike,
     calendar_names,
     draft,
     read_spec,
     shared_calendars,
 )
 from horae.app.evaluation import Answers
-from horae.app.field_checks import check_jitter, check_text, moment
+from horae.app.field_checks import check_jitter, check_text, moment, moment_ms
 from horae.app.fire_times import times_ahead
 from horae.app.manual import (
     BackfillRequest,
@@ -30,9 +32,14 @@ from horae.app.manual import (
     start_trigger,
 )
 from horae.app.owner_scope import OwnerScope
-from horae.app.page import MOST, Page, fitting, numbers_of
+from horae.app.page import Page, cursor_of, fitting, page_limit, place_of
+from horae.app.repair import faults_of, repaired, unreadable_schedules
+from horae.app.resume import Resumed, resume_schedule
+from horae.app.schedule_fields import SpecLike
+from horae.app.schedule_views import Description, SpecPreview, TimesView, spec_preview, times_view
 from horae.app.update import (
     Edit,
+    UpdateFields,
     apply_edit,
     leave_undecided,
     paused_schedule,
@@ -41,7 +48,7 @@ from horae.app.update import (
     resumed_schedule,
     standing,
 )
-from horae.app.views import Description, SpecPreview, TimesView, spec_preview, times_view
+from horae.checked import converted
 from horae.errors import (
     ConflictTokenMismatchError,
     HoraeError,
@@ -57,6 +64,7 @@ from horae.model import (
     BackfillStatus,
     Counts,
     LastOutcome,
+    OnResume,
     Overlap,
     Reason,
     Run,
@@ -64,6 +72,7 @@ from horae.model import (
     Status,
     Version,
 )
+from horae.policies import OnResumeName, OverlapName
 from horae.policy.ledger_changes import version_of
 from horae.spec import SharedCalendar, Spec
 from horae.store.port import NEWEST, Filter, Transaction
@@ -88,26 +97,32 @@ class Creation(msgspec.Struct, frozen=True, kw_only=True):
     repeated: bool
 
 
+class _DryRunEnded(Exception):  # noqa: N818 - it undoes a transaction, and is no error
+    """A dry run has come to its end."""
+
+
+@checks_arguments
 class Schedules:
     """The schedules of an app."""
 
     def __init__(self, scope: OwnerScope) -> None:
         self._scope = scope
 
-    async def create(self, schedule_id: str, spec: SpecLike, action: ActionLike, **more: Any) -> Schedule:  # noqa: ANN401 - as NewSchedule names them
+    async def create(
+        self, schedule_id: str, spec: SpecLike, action: ActionLike, **more: Unpack[CreateFields]
+    ) -> Schedule:
         """Create a schedule; it fires from now on. ``more`` are the other fields of :class:`NewSchedule`."""
-        try:
-            new = NewSchedule(id=schedule_id, spec=spec, action=action, **more)
-        except TypeError as error:
-            raise InvalidInputError("schedule", f"cannot be read: {error}") from None
-        return (await self.create_many([new]))[0]
+        return (await self.create_many([NewSchedule(id=schedule_id, spec=spec, action=action, **more)]))[0]
 
     async def create_many(self, new: Iterable[NewSchedule]) -> list[Schedule]:
         """Create schedules, all or none of them, in one transaction."""
         return list((await self.create_once(new)).schedules)
 
-    async def create_once(self, new: Iterable[NewSchedule]) -> Creation:
-        """The same, idempotent by ``request_id``: of several equal requests one creates, the others get what it created."""
+    async def create_once(self, new: Iterable[NewSchedule], *, dry_run: bool = False) -> Creation:
+        """The same, idempotent by ``request_id``: of several equal requests one creates, the others get what it created.
+
+        With ``dry_run`` nothing is stored, and the answer is what would be.
+        """
         wanted = [self._owned(each) for each in new]
         ids = [each.id for each in wanted]
         if len(set(ids)) < len(ids):
@@ -121,13 +136,15 @@ class Schedules:
                 if not calendar_names(each.spec)
             ]
         )
-        created = await answers.carry_out(lambda: self._create(wanted, answers, now))
+        created = await answers.carry_out(lambda: self._create(wanted, answers, now, dry_run=dry_run))
         self._scope.wake()
         return created
 
-    async def _create(self, wanted: Sequence[NewSchedule], answers: Answers, now: int) -> Creation:
+    async def _create(
+        self, wanted: Sequence[NewSchedule], answers: Answers, now: int, *, dry_run: bool
+    ) -> Creation:
         ids = [each.id for each in wanted]
-        async with self._scope.store.transaction() as transaction:
+        async with self._changing(dry_run=dry_run) as transaction:
             generations = await transaction.next_generations(ids)
             there = {each.id: each for each in await transaction.schedules(ids)}
             if there:
@@ -140,8 +157,8 @@ class Schedules:
                 ]
             )
             created = [
-                (_replace(schedule, generation=generations[schedule.id]), next_at)
-                for schedule, next_at in drafts
+                (_replace(schedule, generation=generations[schedule.id]), next_at_ms)
+                for schedule, next_at_ms in drafts
             ]
             await self._check_room(transaction, wanted)
             made = zip(wanted, created, strict=True)
@@ -153,6 +170,15 @@ class Schedules:
                 )
             await transaction.notify()
         return Creation(schedules=tuple(schedule for schedule, _ in created), repeated=False)
+
+    @asynccontextmanager
+    async def _changing(self, *, dry_run: bool) -> AsyncIterator[Transaction]:
+        """A transaction; that of a dry run is undone."""
+        with contextlib.suppress(_DryRunEnded):
+            async with self._scope.store.transaction() as transaction:
+                yield transaction
+                if dry_run:
+                    raise _DryRunEnded
 
     def _slots(self, wanted: Sequence[tuple[Schedule, BackfillRequest]], answers: Answers) -> list[int]:
         """The number of slots of each backfill, evaluated together."""
@@ -281,10 +307,13 @@ class Schedules:
         """The times that a schedule names later than ``start`` (now), up to and including ``end``, whether or not it fires then."""
         after_ms = self._scope.now() if start is None else int(moment("start", start).timestamp() // 1) * 1000
         until_ms = None if end is None else int(moment("end", end).timestamp() // 1) * 1000
+        if until_ms is not None and until_ms < after_ms:
+            raise InvalidInputError("end", f"is before {'now' if start is None else 'start'}")
         self._check_preview(limit)
         schedule = await self.get(schedule_id)
-        spec = Spec.parse(schedule.spec)
-        return await self._scope.evaluate(lambda: times_view(spec, schedule_id, after_ms, until_ms, limit))
+        return await self._scope.evaluate(
+            lambda: times_view(Spec.parse(schedule.spec), schedule_id, after_ms, until_ms, limit)
+        )
 
     async def counts(self, schedule_id: str) -> Counts:
         """The counts of a schedule's outcomes since it was created."""
@@ -299,24 +328,28 @@ class Schedules:
         self, schedule_id: str, limit: int = 20, *, cursor: str | None = None
     ) -> Page[Version]:
         """The earlier versions of a schedule, newest first; also of a deleted schedule."""
-        generation, version = NEWEST if cursor is None else numbers_of(cursor, 2)
+        before = NEWEST if cursor is None else place_of(cursor, tuple[int, int])
         return await self._scope.ledger(
             schedule_id, limit,
-            lambda transaction, number: transaction.version_sizes(schedule_id, number, (generation, version)),
-            lambda transaction, number: transaction.versions(schedule_id, number, (generation, version)),
-            lambda last: f"{last.generation}.{last.version}",
+            lambda transaction, number: transaction.version_sizes(schedule_id, number, before),
+            lambda transaction, number: transaction.versions(schedule_id, number, before),
         )  # fmt: skip
 
     async def list(
         self, only: Filter | None = None, *, cursor: str | None = None, limit: int = 100
     ) -> Page[Schedule]:
         """Schedules in the order of their ids."""
-        limit = min(limit, MOST)
+        limit = page_limit(limit)
+        (after,) = ("",) if cursor is None else place_of(cursor, tuple[str])
         async with self._scope.store.reading() as transaction:
-            sizes = await transaction.schedule_sizes(self._scope.only(only), cursor or "", limit)
+            sizes = await transaction.schedule_sizes(self._scope.only(only), after, limit)
             number, more = fitting([size for _, size in sizes], limit)
             found = await transaction.read_schedules([each for each, _ in sizes[:number]])
-        return Page(found, sizes[number - 1][0] if more else None)
+        return Page(found, cursor_of(sizes[number - 1][0]) if more else None)
+
+    async def unreadable(self, limit: int = 100) -> dict[str, str]:
+        """Those whose stored rows cannot be read, and what is wrong with each; it reads all schedules to find them."""
+        return await unreadable_schedules(self._scope, limit)
 
     async def count(self, only: Filter | None = None) -> int:
         """The number of schedules that match a filter."""
@@ -329,23 +362,26 @@ class Schedules:
         spec: SpecLike | None = None,
         *,
         version: int | None = None,
-        **changes: Any,  # noqa: ANN401 - as Edit names them
+        **changes: Unpack[UpdateFields],
     ) -> Schedule:
-        """Change the given fields from now on; waiting runs stay. With a ``version``, only if it is still the current one."""
-        if spec is not None:
-            changes["spec"] = spec
-        if changes.get("tags") is not None:
-            changes["tags"] = tuple(changes["tags"])
-        try:
-            edit = Edit(**{name: value for name, value in changes.items() if not _unsaid(name, value)})
-        except TypeError as error:
-            raise InvalidInputError("update", f"cannot be read: {error}") from None
+        """Change the given fields of an :class:`Edit` from now on; waiting runs stay. With a ``version``, only if it is still the
+        current one.
+        """
+        edit = Edit(**changes) if spec is None else Edit(spec=spec, **changes)
         return await self.edit(schedule_id, lambda _: edit, version=version)
 
     async def edit(
-        self, schedule_id: str, edit_of: Callable[[Schedule], Edit], *, version: int | None = None
+        self,
+        schedule_id: str,
+        edit_of: Callable[[Schedule], Edit],
+        *,
+        version: int | None = None,
+        dry_run: bool = False,
     ) -> Schedule:
-        """Apply an edit to the current version of a schedule, in one transaction."""
+        """Apply an edit to the current version of a schedule, in one transaction; one that changes nothing keeps the version.
+
+        With ``dry_run`` nothing is stored, and the answer is what would be.
+        """
         now, answers = self._scope.now(), self._scope.answers()
         # Check that the action exists before taking the lock; the edit is computed again under the lock.
         seen = await self.get(schedule_id)
@@ -355,22 +391,19 @@ class Schedules:
         named = [] if planned.spec is msgspec.UNSET else [planned.spec]
 
         async def change() -> Schedule:
-            async with self._scope.store.transaction() as transaction:
+            async with self._changing(dry_run=dry_run) as transaction:
                 # Lock calendars before schedules, as a change of a calendar does: otherwise the two would deadlock.
                 calendars = await shared_calendars(transaction, named, seen.owner, keep=True)
-                old = await self._scope.locked(transaction, schedule_id)
+                old = await self._scope.locked(transaction, schedule_id, unreadable=True)
                 if version is not None and version != old.version:
                     raise ConflictTokenMismatchError(schedule_id, version, old.version)
                 edit = edit_of(old)
+                if faults := answers.ask(("faults", *standing(old)), partial(faults_of, old)):
+                    old, edit = repaired(old, edit, faults, now)
                 key = ("spec", old.generation, old.version, *sorted(calendars.items()))
-                spec = answers.ask(
-                    key,
-                    lambda: (
-                        Spec.parse(old.spec)
-                        if edit.spec is msgspec.UNSET
-                        else read_spec(edit.spec, calendars)
-                    ),
-                )
+                spec = answers.ask(key, lambda: _edited_spec(old, edit, calendars))
+                if "spec" in faults:
+                    old = _replace(old, spec=spec.text)
                 return await apply_edit(self._scope, transaction, old, edit, spec, now=now, answers=answers)
 
         changed = await answers.carry_out(change)
@@ -420,7 +453,7 @@ class Schedules:
                 raise ConflictTokenMismatchError(schedule_id, version, schedule.version)
             self._slots([(schedule, each) for each in backfills], answers)
             if edit is not None:
-                spec = Spec.parse(schedule.spec)
+                spec = answers.spec(schedule.spec)
                 schedule = await apply_edit(
                     self._scope, transaction, schedule, edit, spec, now=now, answers=answers
                 )
@@ -434,13 +467,25 @@ class Schedules:
     ) -> Schedule:
         """Stop automatic starts until resumed, or until a given time; running runs continue, triggers work."""
         check_text("note", note)
-        end = None if until is None else int(moment("until", until).timestamp() * 1000)
+        end = None if until is None else moment_ms("until", until)
+        if end is not None and end <= self._scope.now():
+            raise InvalidInputError("until", f"must be in the future, and is {until}")
         return await self._change(schedule_id, lambda s, _: (paused_schedule(s, note, end), ()))
 
-    async def resume(self, schedule_id: str, note: str = "") -> Schedule:
-        """End a pause; slots that fell due during it are caught up or skipped, by policy."""
-        check_text("note", note)
-        return await self._change(schedule_id, lambda s, now: resumed_schedule(s, note, now))
+    async def resume(
+        self,
+        schedule_id: str,
+        note: str = "",
+        *,
+        on_resume: OnResume | OnResumeName | None = None,
+        dry_run: bool = False,
+    ) -> Resumed:
+        """End a pause; slots that fell due during it are caught up or skipped, by policy, or by ``on_resume`` for this once.
+
+        The answer has what starts now and what does not. With ``dry_run`` nothing is changed.
+        """
+        way = None if on_resume is None else converted(on_resume, OnResume, "on_resume")
+        return await resume_schedule(self._scope, schedule_id, note, way, dry_run=dry_run)
 
     async def skip_next(self, schedule_id: str, number: int = 1) -> Schedule:
         """Skip the next ``number`` slots; 0 revokes that."""
@@ -464,7 +509,7 @@ class Schedules:
         self,
         schedule_id: str,
         *,
-        overlap: Overlap | None = None,
+        overlap: Overlap | OverlapName | None = None,
         input: Any = msgspec.UNSET,  # noqa: A002, ANN401 - the word that users know; any JSON
         author: str = "",
         note: str = "",
@@ -485,14 +530,16 @@ class Schedules:
 
     async def _delete(self, schedule_id: str, version: int | None, answers: Answers, now: int) -> None:
         async with self._scope.store.transaction() as transaction:
-            schedule = await self._scope.locked(transaction, schedule_id)
+            schedule = await self._scope.locked(transaction, schedule_id, unreadable=True)
             if version is not None and version != schedule.version:
                 raise ConflictTokenMismatchError(schedule_id, version, schedule.version)
             await transaction.update_runs(removal(await transaction.open_runs([schedule_id]), now))
             await transaction.update_backfills(
                 _ended(each, now) for each in await transaction.open_backfills([schedule_id])
             )
-            await transaction.insert_versions([version_of(schedule, now)])
+            key = ("faults", schedule.generation, schedule.version)
+            if not answers.ask(key, lambda: faults_of(schedule)):
+                await transaction.insert_versions([version_of(schedule, now)])
             with contextlib.suppress(HoraeError):  # a spec that cannot be read has no slots
                 await leave_undecided(transaction, schedule, Reason.DELETED, now, answers=answers)
             await transaction.delete_schedules([schedule_id])
@@ -519,19 +566,18 @@ async def waiting_starts(transaction: Transaction, schedule: Schedule) -> int:
     return await transaction.count_waiting(schedule.id, min(left, MAX_WAITING)) if left else 0
 
 
+def _edited_spec(old: Schedule, edit: Edit, calendars: Mapping[str, SharedCalendar]) -> Spec:
+    return Spec.parse(old.spec) if edit.spec is msgspec.UNSET else read_spec(edit.spec, calendars)
+
+
 def removal(runs: Iterable[Run], now: int) -> list[Run]:
     """The open runs of a deleted schedule that end: running ones continue, the others never start, or not again."""
     return [
-        _replace(run, status=Status.CANCELLED if run.attempt else Status.DROPPED, reason=Reason.DELETED, ended_at=now)
+        _replace(run, status=Status.CANCELLED if run.attempt else Status.DROPPED, reason=Reason.DELETED, ended_at_ms=now)
         for run in runs
         if run.status is not Status.RUNNING
     ]  # fmt: skip
 
 
-def _unsaid(name: str, value: object) -> bool:
-    """Whether a field was not given: unset, or ``None`` where ``None`` is not a value."""
-    return value is msgspec.UNSET or (value is None and name not in {"input", "remaining_actions"})
-
-
 def _ended(backfill: Backfill, now: int) -> Backfill:
-    return _replace(backfill, status=BackfillStatus.CANCELLED, ended_at=now)
+    return _replace(backfill, status=BackfillStatus.CANCELLED, ended_at_ms=now)

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import msgspec
 
-from horae.app.create import check_action
+from horae.app.create import stored_action
 from horae.app.evaluation import Answers
 from horae.app.field_checks import check_jitter
 from horae.app.owner_scope import OwnerScope
-from horae.app.schedule_fields import ScheduleFields, check_fields, values_of, with_fields
-from horae.errors import SpecTooCostlyError
+from horae.app.schedule_fields import (
+    STORED,
+    GivenFields,
+    ScheduleFields,
+    SpecLike,
+    stored_fields,
+    values_of,
+    with_fields,
+)
+from horae.checked import Checked, at, changed, converted
+from horae.errors import InvalidInputError, SpecTooCostlyError
+from horae.executor.registry import ActionLike
 from horae.model import (
     Action,
     Counts,
+    OnResume,
+    Policies,
     Reason,
     Schedule,
+    State,
     UnstartedRange,
 )
 from horae.policy import pause
@@ -28,17 +41,32 @@ from horae.policy.ledger_changes import unstarted_ranges, version_of
 from horae.policy.spec_change import Edited, change_jitter, change_spec
 from horae.policy.undecided import undecided
 from horae.spec import SharedCalendar, Spec
+from horae.spec.document import read_document
 from horae.store.port import Advance, Transaction
 
-STORED = {*ScheduleFields.__struct_fields__} & {*Schedule.__struct_fields__} - {"spec"}
-"""The fields of a schedule that are stored as given."""
 _replace = msgspec.structs.replace
 
 
+class UpdateFields(GivenFields, total=False):
+    """The fields of an :class:`Edit` as they may be given, except the spec."""
+
+    action: ActionLike
+    recompute: bool
+
+
+class EditFields(UpdateFields, total=False):
+    """The fields of an :class:`Edit`, as they may be given."""
+
+    spec: SpecLike
+
+
 @with_fields(ScheduleFields, "unset")
-class Edit(msgspec.Struct, frozen=True, kw_only=True):
+class Edit(Checked, frozen=True, kw_only=True):
     """A change of any fields of a schedule; unset fields keep their values."""
 
+    spec: Any = msgspec.UNSET
+    policies: Any = msgspec.UNSET
+    """``Policies`` replace all of them, a mapping those that it names."""
     action: Any = msgspec.UNSET
     """A document or an ``Action`` replaces the whole action; an address replaces its kind and name, and keeps the input and ids."""
     input: Any = msgspec.UNSET
@@ -47,8 +75,23 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
 
     if TYPE_CHECKING:  # the derived fields
 
-        def __init__(self, **fields: Any) -> None: ...  # noqa: ANN401
+        def __init__(self, **fields: Unpack[EditFields]) -> None: ...
         def __getattr__(self, name: str) -> Any: ...  # noqa: ANN401
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.policies is not msgspec.UNSET:
+            edited_policies(Policies(), self.policies)
+
+
+def edited_policies(old: Policies, given: object) -> Policies:
+    """The policies of a schedule after an edit."""
+    if not isinstance(given, Mapping):
+        return cast("Policies", converted(given, Policies, "policies"))
+    try:
+        return changed(old, given)
+    except InvalidInputError as error:
+        raise at("policies", error) from None
 
 
 async def apply_edit(
@@ -73,7 +116,9 @@ async def apply_edit(
     )  # ending a pause, or leaving a limit, has advanced the cursor
     if new.spec != old.spec:
         new = await _change_spec(transaction, here, new, now, answers=answers, recompute=edit.recompute)
-    if (new.spec, new.policies) != (old.spec, old.policies):
+    if new == old:  # nothing changes, and so the version stays
+        return old
+    if (new.spec, new.policies) != (old.spec, old.policies) and not old.unreadable:
         await transaction.insert_versions([version_of(old, now)])
     return await put_schedule(transaction, new, now)
 
@@ -87,22 +132,27 @@ def _action(scope: OwnerScope, old: Action, edit: Edit) -> Action:
         new = old if same else _replace(old, kind=new.kind, name=new.name, options={})
     if edit.input is not msgspec.UNSET:
         new = _replace(new, input=edit.input)
-    check_action(new)
+    new = stored_action(new)
     return new if new.options is old.options else scope.executors.check(new, old)
 
 
 def _edited(old: Schedule, edit: Edit, spec: Spec, now: int) -> tuple[Schedule, tuple[UnstartedRange, ...]]:
     """A schedule after an edit, except for its action; and the ranges that ending its pause leaves unstarted."""
     said = values_of(edit, ScheduleFields)
-    check_fields(said)
-    new = _replace(old, **{name: said[name] for name in said if name in STORED})
+    if "policies" in said:
+        said["policies"] = edited_policies(old.policies, said["policies"])
+    said = stored_fields(said)
+    new = _replace(old, **{name: said[name] for name in said if name in STORED}, unreadable={})
     unstarted: tuple[UnstartedRange, ...] = ()
+    if "managed_by" in said:  # what names itself defines it
+        new = _replace(new, state=_replace(new.state, orphaned=False))
     if "remaining_actions" in said:
         left = said["remaining_actions"]
         new = _replace(new, state=_replace(new.state, remaining_actions=left))
         if old.state.remaining_actions == 0 != left:
-            new = _replace(new, state=_replace(new.state, completed_at=None))
-    note, paused = said.get("note", old.state.note), said.get("paused", old.state.paused)
+            new = _replace(new, state=_replace(new.state, completed_at_ms=None))
+    paused = said.get("paused", old.state.paused)
+    note = said.get("note", "" if is_set_aside(old.state) and not paused else old.state.note)
     if paused and not old.state.paused:
         new = paused_schedule(new, note, None)
     elif old.state.paused and not paused:
@@ -110,6 +160,11 @@ def _edited(old: Schedule, edit: Edit, spec: Spec, now: int) -> tuple[Schedule, 
     elif note != old.state.note:
         new = _replace(new, state=_replace(new.state, note=note))
     return _replace(new, spec=spec.text), unstarted
+
+
+def is_set_aside(state: State) -> bool:
+    """Whether a node has paused a schedule that it could not decide."""
+    return state.paused and bool(state.attention) and state.note == state.attention
 
 
 def _names_the_same(one: Spec, other: Spec) -> bool:
@@ -133,7 +188,7 @@ async def _change_spec(
     await record_unstarted(transaction, old, unstarted, now)
     same = edited.since_ms == old.state.spec_since_ms
     state = _replace(new.state, spec_since_ms=edited.since_ms, carried=edited.carried)
-    state = state if same else _replace(state, completed_at=None)
+    state = state if same else _replace(state, completed_at_ms=None)
     return _replace(new, state=state, cursor_ms=edited.cursor_ms)
 
 
@@ -203,8 +258,8 @@ async def rewrite_specs(
 
 def _rewritten(schedule: Schedule, name: str, calendar: SharedCalendar) -> str:
     """The spec of a schedule with the current contents of a shared calendar."""
-    document = Spec.parse(schedule.spec).document
-    return Spec.parse(_replace(document, shared={**document.shared, name: calendar})).text
+    document = read_document(schedule.spec)
+    return msgspec.json.encode(_replace(document, shared={**document.shared, name: calendar})).decode()
 
 
 async def leave_undecided(
@@ -244,19 +299,21 @@ async def record_unstarted(
 
 
 def paused_schedule(schedule: Schedule, note: str, until: int | None) -> Schedule:
-    return _replace(schedule, state=_replace(schedule.state, paused=True, note=note, paused_until=until))
+    return _replace(schedule, state=_replace(schedule.state, paused=True, note=note, paused_until_ms=until))
 
 
-def resumed_schedule(schedule: Schedule, note: str, now: int) -> tuple[Schedule, tuple[UnstartedRange, ...]]:
+def resumed_schedule(
+    schedule: Schedule, note: str, now: int, way: OnResume | None = None
+) -> tuple[Schedule, tuple[UnstartedRange, ...]]:
     spec = undecided(schedule, Spec.parse(schedule.spec))
-    resumed = pause.resume(schedule, spec, now, note)
+    resumed = pause.resume(schedule, spec, now, note, way=way)
     state = _replace(resumed.state, attention="")
     unstarted = tuple(unstarted_ranges(schedule, spec, each, now) for each in resumed.unstarted)
     return _replace(schedule, state=state, cursor_ms=resumed.cursor_ms), unstarted
 
 
 def next_version(schedule: Schedule, now: int) -> Schedule:
-    return _replace(schedule, version=schedule.version + 1, updated_at=now)
+    return _replace(schedule, version=schedule.version + 1, updated_at_ms=now)
 
 
 async def put_schedule(transaction: Transaction, schedule: Schedule, now: int) -> Schedule:

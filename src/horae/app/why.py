@@ -7,9 +7,11 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from horae.app.create import SpecLike, read_spec, shared_calendars
+from horae.app.arguments import checks_arguments
+from horae.app.create import read_spec, shared_calendars
 from horae.app.evaluation import Answers
 from horae.app.owner_scope import OwnerScope
+from horae.app.schedule_fields import SpecLike
 from horae.app.schedules import waiting_starts
 from horae.errors import InvalidInputError, ScheduleNotFoundError
 from horae.model import Schedule, UnstartedRange
@@ -46,6 +48,7 @@ class _Moment(NamedTuple):
     """The wall-clock time, if it falls into a gap and no clock ever shows it."""
 
 
+@checks_arguments
 class Why:
     """Explanations, previews and forecasts of the schedules in a scope."""
 
@@ -67,7 +70,7 @@ class Why:
         async with self._scope.store.reading() as transaction:
             schedule = await self._scope.read_or_deleted(transaction, schedule_id)
             text = await self._text(transaction, schedule_id, schedule)
-            shown = Spec.parse(text)
+            shown = answers.spec(text)
             moment = _read(when, shown)
             places = [
                 await self._place(transaction, schedule_id, schedule, shown, at, answers=answers)
@@ -116,7 +119,7 @@ class Why:
         age_ms = None if schedule is None else milliseconds(schedule.policies.retention.age)
         kept_since = self._scope.now() - (self._scope.config.retention_age_ms if age_ms is None else age_ms)
         place = in_force(second * 1000, schedule, found, before, kept_since)
-        spec = shown if place.spec is None else Spec.parse(place.spec)
+        spec = shown if place.spec is None else answers.spec(place.spec)
         standing = answers.ask(("instant", spec, second), lambda: why_instant(spec, second))
         return _Place(place, spec, standing)
 
@@ -149,10 +152,13 @@ class Why:
         async with self._scope.store.reading() as transaction:
             schedule = await self._scope.read(transaction, schedule_id)
             calendars = await shared_calendars(transaction, [spec], schedule.owner)
-        old, now = Spec.parse(schedule.spec), self._scope.now()
-        return await self._scope.evaluate(
-            lambda: compare(old, read_spec(spec, calendars), schedule_id, now, days=days, limit=limit)
-        )
+        now = self._scope.now()
+
+        def work() -> Preview:
+            old, new = Spec.parse(schedule.spec), read_spec(spec, calendars)
+            return compare(old, new, schedule_id, now, days=days, limit=limit)
+
+        return await self._scope.evaluate(work)
 
     async def forecast(
         self, *, minutes: int = 60, jitter: Duration | None = None, limit: int = MAX_SCHEDULES

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from horae.engine.failure_log import log_failures
 from horae.model import (
     Attempt,
     AttemptEnd,
@@ -44,11 +45,12 @@ async def record(
         ended = await _as_stored(transaction, ended)
     judged = [(each, judge_end(each, _policies(each.run, schedules), now, limits)) for each in ended]
     begun = await _begun_before(transaction, ended)
+    await transaction.write_logs(each.log for each in ended if each.log is not None)
     outcomes = [outcome for _, outcome in judged]
     if await transaction.finish(outcomes) < len(outcomes):
         judged = await _written(transaction, judged)
     await transaction.insert_attempts(
-        _attempt(each, outcome) for each, outcome in judged if outcome.status is Status.RETRYING
+        _attempt(each, outcome) for each, outcome in judged if _has_failed(each)
     )
     await transaction.keep_last_outcomes(
         (each.run, outcome)
@@ -59,6 +61,7 @@ async def record(
     await transaction.wake_waiting(ids, now)
     if troubled:  # a run that an external worker continues has not ended
         judged = [(each, outcome) for each, outcome in judged if outcome.status is not Status.RUNNING]
+        transaction.on_commit += (lambda: log_failures(judged),)
     if transaction.recorded is not None:
         transaction.recorded += judged
     return judged
@@ -108,18 +111,23 @@ def _policies(run: Run, schedules: dict[str, Schedule]) -> Policies | None:
     return schedule.policies if schedule is not None and schedule.generation == run.generation else None
 
 
+def _has_failed(ended: AttemptResult) -> bool:
+    """Whether an attempt of its own ended without success."""
+    return ended.ending not in {AttemptEnd.RETURNED, AttemptEnd.ACCEPTED, AttemptEnd.NOT_ADMITTED}
+
+
 def _attempt(ended: AttemptResult, outcome: Outcome) -> Attempt:
     run = ended.run
     return Attempt(
         run_id=run.id, attempt=run.attempt, epoch=run.epoch, reason=outcome.reason, failure=ended.failure,
-        started_at=outcome.started_at, ended_at=outcome.ended_at,
+        started_at_ms=outcome.started_at_ms, ended_at_ms=outcome.ended_at_ms, traceback=ended.traceback,
     )  # fmt: skip
 
 
 async def _begun_before(transaction: Transaction, ended: Sequence[AttemptResult]) -> set[str]:
     """The ids of runs that were not admitted now, but had an earlier attempt that began."""
     again = [each.run for each in ended if each.ending is AttemptEnd.NOT_ADMITTED and each.run.attempt > 1]
-    return {run.id for run in again if has_begun(await transaction.attempts(run.id))}
+    return {run.id for run in again if has_begun(await transaction.attempts(run.id, run.attempt))}
 
 
 def _advances(
@@ -147,4 +155,4 @@ def _paused_by(run: Run, outcome: Outcome, state: State) -> State:
     """The state of a schedule that is paused because a run failed for good; its note names the run."""
     why = outcome.failure or outcome.reason
     note = f"paused because the run {run.id} {outcome.status.replace('_', ' ')}: {why}"
-    return _replace(state, paused=True, paused_until=None, note=note)
+    return _replace(state, paused=True, paused_until_ms=None, note=note)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple, TypeVar
 
@@ -51,7 +51,7 @@ class Batch:
     """One transaction of a decider, with the attempts that it claims: they are launched after the commit."""
 
     __slots__ = (
-        "_worker", "claimed", "decided", "epoch", "excluded", "free_capacity", "launches", "more", "now", "on_commit",
+        "_worker", "claimed", "decided", "epoch", "excluded", "free_capacity", "launches", "more", "now",
         "transaction", "unclaimed",
     )  # fmt: skip
 
@@ -82,7 +82,6 @@ class Batch:
         """Whether more is due than this batch has decided: another follows at once."""
         self.launches: Sequence[Launch] | None = None
         """What the claimed attempts need; ``None`` leaves it to :meth:`Decider.prepare`."""
-        self.on_commit: list[Callable[[], None]] = []
 
     def claim(self, run: Run) -> Run | None:
         """Claim the next attempt of a released run; ``None`` if this node cannot run it, or has no capacity left."""
@@ -91,7 +90,7 @@ class Batch:
             return None
         self.free_capacity -= 1
         claimed = msgspec.structs.replace(
-            run, status=Status.RUNNING, attempt=run.attempt + 1, epoch=self.epoch, started_at=self.now
+            run, status=Status.RUNNING, attempt=run.attempt + 1, epoch=self.epoch, started_at_ms=self.now
         )
         self.claimed.append(claimed)
         return claimed
@@ -170,8 +169,6 @@ class Decider(ABC):
             raise
         worker.forget(self.name, len(results))
         self._more = self._more or batch.more
-        for tell in batch.on_commit:
-            tell()
         self._launch(launches, epoch)
         for run in stopping:
             worker.stop(self.name, run)

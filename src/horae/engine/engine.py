@@ -16,6 +16,7 @@ from typing import NoReturn
 from horae.clock import Clock
 from horae.config import Config
 from horae.engine.decider import Decider, NodeServices, all_of
+from horae.engine.failure_log import log_unrecorded
 from horae.engine.maintenance import Maintenance, MaintenanceReport
 from horae.engine.membership import Membership
 from horae.engine.observer import Observer, Observers
@@ -78,6 +79,11 @@ class Engine:
         return self._membership.holds_lease
 
     @property
+    def unreadable(self) -> int:
+        """How many schedules cannot be read, as far as maintenance has seen."""
+        return len(self._maintenance.unreadable)
+
+    @property
     def failing(self) -> bool:
         """Whether the last step of a decider failed."""
         return bool(self._retry_at)
@@ -104,6 +110,10 @@ class Engine:
     async def enter(self, now: int) -> None:
         """Become a node: take a name and an epoch, and register the actions it can run."""
         await self._membership.join(now)
+
+    def leave(self) -> None:
+        """Be no node any more, because the store is closed; what this node had claimed is for others to take over."""
+        self._membership.leave()
 
     def guard(self) -> float:
         """Stop running attempts if the lease ended. Returns in how many seconds to check again.
@@ -195,6 +205,7 @@ class Engine:
         with contextlib.suppress(StoreUnavailableError):  # other nodes take over what was not recorded
             await self._record_results(now())
             await self._maintenance.deregister([self.epoch])
+        log_unrecorded(self._worker.ended())
 
     async def _record_results(self, now: int) -> None:
         """Record results, decide nothing, and renew the lease."""

@@ -136,7 +136,7 @@ async def end_overdue(store: StoreAccess, now: int) -> Recorded:
 
 async def _end(transaction: Transaction, late: Sequence[ReportableRun], now: int) -> Recorded:
     timeouts = await _timeouts(transaction, [each.run for each in late])
-    ends = [overdue(each.run, each.report_by or now, timeouts[each.run.id]) for each in late]
+    ends = [overdue(each.run, each.report_by_ms or now, timeouts[each.run.id]) for each in late]
     await transaction.notify()
     return await record(transaction, ends, now, _LIMITS)
 

@@ -57,6 +57,8 @@ class Maintenance:
         self._pruned_at: int | None = None
         self._prune_after = ""
         self._attended_at: int | None = None
+        self.unreadable: set[str] = set()
+        """The schedules that cannot be read, as far as pruning, which reads all of them in turn, has seen."""
 
     async def step(self, now: int) -> MaintenanceReport:
         """Run one round."""
@@ -131,13 +133,16 @@ class Maintenance:
         """Remove what is past retention from the ledgers of some schedules, a page of them each round."""
         async with self._store.reading() as transaction:
             ids = await transaction.known_ids(self._prune_after, PAGE)
-            policies = (
-                {each.id: each.policies for each in await transaction.read_schedules(ids)} if ids else {}
-            )
+            schedules = await transaction.read_schedules(ids) if ids else []
+        await self._see_unreadable(ids, schedules, now)
+        policies = {each.id: each.policies for each in schedules}
+        known = [
+            each for each in ids if each not in self.unreadable
+        ]  # the retention of the others is unknown
         removed = 0
-        for start in range(0, len(ids), PRUNED_TOGETHER):
+        for start in range(0, len(known), PRUNED_TOGETHER):
             some = [
-                self._past(each, policies.get(each), now) for each in ids[start : start + PRUNED_TOGETHER]
+                self._past(each, policies.get(each), now) for each in known[start : start + PRUNED_TOGETHER]
             ]
             for _ in range(PRUNING_PASSES):
                 async with self._store.transaction() as transaction:
@@ -147,6 +152,15 @@ class Maintenance:
                     break
         self._prune_after = ids[-1] if len(ids) == PAGE else ""
         return removed
+
+    async def _see_unreadable(self, ids: Sequence[str], schedules: Sequence[Schedule], now: int) -> None:
+        """Make schedules that cannot be read due, so that the next decision sets them aside and says why."""
+        found = {each.id for each in schedules if each.unreadable}
+        self.unreadable = self.unreadable - set(ids) | found
+        if new := [each.id for each in schedules if each.id in found and not each.state.attention]:
+            async with self._store.transaction() as transaction:
+                await transaction.mark_due(new, now)
+                await transaction.notify()
 
     def _past(self, schedule_id: str, policies: Policies | None, now: int) -> RetentionBounds:
         retention = _NEVER if policies is None else policies.retention
@@ -166,7 +180,7 @@ class Maintenance:
                 Advance(each.id, each.cursor_ms, now, msgspec.structs.replace(each.state, attention=sentence))
                 for each in found
                 for sentence in [f'no living node can run the action "{needy[each.id]}"']
-                if each.state.attention != sentence
+                if each.state.attention != sentence and not each.unreadable
             )
         return len(found)
 
@@ -194,7 +208,7 @@ async def _stuck(transaction: Transaction, schedules: list[Schedule]) -> tuple[s
 def _has_times_ahead(schedule: Schedule, *, going_on: bool) -> bool:
     """Whether a schedule without a next time should have one."""
     if schedule.state.paused:
-        return schedule.state.paused_until is not None
+        return schedule.state.paused_until_ms is not None
     if schedule.state.buffer_full or (going_on and schedule.state.remaining_actions == 0):
         return False
     try:

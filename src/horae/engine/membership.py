@@ -85,7 +85,7 @@ class Membership:
                 name=name,
                 actions=self._registered_actions,
                 tzdata=self._tzdata,
-                started_at=now,
+                started_at_ms=now,
             )
         )
 
@@ -120,6 +120,10 @@ class Membership:
             return left
         self.lose()
         return None
+
+    def leave(self) -> None:
+        """Be no node any more: nothing is running."""
+        self._lease_until, self._lost = 0.0, True
 
     def lose(self) -> None:
         """Start nothing more, and stop what is running: another node may attempt it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
@@ -11,7 +12,7 @@ import msgspec
 from horae.engine.attempt_results import record
 from horae.engine.decider import Batch, Decider, NodeServices, all_of
 from horae.engine.worker import Launch
-from horae.errors import SpecTooCostlyError
+from horae.errors import SpecError, SpecTooCostlyError
 from horae.model import UNREADABLE, AttemptResult, Backfill, Checkpoint, Limits, Run, Schedule, Status
 from horae.policy.decide import decide
 from horae.policy.ledger_changes import Decision, version_of
@@ -22,7 +23,7 @@ from horae.store.port import Advance, Transaction
 BATCH_STEPS = QUESTION_STEPS
 """After so many steps of evaluating specs, a transaction leaves the remaining schedules to the next one."""
 
-BATCH_RUNS = 2000
+BATCH_RUNS = 500
 """How many open runs one transaction reads, as far as their number is remembered (see ``CROWD``)."""
 
 CROWD = 20
@@ -30,6 +31,7 @@ CROWD = 20
 
 MAX_CROWDED = 10_000
 """For how many schedules it remembers that number."""
+_log = logging.getLogger("horae")
 
 
 class ScheduleDecider(Decider):
@@ -43,6 +45,8 @@ class ScheduleDecider(Decider):
         self._batch = node.store.batch
         self._crowded: dict[str, int] = {}
         """The number of open runs of schedules with many, as of their last decision."""
+        self._crowd_is_next = False
+        """Whether such schedules were left to the next transaction."""
 
     async def record(self, transaction: Transaction, results: Sequence[AttemptResult], now: int) -> object:
         return await record(transaction, results, now, self._limits)
@@ -114,9 +118,10 @@ class ScheduleDecider(Decider):
         batch.launches = await _launches(transaction, batch.claimed, schedules)
         batch.decided = len(decided)
         batch.more = len(due) == self._batch or len(decided) < len(schedules)
+        told = [(schedule, decisions[schedule.id]) for schedule in decided]
+        transaction.on_commit += (lambda: _log_attention(told),)
         if observers := self.node.observers:
-            told = [(schedule, decisions[schedule.id]) for schedule in decided]
-            batch.on_commit.append(lambda: observers.tell(lambda each: each.decided(told)))
+            transaction.on_commit += (lambda: observers.tell(lambda each: each.decided(told)),)
 
     async def _claim_released(self, batch: Batch) -> None:
         """Claim runs that other nodes released, and decide nothing: this node's time-zone data is older than theirs."""
@@ -138,17 +143,21 @@ class ScheduleDecider(Decider):
         return await batch.transaction.unclaimed(self.node.worker.actions, number) if number else []
 
     def _within_bounds(self, schedules: list[Schedule]) -> list[Schedule]:
-        """The schedules that one transaction decides: those with few open runs first, then others up to ``BATCH_RUNS``.
+        """The schedules that one transaction decides; the others stay due for the next one.
 
-        At least one; the others stay due for the next transaction.
+        Those with many open runs take long, so they wait for a transaction after that of the others: for one, and no longer.
+        That takes as many of them as have up to ``BATCH_RUNS`` open runs together, and at least one.
         """
-        crowded = self._crowded
-        if not crowded or all(each.id not in crowded for each in schedules):
+        runs = self._crowded
+        crowded = sorted((each for each in schedules if each.id in runs), key=lambda each: runs[each.id])
+        if not crowded:
             return schedules
-        schedules = sorted(schedules, key=lambda each: crowded.get(each.id, 0))
-        sums = accumulate(crowded.get(each.id, 0) for each in schedules)
-        number = sum(total <= BATCH_RUNS for total in sums)
-        return schedules[: max(number, 1)]
+        others = [each for each in schedules if each.id not in runs]
+        self._crowd_is_next = bool(others) and not self._crowd_is_next
+        if self._crowd_is_next:
+            return others
+        number = sum(total <= BATCH_RUNS for total in accumulate(runs[each.id] for each in crowded))
+        return [*others, *crowded[: max(number, 1)]]
 
     def _remember(self, schedule_id: str, runs: int) -> None:
         if runs >= CROWD:
@@ -202,7 +211,7 @@ async def _write(
         (
             run
             for schedule in schedules
-            for run in runs[schedule.id]
+            for run in (() if schedule.unreadable else runs[schedule.id])
             if run.status is Status.STARTING and run.id not in touched
         ),
     )
@@ -239,9 +248,9 @@ def _advances(schedules: list[Schedule], decisions: dict[str, Decision], batch: 
         if state.attention and schedule.id in claimed:  # it runs again
             state = msgspec.structs.replace(state, attention="")
         changed = state if state != schedule.state else None
-        attempted_at = batch.now if schedule.id in claimed else None
+        attempted_at_ms = batch.now if schedule.id in claimed else None
         yield Advance(
-            schedule.id, decision.cursor_ms, decision.next_at, changed, decision.counts, attempted_at
+            schedule.id, decision.cursor_ms, decision.next_at_ms, changed, decision.counts, attempted_at_ms
         )
 
 
@@ -279,6 +288,8 @@ def _decision(
     schedule: Schedule, runs: list[Run], backfills: list[Backfill], now: int, limits: Limits
 ) -> Decision:
     """Decide one schedule. One that cannot be decided is paused with a note that says why; the others are still decided."""
+    if schedule.unreadable:
+        return _set_aside(schedule, "; ".join(schedule.unreadable.values()))
     spoiled = next((run for run in runs if run.reason == UNREADABLE), None)
     if spoiled is not None:
         return _set_aside(schedule, f"the run {spoiled.id} cannot be read: {spoiled.failure}")
@@ -288,6 +299,8 @@ def _decision(
         return _set_aside(
             schedule, "finding its times takes more work than a spec may cause; simplify its spec"
         )
+    except SpecError as error:
+        return _set_aside(schedule, f"its spec cannot be read: {error}")
     except Exception as error:
         return _set_aside(schedule, f"{type(error).__name__}: {error}")
 
@@ -295,5 +308,16 @@ def _decision(
 def _set_aside(schedule: Schedule, why: str) -> Decision:
     """Pause a schedule that cannot be decided, until its owner resumes it."""
     note = f"needs attention: {why}"
-    state = msgspec.structs.replace(schedule.state, paused=True, note=note, attention=note)
-    return Decision(state=state, cursor_ms=schedule.cursor_ms, next_at=None)
+    state = msgspec.structs.replace(
+        schedule.state, paused=True, paused_until_ms=None, note=note, attention=note
+    )
+    return Decision(state=state, cursor_ms=schedule.cursor_ms, next_at_ms=None)
+
+
+def _log_attention(decisions: Sequence[tuple[Schedule, Decision]]) -> None:
+    """Log the schedules that need attention since these decisions, and why."""
+    for schedule, decision in decisions:
+        sentence = decision.state.attention
+        if sentence and sentence != schedule.state.attention:
+            extra = {"schedule": schedule.id, "attention": sentence}
+            _log.warning('schedule "%s" %s', schedule.id, sentence, extra=extra)

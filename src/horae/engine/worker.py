@@ -15,9 +15,11 @@ from itertools import count
 import msgspec
 
 from horae.errors import NotStartedError
+from horae.executor.attempt_log import AttemptLog, capture_standard_logging, collect_in
 from horae.executor.context import Accepted, Context, KeepToken, RunningAttempt, SaveCheckpoint
 from horae.executor.registry import Executors
 from horae.executor.stored_output import kept_failure, kept_result
+from horae.executor.tracebacks import traceback_text, without_own_frames
 from horae.model import (
     Action,
     AttemptEnd,
@@ -68,6 +70,7 @@ class Worker:
         concurrency: int,
         terminate_ms: int,
     ) -> None:
+        capture_standard_logging()
         self._executors = executors
         self._wake = wake
         self._now = monotonic
@@ -81,6 +84,7 @@ class Worker:
         self._numbers = count()
         self.keep_token: KeepToken = _keep_no_token
         self.save_checkpoint: SaveCheckpoint = _save_no_checkpoint
+        self.new_log: Callable[[Run], AttemptLog | None] = _keep_no_log
         self.on_launch: Callable[[Run, int], None] | None = None
         """Called right before an action is called, with its run and the time."""
 
@@ -119,6 +123,7 @@ class Worker:
             return
         key = (decider, run.id, run.attempt)
         attempt = RunningAttempt(run, timeouts, self._now)
+        attempt.log = self.new_log(run)
         self._attempts[key] = attempt
         context = Context(
             run, start.last, attempt, self.keep_token,
@@ -143,16 +148,22 @@ class Worker:
 
     async def _run(self, key: Key, attempt: RunningAttempt, context: Context, action: Action | None) -> None:
         # The clock may have been corrected, and so set back, since the claim.
-        attempt.launched_at = at = max(self._shared_now(), attempt.run.started_at or 0)
+        attempt.launched_at_ms = at = max(self._shared_now(), attempt.run.started_at_ms or 0)
         if self.on_launch is not None:
             self.on_launch(attempt.run, at)
+        collect_in(attempt.log)
         try:
             ended = _returned(attempt, await self._executors.run(context, action))
         except BaseException as error:
             ended = _raised(attempt, error)
         if self._attempts.pop(key, None) is attempt:  # else it was given up, and has its result already
-            self._results[key[0]].append(ended)
+            self._end(key, attempt, ended)
             self._wake()
+
+    def _end(self, key: Key, attempt: RunningAttempt, ended: AttemptResult) -> None:
+        if attempt.log is not None and (rest := attempt.log.close()) is not None:
+            ended = msgspec.structs.replace(ended, log=rest)
+        self._results[key[0]].append(ended)
 
     def stop(self, decider: str, run: Run) -> None:
         """Cancel or terminate an attempt. One that ignores a cancel is terminated; one that ignores that is given up."""
@@ -174,7 +185,7 @@ class Worker:
     def _stop(self, key: Key, attempt: RunningAttempt, how: str, grace_ms: int) -> None:
         attempt.stop = how
         attempt.time_to_stop_ms = grace_ms if how == "terminate" or attempt.timed_out else None
-        if attempt.task is not None and attempt.launched_at is not None:
+        if attempt.task is not None and attempt.launched_at_ms is not None:
             attempt.task.cancel()
         elif attempt.task is not None:  # a task cancelled before its first step would never call the action
             asyncio.get_running_loop().call_soon(attempt.task.cancel)
@@ -219,7 +230,7 @@ class Worker:
             attempt.task.cancel()
             self._given_up.add(attempt.task)
             attempt.task.add_done_callback(self._given_up.discard)
-        self._results[key[0]].append(_stopped(attempt, "it did not stop when it was asked to"))
+        self._end(key, attempt, _stopped(attempt, "it did not stop when it was asked to"))
 
     def give_up_all(self) -> None:
         """Wait no longer for any attempt."""
@@ -261,49 +272,55 @@ async def _save_no_checkpoint(run: Run, key: str, value: str) -> None:  # noqa: 
     raise RuntimeError("this program has no engine that could save a checkpoint")
 
 
+def _keep_no_log(run: Run) -> AttemptLog | None:  # noqa: ARG001 - what keeps logs takes it
+    return None
+
+
 def _returned(attempt: RunningAttempt, value: object) -> AttemptResult:
     if attempt.timed_out:
         return _stopped(attempt, "it ended after its time was up")
     if attempt.reason is Reason.CRASHED:
         return _stopped(attempt, "it ended after its node had lost its lease")
     if value is None:
-        return AttemptResult(run=attempt.run, ending=AttemptEnd.RETURNED, launched_at=attempt.launched_at)
+        return AttemptResult(
+            run=attempt.run, ending=AttemptEnd.RETURNED, launched_at_ms=attempt.launched_at_ms
+        )
     if isinstance(value, Accepted):
-        return AttemptResult(run=attempt.run, ending=AttemptEnd.ACCEPTED, launched_at=attempt.launched_at)
+        return AttemptResult(
+            run=attempt.run, ending=AttemptEnd.ACCEPTED, launched_at_ms=attempt.launched_at_ms
+        )
     result = kept_result(value)
     return AttemptResult(
-        run=attempt.run, ending=AttemptEnd.RETURNED, result=result, launched_at=attempt.launched_at
+        run=attempt.run, ending=AttemptEnd.RETURNED, result=result, launched_at_ms=attempt.launched_at_ms
     )
 
 
 def _raised(attempt: RunningAttempt, error: BaseException) -> AttemptResult:
+    without_own_frames(error)
     failure = _words(error)
     if attempt.timed_out or attempt.stop:
-        return _stopped(attempt, "" if isinstance(error, asyncio.CancelledError) else failure)
+        return _stopped(attempt, "" if isinstance(error, asyncio.CancelledError) else failure, error)
     names = tuple(kind.__name__ for kind in type(error).__mro__)
     if isinstance(error, NotStartedError):
         return AttemptResult(
             run=attempt.run, ending=AttemptEnd.REFUSED, failure=failure, errors=names, permanent=error.permanent,
-            launched_at=attempt.launched_at,
+            launched_at_ms=attempt.launched_at_ms,
         )  # fmt: skip
     return AttemptResult(
-        run=attempt.run,
-        ending=AttemptEnd.RAISED,
-        failure=failure,
-        errors=names,
-        launched_at=attempt.launched_at,
-    )
+        run=attempt.run, ending=AttemptEnd.RAISED, failure=failure, errors=names,
+        launched_at_ms=attempt.launched_at_ms, error=error, traceback=traceback_text(error),
+    )  # fmt: skip
 
 
-def _stopped(attempt: RunningAttempt, failure: str) -> AttemptResult:
-    ending = AttemptEnd.TIMED_OUT if attempt.timed_out else AttemptEnd.STOPPED
+def _stopped(attempt: RunningAttempt, failure: str, error: BaseException | None = None) -> AttemptResult:
+    """The result of an attempt that was made to stop. If its time was up, the traceback says where it was then."""
+    if not attempt.timed_out and isinstance(error, asyncio.CancelledError):
+        error = None
     return AttemptResult(
-        run=attempt.run,
-        ending=ending,
-        failure=failure or None,
-        reason=attempt.reason,
-        launched_at=attempt.launched_at,
-    )
+        run=attempt.run, ending=AttemptEnd.TIMED_OUT if attempt.timed_out else AttemptEnd.STOPPED,
+        failure=failure or None, reason=attempt.reason, launched_at_ms=attempt.launched_at_ms,
+        error=error, traceback=None if error is None else traceback_text(error),
+    )  # fmt: skip
 
 
 def _words(error: BaseException) -> str:

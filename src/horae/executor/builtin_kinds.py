@@ -10,6 +10,8 @@ from horae.executor.command import CommandExecutor, read_commands
 from horae.executor.http import HttpExecutor
 from horae.executor.port import Executor
 
+KINDS = (HttpExecutor.kind, CommandExecutor.kind)
+
 
 class Settings(command.Settings, http_options.Settings, Protocol):
     """The operator's settings for them."""

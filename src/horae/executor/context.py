@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from horae.executor.attempt_log import AttemptLog, AttemptLogger
 from horae.executor.checkpoints import Checkpoints
 from horae.model import Checkpoint, LastOutcome, Origin, Reason, Run, Timeouts
 
@@ -36,7 +38,7 @@ class RunningAttempt:
     """An attempt that a worker runs: when it was called, and whether it is to stop."""
 
     __slots__ = (
-        "_now", "beat_at", "launched_at", "reason", "run", "stop", "task", "time_to_stop_ms", "timed_out", "timeouts",
+        "_now", "beat_at", "launched_at_ms", "log", "reason", "run", "stop", "task", "time_to_stop_ms", "timed_out", "timeouts",
     )  # fmt: skip
 
     def __init__(self, run: Run, timeouts: Timeouts, now: Callable[[], int]) -> None:
@@ -48,7 +50,8 @@ class RunningAttempt:
         self.timed_out = False
         self.reason: Reason | None = None
         self.beat_at = 0
-        self.launched_at: int | None = None
+        self.launched_at_ms: int | None = None
+        self.log: AttemptLog | None = None
         self._now = now
 
     def beat(self) -> None:
@@ -60,7 +63,7 @@ class Context:
     """What an action knows about its run."""
 
     __slots__ = (
-        "_attempt", "_checkpoints", "_earlier", "_keep_token", "_last", "_run", "_save_checkpoint", "options",
+        "_attempt", "_checkpoints", "_earlier", "_keep_token", "_last", "_logger", "_run", "_save_checkpoint", "options",
     )  # fmt: skip
 
     def __init__(
@@ -77,6 +80,7 @@ class Context:
         self._save_checkpoint = save_checkpoint
         self._earlier = earlier
         self._checkpoints: Checkpoints | None = None
+        self._logger: AttemptLogger | None = None
         self._last = last
         self._attempt = attempt
         self._keep_token = keep_token
@@ -131,7 +135,7 @@ class Context:
     @property
     def fire_time(self) -> datetime:
         """The nominal time, moved by jitter."""
-        return datetime.fromtimestamp(self._run.fire_at / 1000, UTC)
+        return datetime.fromtimestamp(self._run.fire_ms / 1000, UTC)
 
     @property
     def input(self) -> Any:  # noqa: ANN401 - any JSON
@@ -168,6 +172,16 @@ class Context:
         """
         left_ms = self._attempt.time_to_stop_ms
         return None if left_ms is None else timedelta(milliseconds=left_ms)
+
+    @property
+    def log(self) -> logging.Logger:
+        """A logger whose lines are kept with this attempt, whatever their level: ``horae runs logs`` shows them.
+
+        They are passed on to the logger ``horae.actions``. What the action logs through the standard library is kept too.
+        """
+        if self._logger is None:
+            self._logger = AttemptLogger(self._run, self._attempt.log)
+        return self._logger
 
     @property
     def checkpoints(self) -> Mapping[str, Any]:

@@ -6,15 +6,23 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
+from horae.errors import InvalidActionError
 from horae.executor.context import Context
 from horae.executor.port import Executor
+from horae.executor.signature import ActionFunction, Signature, place_of, read_signature
 from horae.model import FUNCTION, Action, Denial, Run
 
-ActionFunction = Callable[[Context], Awaitable[Any]] | Callable[[Context], Any]
+
+class RegisteredFunction(NamedTuple):
+    """A function, how it is called, and whether in a thread."""
+
+    function: ActionFunction
+    signature: Signature
+    threaded: bool
 
 
 class FunctionExecutor(Executor):
@@ -23,7 +31,7 @@ class FunctionExecutor(Executor):
     kind = FUNCTION
 
     def __init__(self) -> None:
-        self._actions: dict[str, tuple[ActionFunction, bool]] = {}
+        self._actions: dict[str, RegisteredFunction] = {}
         self._accepts: dict[str, Callable[[Run], bool]] = {}
         self._admits: dict[str, Callable[[Action], Denial | None]] = {}
 
@@ -33,12 +41,22 @@ class FunctionExecutor(Executor):
         function: ActionFunction,
         accepts: Callable[[Run], bool] | None = None,
         admit: Callable[[Action], Denial | None] | None = None,
+        *,
+        replace: bool = False,
     ) -> None:
-        """Register a function under a name; with ``accepts``, only for the runs that it accepts.
+        """Register a function under a name, which no other may have unless it is to ``replace`` it.
 
-        ``admit`` is called right before each attempt, and says whether the action may still run: be quick, and do nothing else.
+        With ``accepts``, only for the runs that it accepts. ``admit`` is called right before each attempt, and says whether the
+        action may still run: be quick, and do nothing else.
         """
-        self._actions[name] = (function, not is_coroutine_function(function))
+        new = RegisteredFunction(
+            function, read_signature(name, function), not is_coroutine_function(function)
+        )
+        old = self._actions.get(name)
+        if old is not None and old.function != function and not replace:
+            reason = f"is {place_of(old.function)} already, and cannot be another function too"
+            raise InvalidActionError(name, reason, place_of(function), hint="give one of them another name")
+        self._actions[name] = new
         if accepts is not None:
             self._accepts[name] = accepts
         if admit is not None:
@@ -53,7 +71,11 @@ class FunctionExecutor(Executor):
     @property
     def functions(self) -> dict[str, ActionFunction]:
         """The registered functions by name."""
-        return {name: function for name, (function, _) in self._actions.items()}
+        return {name: each.function for name, each in self._actions.items()}
+
+    def name_of(self, function: ActionFunction) -> str | None:
+        """The first name under which a function is registered; ``None`` if it is not."""
+        return next((name for name, each in self._actions.items() if each.function == function), None)
 
     def actions(self) -> Collection[str]:
         """The registered names."""
@@ -73,8 +95,14 @@ class FunctionExecutor(Executor):
 
     async def run(self, context: Context) -> Any:  # noqa: ANN401 - any JSON
         """Call the function of a run."""
-        function, threaded = self._actions[context.action]
-        return await call_action(function, context, threaded=threaded)
+        return await self.call(context.action, context)
+
+    async def call(self, name: str, context: Context) -> Any:  # noqa: ANN401 - any JSON
+        """Call the function of a name, with the context and the input of a run as far as it takes them."""
+        registered = self._actions[name]
+        positional, keywords = registered.signature.arguments(context)
+        call = partial(registered.function, *positional, **keywords)
+        return await call_action(call, context, threaded=registered.threaded)
 
 
 def is_coroutine_function(function: object) -> bool:
@@ -86,11 +114,11 @@ def is_coroutine_function(function: object) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
-async def call_action(function: ActionFunction, context: Context, *, threaded: bool) -> Any:  # noqa: ANN401 - any JSON
+async def call_action(call: Callable[[], Any], context: Context, *, threaded: bool) -> Any:  # noqa: ANN401 - any JSON
     """Call an action; a plain function in its own daemon thread, which does not keep the program from ending."""
     if not threaded:
-        return await function(context)
-    result, error = await _in_thread(function, context)
+        return await call()
+    result, error = await _in_thread(call, context)
     if error is not None:
         raise error
     if inspect.iscoroutine(result):
@@ -99,7 +127,7 @@ async def call_action(function: ActionFunction, context: Context, *, threaded: b
     return result
 
 
-async def _in_thread(function: ActionFunction, context: Context) -> tuple[object, BaseException | None]:
+async def _in_thread(call: Callable[[], Any], context: Context) -> tuple[object, BaseException | None]:
     """What a function returned or raised. A thread cannot be cancelled: after a stop request, this waits for it to end."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
@@ -108,7 +136,7 @@ async def _in_thread(function: ActionFunction, context: Context) -> tuple[object
         result: object = None
         raised: BaseException | None = None
         try:
-            result = function(context)
+            result = call()
         except BaseException as error:
             raised = error
         try:

@@ -7,11 +7,14 @@ from typing import Any
 
 import msgspec
 
-from horae.errors import InvalidInputError, NotStartedError
+from horae.checked import input_error
+from horae.errors import InvalidActionError, InvalidInputError, NotStartedError
+from horae.executor.builtin_kinds import KINDS
 from horae.executor.context import Context
 from horae.executor.function import FunctionExecutor
 from horae.executor.port import Executor
 from horae.executor.sealing import HIDDEN, Sealer
+from horae.executor.signature import ActionFunction, name_of, place_of
 from horae.json_bounds import convert_json
 from horae.model import Action, Denial, Run
 
@@ -28,8 +31,26 @@ class Executors:
         self._sealer = Sealer(secret_key)
         self._kinds: dict[str, Executor] = {functions.kind: functions}
 
+    def register(self, name: str, function: ActionFunction) -> None:
+        """Register a function under a name, which may be neither that of another function nor of a kind of action."""
+        if not name or not name.isprintable():
+            raise InvalidActionError(name, "has a name that is no text that can be shown")
+        if name.partition(":")[0] in {*self._kinds, *KINDS}:
+            reason = "has the name of a kind of action"
+            raise InvalidActionError(name, reason, place_of(function), hint="give it another name")
+        self._functions.register(name, function)
+
+    def name_for(self, function: ActionFunction) -> str:
+        """The name under which a function is registered, or else its own."""
+        return self._functions.name_of(function) or name_of(function)
+
     def use(self, executor: Executor) -> None:
         """Add the executor of a kind, or replace it."""
+        if executor.kind in self._functions.actions():
+            reason = "is a function, so its name cannot be that of a kind of action"
+            raise InvalidActionError(
+                executor.kind, reason, place_of(self._functions.functions[executor.kind])
+            )
         self._kinds[executor.kind] = executor
 
     def adopt(self, other: Executors) -> None:
@@ -67,7 +88,7 @@ class Executors:
         try:
             action: Action = Action(name=given) if isinstance(given, str) else convert_json(given, Action)
         except msgspec.ValidationError as error:
-            raise _unreadable("action", error) from None
+            raise input_error(error, Action, "action") from None
         executor = self._of(action.name)
         if action.kind != self._functions.kind or executor is self._functions:
             return action
@@ -90,16 +111,20 @@ class Executors:
         )
 
     def _sealed_again(self, executor: Executor, stored: dict[str, Any]) -> Callable[[str, str], str]:
-        """A function that seals a secret; for ``***`` it returns the stored secret of the same field."""
+        """A function that seals a secret; for ``***``, and for the value that is stored, it returns the stored secret of the same field."""
         kept: dict[str, str] = {}
         _each_secret(executor, stored, lambda value, field: kept.setdefault(field.lower(), value))
 
         def seal(value: str, field: str) -> str:
-            if value != HIDDEN:
-                return self._sealer.seal(value, field)
-            if field.lower() not in kept:
-                raise InvalidInputError(field, f"is {HIDDEN}, and no value is stored that it could stand for")
-            return kept[field.lower()]
+            before = kept.get(field.lower())
+            if value == HIDDEN:
+                if before is None:
+                    reason = f"is {HIDDEN}, and no value is stored that it could stand for"
+                    raise InvalidInputError(field, reason)
+                return before
+            if before is not None and self._sealer.holds(before, value):
+                return before
+            return self._sealer.seal(value, field)
 
         return seal
 
@@ -140,18 +165,7 @@ def _read(executor: Executor, options: dict[str, Any]) -> Any:  # noqa: ANN401 -
     try:
         return convert_json(options, executor.options)
     except msgspec.ValidationError as error:
-        raise _unreadable("action.options", error) from None
-
-
-def _unreadable(field: str, error: msgspec.ValidationError) -> InvalidInputError:
-    """The error for a field that cannot be read; a value that names its own invalid field keeps its reason and hint."""
-    reason, _, path = str(error).partition(" - at `$")
-    field += path.rstrip("`")
-    if isinstance(cause := error.__cause__, InvalidInputError):
-        return InvalidInputError(
-            f"{field}.{cause.details['field']}", cause.details["reason"], hint=cause.hint
-        )
-    return InvalidInputError(field, f"cannot be taken: {reason}")
+        raise input_error(error, executor.options, "action.options") from None
 
 
 def _each_secret(

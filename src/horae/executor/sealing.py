@@ -47,6 +47,13 @@ class Sealer:
         except InvalidToken:
             raise wrong from None
 
+    def holds(self, sealed: str, value: str) -> bool:
+        """Whether a stored secret is this value; not if it cannot be decrypted."""
+        try:
+            return self.open(sealed, "") == value
+        except (NotStartedError, InvalidInputError):
+            return False
+
     def _key(self, field: str) -> Fernet:
         if not self._secret_key:
             raise InvalidInputError(

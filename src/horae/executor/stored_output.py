@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import msgspec
@@ -13,6 +14,7 @@ MAX_FAILURE_LENGTH = 10_000
 HIDDEN = b"***"
 SHORTEST_SECRET = 8
 """Shorter texts occur by chance, so they are not hidden."""
+_CREDENTIALS = re.compile(r"(?<=earer )\S+|\beyJ[\w-]+\.[\w.-]+|(?<=://)[^/\s@]+(?=@)")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -59,7 +61,19 @@ def kept_json(value: object, name: str, most: int) -> str:
     return text.decode()
 
 
+def storable(text: str) -> str:
+    """A text that every database takes: no lone surrogates, no NUL."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")
+
+
+def without_credentials(text: str) -> str:
+    """A text without what looks like a token, or like the password in an address."""
+    if "earer " in text or "eyJ" in text or "://" in text:
+        return _CREDENTIALS.sub("***", text)
+    return text
+
+
 def kept_failure(text: str) -> str:
-    """A failure as a text that every database takes: not too long, no lone surrogates, no NUL."""
-    text = text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")
+    """A failure as it is kept."""
+    text = without_credentials(storable(text))
     return text if len(text) <= MAX_FAILURE_LENGTH else f"{text[:MAX_FAILURE_LENGTH]}…"

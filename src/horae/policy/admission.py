@@ -34,7 +34,7 @@ def admit(facts: Facts) -> Denial | None:
 
 def has_begun(earlier: Sequence[Attempt]) -> bool:
     """Whether any of a run's earlier attempts began."""
-    return any(each.started_at is not None for each in earlier)
+    return any(each.started_at_ms is not None for each in earlier)
 
 
 def give_back(state: State, run: Run) -> State:

@@ -56,6 +56,6 @@ def _step(backfill: Backfill, spec: Spec, room: int, now: int) -> Step:
         cursor_ms=cursor_ms,
         made=backfill.made + len(nominals_ms),
         status=BackfillStatus.DONE if done else backfill.status,
-        ended_at=now if done else None,
+        ended_at_ms=now if done else None,
     )
     return Step(changed, tuple(nominals_ms))

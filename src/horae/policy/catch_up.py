@@ -35,8 +35,8 @@ class Slot(msgspec.Struct, frozen=True, gc=False):
     """A nominal time, when it fires (jitter), and when it may start at the earliest (spread)."""
 
     nominal_ms: int
-    fire_at: int
-    start_at: int
+    fire_ms: int
+    start_at_ms: int
 
 
 class Unstarted(msgspec.Struct, frozen=True, gc=False):
@@ -243,9 +243,9 @@ def _spread(slots: list[Slot], now: int, policy: CatchUpPolicy) -> list[Slot]:
     match policy.mode:
         case CatchUp.SPREAD:
             grace_ms, spread_ms = milliseconds(policy.grace), milliseconds(policy.spread)
-            late = [slot for slot in slots if now - slot.fire_at > grace_ms]
+            late = [slot for slot in slots if now - slot.fire_ms > grace_ms]
             starts = {slot: now + spread_ms * n // len(late) for n, slot in enumerate(late)}
-            return [Slot(slot.nominal_ms, slot.fire_at, starts.get(slot, slot.fire_at)) for slot in slots]
+            return [Slot(slot.nominal_ms, slot.fire_ms, starts.get(slot, slot.fire_ms)) for slot in slots]
         case CatchUp.ALL | CatchUp.LATEST | CatchUp.NONE:
             return slots
         case _:

@@ -71,11 +71,15 @@ def _usual(schedule: Schedule, spec: Spec, now: int, limits: Limits) -> Decision
     if len(due.slots) != 1 or due.unstarted or schedule.policies.timeouts.start is not None:
         return None
     slot = due.slots[0]
-    if slot.start_at > now or (due.next_fire is not None and due.next_fire <= now):
+    if slot.start_at_ms > now or (due.next_fire is not None and due.next_fire <= now):
         return None
-    run = _replace(new_run(schedule, slot, AUTOMATIC, schedule.policies.overlap), status=Status.STARTING)
+    run = _replace(new_run(schedule, slot, AUTOMATIC, schedule.policies.overlap, now), status=Status.STARTING)
     return Decision(
-        new=(run,), state=schedule.state, cursor_ms=due.cursor_ms, next_at=due.next_fire, counts=_ONE_STARTED
+        new=(run,),
+        state=schedule.state,
+        cursor_ms=due.cursor_ms,
+        next_at_ms=due.next_fire,
+        counts=_ONE_STARTED,
     )
 
 
@@ -83,7 +87,7 @@ def _is_plain(state: State) -> bool:
     """Whether nothing in a schedule's state affects what is due."""
     if state.paused or state.buffer_full or state.skip_next or state.skip_waiting or state.carried:
         return False
-    return state.remaining_actions is None and state.completed_at is None
+    return state.remaining_actions is None and state.completed_at_ms is None
 
 
 class _DecisionBuilder:
@@ -95,7 +99,7 @@ class _DecisionBuilder:
         self.changes = Changes(schedule, spec, now)
         self.unstarted: tuple[Unstarted, ...] = ()
         if pause.is_over(schedule.state, now):
-            resumed = pause.resume(schedule, spec, schedule.state.paused_until or now)
+            resumed = pause.resume(schedule, spec, schedule.state.paused_until_ms or now)
             self.unstarted = resumed.unstarted
             schedule = _replace(schedule, state=resumed.state, cursor_ms=resumed.cursor_ms)
         self.schedule = schedule
@@ -123,11 +127,11 @@ class _DecisionBuilder:
             self.due.next_fire is not None and self.due.next_fire <= self.now and not self.state.buffer_full
         )
         cursor_ms = self.leave_edit()
-        state, next_at, remove = self.finish()
+        state, next_at_ms, remove = self.finish()
         return self.changes.decision(
             state=state,
             cursor_ms=cursor_ms,
-            next_at=next_at,
+            next_at_ms=next_at_ms,
             unstarted=(*self.unstarted, *self.due.unstarted),
             stop=asked,
             backfills=tuple(step.backfill for step in self.steps if step.moved),
@@ -182,14 +186,14 @@ class _DecisionBuilder:
         if full:
             # Every slot before the first that stays due is decided.
             self.due = _replace(
-                self.due, slots=taken, cursor_ms=over[0].nominal_ms - 1000, next_fire=over[0].fire_at
+                self.due, slots=taken, cursor_ms=over[0].nominal_ms - 1000, next_fire=over[0].fire_ms
             )
         # Slots that stayed due do not count as late until the cursor has caught up with the present.
         caught_up = self.due.next_fire is None or self.due.next_fire > self.now
         if full is not self.state.buffer_full and (full or caught_up):
             self.state = _replace(self.state, buffer_full=full)
         for slot in taken:
-            self.changes.add(new_run(self.schedule, slot, AUTOMATIC, policies.overlap))
+            self.changes.add(new_run(self.schedule, slot, AUTOMATIC, policies.overlap, self.now))
 
     @property
     def waiting(self) -> int:
@@ -206,7 +210,9 @@ class _DecisionBuilder:
             each = step.backfill
             for nominal_ms in step.nominals_ms:
                 slot = Slot(nominal_ms, self.now, self.now)
-                run = new_run(self.schedule, slot, Origin(OriginKind.BACKFILL, each.id), each.overlap)
+                run = new_run(
+                    self.schedule, slot, Origin(OriginKind.BACKFILL, each.id), each.overlap, self.now
+                )
                 own = run.input if each.input is None else each.input
                 self.changes.add(_replace(run, input=own, author=each.author, note=each.note))
             self.again = self.again or (bool(step.nominals_ms) and each.status is BackfillStatus.OPEN)
@@ -218,7 +224,9 @@ class _DecisionBuilder:
         self.queue = [
             run
             for run in [*self.runs, *self.changes.added]
-            if run.status is Status.PENDING and run.start_at <= self.now and not self.changes.has_ended(run)
+            if run.status is Status.PENDING
+            and run.start_at_ms <= self.now
+            and not self.changes.has_ended(run)
         ]
         left = self.state.remaining_actions
         startable = []
@@ -242,13 +250,13 @@ class _DecisionBuilder:
             run
             for run in [*self.runs, *self.changes.added]
             if not has_begun(run)
-            and self.now - run.start_at >= timeout_ms
+            and self.now - run.start_at_ms >= timeout_ms
             and not self.changes.has_ended(run)
         ]
         self.changes.end(overdue, Status.TIMED_OUT, Reason.START_TIMEOUT)
         if overdue and self.schedule.policies.pause_on_failure:
             note = f"paused because the run {overdue[0].id} timed out: {Reason.START_TIMEOUT}"
-            self.state = _replace(self.state, paused=True, paused_until=None, note=note)
+            self.state = _replace(self.state, paused=True, paused_until_ms=None, note=note)
 
     def withhold_by_state(self) -> None:
         """Hold back automatic starts by the schedule's state; manual ones are never held back.
@@ -265,7 +273,7 @@ class _DecisionBuilder:
             self.taken_back = len(released)
         elif state.remaining_actions == 0:
             # Released runs are already counted, and start.
-            gone = [run for run in waiting if run.status is Status.PENDING and run.start_at <= self.now]
+            gone = [run for run in waiting if run.status is Status.PENDING and run.start_at_ms <= self.now]
             self.changes.end(gone, Status.SKIPPED, Reason.LIMIT_REACHED)
 
     def waits_for_pause(self, run: Run) -> bool:
@@ -279,7 +287,7 @@ class _DecisionBuilder:
             run for run in self.runs if run.status is not Status.PENDING and not changes.has_ended(run)
         ]
         retries = [run for run in going_on if run.status is Status.RETRYING]
-        ready = [run for run in retries if run.start_at <= self.now]
+        ready = [run for run in retries if run.start_at_ms <= self.now]
         if policies.retry.preempted and retries and waiting:
             if ready:  # one attempt serves both
                 served = [run for run in waiting if run.is_automatic]
@@ -338,15 +346,15 @@ class _DecisionBuilder:
         """
         state = self.state
         if self.again or not self.is_finished:
-            state = state if state.completed_at is None else _replace(state, completed_at=None)
+            state = state if state.completed_at_ms is None else _replace(state, completed_at_ms=None)
             return state, self.now if self.again else self.next_moment(), False
-        completed_at = self.now if state.completed_at is None else state.completed_at
+        completed_at_ms = self.now if state.completed_at_ms is None else state.completed_at_ms
         ttl_ms = milliseconds(self.schedule.policies.finished_ttl)
-        until = None if ttl_ms is None else completed_at + ttl_ms
+        until = None if ttl_ms is None else completed_at_ms + ttl_ms
         # Once the limit is reached, slots are still recorded as skipped when they fall due.
         moments = [at for at in (until, self.due.next_fire) if at is not None]
         over = until is not None and until <= self.now
-        return _replace(state, completed_at=completed_at), min(moments, default=None), over
+        return _replace(state, completed_at_ms=completed_at_ms), min(moments, default=None), over
 
     @property
     def is_finished(self) -> bool:
@@ -362,12 +370,12 @@ class _DecisionBuilder:
         state, timeout_ms = self.state, milliseconds(self.schedule.policies.timeouts.start)
         # Once the limit is reached, the end of the open runs comes first: it finishes the schedule.
         waits = state.buffer_full or state.remaining_actions == 0
-        moments = [None if waits else self.due.next_fire, state.paused_until if state.paused else None]
+        moments = [None if waits else self.due.next_fire, state.paused_until_ms if state.paused else None]
         for run in [*self.runs, *self.changes.added]:
             if run.status in WAITING:
-                moments.append(run.start_at)
+                moments.append(run.start_at_ms)
             if timeout_ms is not None and not has_begun(run):
-                moments.append(run.start_at + timeout_ms)
+                moments.append(run.start_at_ms + timeout_ms)
         return min((at for at in moments if at is not None and at > self.now), default=None)
 
 
@@ -395,6 +403,6 @@ def _is_expired(policies: Policies, run: Run, now: int) -> bool:
     window_ms = window_ms_of(policies.catch_up)
     if window_ms is None or not policies.expire_waiting:
         return False
-    if not run.is_automatic or run.start_at > run.fire_at:
+    if not run.is_automatic or run.start_at_ms > run.fire_ms:
         return False
-    return now - run.fire_at > window_ms
+    return now - run.fire_ms > window_ms

@@ -14,6 +14,7 @@ import msgspec
 
 from horae.model import (
     AUTOMATIC,
+    Instant,
     Origin,
     OriginKind,
     Reason,
@@ -98,6 +99,9 @@ class Range(msgspec.Struct, frozen=True, kw_only=True):
     end_ms: int
     count: int
 
+    start = Instant[datetime]()
+    end = Instant[datetime]()
+
 
 class Happened(msgspec.Struct, frozen=True, kw_only=True):
     """A run at the requested moment: of the slot itself, of a backfill, or of a trigger."""
@@ -106,10 +110,14 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
     origin: Origin
     status: Status
     reason: str
-    fire_at: int
-    started_at: int | None
+    fire_ms: int
+    started_at_ms: int | None
     """When its first attempt began."""
-    ended_at: int | None
+    ended_at_ms: int | None
+
+    fire = Instant[datetime]()
+    started_at = Instant[datetime | None]()
+    ended_at = Instant[datetime | None]()
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,7 +131,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     local: str
     """What a clock in the schedule's zone shows then."""
     timezone: str
-    fire_at: int | None = None
+    fire_ms: int | None = None
     late_ms: int | None = None
     """How long after its fire time its first attempt began; for a due slot that is not decided, how late it is now."""
     run_id: str | None = None
@@ -140,8 +148,15 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """The nominal time after it."""
     version: int | None = None
     """The version of the schedule that was in force, if known."""
-    decided_at: int | None = None
+    decided_at_ms: int | None = None
     runs: tuple[Happened, ...] = ()
+
+    nominal = Instant[datetime | None]()
+    fire = Instant[datetime | None]()
+    moved_to = Instant[datetime | None]()
+    before = Instant[datetime | None]()
+    after = Instant[datetime | None]()
+    decided_at = Instant[datetime | None]()
 
 
 class InForce(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,9 +188,9 @@ def in_force(
     if version is not None:
         return _earlier(nominal_ms, version, before, kept_since)
     if schedule is None:
-        return InForce(verdict=Verdict.DELETED, since=None if before is None else before.until)
-    if nominal_ms <= schedule.created_at:
-        return InForce(verdict=Verdict.BEFORE_CREATION, since=schedule.created_at)
+        return InForce(verdict=Verdict.DELETED, since=None if before is None else before.until_ms)
+    if nominal_ms <= schedule.created_at_ms:
+        return InForce(verdict=Verdict.BEFORE_CREATION, since=schedule.created_at_ms)
     if nominal_ms <= schedule.state.spec_since_ms:
         return InForce(verdict=Verdict.UNKNOWN)
     return InForce(spec=schedule.spec, version=schedule.version, generation=schedule.generation, current=True)
@@ -184,10 +199,10 @@ def in_force(
 def _earlier(nominal_ms: int, version: Version, before: Version | None, kept_since: int) -> InForce:
     """Use an earlier version if it was in force at that time: its ``since`` is the time of its last change, which may be a pause."""
     found = InForce(spec=version.spec, version=version.version, generation=version.generation)
-    if nominal_ms <= version.created_at:
-        return InForce(verdict=Verdict.BEFORE_CREATION, since=version.created_at)
+    if nominal_ms <= version.created_at_ms:
+        return InForce(verdict=Verdict.BEFORE_CREATION, since=version.created_at_ms)
     follows = before is not None and before.generation == version.generation
-    if follows or nominal_ms > version.since or nominal_ms >= kept_since:
+    if follows or nominal_ms > version.since_ms or nominal_ms >= kept_since:
         return found
     return InForce(verdict=Verdict.UNKNOWN)
 
@@ -251,17 +266,19 @@ def explain(facts: Facts, now: int) -> Explanation:
 
 def _of_run(blank: Explanation, run: Run, schedule: Schedule | None) -> Explanation:
     """Explain a slot by its own run."""
-    late = None if run.started_at is None else max(run.started_at - run.fire_at, 0)
+    late = None if run.started_at_ms is None else max(run.started_at_ms - run.fire_ms, 0)
     blank = _replace(
-        blank, run_id=run.id, status=run.status, reason=run.reason, fire_at=run.fire_at, late_ms=late,
-        decided_at=run.ended_at if run.started_at is None else None,
+        blank, run_id=run.id, status=run.status, reason=run.reason, fire_ms=run.fire_ms, late_ms=late,
+        decided_at_ms=run.ended_at_ms if run.started_at_ms is None else None,
     )  # fmt: skip
     verdict, ending = _of_status(run.status)
     if verdict is Verdict.WAITING:
         return _said(blank, verdict, _waiting(run, late, schedule))
     why = _because(run.reason)
     if late is None:
-        return _said(blank, verdict, f"{ending} before it started{why}" if run.ended_at else f"{ending}{why}")
+        return _said(
+            blank, verdict, f"{ending} before it started{why}" if run.ended_at_ms else f"{ending}{why}"
+        )
     return _said(blank, verdict, f"started {_late(late)} and {ending}{why}")
 
 
@@ -279,9 +296,9 @@ def _waiting(run: Run, late: int | None, schedule: Schedule | None) -> str:
 def _of_range(blank: Explanation, facts: Facts, unstarted: UnstartedRange) -> Explanation:
     """Explain a slot by the unstarted range that it belongs to."""
     found = _replace(
-        blank, status=unstarted.status, reason=unstarted.reason, decided_at=unstarted.decided_at,
+        blank, status=unstarted.status, reason=unstarted.reason, decided_at_ms=unstarted.decided_at_ms,
         range=Range(start_ms=unstarted.start_ms, end_ms=unstarted.end_ms, count=unstarted.count),
-        fire_at=None
+        fire_ms=None
         if facts.in_force.verdict is not None
         else fire_instant(facts.spec, facts.standing.instant * 1000, facts.schedule_id),
     )  # fmt: skip
@@ -353,15 +370,15 @@ def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: in
     """Explain what will happen to a slot that is not decided yet, if nothing changes."""
     nominal_ms, state = facts.standing.instant * 1000, schedule.state
     spec = undecided(schedule, Spec.parse(schedule.spec))
-    fire_at = fire_instant(spec, nominal_ms, schedule.id)
-    found = _replace(blank, fire_at=fire_at, late_ms=now - fire_at if fire_at <= now else None)
-    if state.paused and (state.paused_until is None or state.paused_until > fire_at):
+    fire_ms = fire_instant(spec, nominal_ms, schedule.id)
+    found = _replace(blank, fire_ms=fire_ms, late_ms=now - fire_ms if fire_ms <= now else None)
+    if state.paused and (state.paused_until_ms is None or state.paused_until_ms > fire_ms):
         return _said(found, Verdict.PAUSED, _pause(schedule))
     if state.remaining_actions == 0:
-        fires = "will not fire" if fire_at > now else "does not fire"
+        fires = "will not fire" if fire_ms > now else "does not fire"
         return _said(found, Verdict.LIMIT_REACHED, f"{fires}: the schedule has no starts left")
-    if fire_at <= now:
-        return _said(found, Verdict.UNDECIDED, f"is due since {_span(now - fire_at)}, and not decided yet")
+    if fire_ms <= now:
+        return _said(found, Verdict.UNDECIDED, f"is due since {_span(now - fire_ms)}, and not decided yet")
     ahead = outlook(schedule, Spec.parse(schedule.spec), now, facts.waiting)
     most = ahead.skip + (ahead.left or 0)
     place = (
@@ -377,7 +394,7 @@ def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: in
             else f"the {state.remaining_actions} starts left go"
         )
         return _said(found, Verdict.LIMIT_REACHED, f"will not fire: {starts} to earlier slots")
-    moved = "" if fire_at == nominal_ms else f" at {_utc_ms(fire_at)}, its time with jitter"
+    moved = "" if fire_ms == nominal_ms else f" at {_utc_ms(fire_ms)}, its time with jitter"
     left = (
         ""
         if state.remaining_actions is None
@@ -394,7 +411,7 @@ def _pause(schedule: Schedule) -> str:
 
 
 def _end_of_pause(schedule: Schedule) -> str:
-    until = schedule.state.paused_until
+    until = schedule.state.paused_until_ms
     return "is resumed" if until is None else f"goes on at {_utc(until // 1000)}"
 
 
@@ -428,6 +445,8 @@ def _by_hand(run: Happened) -> str:
             word = "triggered"
         case OriginKind.BACKFILL:
             word = "backfilled"
+        case OriginKind.RERUN:
+            word = "run again"
         case _:
             assert_never(run.origin.kind)
     return f"; it was {word} too, and is {run.status.replace('_', ' ')}"
@@ -435,8 +454,8 @@ def _by_hand(run: Happened) -> str:
 
 def _happened(run: Run) -> Happened:
     return Happened(
-        id=run.id, origin=run.origin, status=run.status, reason=run.reason, fire_at=run.fire_at,
-        started_at=run.started_at, ended_at=run.ended_at,
+        id=run.id, origin=run.origin, status=run.status, reason=run.reason, fire_ms=run.fire_ms,
+        started_at_ms=run.started_at_ms, ended_at_ms=run.ended_at_ms,
     )  # fmt: skip
 
 

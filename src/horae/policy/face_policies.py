@@ -25,6 +25,9 @@ SCHEDULES = Policies()
 TEMPORAL = Policies(catch_up=CatchUpPolicy(window="365d"), on_resume=OnResume.SKIP)
 """The Temporal face: the defaults of Temporal's server."""
 
+PROGRAM = Policies(catch_up=CatchUpPolicy(mode=CatchUp.LATEST), on_resume=OnResume.SKIP, finished_ttl=None)
+"""Schedules that a program defines beside its functions: after a downtime the latest missed slot, after a pause the next one."""
+
 GRANTS = Policies(
     catch_up=CatchUpPolicy(mode=CatchUp.NONE),
     on_resume=OnResume.SKIP,

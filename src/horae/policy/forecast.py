@@ -11,7 +11,7 @@ from functools import lru_cache
 import msgspec
 
 from horae.errors import HoraeError
-from horae.model import Schedule
+from horae.model import Instant, Schedule
 from horae.policy.catch_up import fire_instant
 from horae.policy.times import slots_ms
 from horae.spec import Spec
@@ -33,7 +33,10 @@ class SlotTime(msgspec.Struct, frozen=True, gc=False):
     """A slot: its nominal time, and when it fires."""
 
     nominal_ms: int
-    fire_at: int
+    fire_ms: int
+
+    nominal = Instant[datetime]()
+    fire = Instant[datetime]()
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +52,8 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     truncated: bool
     """Whether the lists are incomplete, or there were too many slots to compare all of them."""
+
+    until = Instant[datetime]()
 
 
 def compare(old: Spec, new: Spec, schedule_id: str, now: int, *, days: int, limit: int) -> Preview:
@@ -91,6 +96,8 @@ class Minute(msgspec.Struct, frozen=True, gc=False):
     starts: int
     with_jitter: int | None = None
 
+    minute = Instant[datetime]()
+
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     """The starts ahead, minute by minute."""
@@ -106,6 +113,8 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     """How many schedules were counted."""
     truncated: bool
     """Whether there were more schedules or starts than are counted; the forecast is then too low."""
+
+    start = Instant[datetime]()
 
 
 class ForecastBuilder:
@@ -168,9 +177,9 @@ class ForecastBuilder:
         undecided = [each for each in slots if each > schedule.cursor_ms]
         last = None if state.remaining_actions is None else state.skip_next + state.remaining_actions
         for nominal_ms in undecided[state.skip_next : last]:
-            fire_at = fire_instant(spec, nominal_ms, schedule.id)
-            if self._now < fire_at < self._end:
-                starts[fire_at // _MINUTE * _MINUTE] += 1
+            fire_ms = fire_instant(spec, nominal_ms, schedule.id)
+            if self._now < fire_ms < self._end:
+                starts[fire_ms // _MINUTE * _MINUTE] += 1
         self._left -= len(undecided)
 
     def _slots(self, spec: Spec, text: str, behind_ms: int = 0, beyond_ms: int = 0) -> list[int]:

@@ -47,7 +47,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Backfills that advanced."""
     state: State
     cursor_ms: int
-    next_at: int | None
+    next_at_ms: int | None
     """When this schedule must be decided again, if nothing happens to it before."""
     counts: Counts = Counts()
     """What this decision adds to the schedule's counts."""
@@ -79,14 +79,14 @@ def _stamp(form: str, nominal_ms: int) -> str:
     return datetime.fromtimestamp(nominal_ms // 1000, UTC).strftime(form)
 
 
-def new_run(schedule: Schedule, slot: Slot, origin: Origin, overlap: Overlap) -> Run:
+def new_run(schedule: Schedule, slot: Slot, origin: Origin, overlap: Overlap, now: int) -> Run:
     """Create the run of a slot; it waits until it is judged."""
     action = schedule.action
     return Run(
         id=run_id(schedule.id, schedule.generation, slot.nominal_ms, origin), schedule_id=schedule.id,
         generation=schedule.generation, nominal_ms=slot.nominal_ms, origin=origin, overlap=overlap,
-        status=Status.PENDING, fire_at=slot.fire_at, start_at=slot.start_at, action=action.address,
-        action_id=action_id(action, schedule.id, slot.nominal_ms), input=action.input,
+        status=Status.PENDING, fire_ms=slot.fire_ms, start_at_ms=slot.start_at_ms, decided_at_ms=now, owner=schedule.owner,
+        action=action.address, action_id=action_id(action, schedule.id, slot.nominal_ms), input=action.input,
     )  # fmt: skip
 
 
@@ -95,8 +95,8 @@ def version_of(schedule: Schedule, now: int) -> Version:
     until = max(now, schedule.cursor_ms)
     return Version(
         schedule_id=schedule.id, generation=schedule.generation, version=schedule.version, spec=schedule.spec,
-        policies=schedule.policies, since=max(schedule.created_at, schedule.state.spec_since_ms), until=until,
-        created_at=schedule.created_at,
+        policies=schedule.policies, since_ms=max(schedule.created_at_ms, schedule.state.spec_since_ms), until_ms=until,
+        created_at_ms=schedule.created_at_ms,
     )  # fmt: skip
 
 
@@ -156,7 +156,7 @@ class Changes:
         """
         for run in runs:
             self._ended.add(run.id)
-            ended = _replace(run, status=status, reason=reason, ended_at=self._now)
+            ended = _replace(run, status=status, reason=reason, ended_at_ms=self._now)
             if run.id not in self._new:
                 self._changed.append(ended)
             elif run.is_automatic and status in _IN_RANGES:
@@ -182,7 +182,7 @@ class Changes:
         *,
         state: State,
         cursor_ms: int,
-        next_at: int | None,
+        next_at_ms: int | None,
         unstarted: Sequence[Unstarted],
         stop: tuple[Run, ...],
         backfills: tuple[Backfill, ...],
@@ -194,7 +194,7 @@ class Changes:
             self._count(each.reason, each.count)
         return Decision(
             new=tuple(self._new.values()), changed=tuple(self._changed), unstarted=(*ranges, *self._ranges()), stop=stop,
-            backfills=backfills, state=state, cursor_ms=cursor_ms, next_at=next_at, remove=remove,
+            backfills=backfills, state=state, cursor_ms=cursor_ms, next_at_ms=next_at_ms, remove=remove,
             counts=Counts(started=self._started, unstarted=self._counts),
         )  # fmt: skip
 
@@ -210,7 +210,8 @@ class Changes:
                 ranges.append(
                     UnstartedRange(
                         schedule_id=self._schedule.id, generation=self._schedule.generation, start_ms=nominal_ms,
-                        end_ms=nominal_ms, count=1, status=status, reason=reason, decided_at=self._now, before_ms=before,
+                        end_ms=nominal_ms, count=1, status=status, reason=reason, decided_at_ms=self._now, before_ms=before,
+                        owner=self._schedule.owner,
                     )
                 )  # fmt: skip
         return ranges
@@ -226,7 +227,8 @@ def unstarted_ranges(schedule: Schedule, spec: Spec, unstarted: Unstarted, now: 
         count=unstarted.count,
         status=Status.MISSED if unstarted.reason in MISSED else Status.SKIPPED,
         reason=unstarted.reason,
-        decided_at=now,
+        decided_at_ms=now,
+        owner=schedule.owner,
         before_ms=_before(schedule, spec, unstarted.start_ms),
     )
 

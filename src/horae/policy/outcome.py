@@ -53,7 +53,7 @@ def _judge_ending(ended: AttemptResult, policies: Policies, now: int, limits: Li
             over = policies.at_most_once or run.crashes + 1 >= limits.max_crashes
             return _again_or(Status.FAILED, ended, None if over else now, now, Reason.CRASHED)
         case AttemptEnd.UNLAUNCHED:
-            return _outcome(ended, Status.RETRYING, now, "", start_at=now)
+            return _outcome(ended, Status.RETRYING, now, "", start_at_ms=now)
         case AttemptEnd.NOT_ADMITTED:
             return _outcome(ended, Status.SKIPPED, now, ended.reason or Reason.NOT_ALLOWED)
         case AttemptEnd.ACCEPTED:
@@ -73,7 +73,7 @@ def report_by(run: Run, timeouts: Timeouts, now: int) -> int:
 
 def _run_until(run: Run, timeouts: Timeouts) -> int:
     run_ms = milliseconds(timeouts.run)
-    return (run.started_at or 0) + (REPORTED_WITHIN_MS if run_ms is None else run_ms)
+    return (run.started_at_ms or 0) + (REPORTED_WITHIN_MS if run_ms is None else run_ms)
 
 
 def overdue(run: Run, expected_by: int, timeouts: Timeouts) -> AttemptResult:
@@ -117,7 +117,7 @@ def _began(ended: AttemptResult, now: int) -> int | None:
     """When an attempt began: its launch, or its claim if no launch is known; ``None`` if it never began."""
     if ended.ending in _NEVER_BEGAN:
         return None
-    began = ended.run.started_at if ended.launched_at is None else ended.launched_at
+    began = ended.run.started_at_ms if ended.launched_at_ms is None else ended.launched_at_ms
     return None if began is None else min(began, now)
 
 
@@ -127,13 +127,13 @@ def _outcome(
     now: int,
     reason: str,
     *,
-    start_at: int | None = None,
+    start_at_ms: int | None = None,
     failed: bool = False,
 ) -> Outcome:
     run = ended.run
     return Outcome(
-        run_id=run.id, epoch=run.epoch, attempt=run.attempt, status=status, ended_at=now,
-        started_at=_began(ended, now), result=ended.result, failure=ended.failure, reason=reason, start_at=start_at, failures=run.failures + failed,
+        run_id=run.id, epoch=run.epoch, attempt=run.attempt, status=status, ended_at_ms=now,
+        started_at_ms=_began(ended, now), result=ended.result, failure=ended.failure, reason=reason, start_at_ms=start_at_ms, failures=run.failures + failed,
         refusals=run.refusals + (ended.ending is AttemptEnd.REFUSED),
         crashes=run.crashes + (ended.ending is AttemptEnd.CRASHED),
     )  # fmt: skip
@@ -144,14 +144,14 @@ def _again_or(
 ) -> Outcome:
     """The outcome with another attempt at ``again``; if that is ``None``, the run ends with ``status``."""
     follows = Status.RETRYING if again is not None else status
-    return _outcome(ended, follows, now, reason, start_at=again, failed=failed)
+    return _outcome(ended, follows, now, reason, start_at_ms=again, failed=failed)
 
 
 def _accepted(ended: AttemptResult, policies: Policies, now: int) -> Outcome:
     """The outcome of an attempt that an external worker accepted: the run is still running, without a node."""
-    run = msgspec.structs.replace(ended.run, started_at=_began(ended, now))
+    run = msgspec.structs.replace(ended.run, started_at_ms=_began(ended, now))
     return Outcome(
-        run_id=run.id, epoch=run.epoch, attempt=run.attempt, status=Status.RUNNING, ended_at=now,
-        started_at=run.started_at,
-        report_by=report_by(run, policies.timeouts, now),
+        run_id=run.id, epoch=run.epoch, attempt=run.attempt, status=Status.RUNNING, ended_at_ms=now,
+        started_at_ms=run.started_at_ms,
+        report_by_ms=report_by(run, policies.timeouts, now),
     )  # fmt: skip

@@ -21,33 +21,41 @@ class Resumed(msgspec.Struct, frozen=True):
 
 def pause_skips(policies: Policies) -> bool:
     """Whether slots that fall due in a pause are skipped; otherwise they are caught up when the pause ends."""
-    match policies.on_resume:
+    return _skips(policies.on_resume)
+
+
+def _skips(way: OnResume) -> bool:
+    match way:
         case OnResume.SKIP:
             return True
         case OnResume.CATCH_UP:
             return False
         case _:
-            assert_never(policies.on_resume)
+            assert_never(way)
 
 
 def is_over(state: State, now: int) -> bool:
     """Whether a pause has reached its end; a pause without an end never does."""
-    return state.paused and state.paused_until is not None and state.paused_until <= now
+    return state.paused and state.paused_until_ms is not None and state.paused_until_ms <= now
 
 
-def resume(schedule: Schedule, spec: Spec, until: int, note: str = "") -> Resumed:
-    """Resume a schedule: by policy, slots that fell due up to ``until`` are skipped or caught up like late ones.
+def resume(
+    schedule: Schedule, spec: Spec, until: int, note: str = "", *, way: OnResume | None = None
+) -> Resumed:
+    """Resume a schedule: by policy, or by another ``way`` for this once, slots that fell due up to ``until`` are skipped or
+    caught up like late ones.
 
     Starts that waited when the pause began are treated alike, even if no node decided anything during the pause. If more slots fell
     due than one decision may count, the schedule stays paused, and a later decision ends the pause.
     """
+    skips = pause_skips(schedule.policies) if way is None else _skips(way)
     if schedule.state.skip_waiting:  # it was resumed before, with more slots than one decision may skip
-        note = note or schedule.state.note
-    state = msgspec.structs.replace(schedule.state, paused=False, paused_until=None, note=note)
-    if not schedule.state.paused or not pause_skips(schedule.policies):
+        skips, note = skips or is_over(schedule.state, until), note or schedule.state.note
+    state = msgspec.structs.replace(schedule.state, paused=False, paused_until_ms=None, note=note)
+    if not schedule.state.paused or not skips:
         return Resumed(state, schedule.cursor_ms)
     due = skip_due(spec, schedule.id, schedule.cursor_ms, until, Reason.PAUSED)
     if due.next_fire is not None and due.next_fire <= until:
-        state = msgspec.structs.replace(schedule.state, paused_until=until, note=note, skip_waiting=True)
+        state = msgspec.structs.replace(schedule.state, paused_until_ms=until, note=note, skip_waiting=True)
         return Resumed(state, due.cursor_ms, due.unstarted)
     return Resumed(msgspec.structs.replace(state, skip_waiting=True), due.cursor_ms, due.unstarted)

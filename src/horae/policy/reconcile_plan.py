@@ -51,7 +51,7 @@ class StoredTask(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     cron: str
     delay_ms: int
-    last_attempt_at: int | None
+    last_attempt_at_ms: int | None
     intact: bool = True
     """Whether all stored fields that derive from the registration are correct."""
     runs: tuple[Run, ...]
@@ -83,7 +83,7 @@ class TaskPlan:
         cursor_ms = self._now // MINUTE_MS * MINUTE_MS - 1000
         schedule = Schedule(
             id=task.id, generation=0, spec=task.spec, action=self._action(task), policies=declarative(task.delay_ms),
-            state=State(), version=1, cursor_ms=cursor_ms, created_at=self._now, updated_at=self._now, owner=self._owner,
+            state=State(), version=1, cursor_ms=cursor_ms, created_at_ms=self._now, updated_at_ms=self._now, owner=self._owner,
         )  # fmt: skip
         spec = Spec.parse(task.spec)
         following = next_slot_ms(spec, cursor_ms)
@@ -113,7 +113,7 @@ class TaskPlan:
         spec_since_ms = old.state.spec_since_ms if old.spec == task.spec else self._second_ms
         changed = _replace(
             old, spec=task.spec, action=self._action(task), policies=declarative(task.delay_ms),
-            state=State(spec_since_ms=spec_since_ms), cursor_ms=cursor_ms, version=old.version + 1, updated_at=self._now,
+            state=State(spec_since_ms=spec_since_ms), cursor_ms=cursor_ms, version=old.version + 1, updated_at_ms=self._now,
         )  # fmt: skip
         self.changed.append((changed, self._now))
 
@@ -133,7 +133,7 @@ class TaskPlan:
             before = undecided(old, Spec.parse(old.spec))
             left = leave_behind(before, old.cursor_ms, self._now, Reason.EDITED)
             self.unstarted += [unstarted_ranges(old, before, each, self._now) for each in left]
-        since_ms = old.created_at if stored.last_attempt_at is None else stored.last_attempt_at
+        since_ms = old.created_at_ms if stored.last_attempt_at_ms is None else stored.last_attempt_at_ms
         self._update(task, stored, max(old.cursor_ms, self._second_ms, since_ms // 1000 * 1000))
         owed = previous_slot_ms(spec, self._now)
         if owed is None or owed <= since_ms or any(self._serves(run) for run in stored.runs):
@@ -142,15 +142,15 @@ class TaskPlan:
         slot = Slot(owed, owed, self._now)
         # A separate origin: the old spec may have had a slot at that time, and a slot is unique.
         origin = Origin(OriginKind.AUTOMATIC, str(schedule.version))
-        self.made_up.append(new_run(schedule, slot, origin, schedule.policies.overlap))
+        self.made_up.append(new_run(schedule, slot, origin, schedule.policies.overlap, self._now))
 
     def _serves(self, run: Run) -> bool:
         """Whether an orphaned run, or a retry that is due, also makes up for the missed slots."""
-        return run.attempt > 0 and (run.status is Status.RUNNING or run.start_at <= self._now)
+        return run.attempt > 0 and (run.status is Status.RUNNING or run.start_at_ms <= self._now)
 
     def _drop(self, runs: Sequence[Run], reason: Reason) -> None:
         self.dropped += [
-            _replace(run, status=Status.SKIPPED, reason=reason, ended_at=self._now) for run in runs
+            _replace(run, status=Status.SKIPPED, reason=reason, ended_at_ms=self._now) for run in runs
         ]
 
     def forget(self, stored: StoredTask) -> None:

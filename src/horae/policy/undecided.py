@@ -19,7 +19,7 @@ class UndecidedSpec(Spec):
     __slots__ = ("_base", "_carried", "_not_before", "_since")
 
     def __init__(self, base: Spec, carried: tuple[Carried, ...], since_ms: int) -> None:
-        super().__init__(base.elements, tuple(base.document.shared.items()))
+        super().__init__(base.elements, base.shared)
         self._base, self._since = base, since_ms // 1000
         self._carried = sorted(each.nominal_ms // 1000 for each in carried if each.nominal_ms <= since_ms)
         self._not_before = {each.nominal_ms: each.not_before_ms for each in carried}

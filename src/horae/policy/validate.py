@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import msgspec
 
 from horae.errors import InvalidInputError
@@ -19,7 +17,7 @@ BOUNDS: dict[type[msgspec.Struct], dict[str, tuple[float, float] | tuple[str, st
         "start_attempts": (1, _LARGEST), "finished_ttl": ("1ms", "36600d"),
     },
     RetryPolicy: {
-        "attempts": (1, _LARGEST), "initial_delay": ("0s", "366d"), "factor": (1, math.inf), "max_delay": ("0s", "366d"),
+        "attempts": (1, _LARGEST), "initial_delay": ("0s", "366d"), "factor": (1, 1_000_000), "max_delay": ("0s", "366d"),
     },
     Timeouts: {"start": ("1ms", "36600d"), "run": ("1ms", "36600d"), "heartbeat": ("1ms", "36600d")},
     Retention: {"age": ("1ms", "36600d"), "count": (0, 2**53 - 1)},
@@ -30,7 +28,8 @@ BOUNDS: dict[type[msgspec.Struct], dict[str, tuple[float, float] | tuple[str, st
 def check_policies(policies: Policies) -> None:
     """Raise an error that names the first field out of its bounds."""
     for path, part in (
-        ("", policies), ("retry.", policies.retry), ("timeouts.", policies.timeouts), ("retention.", policies.retention)
+        ("policies.", policies), ("policies.retry.", policies.retry), ("policies.timeouts.", policies.timeouts),
+        ("policies.retention.", policies.retention),
     ):  # fmt: skip
         for field, (least, most) in BOUNDS[type(part)].items():
             value = getattr(part, field)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import msgspec
+
 from horae.errors import SpecTooCostlyError
 from horae.spec.budget import QUESTION_STEPS, shared_budget
 from horae.spec.spec import Spec
@@ -23,22 +25,42 @@ def check_cost(spec: Spec) -> None:
     """Refuse a spec whose times take too much work to find; the error names the part that takes most of it."""
     if spec.affordable or _is_plain(spec):
         return
+    left = AFFORDABLE_STEPS - _reading_steps(spec)
     for probe in _PROBES:
         moment = max(probe, spec.elements.start_at or probe)
         try:
-            with shared_budget(AFFORDABLE_STEPS):
+            with shared_budget(left):
                 _ask(spec.cold(), moment)
         except SpecTooCostlyError:
-            raise SpecTooCostlyError(
+            raise _too_costly(
                 _costliest(spec.cold(), moment),
-                f"finding its times takes more than {AFFORDABLE_STEPS:,} steps, which is more than a spec may cause",
-                hint="use fewer exclusions, a smaller COUNT, or an interval that meets the times it is narrowed to more often",
+                "finding its times",
+                "use fewer exclusions, a smaller COUNT, or an interval that meets the times it is narrowed to more often",
             ) from None
     spec.affordable = True
 
 
+def _too_costly(element: str, what: str, hint: str) -> SpecTooCostlyError:
+    reason = f"{what} takes more than {AFFORDABLE_STEPS:,} steps, which is more than a spec may cause"
+    return SpecTooCostlyError(element, reason, hint=hint)
+
+
+def _reading_steps(spec: Spec) -> int:
+    """What reading the spec costs a decision that is the first to need it."""
+    try:
+        with shared_budget(AFFORDABLE_STEPS) as spent:
+            spec.read_anew()
+    except SpecTooCostlyError:
+        parts = spec.canonical()
+        longest = max(parts, key=lambda name: len(msgspec.json.encode(parts[name])))
+        raise _too_costly(
+            longest, "reading it", "use fewer or shorter elements, or several schedules"
+        ) from None
+    return spent.steps
+
+
 def _is_plain(spec: Spec) -> bool:
-    """Whether a spec is of a kind that is always cheap. Nearly all specs are."""
+    """Whether a spec is of a kind that is always cheap, to read too. Nearly all specs are."""
     e = spec.elements
     if e.rrules or e.exclude or e.exclude_shared:
         return False

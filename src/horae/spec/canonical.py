@@ -13,6 +13,7 @@ from itertools import pairwise
 import msgspec
 
 from horae.spec import cron_field
+from horae.spec.budget import charge
 from horae.spec.calendar_bits import (
     STAR_DAY,
     STAR_HOUR,
@@ -35,12 +36,17 @@ from horae.spec.document import (
 )
 from horae.spec.duration import duration_text
 
+_CALENDAR_STEPS, _TIME_STEPS = 40, 3
+"""What writing an element costs."""
+
 Range = tuple[int, int, int]
 """First value, last value, step."""
 
 
 def document_of(elements: Elements) -> SpecDocument:
     """The canonical document of a spec."""
+    calendars = len(elements.crons) + len(elements.calendars) + len(elements.exclude)
+    charge(_CALENDAR_STEPS * calendars + _TIME_STEPS * (len(elements.instants) + len(elements.labels)))
     exclude = [msgspec.convert(_calendar_fields(calendar), ExcludeDocument) for calendar in elements.exclude]
     exclude += [ExcludeDocument(calendar=name) for name in elements.exclude_shared]
     jitter: str | JitterDocument | None = None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import date, datetime
 
 import msgspec
 
 from horae.errors import FieldParseError, InvalidCronExpressionError, InvalidSpecError, UnknownTimezoneError
 from horae.spec import cron_field
+from horae.spec.budget import charge
 from horae.spec.calendar_bits import STAR_HOUR, STAR_MINUTE, Calendar
 from horae.spec.civil import DAY, END, EPOCH_ORDINAL, FIRST_YEAR, LAST_YEAR, START, bit_range
 from horae.spec.clock_change import Fold, Gap, timeline
@@ -31,8 +32,18 @@ from horae.spec.duration import Duration, element_milliseconds
 from horae.spec.rrule_text import read_rrule
 from horae.spec.zone import load_zone
 
-MOST = {"crons": 100, "calendars": 100, "intervals": 20, "rrules": 20, "exclude": 100, "times": 10_000}
+MOST = {"crons": 100, "calendars": 100, "intervals": 20, "rrules": 20, "exclude": 100, "times": 1000}
 """How many elements of a kind a spec may have."""
+
+MOST_SHARED = {"dates": 2000, "calendars": 100}
+"""The same for a shared calendar."""
+
+_CRON_STEPS = _CALENDAR_STEPS = 8
+_RRULE_STEPS = 25
+_TIME_STEPS = 3
+_RANGE_STEPS = 2
+_CHARACTERS = 4
+"""What reading an element costs; and how many characters of one are a step."""
 
 MAX_COMMENT_LENGTH = 200
 MAX_JITTER = 86400
@@ -81,7 +92,7 @@ class Elements(msgspec.Struct, frozen=True):
 
 def elements_of(document: SpecDocument, zones: Collection[str] | None = None) -> Elements:
     """Check a document and compile it. With ``zones``, only these time zones are allowed."""
-    _check_sizes(document)
+    check_sizes(document, MOST)
     crons, calendars, intervals, timezone = _read_crons(document)
     named = timezone if document.timezone is None else document.timezone
     zone = _zone("UTC" if named is None else named, zones)
@@ -112,10 +123,13 @@ def elements_of(document: SpecDocument, zones: Collection[str] | None = None) ->
     )  # fmt: skip
 
 
-def _check_sizes(document: SpecDocument) -> None:
-    for name, most in MOST.items():
+def check_sizes(document: SpecDocument | SharedCalendar, sizes: Mapping[str, int], within: str = "") -> None:
+    """Refuse a document with more elements of a kind than it may have."""
+    for name, most in sizes.items():
         if len(getattr(document, name)) > most:
-            raise InvalidSpecError(name, f"has more than {most} elements", hint="use several schedules")
+            raise InvalidSpecError(
+                f"{within}{name}", f"has more than {most} elements", hint="use several schedules or calendars"
+            )
 
 
 def _read_crons(
@@ -125,6 +139,7 @@ def _read_crons(
     crons, calendars, intervals = [], [], []
     zones: list[str | None] = []
     for n, expression in enumerate(document.crons):
+        charge(_CRON_STEPS + len(expression) // _CHARACTERS)
         try:
             if document.dialect != "temporal":
                 crons.append(parse_cron(expression, document.dialect))
@@ -163,6 +178,7 @@ _ZERO = Parsed(1)
 
 def read_calendar(document: CalendarDocument, element: str) -> Calendar:
     """Compile a calendar; all its fields must match."""
+    charge(_CALENDAR_STEPS)
     _check_comment(document.comment, element)
     parsed = {}
     for name, field in CALENDAR_FIELDS:
@@ -199,8 +215,10 @@ def _read_field(value: FieldDocument, field: Field, element: str) -> Parsed:
     if isinstance(value, int) and not field.low <= value <= field.high:
         reason = f"has {value}, which is not in the range {field.numbers}"
         raise InvalidSpecError(element, reason, text=value, hint=f"allowed are {field.valid}")
+    text = str(value)
+    charge(len(text) // _CHARACTERS)
     try:
-        return parse_field(str(value), field, cron_field.UNIX)
+        return parse_field(text, field, cron_field.UNIX)
     except FieldParseError as error:
         raise InvalidSpecError(
             element, error.reason, text=value, position=error.start, hint=error.hint
@@ -211,6 +229,7 @@ def _read_ranges(ranges: tuple[RangeDocument, ...], field: Field, element: str) 
     high = 6 if field is cron_field.WEEKDAY else field.high
     base = FIRST_YEAR if field is cron_field.YEAR else 0
     bits, spans = 0, False
+    charge(_RANGE_STEPS * len(ranges))
     if not ranges:
         raise InvalidSpecError(element, "is an empty list", hint="leave the field out for its default")
     for n, item in enumerate(ranges):
@@ -254,6 +273,7 @@ def _whole_seconds(duration: Duration, element: str) -> int:
 
 def _read_rrule(text: str, element: str, zone: str, *, anchored: bool) -> str:
     """A recurrence rule, checked, in its canonical writing."""
+    charge(_RRULE_STEPS)
     rule = read_rrule(text, element)
     if rule.timezone is not None and rule.timezone != zone:
         raise InvalidSpecError(
@@ -316,6 +336,7 @@ def resolve(label: int, zone: str, *, last: bool) -> int:
 def _read_times(texts: tuple[str, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """One-shot times: instants, and labels for those that name no offset."""
     instants, labels = set(), set()
+    charge(_TIME_STEPS * len(texts))
     for n, text in enumerate(texts):
         moment = parse_time(text, f"times[{n}]")
         if moment.microsecond:
@@ -356,6 +377,7 @@ def _read_jitter(jitter: Duration | JitterDocument | None) -> Jitter | None:
 def closed_days(shared: SharedCalendar, element: str) -> dict[tuple[int, int], int]:
     """The whole days of a shared calendar, as bits by (year, month)."""
     closed: dict[tuple[int, int], int] = {}
+    charge(len(shared.dates))
     for n, text in enumerate(shared.dates):
         try:
             day = date.fromisoformat(text)

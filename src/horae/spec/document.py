@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
+from horae.checked import input_error
 from horae.errors import InvalidSpecError
 from horae.spec.clock_change import Fold, Gap
 from horae.spec.cron import Dialect
@@ -122,24 +123,7 @@ def _read(source: object, kind: type[T], name: str) -> T:
             source = msgspec.to_builtins(source)
         return msgspec.convert(source, type=kind)
     except msgspec.ValidationError as error:
-        reason, _, path = str(error).partition(" - at `$")
-        element = path.rstrip("`").lstrip(".") or name
-        if name not in {"spec", element}:
-            element = f"{name}.{element}"
-        raise InvalidSpecError(element, reason, hint=_shape_hint(reason, element)) from None
+        found = input_error(error, kind, "" if name == "spec" else name, whole=name)
+        raise InvalidSpecError(found.details["field"], found.details["reason"], hint=found.hint) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise InvalidSpecError(name, f"is no JSON: {error}", hint='{"crons": ["0 9 * * 1-5"]}') from None
-
-
-def _shape_hint(reason: str, element: str) -> str | None:
-    """The keys that are known where an unknown one stands."""
-    if "unknown field" not in reason:
-        return None
-    shapes = {
-        "calendars": CalendarDocument, "exclude": ExcludeDocument, "intervals": IntervalDocument,
-        "jitter": JitterDocument, "spec": SpecDocument,
-    }  # fmt: skip
-    depth = element.count("[")
-    shape = shapes.get(element.partition("[")[0], SharedCalendar)
-    known = RangeDocument if depth > 1 else shape
-    return f"known are {', '.join(known.__struct_fields__)}"

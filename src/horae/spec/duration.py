@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, overload
 
 import msgspec
 
+from horae.checked import Checked
 from horae.errors import InvalidInputError, InvalidSpecError
 
 _SHORT = "".join(f"([0-9]{{1,13}}{unit})?" for unit in ("w", "d", "h", "m", "s", "ms"))
@@ -127,10 +128,11 @@ def duration_text(milliseconds: int) -> str:
     return "".join(parts) or "0s"
 
 
-class DurationFields(msgspec.Struct, frozen=True):
+class DurationFields(Checked, frozen=True):
     """A value whose durations have their short form, however they were given: equal durations are equal texts."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in _duration_fields(type(self)):
             given = getattr(self, name)
             if given is not None and (text := duration_text(milliseconds(given, name))) != given:

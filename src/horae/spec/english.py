@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from horae.spec import cron_field
+from horae.spec.budget import charge
 from horae.spec.calendar_bits import (
     EVERY_DAY,
     EVERY_HOUR,
@@ -19,11 +20,14 @@ from horae.spec.cron_field import WEEKDAY_NAMES, Field
 from horae.spec.duration import duration_text
 
 MAX_TIMES_LISTED = 6
+_CALENDAR_STEPS = 20
+"""What describing a calendar costs."""
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 
 def sentence_of(elements: Elements) -> str:
     """What a spec says, in English."""
+    charge(_CALENDAR_STEPS * (len(elements.crons) + len(elements.calendars) + len(elements.exclude)))
     parts = [describe(calendar) for calendar in elements.crons + elements.calendars]
     parts += [_interval(every, elements.start_at) for every in elements.intervals]
     parts += [f"by the rule {rrule}" for rrule in elements.rrules]
@@ -70,10 +74,11 @@ def _interval(every: Every, start_at: int | None) -> str:
 
 
 def _one_shots(elements: Elements) -> list[str]:
-    texts = [render_instant(instant) for instant in elements.instants]
-    texts += [render_instant(label)[:-1] for label in elements.labels]
-    if len(texts) > MAX_TIMES_LISTED:
-        return [f"at {len(texts)} single times, the first of them {texts[0]}"]
+    number = len(elements.instants) + len(elements.labels)
+    texts = [render_instant(instant) for instant in elements.instants[:MAX_TIMES_LISTED]]
+    texts += [render_instant(label)[:-1] for label in elements.labels[:MAX_TIMES_LISTED]]
+    if number > MAX_TIMES_LISTED:
+        return [f"at {number} single times, the first of them {texts[0]}"]
     return [f"once at {_joined(texts)}"] if texts else []
 
 

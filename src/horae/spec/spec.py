@@ -27,7 +27,7 @@ from horae.spec.calendar_bits import Calendar
 from horae.spec.canonical import document_of, render_instant
 from horae.spec.civil import DAY, END, START
 from horae.spec.clock_change import Fold, Gap
-from horae.spec.compiled import Elements, closed_days, elements_of, read_calendar
+from horae.spec.compiled import MOST_SHARED, Elements, check_sizes, closed_days, elements_of, read_calendar
 from horae.spec.cron import Dialect, parse_cron
 from horae.spec.document import (
     ClockChange,
@@ -57,8 +57,10 @@ _SHORT_STRETCH = 4 * DAY
 SPECS_KEPT = 16_384
 """How many distinct specs are kept compiled."""
 
-MAX_KEPT = 16_384
-"""Stored texts up to this many characters are recognized when they are met again."""
+SHORT_TEXT = 4096
+"""The most characters of a stored text that is short; of longer ones only ``LONG_TEXTS_KEPT`` are recognized when they are met again."""
+
+LONG_TEXTS_KEPT = 1024
 
 Shared = tuple[tuple[str, SharedCalendar], ...]
 _PLAIN = ("unix", "skip", "both", "literal")
@@ -77,17 +79,18 @@ class Spec:
         "_cold",
         "_next",
         "_raw_union",
-        "_shared",
         "_sources",
         "_text",
         "_union",
         "affordable",
         "elements",
+        "shared",
     )
 
     def __init__(self, elements: Elements, shared: Shared = (), *, cold: bool = False) -> None:
         self.elements = elements
-        self._shared = shared
+        self.shared = shared
+        """The shared calendars that it excludes, by name."""
         self._cold = cold
         self.affordable = False
         """Whether its cost was checked."""
@@ -110,17 +113,9 @@ class Spec:
         ``calendars`` are the shared calendars it may exclude by name; ``zones`` the time zones it may
         use, all installed ones by default.
         """
-        if (
-            isinstance(document, str | bytes)
-            and len(document) <= MAX_KEPT
-            and not calendars
-            and zones is None
-        ):
-            return _parsed_text(document)
-        read = read_document(document)
-        elements = elements_of(read, zones)
-        known = {**read.shared, **(calendars or {})}
-        return _interned(elements, tuple((name, _shared(name, known)) for name in elements.exclude_shared))
+        if isinstance(document, str | bytes) and not calendars and zones is None:
+            return (_parsed_short_text if len(document) <= SHORT_TEXT else _parsed_long_text)(document)
+        return _read(document, calendars or {}, zones)
 
     @classmethod
     def cron(
@@ -154,13 +149,13 @@ class Spec:
             return True
         if not isinstance(other, Spec):
             return NotImplemented
-        return (self.elements, self._shared) == (other.elements, other._shared)
+        return (self.elements, self.shared) == (other.elements, other.shared)
 
     def __hash__(self) -> int:
-        return hash((self.elements, self._shared))
+        return hash((self.elements, self.shared))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _interned, (self.elements, self._shared)
+        return _interned, (self.elements, self.shared)
 
     @property
     def is_empty(self) -> bool:
@@ -176,8 +171,9 @@ class Spec:
     @property
     def document(self) -> SpecDocument:
         """The canonical document, with the shared calendars that it excludes: parsing it gives this spec again."""
+        begin_question()
         document = document_of(self.elements)
-        return msgspec.structs.replace(document, shared=dict(self._shared)) if self._shared else document
+        return msgspec.structs.replace(document, shared=dict(self.shared)) if self.shared else document
 
     @property
     def shared_calendars(self) -> tuple[str, ...]:
@@ -197,6 +193,7 @@ class Spec:
 
     def sentence(self) -> str:
         """What the spec says, in English."""
+        begin_question()
         return sentence_of(self.elements)
 
     def __repr__(self) -> str:
@@ -394,12 +391,16 @@ class Spec:
 
     def named_sources(self) -> list[tuple[str, Source]]:
         """Its sources, compiled anew, each with the name of its element."""
-        excluded, closed = _exclusions(self.elements.exclude, self._shared)
+        excluded, closed = _exclusions(self.elements.exclude, self.shared)
         return sources_of(self.elements, excluded, closed, cold=self._cold)
 
     def cold(self) -> Spec:
         """The same spec with nothing cached."""
-        return Spec(self.elements, self._shared, cold=True)
+        return Spec(self.elements, self.shared, cold=True)
+
+    def read_anew(self) -> None:
+        """Read its stored text, as a process does that has nothing cached."""
+        _parsed_text(self.text)
 
     def _united(self) -> Union:
         self._union = Union(self._sources or self._compile())
@@ -408,7 +409,7 @@ class Spec:
     def _raw(self) -> Union:
         """The sources without exclusions; jitter stays clear of their instants."""
         if self._raw_union is None:
-            excludes = self.elements.exclude or self._shared
+            excludes = self.elements.exclude or self.shared
             if excludes:
                 found = sources_of(self.elements, (), (), cold=self._cold)
                 self._raw_union = Union(tuple(source for _, source in found))
@@ -417,12 +418,26 @@ class Spec:
         return self._raw_union
 
 
-@lru_cache(maxsize=SPECS_KEPT)
-def _parsed_text(document: str | bytes) -> Spec:
-    """Parse a stored spec; cached, because the same text is read again and again."""
+def _read(
+    document: str | bytes | Mapping[str, Any] | SpecDocument,
+    calendars: Mapping[str, SharedCalendar | Mapping[str, Any]],
+    zones: Collection[str] | None,
+) -> Spec:
+    """Read a document. That costs steps, as a question does: a long one takes longer than most questions."""
+    begin_question()
     read = read_document(document)
-    elements = elements_of(read)
-    return _interned(elements, tuple((name, _shared(name, read.shared)) for name in elements.exclude_shared))
+    elements = elements_of(read, zones)
+    known = {**read.shared, **calendars}
+    return _interned(elements, tuple((name, _shared(name, known)) for name in elements.exclude_shared))
+
+
+def _parsed_text(document: str | bytes) -> Spec:
+    """Read a stored spec; cached, because the same text is read again and again."""
+    return _read(document, {}, None)
+
+
+_parsed_short_text = lru_cache(maxsize=SPECS_KEPT)(_parsed_text)
+_parsed_long_text = lru_cache(maxsize=LONG_TEXTS_KEPT)(_parsed_text)
 
 
 @lru_cache(maxsize=SPECS_KEPT)
@@ -445,6 +460,7 @@ def _shared(name: str, calendars: Mapping[str, SharedCalendar | Mapping[str, Any
         known = ", ".join(sorted(calendars or ())) or "none"
         raise UnknownCalendarError(name, hint=f"defined calendars: {known}")
     shared = read_shared(calendars[name], name)
+    check_sizes(shared, MOST_SHARED, f"{name}.")
     for n, calendar in enumerate(shared.calendars):
         read_calendar(calendar, f"{name}.calendars[{n}]")
     closed_days(shared, name)

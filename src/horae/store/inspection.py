@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
 import msgspec
 
@@ -34,23 +32,23 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[Node, ...] = ()
 
 
-async def inspect(database: str, now: Callable[[], int]) -> Health:
+async def inspect(database: str, schema: str, now: Callable[[], int]) -> Health:
     """Inspect a database; one that cannot be reached raises :class:`~horae.errors.StoreUnavailableError`."""
     if database.startswith(("postgresql://", "postgres://")):
-        return await _inspect_postgres(database, now)
+        return await _inspect_postgres(database, schema, now)
     if database.startswith("sqlite:///") and len(database) > len("sqlite:///"):
         return await _inspect_sqlite(database.removeprefix("sqlite:///"))
     raise DatabaseUrlError(database)
 
 
 async def _inspect_sqlite(path: str) -> Health:
-    from horae.store.sqlite import SQLITE, SqliteStore  # noqa: PLC0415 - a driver loads when it is asked for
+    from horae.store.sqlite import SQLITE, SqliteStore, version_of  # noqa: PLC0415 - a driver loads when it is asked for
 
     known = len(migrations(SQLITE))
     if not Path(path).exists():
         return Health(exists=False, known=known)
     try:
-        version = _sqlite_version(path)
+        version = version_of(path)
     except sqlite3.Error as error:
         raise StoreUnavailableError(f"{path}: {error}") from None
     if version != known:  # opening it would migrate it
@@ -76,25 +74,18 @@ async def _inspect_sqlite(path: str) -> Health:
     )
 
 
-def _sqlite_version(path: str) -> int:
-    from horae.store.sqlite import SQLITE  # noqa: PLC0415
-
-    # Made absolute, because two slashes at the beginning would be taken for a host.
-    address = f"file:{quote(str(Path(path).resolve()))}?mode=ro"
-    with closing(sqlite3.connect(address, uri=True)) as connection:
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'horae'").fetchone():
-            return 0
-        return int(connection.execute(query(SQLITE, "version")).fetchone()[0])
-
-
-async def _inspect_postgres(url: str, now: Callable[[], int]) -> Health:
+async def _inspect_postgres(url: str, schema: str, now: Callable[[], int]) -> Health:
     try:
         import asyncpg  # noqa: PLC0415 - an optional part
     except ModuleNotFoundError:
         raise MissingExtraError("postgres", "asyncpg") from None
-    from horae.store.postgres import POSTGRES, node_of  # noqa: PLC0415
+    from horae.store.postgres import node_of  # noqa: PLC0415
+    from horae.store.postgres.dialect import POSTGRES  # noqa: PLC0415
+    from horae.store.postgres.pooler import check_sessions  # noqa: PLC0415
+    from horae.store.postgres.setup import set_session, version_of  # noqa: PLC0415
 
     try:
+        await check_sessions(url)
         connection = await asyncpg.connect(url, timeout=10)
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError, ValueError) as error:
         raise StoreUnavailableError(str(error) or type(error).__name__) from None
@@ -104,8 +95,8 @@ async def _inspect_postgres(url: str, now: Callable[[], int]) -> Health:
         clock_off = int(time) - (before + now()) // 2  # assuming that the answer took as long as the question
         commit, fsync, pages, standby = await connection.fetchrow(query(POSTGRES, "durability"))
         known = len(migrations(POSTGRES))
-        installed = await connection.fetchval("SELECT to_regclass('horae')")
-        version = await connection.fetchval(query(POSTGRES, "version")) if installed else 0
+        await set_session(connection, schema)
+        version = await version_of(connection, schema)
         rows = await connection.fetch(query(POSTGRES, "nodes")) if version == known else []
     finally:
         await connection.close(timeout=5)

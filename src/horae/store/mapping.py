@@ -12,8 +12,8 @@ import msgspec
 
 T = TypeVar("T", bound=msgspec.Struct)
 Row = Sequence[Any]
-Unreadable = Callable[[dict[str, Any], Exception], T]
-"""Makes a value from the columns of a row that cannot be decoded."""
+Unreadable = Callable[[dict[str, Any], dict[str, Exception]], T]
+"""Makes a value of a row that cannot be decoded: from its columns, decoded as far as possible, and the errors of the others."""
 
 SHARED_VALUES = 4096
 """How many decoded values of a column are kept, for columns that have the same text in many rows."""
@@ -90,20 +90,40 @@ class Table(Generic[T]):
         self.encode = _encoder([each for each in made if each.name in self.inserted])
         self.encode_all = _encoder(made)
         self._decode = _decoder(noun, made)
+        self._made = made
         self._unreadable = unreadable
 
     def decode(self, row: Row) -> T:
         """The value of a row that has all columns, in order."""
         try:
             return self._decode(*row)
-        except (KeyError, ValueError, msgspec.MsgspecError) as error:
+        except (KeyError, TypeError, ValueError, msgspec.MsgspecError):
             if self._unreadable is None:
                 raise
-            return self._unreadable(dict(zip(self.columns, row, strict=True)), error)
+            return self._unreadable(*self._decode_each(row))
+
+    def _decode_each(self, row: Row) -> tuple[dict[str, Any], dict[str, Exception]]:
+        """The columns of a row, decoded as far as possible, and the errors of those that stay as they are stored."""
+        values, faults = dict(zip(self.columns, row, strict=True)), dict[str, Exception]()
+        for each in self._made:
+            try:
+                values[each.name] = _decoded(each, values[each.name])
+            except (KeyError, TypeError, ValueError, msgspec.MsgspecError) as error:
+                faults[each.name] = error
+        return values, faults
 
     def parameters(self, value: T) -> dict[str, Any]:
         """All columns of a value, by name, for a statement that names its parameters."""
         return dict(zip(self.columns, self.encode_all(value), strict=True))
+
+
+def _decoded(column: Column, stored: Any) -> Any:  # noqa: ANN401 - of any column
+    """The value of one column, as a generated decoder makes it."""
+    if column.decode is None:
+        return stored
+    if stored is None and column.absent is not None:
+        return {} if column.absent == "{}" else None
+    return column.decode(stored)
 
 
 # Functions are generated, because a herd decodes and encodes hundreds of thousands of rows, and a loop over 25 columns

@@ -9,6 +9,7 @@ after the one that is given, and has at most ``limit`` items.
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from horae.errors import ClockOffError, StoreUnavailableError
 from horae.model import (
     OPEN,
     Attempt,
@@ -26,6 +28,8 @@ from horae.model import (
     Checkpoint,
     Counts,
     LastOutcome,
+    LogBatch,
+    LogChunk,
     Node,
     Outcome,
     Reason,
@@ -40,6 +44,7 @@ from horae.model import (
 from horae.store.mapping import Row, Table, to_json
 from horae.store.tables import (
     ATTEMPT,
+    ATTEMPT_LOG,
     BACKFILL,
     CALENDAR,
     CHECKPOINT,
@@ -56,9 +61,12 @@ from horae.store.tables import (
 NO_COUNTS = Counts()
 NEWEST = (2**62, 2**62)
 """Greater than every version and every number of the ledger."""
+LAST = 10**18 - 1
+"""Greater than every instant in milliseconds, and than every number of a ledger that is searched."""
 _FILLER = "-" * 32 * 1024
 """More than the free space of any page."""
 _asdict = msgspec.structs.asdict
+_log = logging.getLogger("horae")
 
 
 class Advance(NamedTuple):
@@ -66,11 +74,11 @@ class Advance(NamedTuple):
 
     schedule_id: str
     cursor_ms: int
-    next_at: int | None
+    next_at_ms: int | None
     state: State | None = None
     """The new state; ``None`` if it did not change."""
     counts: Counts = NO_COUNTS
-    attempted_at: int | None = None
+    attempted_at_ms: int | None = None
     """When an attempt began, if one did."""
 
 
@@ -85,9 +93,30 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     paused: bool | None = None
     completed: bool | None = None
     attention: bool | None = None
+    managed_by: str | None = None
+    orphaned: bool | None = None
+    """Whether what manages them no longer defines them."""
     search_key: str | None = None
     """A search attribute, which has ``search_value`` as a text."""
     search_value: str | None = None
+
+
+class LedgerFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which runs and unstarted ranges: those that match every field."""
+
+    owner: str | None = None
+    """The owner of their schedules; ``None`` is any."""
+    schedule_id: str | None = None
+    generation: int = 0
+    """The first generation of the schedule that counts."""
+    tag: str | None = None
+    """A tag of their schedules, which exist."""
+    statuses: tuple[Status, ...] = tuple(Status)
+    reason: str | None = None
+    since: int = 0
+    """When they were decided at the earliest."""
+    until: int = LAST
+    """They were decided before this moment."""
 
 
 class ReportableRun(NamedTuple):
@@ -95,7 +124,7 @@ class ReportableRun(NamedTuple):
 
     run: Run
     token_hash: str | None
-    report_by: int | None
+    report_by_ms: int | None
 
 
 class RetentionBounds(msgspec.Struct, frozen=True):
@@ -115,6 +144,8 @@ class Transaction(ABC):
     """The ends of attempts that it writes, for observers; ``None`` if there are none."""
     unstarted: list[Run | UnstartedRange] | None = None
     """The slots that it does not start, and the runs that it ends without a start, for observers."""
+    on_commit: tuple[Callable[[], None], ...] = ()
+    """What is called once it is committed, in order; none of it may raise."""
 
     # What a store implements
 
@@ -183,6 +214,10 @@ class Transaction(ABC):
         found = await self.rows(name, after=after, limit=limit, **_parameters(only))
         return [(schedule_id, size) for schedule_id, size in found]
 
+    async def managed_ids(self, managed_by: str, after: str, limit: int) -> list[str]:
+        """A page of the ids of the schedules that a program or file defines."""
+        return await self._column("managed_ids", managed_by=managed_by, after=after, limit=limit)
+
     async def count_schedules(self, only: Filter) -> int:
         """How many schedules pass a filter."""
         name = "count_schedules" if only.owner is None else "count_owned_schedules"
@@ -205,14 +240,14 @@ class Transaction(ABC):
         """Insert new schedules, each with the time at which it is due."""
         created = list(schedules)
         await self.insert(SCHEDULE, [schedule for schedule, _ in created])
-        await self.insert(DUE, [_due(schedule, next_at) for schedule, next_at in created])
+        await self.insert(DUE, [_due(schedule, next_at_ms) for schedule, next_at_ms in created])
 
     async def update_schedules(self, schedules: Iterable[tuple[Schedule, int | None]]) -> None:
         """Update edited schedules, each with the time at which it is due."""
         edited = list(schedules)
         await self.write("update_schedule", [SCHEDULE.parameters(schedule) for schedule, _ in edited])
         await self.write(
-            "update_due", [DUE.parameters(_due(schedule, next_at)) for schedule, next_at in edited]
+            "update_due", [DUE.parameters(_due(schedule, next_at_ms)) for schedule, next_at_ms in edited]
         )
 
     async def delete_schedules(self, ids: Iterable[str]) -> None:
@@ -233,8 +268,8 @@ class Transaction(ABC):
             "advance",
             [
                 {
-                    "schedule_id": s.schedule_id, "cursor_ms": s.cursor_ms, "next_at": s.next_at,
-                    "attempted_at": s.attempted_at, "started": s.counts.started,
+                    "schedule_id": s.schedule_id, "cursor_ms": s.cursor_ms, "next_at_ms": s.next_at_ms,
+                    "attempted_at_ms": s.attempted_at_ms, "started": s.counts.started,
                 }
                 for s in prepared
             ],
@@ -301,12 +336,13 @@ class Transaction(ABC):
 
     async def version_sizes(
         self, schedule_id: str, limit: int, before: tuple[int, int] = NEWEST
-    ) -> list[int]:
-        """How many bytes of text the same versions have."""
+    ) -> list[tuple[int, int, int]]:
+        """The generations and versions of the same versions, and how many bytes of text each has."""
         generation, version = before
-        return await self._column(
+        found = await self.rows(
             "version_sizes", id=schedule_id, limit=limit, generation=generation, version=version
         )
+        return [(generation, version, size) for generation, version, size in found]
 
     async def version_at(self, schedule_id: str, moment: int) -> Version | None:
         """The version of a schedule that was in force at a moment, if it was replaced at or after it."""
@@ -324,29 +360,65 @@ class Transaction(ABC):
         """The open runs of some schedules, oldest first."""
         return [RUN.decode(row) for row in await self.rows("open_runs", ids=list(schedule_ids))]
 
-    async def runs(self, schedule_id: str, limit: int, before: str | None = None) -> list[Run]:
-        """The latest runs of a schedule, newest first; those before one."""
+    async def runs(self, schedule_id: str, limit: int, before: int = NEWEST[0]) -> list[Run]:
+        """The latest runs of a schedule, newest first; those before one, by its number."""
         found = await self.rows("runs", id=schedule_id, limit=limit, before=before)
         return [RUN.decode(row) for row in found]
 
-    async def run_sizes(self, schedule_id: str, limit: int, before: str | None = None) -> list[int]:
-        """How many bytes of text the same runs have."""
-        return await self._column("run_sizes", id=schedule_id, limit=limit, before=before)
+    async def run_sizes(self, schedule_id: str, limit: int, before: int = NEWEST[0]) -> list[tuple[int, int]]:
+        """The numbers of the same runs, and how many bytes of text each has."""
+        found = await self.rows("run_sizes", id=schedule_id, limit=limit, before=before)
+        return [(number, size) for number, size in found]
 
     async def runs_by_id(self, ids: Collection[str]) -> list[Run]:
         """Some runs."""
         return [RUN.decode(row) for row in await self.rows("runs_by_id", ids=list(ids))]
 
+    async def search_runs(
+        self, only: LedgerFilter, before: int, least: int, limit: int
+    ) -> list[tuple[int, int, int | None]]:
+        """The latest runs before one: their numbers, when they were decided, and how many bytes of text those have that match.
+
+        Those that do not match are among them, so that a search examines as many as it wants to.
+        """
+        found = await self.rows(
+            _along(only, "search_runs", "search_owned_runs", "search_runs_of_schedule"),
+            before=before, least=least, limit=limit, **_ledger_parameters(only),
+        )  # fmt: skip
+        return [(number, decided_at_ms, size) for number, decided_at_ms, size in found]
+
+    async def search_ranges(
+        self, only: LedgerFilter, before: tuple[int, int], limit: int
+    ) -> list[tuple[UnstartedRange, bool]]:
+        """The latest unstarted ranges before one, by when it was decided and its number; and whether each matches."""
+        before_ms, number = before
+        found = await self.rows(
+            _along(only, "search_ranges", "search_owned_ranges", "search_ranges_of_schedule"),
+            before_ms=before_ms, before=number, limit=limit, **_ledger_parameters(only),
+        )  # fmt: skip
+        return [(UNSTARTED_RANGE.decode(columns), bool(matches)) for *columns, matches in found]
+
+    async def runs_numbered(self, numbers: Collection[int]) -> list[Run]:
+        """Some runs by their numbers, newest first."""
+        return [RUN.decode(row) for row in await self.rows("runs_numbered", numbers=list(numbers))]
+
+    async def run_number_at(self, moment: int) -> int:
+        """The number of the first run that was decided at a moment or later.
+
+        Nodes decide at the same time, by clocks that differ a little: the runs of the seconds around it may be on either side.
+        """
+        return int(await self._value("run_number_at", moment=moment))
+
     async def runs_at(self, schedule_id: str, beginning: str) -> list[Run]:
         """The runs of a schedule at a nominal time, oldest first: those whose ids begin as the ids of that time do.
 
-        ``started_at`` is the start of their first attempt that began.
+        ``started_at_ms`` is the start of their first attempt that began.
         """
         # The rest of an id is hexadecimal: in every collation, none of its characters comes after an f.
         found = await self.rows("runs_at", id=schedule_id, from_id=beginning, to_id=f"{beginning}g")
         return [
-            msgspec.structs.replace(RUN.decode(columns), started_at=started_at)
-            for *columns, started_at in found
+            msgspec.structs.replace(RUN.decode(columns), started_at_ms=started_at_ms)
+            for *columns, started_at_ms in found
         ]
 
     async def claimed(self, epochs: Collection[int], limit: int) -> list[Run]:
@@ -397,7 +469,7 @@ class Transaction(ABC):
             [
                 {
                     "id": run.id, "status": run.status, "reason": run.reason, "attempt": run.attempt,
-                    "epoch": run.epoch, "started_at": run.started_at, "ended_at": run.ended_at,
+                    "epoch": run.epoch, "started_at_ms": run.started_at_ms, "ended_at_ms": run.ended_at_ms,
                 }
                 for run in changed
             ],
@@ -424,11 +496,13 @@ class Transaction(ABC):
                 succeeded.append(
                     {
                         "run_id": each.run_id, "epoch": each.epoch, "attempt": each.attempt,
-                        "started_at": each.started_at, "ended_at": each.ended_at, "result": each.result,
+                        "started_at_ms": each.started_at_ms, "ended_at_ms": each.ended_at_ms, "result": each.result,
                     }
                 )  # fmt: skip
             else:
-                (handed_off if each.status is Status.RUNNING else others).append(_asdict(each))
+                row = _asdict(each)
+                row["ended_at_ms"] = None if each.status is Status.RETRYING else each.ended_at_ms
+                (handed_off if each.status is Status.RUNNING else others).append(row)
         return (
             await self.write("succeed", succeeded)
             + await self.write("hand_off", handed_off)
@@ -453,29 +527,58 @@ class Transaction(ABC):
 
     async def expect_reports(self, runs: Iterable[tuple[Run, int]]) -> None:
         """Set when reports on runs are due; a run that was asked to stop gets no more time."""
-        rows = [{"id": run.id, "attempt": run.attempt, "report_by": by} for run, by in runs]
+        rows = [{"id": run.id, "attempt": run.attempt, "report_by_ms": by} for run, by in runs]
         await self.write("expect_report", rows)
 
     # The rest of the ledger: attempts, checkpoints, last outcomes, slots that did not start
 
     async def insert_attempts(self, attempts: Iterable[Attempt]) -> None:
-        """Keep attempts that another one follows."""
+        """Keep attempts that did not succeed."""
         await self.write("insert_attempt", [ATTEMPT.parameters(each) for each in attempts])
 
-    async def attempts(self, run_id: str) -> list[Attempt]:
-        """The attempts of a run that another one followed, in order."""
-        return [ATTEMPT.decode(row) for row in await self.rows("attempts", id=run_id)]
+    async def attempts(self, run_id: str, limit: int) -> list[Attempt]:
+        """The latest attempts of a run that did not succeed, in order."""
+        return [ATTEMPT.decode(row) for row in await self.rows("attempts", id=run_id, limit=limit)]
 
     async def save_checkpoint(self, run: Run, key: str, value: str, now: int) -> bool:
         """Save a value of an attempt, as JSON; ``False``, and nothing saved, if its claim is stale."""
         saved = await self.rows(
-            "save_checkpoint", run_id=run.id, epoch=run.epoch, attempt=run.attempt, key=key, value=value, saved_at=now
+            "save_checkpoint", run_id=run.id, epoch=run.epoch, attempt=run.attempt, key=key, value=value, saved_at_ms=now
         )  # fmt: skip
         return bool(saved)
 
     async def checkpoints(self, run_ids: Collection[str]) -> list[Checkpoint]:
         """What attempts of some runs saved, each run's in the order in which it was saved."""
         return [CHECKPOINT.decode(row) for row in await self.rows("checkpoints", ids=list(run_ids))]
+
+    async def write_logs(self, batches: Iterable[LogBatch]) -> None:
+        """Write what attempts logged; a stale claim writes nothing. Chunks that were written before are left as they are."""
+        written = list(batches)
+        rows = [
+            {**ATTEMPT_LOG.parameters(chunk), "epoch": each.epoch}
+            for each in written
+            for chunk in each.chunks
+        ]
+        await self.write("append_log", rows)
+        for each in written:
+            if each.dropped:
+                numbers = list(each.dropped)
+                await self.rows(
+                    "drop_log", run_id=each.run_id, epoch=each.epoch, attempt=each.attempt, numbers=numbers
+                )
+
+    async def log(self, run_id: str, after: tuple[int, int], last: int, limit: int) -> list[LogChunk]:
+        """A page of a run's log, up to the attempt ``last``; after a line, by its attempt and number."""
+        attempt, number = after
+        found = await self.rows("log", run_id=run_id, attempt=attempt, number=number, last=last, limit=limit)
+        return [ATTEMPT_LOG.decode(row) for row in found]
+
+    async def log_sizes(self, run_id: str, after: tuple[int, int], last: int, limit: int) -> list[int]:
+        """How many bytes of text the chunks of the same page have."""
+        attempt, number = after
+        return await self._column(
+            "log_sizes", run_id=run_id, attempt=attempt, number=number, last=last, limit=limit
+        )
 
     async def last_outcomes(self, schedule_ids: Collection[str]) -> dict[str, LastOutcome]:
         """What the latest runs of some schedules left to the next; a schedule whose runs left nothing may be missing."""
@@ -540,14 +643,17 @@ class Transaction(ABC):
         """How many backfills of a schedule are open, counted up to a limit."""
         return int(await self._value("count_open_backfills", id=schedule_id, limit=limit))
 
-    async def backfills(self, schedule_id: str, limit: int, before: str | None = None) -> list[Backfill]:
-        """The latest backfills of a schedule, newest first; those before one."""
+    async def backfills(self, schedule_id: str, limit: int, before: int = NEWEST[0]) -> list[Backfill]:
+        """The latest backfills of a schedule, newest first; those before one, by its number."""
         found = await self.rows("backfills", id=schedule_id, limit=limit, before=before)
         return [BACKFILL.decode(row) for row in found]
 
-    async def backfill_sizes(self, schedule_id: str, limit: int, before: str | None = None) -> list[int]:
-        """How many bytes of text the same backfills have."""
-        return await self._column("backfill_sizes", id=schedule_id, limit=limit, before=before)
+    async def backfill_sizes(
+        self, schedule_id: str, limit: int, before: int = NEWEST[0]
+    ) -> list[tuple[int, int]]:
+        """The numbers of the same backfills, and how many bytes of text each has."""
+        found = await self.rows("backfill_sizes", id=schedule_id, limit=limit, before=before)
+        return [(number, size) for number, size in found]
 
     async def backfill(self, backfill_id: str) -> Backfill | None:
         """One backfill."""
@@ -612,13 +718,24 @@ def _parameters(only: Filter) -> dict[str, Any]:
     return found
 
 
-def _due(schedule: Schedule, next_at: int | None) -> Due:
-    return Due(schedule_id=schedule.id, cursor_ms=schedule.cursor_ms, next_at=next_at)
+def _along(only: LedgerFilter, everything: str, of_owner: str, of_schedule: str) -> str:
+    """The statement that reads the part of the ledger that a search is about, along an index."""
+    if only.schedule_id is not None:
+        return of_schedule
+    return everything if only.owner is None else of_owner
+
+
+def _ledger_parameters(only: LedgerFilter) -> dict[str, Any]:
+    return _asdict(only) | {"statuses": list(only.statuses)}
+
+
+def _due(schedule: Schedule, next_at_ms: int | None) -> Due:
+    return Due(schedule_id=schedule.id, cursor_ms=schedule.cursor_ms, next_at_ms=next_at_ms)
 
 
 def _reportable(row: Row) -> ReportableRun:
-    *columns, token_hash, report_by = row
-    return ReportableRun(RUN.decode(columns), token_hash, report_by)
+    *columns, token_hash, report_by_ms = row
+    return ReportableRun(RUN.decode(columns), token_hash, report_by_ms)
 
 
 def _left(key: tuple[str, int], **outcome: str) -> dict[str, Any]:
@@ -637,19 +754,30 @@ Observe = Callable[
 def observed(
     begin: Callable[[S], AsyncIterator[Transaction]],
 ) -> Callable[[S], AbstractAsyncContextManager[Transaction]]:
-    """Decorate how a store begins transactions, so that its observers see each; without observers it costs nothing."""
-    plain = asynccontextmanager(begin)
+    """Decorate how a store begins transactions: observers see each, ``on_commit`` is called after the commit, and the log says
+    when the database goes away and when it answers again.
+    """
+    begun = asynccontextmanager(begin)
 
     @asynccontextmanager
-    async def around(store: S, observe: Observe) -> AsyncIterator[Transaction]:
-        with observe() as gathered:
-            async with plain(store) as transaction:
-                transaction.recorded, transaction.unstarted = gathered
-                yield transaction
-
     @wraps(begin)
-    def transaction(store: S) -> AbstractAsyncContextManager[Transaction]:
-        return plain(store) if store.observe is None else around(store, store.observe)
+    async def transaction(store: S) -> AsyncIterator[Transaction]:
+        try:
+            if store.observe is None:
+                async with begun(store) as made:
+                    yield made
+            else:
+                with store.observe() as gathered:
+                    async with begun(store) as made:
+                        made.recorded, made.unstarted = gathered
+                        yield made
+        except (StoreUnavailableError, ClockOffError) as error:
+            store.tell_trouble(error)
+            raise
+        if store.is_away:
+            store.tell_recovery()
+        for tell in made.on_commit:
+            tell()
 
     return transaction
 
@@ -657,6 +785,8 @@ def observed(
 class Store(ABC):
     """A database. It is opened once, and closed."""
 
+    is_away: bool = False
+    """Whether the database did not answer, or this machine's clock was off, when it was last used."""
     observe: Observe | None = None
     """A context around every transaction, for observers of how long each takes and of what it commits."""
     lease: float | None = None
@@ -667,8 +797,11 @@ class Store(ABC):
     """How many schedules are decided in one transaction."""
 
     @abstractmethod
-    async def open(self, wake: Callable[[], None]) -> None:
-        """Connect, and migrate the schema. ``wake`` is called when another node changed something."""
+    async def open(self, wake: Callable[[], None], *, setup: bool = True) -> None:
+        """Connect, and migrate the schema. ``wake`` is called when another node changed something.
+
+        Without ``setup`` nothing is created or migrated: a database that has no Horae or one of another version is an error.
+        """
 
     @abstractmethod
     async def close(self) -> None:
@@ -697,6 +830,17 @@ class Store(ABC):
     @abstractmethod
     async def deregister(self, epochs: Collection[int], has_claims: HasClaims) -> None:
         """Remove nodes that are dead or shutting down, except those that have claims."""
+
+    def tell_trouble(self, error: StoreUnavailableError | ClockOffError) -> None:
+        """Log that the database cannot be used: once, and not on every retry."""
+        if not self.is_away:
+            self.is_away = True
+            _log.error("%s", error.for_operator)
+
+    def tell_recovery(self) -> None:
+        """Log that it can be used again."""
+        self.is_away = False
+        _log.info("the database answers again")
 
     @property
     def gone(self) -> bool:

@@ -28,6 +28,7 @@ class Dialect:
 
     - ``among(ids, text)``: is one of the elements of a parameter; ``elements(ids, text)``: those as rows with a ``value``;
     - ``bytes(note)``: how many bytes a text has; ``position``: the function that finds a text in another;
+    - ``json(state)``: a text as JSON, ``NULL`` if it is none; ``has(tags, tag)``: a list in JSON contains a parameter;
     - ``index(run_open)``: a hint to use this index; ``share_lock``: keep other transactions from changing the rows;
     - ``from_new``: the clause that brings the rows of a batch; a statement calls their columns ``new.…``, which is
       ``new_value``;
@@ -35,7 +36,7 @@ class Dialect:
       a batch, the keys to delete;
     - in migrations, ``identity``: the type of a key that the database counts; ``clustered`` and ``updated_often``: how the
       rows of a table are laid out; ``number_column``, ``number_sequence``: what ``next_number`` counts with;
-      ``lease_column``: until when a node is alive.
+      ``lease_column``: until when a node is alive; ``json_function``: what ``json`` calls.
     """
 
     def __init__(self, name: str, phrases: Mapping[str, str]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, NamedTuple
 
 import msgspec
 
+from horae.checked import input_error
 from horae.model import (
     AUTOMATIC,
     UNREADABLE,
@@ -14,6 +16,7 @@ from horae.model import (
     Backfill,
     Checkpoint,
     LastOutcome,
+    LogChunk,
     Node,
     Overlap,
     Policies,
@@ -33,8 +36,8 @@ class Due(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     schedule_id: str
     cursor_ms: int
-    next_at: int | None
-    attempted_at: int | None = None
+    next_at_ms: int | None
+    attempted_at_ms: int | None = None
     """When its latest attempt began."""
     started: int = 0
     """How many runs it started."""
@@ -51,41 +54,65 @@ class RawSchedule(NamedTuple):
     state: Any
     version: int
     cursor_ms: Any
-    created_at: int
-    updated_at: int
+    created_at_ms: int
+    updated_at_ms: int
     owner: str
     tags: Any
-    attempted_at: Any
+    attempted_at_ms: Any
 
 
-def _unreadable_schedule(row: dict[str, Any], error: Exception) -> Schedule:
-    """Stand in for a schedule that was edited by hand: its spec says what is wrong, and the others are still read."""
-    known = ("id", "generation", "version", "cursor_ms", "created_at", "updated_at", "owner")
-    return Schedule(
-        spec=f"unreadable: {error}", action=Action(name=""), policies=Policies(), state=State(),
-        **{name: row[name] for name in known},
-    )  # fmt: skip
+def _unreadable_schedule(values: dict[str, Any], faults: dict[str, Exception]) -> Schedule:
+    """Stand in for a schedule that was edited by hand: the fields that cannot be read have their defaults, and are named."""
+    empty: dict[str, Any] = {
+        "action": Action(), "policies": Policies(), "state": _readable_state(values["state"]), "tags": (), "memo": {},
+        "search_attributes": {},
+    }  # fmt: skip
+    said = {name: _fault(name, error) for name, error in faults.items()}
+    return Schedule(**values | {name: empty[name] for name in faults if name in empty}, unreadable=said)
 
 
-def _unreadable_run(row: dict[str, Any], error: Exception) -> Run:
+def _fault(field: str, error: Exception) -> str:
+    if isinstance(error, msgspec.ValidationError):
+        return input_error(error, _TYPES[field], field).message
+    return f"{field} is no JSON: {error}"
+
+
+def _readable_state(stored: Any) -> State:  # noqa: ANN401 - whatever is stored
+    """Those parts of a state that can be read."""
+    try:
+        parts = msgspec.json.decode(stored, type=dict[str, Any])
+    except (TypeError, ValueError, msgspec.MsgspecError):
+        return State()
+    state = State()
+    for field in msgspec.structs.fields(State):
+        with contextlib.suppress(KeyError, msgspec.ValidationError):
+            msgspec.structs.force_setattr(state, field.name, msgspec.convert(parts[field.name], field.type))
+    return state
+
+
+_TYPES = {field.name: field.type for field in msgspec.structs.fields(Schedule)}
+
+
+def _unreadable_run(values: dict[str, Any], faults: dict[str, Exception]) -> Run:
     """Stand in for a run that was edited by hand: its reason and its failure say so."""
-    status = row["status"]
+    error = next(iter(faults.values()))
     return Run(
-        **{name: row[name] for name in ("id", "schedule_id", "generation")}, nominal_ms=0, origin=AUTOMATIC,
-        overlap=Overlap.SKIP, status=Status(status) if status in list(Status) else Status.PENDING, fire_at=0,
-        start_at=0, reason=UNREADABLE, failure=f"{type(error).__name__}: {error}",
+        **{name: values[name] for name in ("id", "schedule_id", "generation")}, nominal_ms=0, origin=AUTOMATIC,
+        overlap=Overlap.SKIP, status=Status.PENDING if "status" in faults else values["status"], fire_ms=0,
+        start_at_ms=0, reason=UNREADABLE, failure=f"{type(error).__name__}: {error}",
     )  # fmt: skip
 
 
 SCHEDULE = Table(
     Schedule,
     "schedule",
+    unstored=("unreadable",),
     not_inserted=("cursor_ms",),  # it is in due, which every query of schedules joins
-    not_updated=("id", "generation", "created_at", "cursor_ms"),
+    not_updated=("id", "generation", "created_at_ms", "cursor_ms"),
     shared=("action", "policies", "state", "tags"),
     unreadable=_unreadable_schedule,
 )
-DUE = Table(Due, "due", not_inserted=("attempted_at", "started"))
+DUE = Table(Due, "due", not_inserted=("attempted_at_ms", "started"))
 RUN = Table(
     Run,
     "run",
@@ -94,6 +121,7 @@ RUN = Table(
 )
 ATTEMPT = Table(Attempt, "attempt")
 CHECKPOINT = Table(Checkpoint, "checkpoint", not_updated=("run_id", "key"))
+ATTEMPT_LOG = Table(LogChunk, "attempt_log")
 UNSTARTED_RANGE = Table(UnstartedRange, "unstarted_range", unstored=("before_ms",), not_inserted=("number",))
 LAST_OUTCOME = Table(LastOutcome, "last_outcome")
 BACKFILL = Table(Backfill, "backfill")
@@ -109,6 +137,7 @@ TABLES: dict[str, Table[Any]] = {
         RUN,
         ATTEMPT,
         CHECKPOINT,
+        ATTEMPT_LOG,
         UNSTARTED_RANGE,
         LAST_OUTCOME,
         BACKFILL,
@@ -120,7 +149,7 @@ TABLES: dict[str, Table[Any]] = {
 
 KINDS: dict[str, str] = {name: kind for table in TABLES.values() for name, kind in table.kinds.items()} | {
     "token_hash": "text",
-    "report_by": "bigint",
+    "report_by_ms": "bigint",
     "before": "bigint",
     "before_ms": "bigint",
     "max_rows": "bigint",

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
+from horae.errors import AppNotOpenError
 from horae.model import Node
 from horae.store.port import Store, Transaction
 
@@ -32,18 +33,31 @@ class LimitedStore:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._free: asyncio.Semaphore | None = None
+
+    def open(self) -> None:
+        """Allow transactions, in the event loop of now."""
         self._free = asyncio.Semaphore(MAX_TRANSACTIONS)
+
+    def close(self) -> None:
+        """Allow no more transactions."""
+        self._free = None
+
+    def _place(self) -> asyncio.Semaphore:
+        if self._free is None:
+            raise AppNotOpenError
+        return self._free
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        async with self._free, self._store.transaction() as transaction:
+        async with self._place(), self._store.transaction() as transaction:
             yield transaction
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Transaction]:
-        async with self._free, self._store.reading() as transaction:
+        async with self._place(), self._store.reading() as transaction:
             yield transaction
 
     async def nodes(self) -> list[Node]:
-        async with self._free:
+        async with self._place():
             return await self._store.nodes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import horae
@@ -18,6 +19,16 @@ async def greet(context: horae.Context) -> dict[str, Any]:
 @app.action("fail")
 async def fail(context: horae.Context) -> None:
     raise ValueError("the [red]source[/red] is empty")
+
+
+@app.action("talk")
+async def talk(context: horae.Context) -> None:
+    context.log.info("counting to %d", context.input)
+    for number in range(context.input):
+        logging.getLogger("jobs").warning("%d [bold]and\nmore[/bold]", number + 1)
+        await asyncio.sleep(0)
+    if context.attempt == 1:
+        raise ValueError("once more")
 
 
 @app.action("wait")

@@ -15,7 +15,7 @@ from horae.face.cli.check import about_health, about_zones
 from horae.model import Node
 from horae.spec import TZDATA_VERSION
 from horae.store.inspection import Health
-from horae.store.postgres import POSTGRES
+from horae.store.postgres.dialect import POSTGRES
 from horae.store.queries import migrations
 from horae.store.sqlite import SQLITE
 from tests.face.cli.command import answered, horae
@@ -134,7 +134,7 @@ def test_settings_are_checked(environment: dict[str, str], thing: str, level: st
 
 
 def node(tzdata: str, *, alive: bool = True) -> Node:
-    return Node(epoch=1, name="n", actions=(), tzdata=tzdata, started_at=0, alive=alive)
+    return Node(epoch=1, name="n", actions=(), tzdata=tzdata, started_at_ms=0, alive=alive)
 
 
 def test_zones_of_other_nodes_are_compared():

@@ -36,9 +36,9 @@ def test_the_promised_commands_are_there():
     schedules = "create list describe update pause resume trigger backfill delete skip times preview"
     promised = {
         *(("schedules", name) for name in schedules.split()),
-        *(("runs", name) for name in ("list", "show", "cancel", "terminate")),
+        *(("runs", name) for name in ("list", "show", "cancel", "terminate", "rerun", "tail")),
         *(("calendars", name) for name in ("list", "put", "show", "delete")),
-        ("next",), ("serve",), ("explain",), ("forecast",), ("nodes",), ("import", "crontab"), ("migrate",), ("check",),
+        ("token", "create"), ("next",), ("serve",), ("explain",), ("forecast",), ("nodes",), ("import", "crontab"), ("migrate",), ("check",),
     }  # fmt: skip
     assert promised <= set(COMMANDS)
 

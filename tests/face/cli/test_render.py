@@ -8,7 +8,9 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from horae.app.views import description_view, run_with_attempts
+from horae import Policies, RetryPolicy
+from horae.app.schedule_views import description_view
+from horae.app.views import RunHistory, history_view
 from horae.executor.context import Context
 from horae.face.cli.render import run_panel, schedule_panel
 from horae.testing import TimeMachine
@@ -47,10 +49,30 @@ async def test_a_run_is_shown_with_the_keys_of_what_it_saved_and_no_value(machin
     await machine.advance(minutes=1)
     (run,) = await machine.app.runs.list("s")
     checkpoints = await machine.app.runs.checkpoints(run.id)
-    shown = msgspec.json.encode(run_with_attempts(run, [], checkpoints))
+    shown = msgspec.json.encode(history_view(RunHistory(run, [], checkpoints)))
     console = Console(width=120)
     with console.capture() as printed:
         console.print(run_panel(msgspec.json.decode(shown), "UTC"))
     assert b'"checkpoints":[{"key":"charged","attempt":1,"saved_at":"2026-' in shown
     assert "charged" in printed.get()
     assert "a secret" not in shown.decode() + printed.get()
+
+
+async def test_a_run_is_shown_with_its_tracebacks_the_same_one_once(machine: TimeMachine):
+    @machine.app.action("work")
+    async def work(context: Context) -> None:
+        raise ValueError("first" if context.attempt == 1 else "later")
+
+    policies = Policies(retry=RetryPolicy(attempts=3, initial_delay="1s"))
+    await machine.app.schedules.create("s", "0 * * * *", "work", policies=policies)
+    await machine.advance(minutes=61)
+    (run,) = await machine.app.runs.list("s")
+    shown = msgspec.json.encode(history_view(await machine.app.runs.history(run.id)))
+    console = Console(width=200)
+    with console.capture() as printed:
+        console.print(run_panel(msgspec.json.decode(shown), "UTC"))
+    text = printed.get()
+    assert text.count("Traceback (most recent call last):\n") == 2
+    assert "\nattempt 1\nTraceback" in text
+    assert "\nattempts 2, 3\nTraceback" in text
+    assert text.endswith("\nValueError: later\n")

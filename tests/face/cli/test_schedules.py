@@ -23,9 +23,9 @@ def name() -> str:
     return f"t/{uuid.uuid4().hex[:8]} ä?"
 
 
-def create(target: list[str], name: str, *more: str) -> Any:
+def create(target: list[str], name: str, *more: str, **given: Any) -> Any:
     options = [] if {"--action", "--file", "--http"} & set(more) else ["--action", "greet"]
-    return answered("schedules", "create", name, *options, *more, *target)
+    return answered("schedules", "create", name, *options, *more, *target, **given)
 
 
 def ended(target: list[str], run_id: str) -> Any:
@@ -44,7 +44,8 @@ def ended(target: list[str], run_id: str) -> Any:
 def test_a_schedule_is_created_described_listed_and_deleted(target: list[str], name: str):
     made = create(
         target, name, "--cron", "0 9 * * 1-5", "--tz", "Europe/Berlin", "--input", '{"rows": 10}', "--tag", "red", "--tag", name,
-        "--overlap", "buffer_one", "--catch-up", "latest", "--jitter", "30s", "--note", "why not",
+        "--overlap", "buffer_one", "--catch-up", "latest", "--jitter", "30s", "--note", "why not", "--retries", "3",
+        "--timeout", "10m", "--gap", "shift", "--fold", "last",
     )  # fmt: skip
     assert made["id"] == name
     assert made["version"] == 1
@@ -52,7 +53,9 @@ def test_a_schedule_is_created_described_listed_and_deleted(target: list[str], n
     assert made["action"]["input"] == {"rows": 10}
     assert made["policies"]["overlap"] == "buffer_one"
     assert made["policies"]["catch_up"]["mode"] == "latest"
-    assert made["spec"]["jitter"] == "30s"
+    assert made["policies"]["retry"]["attempts"] == 4
+    assert made["policies"]["timeouts"]["run"] == "10m"
+    assert (made["spec"]["jitter"], made["spec"]["gap"], made["spec"]["fold"]) == ("30s", "shift", "last")
     described = answered("schedules", "describe", name, *target)
     assert len(described["info"]["next_times"]) == 10
     assert described["info"]["started"] == 0
@@ -80,17 +83,7 @@ def test_people_read_a_panel_with_local_times_and_utc(target: list[str], name: s
     assert "03:30:00Z" in ran.stdout
     assert "\x1b" not in ran.stdout
     listed = horae("schedules", "list", "--prefix", name, *target).stdout
-    assert listed.splitlines()[0].split() == [
-        "id",
-        "when",
-        "state",
-        "next",
-        "time,",
-        "and",
-        "in",
-        "UTC",
-        "action",
-    ]
+    assert listed.splitlines()[0].split() == ["id", "when", "state", "next", "time", "UTC", "action"]
     assert "09:00:00 +05:30  2" in listed
     coloured = horae("schedules", "describe", name, *target, FORCE_COLOR="1", NO_COLOR="")
     assert "\x1b[" in coloured.stdout
@@ -147,9 +140,19 @@ def test_an_update_changes_what_is_named_unless_the_version_moved(target: list[s
     changed = answered("schedules", "update", name, "--tz", "Asia/Tokyo", *target)
     assert "10:00" in changed["sentence"]
     assert changed["timezone"] == "Asia/Tokyo"
-    changed = answered("schedules", "update", name, "--overlap", "skip", "--if-version", "3", *target)
-    assert (changed["version"], changed["policies"]["overlap"]) == (4, "skip")
-    problem = refused("schedules", "update", name, "--overlap", "skip", "--if-version", "3", *target)
+    changed = answered("schedules", "update", name, "--every", "1h", *target)
+    assert changed["spec"] == {"intervals": [{"every": "1h"}], "timezone": "Asia/Tokyo", "jitter": "10s"}
+    changed = answered(
+        "schedules", "update", name, "--spec", "-", *target, stdin='{"rrules": ["FREQ=DAILY"]}'
+    )
+    assert "intervals" not in changed["spec"]
+    changed = answered(
+        "schedules", "update", name, "--file", "-", *target, stdin="spec: {crons: ['0 9 * * *']}"
+    )
+    assert changed["spec"] == {"crons": ["0 9 * * *"]}
+    changed = answered("schedules", "update", name, "--overlap", "skip", "--if-version", "6", *target)
+    assert (changed["version"], changed["policies"]["overlap"]) == (7, "skip")
+    problem = refused("schedules", "update", name, "--overlap", "skip", "--if-version", "6", *target)
     assert problem["details"]["code"] == "conflict_token_mismatch"
     assert refused("schedules", "update", name, *target)["message"] == "the change is missing"
 
@@ -166,6 +169,9 @@ def test_pause_resume_and_skip(target: list[str], name: str):
         "2098-12-31T23:00:00Z",
     )
     assert "moving until" in horae("schedules", "describe", name, *target).stdout
+    would = horae("schedules", "resume", name, "--on-resume", "skip", "--dry-run", *target).stdout
+    assert f"Would resume {name}" in would
+    assert "No slot fell due in the pause." in would
     assert answered("schedules", "resume", name, *target)["state"] == "running"
     assert answered("schedules", "skip", name, "2", *target)["skip_next"] == 2
     assert answered("schedules", "skip", name, "0", *target)["skip_next"] == 0
@@ -249,6 +255,38 @@ def test_explain_says_why(target: list[str], name: str):
     assert "2099-01-01 02:30:00 +01:00  2099-01-01 01:30:00Z" in ran.stdout
 
 
+@BOTH
+@pytest.mark.contract("SCHD-28")
+def test_a_day_is_explained_slot_by_slot(target: list[str], name: str):
+    answered("calendars", "put", "closed", "--date", "2099-12-25", *target)
+    spec = {"crons": ["0 9,18 * * *"], "timezone": "Europe/Berlin", "exclude": [{"calendar": "closed"}]}
+    create(target, name, "--spec", "-", stdin=json.dumps(spec))
+    day = answered("explain", name, "2099-12-24", *target)
+    assert [each["nominal"] for each in day["items"]] == ["2099-12-24T08:00:00Z", "2099-12-24T17:00:00Z"]
+    closed = answered("explain", name, "2099-12-25", *target)
+    assert [each["verdict"] for each in closed["items"]] == ["excluded"] * 2
+    shown = horae("explain", name, "2099-12-25", *target).stdout
+    assert "Fri 2099-12-25 09:00:00 +01:00" in shown
+    assert "closed" in shown
+    answered("schedules", "update", name, "--cron", "0 9 * * 1", *target)
+    assert "There is no slot on 2099-12-24." in horae("explain", name, "2099-12-24", *target).stdout
+
+
+def test_times_are_taken_as_people_say_them(target: list[str], name: str):
+    create(
+        target, name, "--cron", "0 9 * * *", "--tz", "Asia/Tokyo", "--at", "tomorrow 10:30", "--at", "in 400d"
+    )
+    times = answered("schedules", "describe", name, *target)["spec"]["times"]
+    assert [each[10:] for each in times if not each.endswith("Z")] == ["T10:30:00"]
+    assert answered("explain", name, "tomorrow 9:00", *target)["local"][10:19] == "T09:00:00"
+    assert answered("explain", name, "-1h", *target)["nominal"].endswith("Z")
+    assert answered("explain", name, "today", *target)["timezone"] == "Asia/Tokyo"
+    tomorrow = answered("schedules", "times", name, "--from", "tomorrow", "-n", "1", *target)["items"]
+    assert tomorrow[0]["local"][10:16] == "T09:00"
+    paused = answered("schedules", "pause", name, "--until", "tomorrow 12:00", *target)
+    assert paused["paused_until"][10:] == "T03:00:00Z"
+
+
 @pytest.mark.contract("SCHD-29")
 def test_a_change_is_previewed_and_the_load_is_counted(target: list[str], name: str):
     create(target, name, "--cron", "0 9 * * *", "--tz", "Europe/Berlin")
@@ -315,6 +353,53 @@ def test_a_whole_document_and_options_before_it(target: list[str], name: str, tm
     )
     assert (made["id"], made["state"], made["timezone"]) == (name, "paused", "Asia/Tokyo")
     assert (made["policies"]["max_concurrent"], made["policies"]["overlap"]) == (3, "allow_all")
+    changed = answered("schedules", "update", name, "--retries", "0", "--timeout", "1m", *target)["policies"]
+    assert (changed["max_concurrent"], changed["retry"]["attempts"], changed["timeouts"]["run"]) == (
+        3,
+        1,
+        "1m",
+    )
+
+
+def test_an_exported_schedule_makes_another_and_changes_back(target: list[str], name: str, tmp_path: Path):
+    create(
+        target, name, "--cron", "0 9 * * 1-5", "--tz", "Europe/Berlin", "--retries", "2", "--tag", name, "--input", '{"rows": [1, null]}',
+        "--description", "it's: \"quoted\" – ✓", "--paused", "--note", "on",
+    )  # fmt: skip
+    ran = horae("export", name, *target)
+    (tmp_path / "one.yaml").write_text(ran.stdout)
+    assert ran.stdout.splitlines()[:6] == [
+        f"id: {name}", "spec:", "  crons:", "  - 0 9 * * 1-5", "  timezone: Europe/Berlin", "action:",
+    ]  # fmt: skip
+    assert answered("export", name, *target)["policies"] == {"retry": {"attempts": 3}}
+    create(target, f"{name}-2", "--file", str(tmp_path / "one.yaml"))
+    assert answered("export", f"{name}-2", *target) == answered("export", name, *target) | {"id": f"{name}-2"}
+    answered("schedules", "update", name, "--description", "other", "--retries", "5", "--tag", "red", *target)
+    answered("schedules", "update", name, "--file", str(tmp_path / "one.yaml"), *target)
+    assert answered("export", name, *target) == answered("export", f"{name}-2", *target) | {"id": name}
+    many = answered("export", "--prefix", name, "--no-calendars", *target)
+    assert [each["id"] for each in many["schedules"]] == [name, f"{name}-2"]
+
+
+def test_json_is_asked_for_before_the_command_or_after_it(target: list[str]):
+    for arguments in (
+        ["--json", "nodes", *target],
+        ["nodes", *target, "--json"],
+        ["--json", "next", "0 9 * * *"],
+    ):
+        ran = horae(*arguments)
+        assert isinstance(json.loads(ran.stdout), list)
+    ran = horae("--json", "runs", "show", "none", *target)
+    assert json.loads(ran.stderr)["details"]["code"] == "run_not_found"
+
+
+def test_an_owner_is_named_before_the_command_or_after_it(target: list[str], name: str):
+    create(target, name, "--every", "1h", "--owner", "ada")
+    assert answered("schedules", "describe", name, *target, "--owner", "ada")["owner"] == "ada"
+    assert answered("--owner", "bob", "schedules", "list", "--prefix", name, *target) == []
+    assert answered("schedules", "times", name, "-n", "1", "--owner", "ada", *target)["items"]
+    problem = refused("--owner", "bob", "explain", name, "2099-01-01", *target)
+    assert problem["details"]["code"] == "schedule_not_found"
 
 
 def test_the_target_is_given_before_the_command_after_it_or_in_the_environment(

@@ -94,7 +94,7 @@ COLUMNS: list[Spoiled] = [
      {"field": "cursor", "value": "yesterday", "expectedType": "number", "actualType": "string"}),
     (f"UPDATE due SET cursor_ms = 1.5 WHERE schedule_id = {ID}", TaskInvalidTypeError,  # noqa: S608
      "Invalid type for field 'cursor': expected ", {"field": "cursor", "value": 1.5}),
-    (f"UPDATE due SET attempted_at = 'noon' WHERE schedule_id = {ID}", TaskInvalidTypeError,  # noqa: S608
+    (f"UPDATE due SET attempted_at_ms = 'noon' WHERE schedule_id = {ID}", TaskInvalidTypeError,  # noqa: S608
      "Invalid type for field 'lastAttemptAt': expected number, got string",
      {"field": "lastAttemptAt", "value": "noon", "expectedType": "number", "actualType": "string"}),
 ]  # fmt: skip
@@ -199,7 +199,7 @@ ELSEWHERE = {
     "status of a run": f"UPDATE run SET status = 'pending', overlap = 'weird' WHERE schedule_id = {ID}",  # noqa: S608
     "origin of a run": f"UPDATE run SET status = 'pending', origin = 'weird' WHERE schedule_id = {ID}",  # noqa: S608
     "input of a run": f"UPDATE run SET status = 'pending', input = '{{' WHERE schedule_id = {ID}",  # noqa: S608
-    "start of a run": f"UPDATE run SET status = 'pending', start_at = 'x' WHERE schedule_id = {ID}",  # noqa: S608
+    "start of a run": f"UPDATE run SET status = 'pending', start_at_ms = 'x' WHERE schedule_id = {ID}",  # noqa: S608
 }
 """What is derived from a record, or belongs to its runs: put right in silence, or reported."""
 
@@ -338,9 +338,9 @@ async def test_unexpected_errors_are_wrapped_and_keep_their_cause(tmp_path: Path
     with pytest.raises(SchedulerInitializationError) as raised:
         await story.scheduler().initialize([story.task("a")])
     cause = raised.value.__cause__
-    assert isinstance(cause, TypeError)
+    assert isinstance(cause, ValueError)
     assert raised.value.details == {"cause": cause}
-    assert raised.value.message == "Cannot initialize scheduler: TypeError"
+    assert raised.value.message == "Cannot initialize scheduler: ValueError"
     assert story.events[-1].details == {"error": raised.value}
 
 

@@ -229,7 +229,7 @@ async def test_schedules_of_others_in_the_same_database_are_left_alone(tmp_path:
         assert story.sql("SELECT id FROM schedule") == [("mine",)]
 
 
-async def _nothing(_: object) -> None: ...
+async def _nothing() -> None: ...
 
 
 FAIL = "CREATE TRIGGER fate BEFORE {} BEGIN SELECT RAISE({}, 'fate'); END"

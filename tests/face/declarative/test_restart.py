@@ -176,7 +176,9 @@ def test_on_postgresql_a_killed_instances_task_is_no_orphan_until_its_lease_ends
     wait_for(lambda: processes.tasks("begin", second) + processes.tasks("begin", third))
     # The slot of the next minute may wait behind the first run.
     ((started, attempt),) = asyncio.run(
-        fetch(postgres, "SELECT to_timestamp(started_at / 1000.0), attempt FROM run ORDER BY number LIMIT 1")
+        fetch(
+            postgres, "SELECT to_timestamp(started_at_ms / 1000.0), attempt FROM run ORDER BY number LIMIT 1"
+        )
     )
     assert attempt == 2
     assert started >= claim["deadline"]

@@ -307,7 +307,7 @@ async def test_the_claim_is_durable_before_the_callback_is_called(tmp_path: Path
         with sqlite3.connect(
             f"file:{story.file}?mode=ro", uri=True
         ) as connection:  # as another process sees it
-            seen.extend(connection.execute("SELECT status, attempt, started_at FROM run").fetchall())
+            seen.extend(connection.execute("SELECT status, attempt, started_at_ms FROM run").fetchall())
         connection.close()
 
     scheduler = await story.begin(("a", "0 12 * * *", look, DELAY))
@@ -329,16 +329,16 @@ async def test_the_four_times_of_a_task_are_kept(tmp_path: Path):
         ((found,),) = story.sql(statement)
         return datetime.fromtimestamp(found / 1000, at("00:00:00")[0].tzinfo)
 
-    assert moment("SELECT max(started_at) FROM run") == at("12:00:30")[0]
-    assert moment("SELECT max(ended_at) FROM run WHERE status = 'succeeded'") == at("12:00:35")[0]
+    assert moment("SELECT max(started_at_ms) FROM run") == at("12:00:30")[0]
+    assert moment("SELECT max(ended_at_ms) FROM run WHERE status = 'succeeded'") == at("12:00:35")[0]
     await story.clock.advance(days=1)
     story.raises["a"] = RuntimeError
     scheduler = await story.begin(task)  # at 12:00:35 on the next day
     await story.clock.advance(seconds=5)
     await scheduler.stop()
     (attempt, failure, until) = (
-        moment("SELECT max(started_at) FROM run"), moment("SELECT max(ended_at) FROM attempt"),
-        moment("SELECT start_at FROM run WHERE status = 'retrying'"),
+        moment("SELECT max(started_at_ms) FROM run"), moment("SELECT max(ended_at_ms) FROM attempt"),
+        moment("SELECT start_at_ms FROM run WHERE status = 'retrying'"),
     )  # fmt: skip
     assert [attempt, failure, until] == at("12:00:35", "12:00:40", "12:01:40", day="2026-03-03")
 

@@ -21,15 +21,15 @@ MINUTELY = GOOD | {"schedule_id": "s", "cron_expr": "* * * * *", "timezone": "UT
 def unstarted(first: int, last: int, step: int = 1, reason: Reason = Reason.LATE) -> UnstartedRange:
     return UnstartedRange(
         schedule_id="s", generation=1, start_ms=first * 1000, end_ms=last * 1000, count=(last - first) // step + 1,
-        status=Status.MISSED, reason=reason, decided_at=(last + 5) * 1000,
+        status=Status.MISSED, reason=reason, decided_at_ms=(last + 5) * 1000,
     )  # fmt: skip
 
 
 def run(nominal: int, *, origin: Origin = AUTOMATIC, fire_at: int | None = None) -> Run:
     return Run(
         id=f"{nominal}:{origin}", schedule_id="s", generation=1, nominal_ms=nominal * 1000, origin=origin, overlap=Overlap.SKIP,
-        status=Status.SUCCEEDED, fire_at=nominal * 1000 if fire_at is None else fire_at, start_at=nominal * 1000,
-        ended_at=nominal * 1000 + 7,
+        status=Status.SUCCEEDED, fire_ms=nominal * 1000 if fire_at is None else fire_at, start_at_ms=nominal * 1000,
+        ended_at_ms=nominal * 1000 + 7,
     )  # fmt: skip
 
 

@@ -281,7 +281,7 @@ async def test_slots_by_the_second_on_both_stores(tmp_path: Path, postgres: str)
             app.action("report")(_nothing)
             registrar = Registrar(app)
             await registrar.upsert_schedule(HOURLY | {"cron_expr": "* * * * * *"})
-            running = asyncio.create_task(app.run())
+            running = asyncio.create_task(app.serve())
 
             async def shows(status: str, registrar: Registrar = registrar) -> bool:
                 return status in {row.status for row in await registrar.runs("s")}

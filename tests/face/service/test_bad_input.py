@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from horae.app.page import cursor_of
 from tests.support.process import Server, StartServer
 from tests.support.wait import wait_for
 
@@ -137,7 +138,7 @@ CREATIONS: list[tuple[str, Any, int, str]] = [
     ("limited to a huge number", created(remaining_actions=HUGE), 422, "invalid_input"),
     ("request_id has NUL", created(request_id="\0"), 422, "invalid_input"),
     ("trigger is a number", created(trigger=7), 400, "invalid_request"),
-    ("trigger with an unknown overlap", created(trigger={"overlap": "x"}), 422, "invalid_input"),
+    ("trigger with an unknown overlap", created(trigger={"overlap": "x"}), 400, "invalid_request"),
     ("backfill without an offset", created(backfills=[{"start": "2026-01-01T00:00:00", "end": "2026-01-02T00:00:00"}]), 422, "naive_time"),
     ("backfill of no time", created(backfills=[{"start": "yesterday", "end": "today"}]), 422, "invalid_input"),
     ("backfill backwards", created(backfills=[{"start": "2026-01-02T00:00:00Z", "end": "2026-01-01T00:00:00Z"}]), 422, "invalid_input"),
@@ -154,7 +155,7 @@ EDITS: list[tuple[str, str, Any, int, str]] = [
     ("PUT", "/schedules/there", edited(version=99), 409, "conflict_token_mismatch"),
     ("PUT", "/schedules/there", edited(version=HUGE), 422, "invalid_input"),
     ("PUT", "/schedules/there", edited(note="\0"), 422, "invalid_input"),
-    ("PUT", "/schedules/none", edited(), 404, "schedule_not_found"),
+    ("PUT", "/schedules/none", edited(version=1), 404, "schedule_not_found"),
     ("PATCH", "/schedules/there", {"policies": {"overlap": "sometimes"}}, 422, "invalid_input"),
     ("PATCH", "/schedules/there", {"policies": {"retry": {"attempts": 0}}}, 422, "invalid_input"),
     ("PATCH", "/schedules/there", {"policies": {"unknown": 7}}, 422, "invalid_input"),
@@ -167,7 +168,7 @@ EDITS: list[tuple[str, str, Any, int, str]] = [
     ("PATCH", "/schedules/there", {"version": 99, "note": "x"}, 409, "conflict_token_mismatch"),
     ("PATCH", "/schedules/none", {"note": "x"}, 404, "schedule_not_found"),
     ("DELETE", "/schedules/none", None, 404, "schedule_not_found"),
-    ("POST", "/schedules/there/trigger", {"overlap": "x"}, 422, "invalid_input"),
+    ("POST", "/schedules/there/trigger", {"overlap": "x"}, 400, "invalid_request"),
     ("POST", "/schedules/there/trigger", {"input": {"a": "\0"}}, 422, "invalid_input"),
     ("POST", "/schedules/there/trigger", {"input": HUGE}, 422, "invalid_input"),
     ("POST", "/schedules/there/trigger", {"note": 7}, 400, "invalid_request"),
@@ -187,7 +188,7 @@ EDITS: list[tuple[str, str, Any, int, str]] = [
     ("POST", "/schedules/there/patch", {"trigger": {}, "version": 99}, 409, "conflict_token_mismatch"),
     ("POST", "/schedules/there/patch", {"trigger": {}, "backfills": [{"start": "x", "end": "y"}]}, 422, "invalid_input"),
     ("POST", "/schedules/there/backfills", {"start": "2026-01-01T00:00:00Z"}, 400, "invalid_request"),
-    ("POST", "/schedules/there/backfills", {"start": 0, "end": 1}, 400, "invalid_request"),
+    ("POST", "/schedules/there/backfills", {"start": 0, "end": 1}, 422, "invalid_input"),
     ("POST", "/schedules/there/backfills", {"start": "x", "end": "y", "dry_run": True}, 422, "invalid_input"),
     ("POST", "/schedules/there/preview", {"spec": "x"}, 422, "invalid_cron_expression"),
     ("POST", "/schedules/there/preview", {"spec": "* * * * *", "days": 0}, 422, "invalid_input"),
@@ -220,6 +221,20 @@ EDITS: list[tuple[str, str, Any, int, str]] = [
     ("POST", "/backfills/none/cancel", None, 404, "backfill_not_found"),
 ]  # fmt: skip
 
+PAGED = (
+    "/schedules?", "/calendars?", "/runs?", "/schedules/there/runs?", "/schedules/there/backfills?",
+    "/schedules/there/versions?", "/schedules/there/unstarted?",
+)  # fmt: skip
+CURSORS = {
+    "/schedules?": cursor_of("s"), "/calendars?": cursor_of("s", "o"), "/runs?": cursor_of(1, 2, 3),
+    "/schedules/there/versions?": cursor_of(1, 2), "": cursor_of(-1), "deep": cursor_of("\0"), "long": cursor_of(2**64),
+}  # fmt: skip
+"""Cursors of some lists, which the others refuse, and of none."""
+UNKNOWN = (
+    "/schedules?stat=paused", "/schedules?owner_id=x", "/schedules/there?verbose=1", "/runs?from=2026-01-01T00:00:00Z",
+    "/schedules/there/runs?status=failed", "/nodes?alive=true", "/bulk/count?limit=7", "/calendars/none?x",
+)  # fmt: skip
+
 QUESTIONS: list[tuple[str, int, str]] = [
     ("/schedules?limit=0", 400, "invalid_request"),
     ("/schedules?limit=1001", 400, "invalid_request"),
@@ -231,7 +246,6 @@ QUESTIONS: list[tuple[str, int, str]] = [
     ("/schedules?search=novalue", 422, "invalid_input"),
     ("/schedules?search=%00:1", 422, "invalid_input"),
     ("/schedules?prefix=%00", 422, "invalid_input"),
-    ("/schedules?cursor=%00", 422, "invalid_input"),
     ("/schedules?tag=%ED%A0%80", 422, "invalid_input"),
     ("/schedules?action=%FF", 422, "invalid_input"),
     ("/schedules?owner=", 422, "invalid_input"),
@@ -253,8 +267,8 @@ QUESTIONS: list[tuple[str, int, str]] = [
     ("/schedules/there/times?start=0001-01-01T00:00:00Z", 422, "invalid_input"),
     ("/schedules/there/times?end=9999-12-31T23:59:59Z", 422, "invalid_input"),
     ("/schedules/there/times?start=soon", 422, "invalid_input"),
+    ("/schedules/there/times?start=2026-03-01T00:00:00Z&end=2026-02-01T00:00:00Z", 422, "invalid_input"),
     ("/schedules/there/runs?limit=0", 400, "invalid_request"),
-    ("/schedules/there/runs?cursor=%00", 422, "invalid_input"),
     ("/schedules/none/runs", 404, "schedule_not_found"),
     ("/schedules/none/unstarted", 404, "schedule_not_found"),
     ("/schedules/none/versions", 404, "schedule_not_found"),
@@ -279,7 +293,10 @@ QUESTIONS: list[tuple[str, int, str]] = [
     ("/calendars/none", 404, "calendar_not_found"),
     ("/calendars/%00", 422, "invalid_input"),
     ("/calendars?limit=0", 400, "invalid_request"),
-    ("/calendars?cursor=%1F%1F", 200, ""),
+    ("/calendars?cursor=%1F%1F", 422, "invalid_input"),
+    *((f"{path}cursor={cursor}", 422, "invalid_input") for path in PAGED for cursor in ("x", "%00", *CURSORS.values())
+        if cursor != CURSORS.get(path)),
+    *((path, 422, "invalid_input") for path in UNKNOWN),
     ("/bulk/count?state=asleep", 422, "invalid_input"),
     ("/bulk/count?search=:", 422, "invalid_input"),
 ]  # fmt: skip

@@ -22,9 +22,9 @@ def test_a_list_of_large_things_comes_in_pages_that_have_an_end(service: Server)
             for each in names[begin : begin + 15]
         ]
         assert service.ask("POST", "/bulk/schedules", {"schedules": wanted}).status_code == 201
-    dates = ["2026-12-25"] * 70_000
-    for number in range(6):
-        assert service.ask("PUT", f"/calendars/c{number}", {"dates": dates}).status_code == 200
+    long = {"calendars": [{"second": "1," * 35_000 + "1"}]}  # about 70,000 bytes
+    for number in range(65):
+        assert service.ask("PUT", f"/calendars/c{number:02}", long).status_code == 200
     for number in range(18):
         wanted_run = {"input": LARGE * 5, "note": str(number)}
         assert service.ask("POST", "/schedules/large000/trigger", wanted_run).status_code == 202
@@ -32,7 +32,7 @@ def test_a_list_of_large_things_comes_in_pages_that_have_an_end(service: Server)
     runs = read_through(service, "/schedules/large000/runs?")
     assert [each["note"] for each in runs] == [str(number) for number in reversed(range(18))]
     calendars = read_through(service, "/calendars?")
-    assert [each["name"] for each in calendars] == [f"c{number}" for number in range(6)]
+    assert [each["name"] for each in calendars] == [f"c{number:02}" for number in range(65)]
 
 
 def read_through(service: Server, path: str) -> list[Any]:

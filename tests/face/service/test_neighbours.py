@@ -24,8 +24,8 @@ EVERY = 10
 HOSTILE = 100
 WATCHED = 5
 """Seconds that are compared: first without the hostile ones, then with them."""
-FACTOR, MORE = 5, 3
-"""Lateness with them may be so many times that without, and so many seconds more: a machine may be slow, and yet not stand still."""
+PROMPTLY = {"timeouts": {"start": f"{EVERY // 2}s"}, "catch_up": {"mode": "none"}}
+"""The policies of the good ones: the ledger itself judges lateness. A slot that does not start within half of the period never does."""
 
 PRIMES = (
     7919, 7907, 7901, 7883, 7879, 7877, 7873, 7867, 7853, 7841, 7829, 7823, 7817, 7793, 7789, 7759, 7757, 7753, 7741,
@@ -45,6 +45,12 @@ SPECS: list[dict[str, Any]] = [
     {"intervals": [{"every": f"{each}s"} for each in PRIMES], "exclude": [{"hour": "3"}, {"minute": "7"}, {"second": "9"}, {"month": "2"}]},
     {"intervals": [{"every": "1s"}, *({"every": f"{each}s"} for each in PRIMES[:8])], "jitter": {"span": "1h", "centred": True}},
     {"crons": ["* * * * *"], "intervals": [{"every": "2s"}], "exclude": [{"second": str(each)} for each in range(1, 59, 3)]},
+    # Long texts, beside something that is due each second.
+    {"intervals": [{"every": "1s"}], "times": [f"2099-01-01T{each // 60:02}:{each % 60:02}:00" for each in range(1000)]},
+    {
+        "intervals": [{"every": "1s"}],
+        "exclude": [{"second": "0,3,7,12,20,33", "minute": "1,2,4,8,16,32", "year": str(2000 + each)} for each in range(100)],
+    },
 ]  # fmt: skip
 POLICIES: list[dict[str, Any]] = [
     {"overlap": "buffer_all", "catch_up": {"mode": "all"}},
@@ -157,7 +163,7 @@ def create_good(server: Server, log: Path) -> None:
     schedules = [
         {
             "id": f"good-{number:04}", "spec": {"intervals": [{"every": f"{EVERY}s", "phase": f"{number % EVERY}s"}]},
-            "action": {"name": "noted", "input": str(log)},
+            "action": {"name": "noted", "input": str(log)}, "policies": PROMPTLY,
         }
         for number in range(GOOD)
     ]  # fmt: skip
@@ -166,7 +172,7 @@ def create_good(server: Server, log: Path) -> None:
 
 
 def lateness(log: Path, first: int, last: int) -> list[float]:
-    """How late each good slot of some seconds began, in seconds; all of them did, once, and in order."""
+    """How late each good slot of some seconds began, in seconds, sorted; all of them did, once, and in order."""
     begun: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for line in log.read_text().splitlines():
         schedule, nominal, at = line.split()
@@ -215,11 +221,9 @@ def test_a_hundred_hostile_schedules_do_not_delay_a_thousand_good_ones(
     neighbour.end()
     pulse.end()
 
-    def p99(found: list[float]) -> float:
-        return found[int(len(found) * 0.99)]
-
-    said = f"p99 {p99(alone):.3f} s alone, {p99(beside):.3f} s beside; answered {dict(neighbour.statuses)}"
-    assert p99(beside) <= FACTOR * p99(alone) + MORE, said
+    middle = len(alone) // 2
+    said = f"{alone[middle]:.3f} s late alone, {beside[middle]:.3f} s beside; answered {dict(neighbour.statuses)}"
+    assert len(alone) == len(beside) == GOOD * WATCHED // EVERY, said
     assert set(refused) <= {"spec_too_costly"}
     assert {status for _, status in pulse.answers} == {200}, said
     assert neighbour.surprises == []

@@ -10,8 +10,9 @@ import httpx
 from horae.app import App
 from horae.config import Config
 from horae.errors import DatabaseVersionError, StoreUnavailableError
-from horae.face.service.log import Log, LogObserver
+from horae.face.service.log import Log
 from horae.face.service.problems import on_horae_error
+from tests.support.loggers import loggers_as_before
 from tests.support.service import client_of
 
 PATHS = ("/api/v1/schedules", "/api/v1/nodes", "/api/v1/runs/x", "/readyz", "/metrics", "/schedules/x")
@@ -34,8 +35,9 @@ async def test_neither_the_path_of_the_database_nor_the_words_of_its_driver_leav
         await app.engine.step(app.now())
         path.with_name(f"{path.name}-wal").write_bytes(b"")
         path.write_bytes(b"no database at all " * 10_000)
-        app.watch(LogObserver(Log(Config(log_format="json"), log)))
-        found = await answers(app)
+        with loggers_as_before():
+            Log(Config(log_format="json"), log)
+            found = await answers(app)
         for each in found:
             assert "hidden-name" not in each.text
             assert "malformed" not in each.text

@@ -234,7 +234,7 @@ async def main():
     async with app:
         await app.schedules.create("s", "0 0 1 1 *", "swallow")
         await app.schedules.trigger("s")
-        running = asyncio.create_task(app.run())
+        running = asyncio.create_task(app.serve())
         while not app.worker.tasks:
             await asyncio.sleep(0.01)
         running.cancel()

@@ -28,7 +28,7 @@ async def test_of_several_at_once_one_creates(database: str, path: str):
     body = {"schedules": [wanted]} if path.startswith("/bulk") else wanted
     async with App(database) as app, App(database) as other:
         for each in (app, other):
-            each.action("ping")(lambda _: None)
+            each.action("ping")(lambda: None)
         async with client_of(app) as one, client_of(other) as another:
             answers = await asyncio.gather(
                 *([one, another][number % 2].post(f"/api/v1{path}", json=body) for number in range(TOGETHER))

@@ -124,10 +124,12 @@ def test_versions_and_etags_keep_changes_from_overwriting_each_other(service: Se
     )
     assert_problem(service.ask("DELETE", path, headers={"If-Match": '"1"'}), 412, "conflict_token_mismatch")
     assert service.get(path)["version"] == 2
-    assert service.ask("PUT", path, body).json()["version"] == 3  # without one it is unconditional
+    other = body | {"note": "x"}
+    assert service.ask("PUT", path, other).json()["version"] == 3  # without one it is unconditional
     assert service.ask("PUT", path, body, headers={"If-Match": "*"}).json()["version"] == 4
+    assert service.ask("PUT", path, body).json()["version"] == 4  # what changes nothing moves it not
     service.ask("POST", f"{path}/trigger", {})
-    assert service.get(path)["version"] == 4  # a trigger moves it not
+    assert service.get(path)["version"] == 4  # and neither does a trigger
     assert_problem(service.ask("PUT", path, body, headers={"If-Match": "four"}), 422, "invalid_input")
 
 
@@ -149,7 +151,7 @@ def test_of_many_changes_with_one_version_one_wins(service: Server):
 def test_replacing_replaces_all_and_merging_only_what_is_named(service: Server):
     created = create(
         service, policies={"overlap": "allow_all", "max_concurrent": 3}, tags=["a"], memo={"m": 1},
-        search_attributes={"s": "x"}, remaining_actions=5, note="old", description="for the board",
+        search_attributes={"s": "x"}, managed_by="a file", remaining_actions=5, note="old", description="for the board",
     )  # fmt: skip
     path = f"/schedules/{created['id']}"
     merged = service.ask(
@@ -170,6 +172,7 @@ def test_replacing_replaces_all_and_merging_only_what_is_named(service: Server):
     assert (replaced["tags"], replaced["note"], replaced["remaining_actions"]) == ([], "", None)
     assert replaced["description"] == ""
     assert (replaced["memo"], replaced["search_attributes"]) == ({"m": 1}, {"s": "x"})  # absent is unchanged
+    assert replaced["managed_by"] == "a file"
     cleared = service.ask("PATCH", path, {"memo": {}, "search_attributes": {}}).json()
     assert (cleared["memo"], cleared["search_attributes"]) == ({}, {})
     named = {"name": "ping", "id_format": "{id}.%Y"}
@@ -234,7 +237,7 @@ def test_a_trigger_names_its_run_and_two_are_two(service: Server):
     runs = wait_for(lambda: len(found := ended_runs(service, created["id"])) == 2 and found)
     assert {run["id"] for run in runs} == ids
     assert {run["result"]["pong"] for run in runs} == {0, 1}
-    assert_problem(service.ask("POST", f"{path}/trigger", {"overlap": "sometimes"}), 422, "invalid_input")
+    assert_problem(service.ask("POST", f"{path}/trigger", {"overlap": "sometimes"}), 400, "invalid_request")
 
 
 @pytest.mark.contract("SCHD-19", "SCHD-21")
@@ -284,6 +287,7 @@ def test_listing_filters_pages_and_counts(service: Server):
         create(
             service, id=f"{prefix}-{number}", paused=number % 2 == 1, tags=["odd"] if number % 2 else ["even", prefix],
             search_attributes={"number": number, "region": "eu", "big": number > 4},
+            managed_by="" if number else "the file jobs.yaml",
         )  # fmt: skip
 
     def numbers(**only: Any) -> list[int]:
@@ -309,6 +313,7 @@ def test_listing_filters_pages_and_counts(service: Server):
     assert numbers(search="big:true") == [5, 6]
     assert numbers(search="region:eu", state="paused", tag="odd") == [1, 3, 5]
     assert numbers(action="ping", owner="local", attention="false") == list(range(7))
+    assert numbers(managed_by="the file jobs.yaml", orphaned="false") == [0]
     assert numbers(owner="somebody") == []
     assert_problem(service.ask("GET", "/schedules?state=asleep"), 422, "invalid_input")
     assert_problem(service.ask("GET", "/schedules?search=number"), 422, "invalid_input")
@@ -358,7 +363,9 @@ def test_describing_tells_what_became_of_it(service: Server):
     assert (run["status"], run["reason"], run["sentence"]) == ("failed", "failed", "its action failed")
     assert run["action_id"].startswith(f"{created['id']}-2")
     shown = service.get(f"/runs/{run['id']}")
-    assert (shown.pop("attempts"), shown.pop("checkpoints")) == ([], [])
+    (attempt,) = shown.pop("attempts")
+    assert attempt["failure"] == run["failure"]
+    assert shown.pop("checkpoints") == []
     assert shown == run
     good = create(service, trigger=True)
     wait_for(lambda: ended_runs(service, good["id"]))
@@ -371,9 +378,14 @@ def test_a_run_shows_its_attempts(service: Server):
         service, action="fail", policies={"retry": {"attempts": 2, "initial_delay": "10ms"}}, trigger=True
     )
     run = wait_for(lambda: ended_runs(service, created["id"]))[0]
-    (attempt,) = service.get(f"/runs/{run['id']}")["attempts"]
-    assert (attempt["attempt"], attempt["reason"]) == (1, "failed")
-    assert attempt["failure"] == "ValueError: attempt 1 went wrong"
+    attempts = service.get(f"/runs/{run['id']}")["attempts"]
+    assert [(each["attempt"], each["reason"], each["failure"]) for each in attempts] == [
+        (1, "failed", "ValueError: attempt 1 went wrong"),
+        (2, "failed", "ValueError: attempt 2 went wrong"),
+    ]
+    for each in attempts:
+        assert each["traceback"].startswith("Traceback (most recent call last):\n")
+        assert each["traceback"].endswith(f"{each['failure']}\n")
     assert run["failure"] == "ValueError: attempt 2 went wrong"
 
 

@@ -11,7 +11,7 @@ from horae.store.postgres import PostgresStore
 async def test_a_schedule_created_anew_while_the_old_one_was_waited_for_is_not_read_unlocked(postgres: str):
     old = Schedule(
         id="s", generation=1, spec='{"crons":["* * * * *"]}', action=Action(name="a"), policies=Policies(),
-        state=State(), version=1, cursor_ms=0, created_at=1, updated_at=1,
+        state=State(), version=1, cursor_ms=0, created_at_ms=1, updated_at_ms=1,
     )  # fmt: skip
     store = PostgresStore(postgres)
     await store.open(lambda: None)

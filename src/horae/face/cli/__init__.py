@@ -17,14 +17,16 @@ from typer.main import get_command
 
 from horae import __version__
 from horae.errors import HoraeError, InvalidInputError
+from horae.face.cli.command_base import command
 from horae.face.cli.next import next_times
 from horae.face.cli.printing import report
-from horae.face.cli.target import DatabaseOption, Target, TokenOption, UrlOption
+from horae.face.cli.target import DatabaseOption, JsonOption, OwnerOption, Target, TokenOption, UrlOption
 from horae.spec import TZDATA_VERSION
 
 LOADED_WHEN_ASKED = {
-    "serve": "serve", "schedules": "schedules", "runs": "runs", "explain": "explain", "forecast": "forecast",
-    "calendars": "calendars", "nodes": "nodes", "import": "import_crontab", "check": "check", "migrate": "migrate",
+    "serve": "serve", "schedules": "schedules", "runs": "runs", "explain": "explain", "forecast": "forecast", "export": "export",
+    "calendars": "calendars", "nodes": "nodes", "once": "once", "import": "import_crontab", "token": "token",
+    "check": "check", "migrate": "migrate",
 }  # fmt: skip
 """The other commands, and the files they are in."""
 
@@ -42,10 +44,8 @@ class Commands(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
-        if args and args[0] not in self.list_commands(
-            ctx
-        ):  # similar names can only be suggested from what is loaded
-            for name in LOADED_WHEN_ASKED:
+        if args and args[0] not in self.list_commands(ctx):
+            for name in LOADED_WHEN_ASKED:  # similar names can only be suggested from what is loaded
                 self.get_command(ctx, name)
         return super().resolve_command(ctx, args)
 
@@ -58,7 +58,7 @@ cli = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-cli.command("next")(next_times)
+command(cli, "next", takes=["as_json"])(next_times)
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the flag's value
@@ -73,6 +73,8 @@ def _root(
     url: UrlOption = None,
     token: TokenOption = None,
     database: DatabaseOption = None,
+    owner: OwnerOption = None,
+    as_json: JsonOption = False,
     version: Annotated[  # noqa: ARG001 - its callback does it
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
@@ -93,7 +95,7 @@ def _root(
 
     Commands work on the database, or with --url on a server.
     """
-    context.obj = Target(url=url, token=token, database=database)
+    context.obj = Target(url=url, token=token, database=database, owner=owner, as_json=as_json)
 
 
 def main() -> None:

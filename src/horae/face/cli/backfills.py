@@ -6,15 +6,14 @@ import asyncio
 from functools import partial
 from typing import Annotated, Any
 
-import typer
 from rich.console import Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from horae.face.cli.client import path
 from horae.face.cli.command_base import Session
-from horae.face.cli.options import Input, Limit, Note, OverlapChoice, ScheduleId
-from horae.face.cli.payload import given, moment, start_fields
+from horae.face.cli.options import DryRun, Input, Limit, Note, OverlapChoice, ScheduleId, flag, option
+from horae.face.cli.payload import given, start_fields
 from horae.face.cli.printing import both, console
 from horae.face.cli.render import Json, backfill_table
 
@@ -33,13 +32,13 @@ def progress() -> Progress:
 async def backfill(
     session: Session,
     schedule_id: ScheduleId,
-    start: Annotated[str, typer.Option("--from", metavar="TIME", help="The first time.", show_default=False)],
-    end: Annotated[str, typer.Option("--to", metavar="TIME", help="The last time.", show_default=False)],
+    start: Annotated[str, option("--from", "TIME", "The first time.")],
+    end: Annotated[str, option("--to", "TIME", "The last time.")],
     overlap: OverlapChoice = None,
     input: Input = None,  # noqa: A002 - as the API calls it
     note: Note = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many there would be.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until all of them were started.")] = False,
+    dry_run: DryRun = False,
+    wait: Annotated[bool, flag("--wait", "Wait until all of them were started.")] = False,
 ) -> None:
     """Make up the times of a range, past or future, both ends included.
 
@@ -49,7 +48,10 @@ async def backfill(
 
       horae schedules backfill report --from 2026-03-01T00:00:00Z --to 2026-03-08T00:00:00Z --wait
     """
-    body: dict[str, Any] = {"start": moment(start, "--from"), "end": moment(end, "--to")}
+    first, last = [
+        await session.moment(text, name, schedule_id) for text, name in ((start, "--from"), (end, "--to"))
+    ]
+    body: dict[str, Any] = {"start": first, "end": last}
     body |= start_fields(overlap, input, note) | given(dry_run=dry_run or None)
     found = await session.client.post(path("schedules", schedule_id, "backfills"), body)
     zone = await session.zone(schedule_id)

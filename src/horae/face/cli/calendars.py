@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
 from rich.console import RenderableType
 from rich.text import Text
 
 from horae.errors import InvalidInputError
 from horae.face.cli.client import path
 from horae.face.cli.command_base import Session, command, confirm, group
-from horae.face.cli.files import contents, decoded
-from horae.face.cli.options import Limit, Yes
+from horae.face.cli.files import document
+from horae.face.cli.options import Limit, Yes, argument, option
 from horae.face.cli.payload import CALENDAR_EXAMPLE
-from horae.face.cli.printing import facts, none, table, utc
-from horae.face.cli.render import Json
+from horae.face.cli.printing import none, utc
+from horae.face.cli.render import Json, short
+from horae.face.cli.tables import facts, table
 
 cli = group("calendars", "Calendars that many schedules exclude, such as holidays.")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The calendar's name.", show_default=False)]
+Name = Annotated[str, argument("NAME", "The calendar's name.")]
 
 
 @command(cli, "list")
@@ -35,12 +35,10 @@ def _table(items: list[Json]) -> RenderableType:
     if not items:
         return none("No calendars.")
     rows = [
-        (
-            each["name"], each.get("owner"), len(each["dates"]), len(each["calendars"]), utc(each["updated_at"]),
-        )
+        (each["name"], each.get("owner"), len(each["dates"]), len(each["calendars"]), utc(each["updated_at"]))
         for each in items
-    ]  # fmt: skip
-    return table("name", "owner", "dates>", "calendars>", "updated (UTC)", rows=rows)
+    ]
+    return table("name!", "owner", "dates>", "calendars>", "updated (UTC)?", rows=rows)
 
 
 @command(cli, "show")
@@ -56,15 +54,8 @@ async def show(session: Session, name: Name) -> None:
 async def put(
     session: Session,
     name: Name,
-    file: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="FILE|-", help="The calendar as JSON; - is standard input.", show_default=False
-        ),
-    ] = None,
-    dates: Annotated[
-        list[str] | None, typer.Option("--date", metavar="DATE", help="A whole day; may be repeated.")
-    ] = None,
+    file: Annotated[str | None, argument("FILE|-", "The calendar as JSON; - is standard input.")] = None,
+    dates: Annotated[list[str] | None, option("--date", "DATE", "A whole day; may be repeated.")] = None,
 ) -> None:
     """Create a shared calendar, or replace it; schedules that exclude it follow at once.
 
@@ -78,7 +69,7 @@ async def put(
         )
     body: dict[str, Any] = {"dates": dates}
     if file is not None:
-        body = decoded(contents(file, "FILE"), "FILE", CALENDAR_EXAMPLE)
+        body = document(file, "FILE", CALENDAR_EXAMPLE)
     session.show(await session.client.put(path("calendars", name), body), _facts)
 
 
@@ -98,7 +89,7 @@ def _facts(found: Json) -> RenderableType:
         ("name", found["name"]),
         ("owner", found.get("owner")),
         ("dates", ", ".join(found["dates"])),
-        ("calendars", "\n".join(str(each) for each in found["calendars"])),
+        ("calendars", short(found["calendars"])),
         ("updated", utc(found["updated_at"])),
         ("schedules changed", found.get("schedules")),
     )

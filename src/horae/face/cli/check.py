@@ -11,15 +11,17 @@ from typing import Literal
 
 import msgspec
 import typer
+from rich.console import RenderableType
 
+from horae.app import App
 from horae.app.database_health import Health, inspect
 from horae.clock import SystemClock
 from horae.config import Config, setting_name
-from horae.errors import ConfigError, HoraeError, MissingExtraError
+from horae.errors import ConfigError, HoraeError, MissingExtraError, StoreUnavailableError
 from horae.face.cli.client import needed, settings
-from horae.face.cli.command_base import group, run_to_end
-from horae.face.cli.printing import console, print_json, table, word
-from horae.face.cli.target import DatabaseOption, JsonOption, Target
+from horae.face.cli.command_base import Command, command, group
+from horae.face.cli.printing import word
+from horae.face.cli.tables import table
 from horae.model import Node
 from horae.spec import TZDATA_VERSION
 
@@ -28,6 +30,9 @@ MAX_OFF = 1000
 WORTH_A_LOOK = 250
 SHORTEST_SECRET = 32
 _OF_CLIENTS = {"HORAE_URL", "HORAE_TOKEN"}
+
+MOST_NAMED = 20
+"""How many unreadable schedules are named."""
 
 cli = group()
 
@@ -41,8 +46,8 @@ class Finding(msgspec.Struct, frozen=True):
     advice: str = ""
 
 
-@cli.command("check")
-def check(context: typer.Context, database: DatabaseOption = None, as_json: JsonOption = False) -> None:
+@command(cli, "check", takes=["database", "as_json"])
+async def check(given: Command) -> None:
     """Look at the configuration, the database, the clock and the migrations; nothing is changed.
 
     [dim]Before a service starts, with the same environment; the exit status is 1 if something was found:[/dim]
@@ -51,29 +56,21 @@ def check(context: typer.Context, database: DatabaseOption = None, as_json: Json
 
       horae check --database postgresql://db/horae --json
     """
-    target = (context.obj or Target()).but(Target(database=database))
-    run_to_end(_check(target, as_json=as_json))
-
-
-async def _check(target: Target, *, as_json: bool) -> None:
     findings = list(about_names(os.environ))
     try:
-        config = settings(target)
+        config = settings(given.target)
     except ConfigError as error:
         findings.append(Finding("configuration", "fail", error.message, "set it right, or unset it"))
     else:
-        findings += [*about_settings(config), *await _about_database(config.database_url)]
-    _show(findings, as_json=as_json)
+        findings += [*about_settings(config), *await _about_database(config)]
+    given.show(findings, _table)
     if any(each.level != "ok" for each in findings):
         raise typer.Exit(1)
 
 
-def _show(findings: list[Finding], *, as_json: bool) -> None:
-    if as_json:
-        print_json(findings)
-        return
+def _table(findings: list[Finding]) -> RenderableType:
     rows = [(word(each.level), each.what, each.found, each.advice) for each in findings]
-    console().print(table("", "what", "found~", "what to do~", rows=rows))
+    return table("level", "what", "found~", "what to do~", rows=rows)
 
 
 def about_names(environment: Mapping[str, str]) -> Iterator[Finding]:
@@ -136,16 +133,34 @@ def _about_commands(file: Path) -> Finding:
     return Finding("commands", "ok", f"{len(commands)} in {file}")
 
 
-async def _about_database(database: str) -> list[Finding]:
+async def _about_database(config: Config) -> list[Finding]:
     clock = SystemClock()
     try:
-        health = await inspect(database, lambda: int(clock.now().timestamp() * 1000))
-    except HoraeError as error:
-        advice = (
-            error.hint if isinstance(error, MissingExtraError) else "is it running, and the address right?"
+        health = await inspect(
+            config.database_url, config.schema, lambda: int(clock.now().timestamp() * 1000)
         )
+    except HoraeError as error:
+        away = isinstance(error, StoreUnavailableError)
+        advice = "is it running, and the address right?" if away else error.hint
         return [Finding("database", "fail", error.for_operator, advice or "")]
-    return [*about_health(health), about_zones(health.nodes)]
+    findings = [*about_health(health), about_zones(health.nodes)]
+    if health.exists and health.version == health.known:
+        findings += await _about_schedules(config)
+    return findings
+
+
+async def _about_schedules(config: Config) -> list[Finding]:
+    """The schedules whose rows were changed by hand, or by another version, and cannot be read."""
+    app = App(config.database_url, config=config)
+    try:
+        await app.open()
+        found = await app.schedules.unreadable(MOST_NAMED)
+    finally:
+        await app.close()
+    advice = "update what it names, or delete it: horae schedules update, horae schedules delete"
+    return [
+        Finding("schedules", "fail", f'"{name}" cannot be read: {why}', advice) for name, why in found.items()
+    ] or [Finding("schedules", "ok", "all can be read")]
 
 
 def about_health(health: Health) -> Iterator[Finding]:

@@ -6,7 +6,6 @@ import importlib
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -30,7 +29,7 @@ _HINTS = {
     "authentication": "give a token with --token, or set HORAE_TOKEN",
     "schedule_not_found": "horae schedules list shows those that there are",
     "calendar_not_found": "horae calendars list shows those that there are",
-    "run_not_found": "horae runs list SCHEDULE_ID shows those that there are",
+    "run_not_found": "horae runs list shows those that there are",
     "internal": "this is a fault of Horae; please report it, with what the log of the server says",
     "not_found": "the server may be of another version; horae --version is this one's",
 }
@@ -44,9 +43,10 @@ def path(*parts: str) -> str:
 class Client:
     """Asks the API. An answer that is an error is raised as :class:`~horae.errors.ServerError`."""
 
-    def __init__(self, http: httpx.AsyncClient, address: str) -> None:
+    def __init__(self, http: httpx.AsyncClient, address: str, owner: str | None = None) -> None:
         self._http = http
         self._address = address
+        self._owner = owner
 
     async def get(self, path: str, **query: object) -> Any:  # noqa: ANN401 - any JSON
         return await self._ask("GET", path, query=query)
@@ -80,7 +80,8 @@ class Client:
     ) -> Any:  # noqa: ANN401
         import httpx  # noqa: PLC0415 - an optional part
 
-        named = {key: _text(value) for key, value in (query or {}).items() if value is not None}
+        asked = {"owner": self._owner, **(query or {})}
+        named = {key: _text(value) for key, value in asked.items() if value is not None}
         content = None if body is None else msgspec.json.encode(body)
         headers = {} if content is None else {"Content-Type": "application/json"}
         try:
@@ -175,7 +176,7 @@ async def connected(target: Target, commands: str | None = None) -> AsyncIterato
             "--url", f"cannot be read: {error}", hint="such as http://127.0.0.1:8420"
         ) from None
     async with http:
-        yield Client(http, target.url)
+        yield Client(http, target.url, target.owner)
 
 
 def _token(text: str) -> str:
@@ -203,7 +204,6 @@ async def _in_process(target: Target, httpx: Any, commands: str | None) -> Async
         tls_client_ca="",
         commands=commands or config.commands,
     )
-    must_exist(config.database_url)
     if config.database_url.startswith(("postgresql://", "postgres://")):
         needed("asyncpg", "postgres")
     app = App(config.database_url, config=config)
@@ -212,7 +212,7 @@ async def _in_process(target: Target, httpx: Any, commands: str | None) -> Async
     try:
         transport = httpx.ASGITransport(app=service.make_service(app, config), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=None) as http:
-            yield Client(http, config.database_url.rpartition("@")[2])
+            yield Client(http, config.database_url.rpartition("@")[2], target.owner)
     finally:
         await app.close()
 
@@ -221,7 +221,7 @@ async def _open(app: App) -> None:
     import sqlite3  # noqa: PLC0415 - only commands that work on a database need it
 
     try:
-        await app.open()
+        await app.open(setup=False)  # commands create no database, and migrate none
     except sqlite3.DatabaseError as error:  # the file is there, and something else is in it
         raise StoreUnavailableError(str(error)) from None
 
@@ -232,16 +232,6 @@ def settings(target: Target) -> Config:
     return (
         config if target.database is None else msgspec.structs.replace(config, database_url=target.database)
     )
-
-
-def must_exist(database: str) -> None:
-    """Commands do not create database files."""
-    file = database.removeprefix("sqlite:///")
-    if file != database and file and not Path(file).exists():
-        raise InvalidInputError(
-            "the database", f"{file} does not exist",
-            hint="horae serve and horae migrate create it; or name another with --database, or a server with --url",
-        )  # fmt: skip
 
 
 def needed(module: str, extra: str = "service") -> Any:  # noqa: ANN401 - a module

@@ -5,89 +5,121 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 import typer
 from rich.console import RenderableType
 
+from horae.clock import SystemClock
 from horae.errors import InvalidInputError, ServerError
 from horae.face.cli.client import Client, connected, path
-from horae.face.cli.printing import console, print_json
-from horae.face.cli.target import DatabaseOption, JsonOption, Target, TokenOption, UrlOption
+from horae.face.cli.moments import instant_of, needs_zone
+from horae.face.cli.printing import print_json, show
+from horae.face.cli.target import Target
 
 _INTERRUPTED = 130
-_SHARED = {
-    "url": (UrlOption, None),
-    "token": (TokenOption, None),
-    "database": (DatabaseOption, None),
-    "as_json": (JsonOption, False),
-}
+EVERYWHERE = ("url", "token", "database", "owner", "as_json")
+"""The options of a target, which commands that ask Horae have."""
 
-Function = Callable[..., Coroutine[Any, Any, None]]
+Function = Callable[..., Any]
 V = TypeVar("V")
 
 
 def group(name: str | None = None, help: str | None = None) -> typer.Typer:  # noqa: A002 - as typer calls it
     """Commands of one file: of one name, or those below a name."""
-    return typer.Typer(
+    made = typer.Typer(
         name=name, help=help, no_args_is_help=name is not None, rich_markup_mode="rich", add_completion=False
     )
+    if name is not None:  # a single command is below the name, too
+        made.callback()(lambda: None)
+    return made
 
 
-class Session:
-    """One command's conversation: the API that it asks, and how it answers."""
+class Command:
+    """One use of a command: where it works, and how it answers."""
 
-    def __init__(self, client: Client, *, as_json: bool) -> None:
-        self.client = client
-        self.as_json = as_json
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.as_json = target.as_json
 
     def show(self, value: V, render: Callable[[V], RenderableType]) -> None:
         """Answer with JSON, or with what people read."""
         if self.as_json:
             print_json(value)
         else:
-            console().print(render(value))
+            show(render(value))
+
+
+class Session(Command):
+    """One use of a command that asks the API."""
+
+    def __init__(self, target: Target, client: Client) -> None:
+        super().__init__(target)
+        self.client = client
 
     async def zone(self, schedule_id: str) -> str:
         """The time zone of a schedule, to show times in: UTC if it was deleted, or if programs read the answer."""
         if self.as_json:
             return "UTC"
         try:
-            return str((await self.client.get(path("schedules", schedule_id)))["timezone"])
+            return await self._zone(schedule_id)
         except ServerError as error:
             if error.details.get("code") != "schedule_not_found":
                 raise
             return "UTC"
 
+    async def _zone(self, schedule_id: str) -> str:
+        return str((await self.client.get(path("schedules", schedule_id)))["timezone"])
 
-def command(group: typer.Typer, name: str | None = None) -> Callable[[Function], Function]:
-    """Make a coroutine function a command: it gets a session, and the options that say where Horae is and how to answer.
+    async def moment(
+        self, text: str | None, option: str, schedule_id: str | None, zone: str | None = None
+    ) -> str | None:
+        """The instant of an option, in a zone, or that of a schedule, or UTC; none if it was not given."""
+        if text is None:
+            return None
+        if zone is None:
+            zone = await self._zone(schedule_id) if schedule_id is not None and needs_zone(text) else "UTC"
+        return instant_of(text, option, zone, SystemClock().now()).isoformat()
 
-    A parameter that is a struct stands for one option per field; several commands share it.
+
+def command(
+    group: typer.Typer, name: str | None = None, takes: Collection[str] = EVERYWHERE, *, lenient: bool = False
+) -> Callable[[Function], Function]:
+    """Make a function a command. A coroutine function that wants a session gets one; others get what the command was told.
+
+    ``takes`` are the options of a target that it has; a ``lenient`` one takes arguments that begin with a minus. A parameter that is a struct stands for one option per field;
+    several commands share it.
     """
 
     def register(function: Function) -> Function:
-        _, *own = inspect.signature(function, eval_str=True).parameters.values()
+        first, *own = inspect.signature(function, eval_str=True).parameters.values()
         structs = {each.name: each.annotation for each in own if _is_struct(each.annotation)}
         options = [option for each in own for option in _options(each)]
 
         def run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - what typer read
-            nearer = Target(**{key: values.pop(key) for key in ("url", "token", "database")})
-            as_json = values.pop("as_json")
+            nearer = Target(**{key: values.pop(key) for key in takes})
             for key, kind in structs.items():
                 values[key] = kind(**{field: values.pop(field) for field in kind.__struct_fields__})
             target = (context.obj or Target()).but(nearer)
-            run_to_end(_converse(function, target, values, as_json=as_json))
+            if first.annotation is Session:
+                run_to_end(_converse(function, target, values))
+            elif (work := function(Command(target), **values)) is not None:
+                run_to_end(work)
 
-        parameters = [_parameter("context", typer.Context), *options]
-        parameters += [_parameter(key, kind, default) for key, (kind, default) in _SHARED.items()]
+        shared = _options(_parameter("target", Target))
+        parameters = [
+            _parameter("context", typer.Context),
+            *options,
+            *(each for each in shared if each.name in takes),
+        ]
         run.__doc__ = function.__doc__
         run.__annotations__ = {each.name: each.annotation for each in parameters}
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         required = any(each.default is inspect.Parameter.empty for each in options)
-        group.command(name, no_args_is_help=required)(run)
+        settings = {"ignore_unknown_options": True} if lenient else None
+        group.command(name, no_args_is_help=required, context_settings=settings)(run)
         return function
 
     return register
@@ -110,9 +142,9 @@ def _parameter(name: str, kind: object, default: object = inspect.Parameter.empt
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
 
 
-async def _converse(function: Function, target: Target, values: dict[str, Any], *, as_json: bool) -> None:
+async def _converse(function: Function, target: Target, values: dict[str, Any]) -> None:
     async with connected(target) as client:
-        await function(Session(client, as_json=as_json), **values)
+        await function(Session(target, client), **values)
 
 
 def run_to_end(work: Coroutine[Any, Any, None]) -> None:

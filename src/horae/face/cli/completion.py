@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import typer
 
 from horae.face.cli.client import connected
@@ -15,9 +16,8 @@ _SECONDS = 3
 
 def schedule_ids(context: typer.Context, incomplete: str) -> list[str]:
     """The ids that begin with a text; none, in silence, if neither server nor database answers."""
-    given = [context.find_root().params, context.params]
-    before, after = (Target(**{key: each.get(key) for key in ("url", "token", "database")}) for each in given)
     try:
+        before, after = (msgspec.convert(each.params, Target) for each in (context.find_root(), context))
         return asyncio.run(asyncio.wait_for(_ids(before.but(after), incomplete), _SECONDS))
     except Exception:  # whatever it is: a shell that completes is no place for errors
         return []

@@ -2,40 +2,121 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Annotated
 
-import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from horae.clock import SystemClock
+from horae.errors import ServerError
 from horae.face.cli.client import path
 from horae.face.cli.command_base import Session, command, group
-from horae.face.cli.options import ScheduleId
-from horae.face.cli.printing import both, facts, printable, word
+from horae.face.cli.moments import instant_of, is_day, needs_zone, read_time
+from horae.face.cli.options import ScheduleId, argument
+from horae.face.cli.printing import both, clock, instant, none, word
 from horae.face.cli.render import Json
+from horae.face.cli.tables import facts, printable, table
+from horae.spec import Spec
+
+MAX_SLOTS = 200
+"""How many slots of a day are explained."""
+MAX_VERSIONS = 100
+MAX_SECONDS = 25 * 60 * 60
+"""The most slots that a day has."""
+SECOND = timedelta(seconds=1)
+NARROWING = {"exclude", "start_at", "end_at"}
+"""The parts of a spec that leave times out."""
 
 cli = group()
 
 
-@command(cli, "explain")
+@command(cli, "explain", lenient=True)
 async def explain(
     session: Session,
     schedule_id: ScheduleId,
     time: Annotated[
-        str,
-        typer.Argument(
-            metavar="TIME", help="A time; without an offset it is in the schedule's zone.", show_default=False
-        ),
+        str, argument("TIME", "A time or a day; without an offset it is in the schedule's zone.")
     ],
 ) -> None:
-    """Say why a schedule did or did not run at a time, or whether it will.
+    """Say why a schedule did or did not run at a time, or whether it will; of a day, for each of its slots.
 
     horae explain report 2026-03-08T09:00
 
-    horae explain report 2026-03-08T08:00:00Z --json
+    horae explain report -2h --json
+
+    horae explain report 2026-12-25
     """
-    found = await session.client.get(path("schedules", schedule_id, "explain"), time=time)
-    session.show(found, _answer)
+    versions = await _versions(session, schedule_id) if needs_zone(time) else []
+    zone = versions[0]["spec"].get("timezone") or "UTC" if versions else "UTC"
+    asked = read_time(time, "TIME", zone, SystemClock().now())
+    if not is_day(time):
+        found = await session.client.get(path("schedules", schedule_id, "explain"), time=asked.isoformat())
+        session.show(found, _answer)
+        return
+    slots = _slots(versions, zone, asked)
+    ask = partial(session.client.get, path("schedules", schedule_id, "explain"))
+    items = [await ask(time=slot.isoformat()) for slot in slots[:MAX_SLOTS]]
+    day = {
+        "schedule_id": schedule_id,
+        "day": f"{asked:%Y-%m-%d}",
+        "timezone": zone,
+        "items": items,
+        "slots": len(slots),
+    }
+    around = None if items else await ask(time=asked.isoformat())
+    session.show(day, partial(_day, around=around))
+
+
+async def _versions(session: Session, schedule_id: str) -> list[Json]:
+    """What a schedule is, and what it was before; if it was deleted, only the latter."""
+    versions = await session.client.items(path("schedules", schedule_id, "versions"), MAX_VERSIONS)
+    try:
+        present = await session.client.get(path("schedules", schedule_id))
+    except ServerError as error:
+        if error.details.get("code") != "schedule_not_found" or not versions:
+            raise
+        return versions
+    since = versions[0]["until"] if versions else present["created_at"]
+    return [{"spec": present["spec"], "since": since, "until": None}, *versions]
+
+
+def _slots(versions: list[Json], zone: str, day: datetime) -> list[datetime]:
+    """The times of a day that a version of then names, or would name if it excluded nothing: why it does not, the answer says."""
+    first, end = (
+        instant_of(f"{each:%Y-%m-%d}", "TIME", zone, day) for each in (day, day + timedelta(days=1))
+    )
+    found: set[datetime] = set()
+    for each in versions:
+        since, until = instant(each["since"]) or first, instant(each["until"]) or end
+        if since < end and until > first:
+            named = {key: value for key, value in each["spec"].items() if key not in NARROWING}
+            found.update(Spec.parse(named).between(first - SECOND, end - SECOND, MAX_SECONDS))
+    return sorted(found)
+
+
+def _day(day: Json, around: Json | None) -> RenderableType:
+    """The slots of a day, and what became of each."""
+    zone = day["timezone"]
+    if around is not None:
+        times = [
+            ("the one before", both(around["before"], zone)),
+            ("the one after", both(around["after"], zone)),
+        ]
+        return Group(Text(f"There is no slot on {day['day']}.", style="bold"), facts(*times))
+    rows = [
+        (
+            *clock(each["nominal"], zone),
+            word(each["status"] or each["verdict"]),
+            each["sentence"],
+            each["run_id"],
+        )
+        for each in day["items"]
+    ]
+    slots = table(f"slot ({zone})", "UTC?", "status", "why~", "run!?", rows=rows)
+    left = day["slots"] - len(rows)
+    return Group(slots, none(f"There are {left} more on that day.")) if left else slots
 
 
 def _answer(found: Json) -> RenderableType:

@@ -1,14 +1,26 @@
-"""Read files and standard input."""
+"""Read files and standard input: JSON, YAML and TOML, all of them as JSON has it."""
 
 from __future__ import annotations
 
+import re
 import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, time
+from functools import cache
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from horae.errors import InvalidSpecError
+from horae.face.cli.client import needed
+from horae.json_bounds import MAX_VALUES, check_json
+
+_TOML = re.compile(rb"""\s*(?:\#.*\s*)*(?:\[\[?[A-Za-z_][\w.-]*\]\]?\s*$|[\w.-]+\s*=)""", re.MULTILINE)
+_TAG = "tag:yaml.org,2002:"
+_JSON = re.compile(rb"""\s*(?:[{"\[]|$)""")
 
 
 def contents(name: str, option: str) -> bytes:
@@ -21,12 +33,90 @@ def contents(name: str, option: str) -> bytes:
         raise InvalidSpecError(option, f"cannot be read: {error}", text=name) from None
 
 
-def decoded(text: bytes, option: str, example: str) -> dict[str, Any]:
-    """A JSON object that an option names."""
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise InvalidSpecError(option, f"is no JSON: {error}", hint=f"such as {example}") from None
-    if not isinstance(value, dict):
+def document(name: str, option: str, example: str) -> dict[str, Any]:
+    """The one object of a file that an option names."""
+    values = parsed(name, option, example)
+    if len(values) != 1 or not isinstance(values[0], dict):
         raise InvalidSpecError(option, "is no JSON object", hint=f"such as {example}")
-    return value
+    return values[0]
+
+
+def parsed(name: str, option: str, example: str) -> list[Any]:
+    """The values of a file, which YAML may have several of. Its name says what it is written in, or else what it looks like."""
+    text = contents(name, option)
+    written_in = _SUFFIXES.get(Path(name).suffix.lower())
+    if written_in is None:
+        written_in = "TOML" if _TOML.match(text) else "JSON" if _JSON.match(text) else "YAML"
+    try:
+        room = iter(range(MAX_VALUES))
+        values = [_plain(each, room) for each in _READERS[written_in](text)]
+        check_json(msgspec.json.encode(values))
+    except (ValueError, msgspec.MsgspecError, RecursionError) as error:
+        reason = " ".join(str(error).split()) or "it is nested too deeply"
+        raise InvalidSpecError(option, f"is no {written_in}: {reason}", hint=f"such as {example}") from None
+    return values
+
+
+def _json(text: bytes) -> list[Any]:
+    return [msgspec.json.decode(text)]
+
+
+def _toml(text: bytes) -> list[Any]:
+    return [tomllib.loads(text.decode())]
+
+
+def _yaml(text: bytes) -> list[Any]:
+    yaml = needed("yaml")
+    try:
+        return [each for each in yaml.load_all(text.decode(), _loader(yaml)) if each is not None]
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from None
+
+
+@cache
+def _loader(yaml: Any) -> Any:  # noqa: ANN401 - an optional module, and a class of it
+    """The safe loader, with the values that JSON has and no others: a date is a text, and so are ``on`` and ``12:30``.
+
+    A key that is there twice is refused.
+    """
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: ANN401, FBT001
+            keys = [key.value for key, _ in node.value if key.tag != f"{_TAG}merge"]
+            for key, _ in node.value:
+                if key.tag not in (f"{_TAG}str", f"{_TAG}merge"):
+                    raise yaml.YAMLError(f"the key {key.value} is no text{key.start_mark}")
+                if keys.count(key.value) > 1:
+                    raise yaml.YAMLError(f'the key "{key.value}" is there twice{key.start_mark}')
+            return super().construct_mapping(node, deep)
+
+    for kind, pattern, first in (
+        ("bool", r"true|false", "tf"),
+        ("null", r"null|~|", ["n", "~", ""]),
+        ("int", r"-?(?:0|[1-9][0-9]*)", "-0123456789"),
+        ("float", r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?", "-0123456789"),
+        ("merge", r"<<", "<"),
+    ):
+        Loader.add_implicit_resolver(f"{_TAG}{kind}", re.compile(f"(?:{pattern})$"), list(first))
+    return Loader
+
+
+def _plain(value: Any, room: Iterator[int]) -> Any:  # noqa: ANN401 - JSON
+    """A value as JSON has it: times of TOML become texts, and what aliases of YAML repeat is counted each time."""
+    if next(room, None) is None:
+        raise ValueError(f"it has more than {MAX_VALUES} values")
+    if isinstance(value, dict):
+        return {key: _plain(each, room) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each, room) for each in value]
+    if isinstance(value, float) and not isfinite(value):
+        raise ValueError(f"{value} is no number")
+    return value.isoformat() if isinstance(value, date | datetime | time) else value
+
+
+_READERS: dict[str, Callable[[bytes], list[Any]]] = {"JSON": _json, "YAML": _yaml, "TOML": _toml}
+_SUFFIXES = {".json": "JSON", ".yaml": "YAML", ".yml": "YAML", ".toml": "TOML"}
+SUFFIXES = tuple(_SUFFIXES)
+"""How the names of files end that are documents."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from horae.face.cli.command_base import Session, command, group
-from horae.face.cli.printing import none, table, utc
+from horae.face.cli.options import number, option
+from horae.face.cli.printing import none, utc
 from horae.face.cli.render import Json
+from horae.face.cli.tables import table
 
 MAX_BAR_WIDTH = 50
 cli = group()
@@ -19,12 +20,9 @@ cli = group()
 @command(cli, "forecast")
 async def forecast(
     session: Session,
-    minutes: Annotated[int, typer.Option(min=1, help="How far to look ahead.")] = 60,
+    minutes: Annotated[int, number("--minutes", "How far to look ahead.")] = 60,
     jitter: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DURATION", help="How it would be with this jitter everywhere.", show_default=False
-        ),
+        str | None, option("--jitter", "DURATION", "How it would be with this jitter everywhere.")
     ] = None,
 ) -> None:
     """Show how many starts the next minutes bring, where the peaks are, and how jitter would flatten them.
@@ -47,7 +45,7 @@ def _chart(found: Json) -> RenderableType:
         length = max(1, each["starts"] * MAX_BAR_WIDTH // most) if each["starts"] else 0
         more = [each.get("with_jitter") or 0] if with_jitter else []
         rows.append((utc(each["minute"]), each["starts"], *more, Text("█" * length, style="cyan")))
-    columns = ["minute (UTC)", "starts>", *(["with jitter>"] if with_jitter else []), ""]
+    columns = ["minute (UTC)", "starts>", *(["with jitter>"] if with_jitter else []), "?"]
     return Group(table(*columns, rows=rows), none(_summary(found)))
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import typer
 import tzlocal
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -19,19 +18,16 @@ from horae.config import Config
 from horae.errors import InvalidInputError, ServerError
 from horae.face.cli.backfills import progress
 from horae.face.cli.client import Client, connected
-from horae.face.cli.command_base import group, run_to_end
+from horae.face.cli.command_base import Command, command, group, run_to_end
 from horae.face.cli.crontab_parser import Crontab, Entry, Remark, is_system, read_crontab
 from horae.face.cli.files import contents
-from horae.face.cli.printing import beside, console, print_json, table
-from horae.face.cli.target import DatabaseOption, JsonOption, Target, TokenOption, UrlOption
+from horae.face.cli.options import DryRun, argument, option
+from horae.face.cli.printing import clock
+from horae.face.cli.tables import table
+from horae.face.cli.target import Target
 from horae.spec import Spec, load_zone
 
 cli = group("import", "Take over what another scheduler does.")
-
-
-@cli.callback()
-def _only_groups() -> None:
-    """Take over what another scheduler does."""
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,38 +42,21 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     """``new`` or ``there already``; empty in a dry run."""
 
 
-@cli.command("crontab", no_args_is_help=True)
+@command(cli, "crontab")
 def crontab(
-    context: typer.Context,
-    file: Annotated[
-        str, typer.Argument(metavar="FILE|-", help="The crontab; - is standard input.", show_default=False)
-    ],
+    given: Command,
+    file: Annotated[str, argument("FILE|-", "The crontab; - is standard input.")],
     commands: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Where the commands go.  \\[HORAE_COMMANDS]", show_default=False),
+        str | None, option("--commands", "FILE", "Where the commands go.  \\[HORAE_COMMANDS]")
     ] = None,
     system: Annotated[
         bool | None,
-        typer.Option(
-            "--system/--user",
-            show_default=False,
-            help="Whether it has a column for the user.  \\[default: by its path]",
-        ),
+        option("--system/--user", None, "Whether it has a column for the user.  \\[default: by its path]"),
     ] = None,
     timezone: Annotated[
-        str | None,
-        typer.Option(
-            "--tz",
-            metavar="ZONE",
-            help="Where its times are meant.  \\[default: this machine's]",
-            show_default=False,
-        ),
+        str | None, option("--tz", "ZONE", "Where its times are meant.  \\[default: this machine's]")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would become of it.")] = False,
-    url: UrlOption = None,
-    token: TokenOption = None,
-    database: DatabaseOption = None,
-    as_json: JsonOption = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Make schedules of a crontab, with a report of what could not be carried over.
 
@@ -92,7 +71,6 @@ def crontab(
       horae import crontab /etc/cron.d/backup --commands commands.json --tz Europe/Berlin
     """  # fmt: skip
     text = contents(file, "FILE").decode("utf-8", "surrogateescape")
-    target = (context.obj or Target()).but(Target(url=url, token=token, database=database))
     read = read_crontab(
         text,
         timezone=_zone(timezone),
@@ -107,9 +85,14 @@ def crontab(
         )  # fmt: skip
     if not dry_run and read.entries:
         _write_commands(Path(definitions), read.entries)
-    outcomes = {} if dry_run else _create(read, target, definitions)
+    outcomes = {} if dry_run else _create(read, given.target, definitions)
     imported = [_imported(entry, outcomes.get(entry.id, "")) for entry in read.entries]
-    _report(read, imported, None if dry_run else definitions, as_json=as_json)
+    done = None if dry_run else definitions
+    answer = {
+        "schedules": imported, "left_out": read.left_out, "remarks": read.remarks, "commands": done,
+        "definitions": {entry.id: entry.command for entry in read.entries},
+    }  # fmt: skip
+    given.show(answer, lambda _: _report(read, imported, done))
 
 
 def _zone(named: str | None) -> str:
@@ -182,32 +165,20 @@ def _imported(entry: Entry, outcome: str) -> Imported:
     )  # fmt: skip
 
 
-def _report(read: Crontab, imported: list[Imported], commands: str | None, *, as_json: bool) -> None:
-    if as_json:
-        print_json(
-            {
-                "schedules": imported, "left_out": read.left_out, "remarks": read.remarks, "commands": commands,
-                "definitions": {entry.id: entry.command for entry in read.entries},
-            }
-        )  # fmt: skip
-        return
+def _report(read: Crontab, imported: list[Imported], commands: str | None) -> RenderableType:
     parts: list[RenderableType] = []
     if imported:
         rows = [
-            (
-                each.line, each.id, each.sentence,
-                beside(each.next_time, each.timezone) if each.next_time else "never", each.outcome,
-            )
+            (each.line, each.id, each.sentence, *(clock(each.next_time, each.timezone) if each.next_time else ("never", "")), each.outcome)
             for each in imported
         ]  # fmt: skip
-        columns = ("line>", "schedule", "when~", "next time, and in UTC", "")
-        parts += [table(*columns, rows=rows), Text()]
+        parts += [table("line>", "schedule!", "when~", "next time", "UTC?", "outcome?", rows=rows), Text()]
     if read.left_out:
         parts += [_remarks("not carried over", read.left_out, "yellow"), Text()]
     if read.remarks:
         parts += [_remarks("different from cron", read.remarks, "dim"), Text()]
     parts.append(Text(_summary(read, imported, commands)))
-    console().print(Group(*parts))
+    return Group(*parts)
 
 
 def _remarks(title: str, remarks: tuple[Remark, ...], colour: str) -> RenderableType:

@@ -6,13 +6,14 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from horae.face.cli.command_base import Session, command, group
-from horae.face.cli.printing import table, utc
+from horae.face.cli.printing import utc
 from horae.face.cli.render import Json
+from horae.face.cli.tables import table
 
 cli = group()
 
 
-@command(cli, "nodes")
+@command(cli, "nodes", takes=["url", "token", "database", "as_json"])
 async def nodes(session: Session) -> None:
     """List the nodes, what each can run, and its time-zone database.
 
@@ -26,10 +27,9 @@ def _table(items: list[Json]) -> RenderableType:
         return Text("No nodes: nothing keeps time. Start one with horae serve.", style="yellow")
     rows = [
         (
-            each["name"], utc(each["started_at"]),
-            Text("lives", style="green") if each["alive"] else Text("is gone", style="red"), each["tzdata"],
-            ", ".join(each["actions"]),
+            each["name"], Text("lives", style="green") if each["alive"] else Text("is gone", style="red"),
+            utc(each["started_at"]), each["tzdata"], ", ".join(each["actions"]),
         )
         for each in items
     ]  # fmt: skip
-    return table("node", "since (UTC)", "", "tzdata", "actions~", rows=rows)
+    return table("node!", "state", "since (UTC)", "tzdata?", "actions~", rows=rows)

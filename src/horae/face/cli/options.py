@@ -1,8 +1,8 @@
-"""The options and arguments that several commands share."""
+"""The options and arguments that several commands share, and how they are declared."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,27 +12,42 @@ from horae.model import Overlap
 WHEN, WHAT, HOW = "When", "What", "How"
 """Panels of the help."""
 
-ScheduleId = Annotated[
-    str,
-    typer.Argument(metavar="ID", help="The schedule's id.", show_default=False, autocompletion=schedule_ids),
-]
-RunId = Annotated[str, typer.Argument(metavar="RUN_ID", help="The run's id.", show_default=False)]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many to show at most.")]
-Note = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="Why, for others to read.", show_default=False)
-]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+def option(name: str, metavar: str | None, meaning: str, panel: str | None = None, **more: Any) -> Any:  # noqa: ANN401 - typer's own
+    """An option. What it is without being given is for its meaning to say, where that is not plain."""
+    return typer.Option(
+        *name.split(), metavar=metavar, help=meaning, rich_help_panel=panel, **{"show_default": False} | more
+    )
+
+
+def flag(name: str, meaning: str) -> Any:  # noqa: ANN401
+    """An option without a value."""
+    return option(name, None, meaning)
+
+
+def argument(metavar: str, meaning: str, **more: Any) -> Any:  # noqa: ANN401
+    """An argument."""
+    return typer.Argument(metavar=metavar, help=meaning, show_default=False, **more)
+
+
+def number(name: str, meaning: str, most: int | None = None) -> Any:  # noqa: ANN401
+    """An option that is a number from 1 on, and shows its default."""
+    return option(name, None, meaning, min=1, max=most, show_default=True)
+
+
+ScheduleId = Annotated[str, argument("ID", "The schedule's id.", autocompletion=schedule_ids)]
+RunId = Annotated[str, argument("RUN_ID", "The run's id.")]
+Limit = Annotated[int, number("--limit -n", "How many to show at most.")]
+Times = Annotated[int, number("--limit -n", "How many times at most.", most=1000)]
+Note = Annotated[str | None, option("--note", "TEXT", "Why, for others to read.")]
+Yes = Annotated[bool, flag("--yes -y", "Do not ask.")]
+DryRun = Annotated[bool, flag("--dry-run", "Only say what would be done.")]
+Wait = Annotated[bool, flag("--wait", "Wait until it has ended; the exit status is 1 unless it succeeded.")]
 OverlapChoice = Annotated[
-    Overlap | None,
-    typer.Option(
-        help="What a start does while another run goes on.", rich_help_panel=HOW, show_default=False
-    ),
+    Overlap | None, option("--overlap", None, "What a start does while another run goes on.", HOW)
 ]
-Input = Annotated[
-    str | None,
-    typer.Option("--input", metavar="JSON|@FILE", help="What the action gets.", rich_help_panel=WHAT, show_default=False),
-]  # fmt: skip
+Input = Annotated[str | None, option("--input", "JSON|@FILE", "What the action gets.", WHAT)]
 WholeFile = Annotated[
     str | None,
-    typer.Option("--file", metavar="FILE|-", help="All of it as JSON, as the API takes it; options go before it.", show_default=False),
-]  # fmt: skip
+    option("--file", "FILE|-", "All of it as JSON, YAML or TOML, as the API takes it; options go before it."),
+]

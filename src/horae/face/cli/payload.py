@@ -6,64 +6,75 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
-import typer
 
-from horae.errors import InvalidInputError, InvalidSpecError
-from horae.face.cli.files import contents, decoded
-from horae.face.cli.options import HOW, WHAT, WHEN, Input, OverlapChoice
+from horae.clock import SystemClock
+from horae.errors import InvalidInputError
+from horae.face.cli.files import contents
+from horae.face.cli.files import document as read_document
+from horae.face.cli.moments import read_time
+from horae.face.cli.options import HOW, WHAT, WHEN, Input, OverlapChoice, option
 from horae.model import CatchUp, Overlap
-from horae.spec import Spec
-from horae.spec.compiled import parse_time
+from horae.spec import ClockChange, Dialect, Fold, Gap, Spec
 
 SPEC_EXAMPLE = '{"crons": ["0 9 * * 1-5"], "timezone": "Europe/Berlin"}'
-SCHEDULE_EXAMPLE = '{"id": "report", "spec": {"crons": ["0 9 * * 1-5"]}, "action": "report"}'
 CALENDAR_EXAMPLE = '{"dates": ["2026-12-25"]}'
 
 
+TIMES = ("crons", "dialect", "calendars", "intervals", "rrules", "times")
+"""The parts of a spec that name times."""
 Texts = list[str] | None
 
 
-def _option(panel: str, name: str, metavar: str | None, meaning: str) -> Any:  # noqa: ANN401 - typer's own
-    return typer.Option(name, metavar=metavar, help=meaning, rich_help_panel=panel, show_default=False)
+class Times(msgspec.Struct, frozen=True, kw_only=True):
+    """The options that name times."""
 
-
-class When(msgspec.Struct, frozen=True, kw_only=True):
-    """The options for the times of a schedule."""
-
-    crons: Annotated[Texts, _option(WHEN, "--cron", "EXPR", "A cron expression; may be repeated.")] = None
-    every: Annotated[Texts, _option(WHEN, "--every", "DURATION", "An interval, such as 90m, or 90m/15m with a phase.")] = None  # fmt: skip
-    at: Annotated[Texts, _option(WHEN, "--at", "TIME", "A single time; without an offset it is in the zone.")] = None  # fmt: skip
-    timezone: Annotated[str | None, _option(WHEN, "--tz", "ZONE", "The time zone, such as Europe/Berlin.")] = None  # fmt: skip
-    jitter: Annotated[str | None, _option(WHEN, "--jitter", "DURATION", "Spread starts over a span, such as 30s.")] = None  # fmt: skip
-    spec: Annotated[str | None, _option(WHEN, "--spec", "FILE|-", "A spec as JSON instead; - is standard input.")] = None  # fmt: skip
-
-    @property
-    def names_changes(self) -> bool:
-        """Whether any of them was given."""
-        return self.names_times or self.timezone is not None or self.jitter is not None
+    crons: Annotated[Texts, option("--cron", "EXPR", "A cron expression; may be repeated.", WHEN)] = None
+    every: Annotated[Texts, option("--every", "DURATION", "An interval, such as 90m, or 90m/15m with a phase.", WHEN)] = None  # fmt: skip
+    at: Annotated[Texts, option("--at", "TIME", "A single time; without an offset it is in the zone.", WHEN)] = None  # fmt: skip
+    spec: Annotated[str | None, option("--spec", "FILE|-", "A spec as JSON instead; - is standard input.", WHEN)] = None  # fmt: skip
+    timezone: Annotated[str | None, option("--tz", "ZONE", "The time zone, such as Europe/Berlin.", WHEN)] = None  # fmt: skip
+    dialect: Annotated[Dialect | None, option("--dialect", None, "How cron expressions are read.  \\[default: unix]", WHEN)] = None  # fmt: skip
+    gap: Annotated[Gap | None, option("--gap", None, "What a clock set forward skips: leave it out, or do it right after.  \\[default: skip]", WHEN)] = None  # fmt: skip
+    fold: Annotated[Fold | None, option("--fold", None, "What a clock set back repeats: do it both times, or once.  \\[default: both]", WHEN)] = None  # fmt: skip
+    clock_change: Annotated[ClockChange | None, option("--clock-change", None, "literal follows --gap and --fold, debian what Debian's cron does.  \\[default: literal]", WHEN)] = None  # fmt: skip
 
     @property
     def names_times(self) -> bool:
-        """Whether they name times, and not only a zone or a jitter."""
+        """Whether they name times, and not only how times are read."""
         return bool(self.crons or self.every or self.at) or self.spec is not None
 
+    @property
+    def details(self) -> dict[str, Any]:
+        """How times are read: the zone and the like."""
+        fixed = Times.__struct_fields__[:4]
+        return given(**{name: getattr(self, name) for name in self.__struct_fields__ if name not in fixed})
+
     def document(self, base: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The spec; ``base`` is the one that a zone or a jitter alone changes."""
+        """The spec; ``base`` is the one that details alone change."""
         if self.spec is not None:
             if self.crons or self.every or self.at:
-                raise InvalidInputError(
-                    "--spec", "goes without --cron, --every and --at", hint="add them to it"
-                )
-            base = decoded(contents(self.spec, "--spec"), "--spec", SPEC_EXAMPLE)
+                reason = "goes without expressions, --every and --at"
+                raise InvalidInputError("--spec", reason, hint="give one or the other")
+            base = read_document(self.spec, "--spec", SPEC_EXAMPLE)
         document = dict(base or {})
         if self.crons or self.every or self.at:
             document |= {
-                "crons": self.crons or [], "intervals": [_interval(each) for each in self.every or ()], "times": self.at or [],
+                "crons": self.crons or [], "intervals": [_interval(each) for each in self.every or ()], "times": self._times(document),
             }  # fmt: skip
-        document |= given(timezone=self.timezone, jitter=self.jitter)
+        document |= self.details
         for expression in self.crons or ():  # here, because here its wrong characters can be pointed at
-            Spec.cron(expression, timezone=self.timezone)
+            Spec.cron(expression, timezone=self.timezone, dialect=self.dialect or "unix")
         return {key: value for key, value in document.items() if value != []}
+
+    def _times(self, base: Mapping[str, Any]) -> list[str]:
+        zone, now = self.timezone or base.get("timezone") or "UTC", SystemClock().now()
+        return [read_time(each, "--at", zone, now).isoformat() for each in self.at or ()]
+
+
+class When(Times, frozen=True, kw_only=True):
+    """The options for the times of a schedule."""
+
+    jitter: Annotated[str | None, option("--jitter", "DURATION", "Spread starts over a span, such as 30s.", WHEN)] = None  # fmt: skip
 
 
 def _interval(text: str) -> dict[str, str]:
@@ -75,11 +86,11 @@ def _interval(text: str) -> dict[str, str]:
 class What(msgspec.Struct, frozen=True, kw_only=True):
     """The options for the action of a schedule."""
 
-    action: Annotated[str | None, _option(WHAT, "--action", "NAME", "A registered action.")] = None
-    http: Annotated[str | None, _option(WHAT, "--http", "URL", "Make a request to this address.")] = None
-    method: Annotated[str | None, _option(WHAT, "--method", "METHOD", "Its method.  \\[default: POST]")] = None  # fmt: skip
-    headers: Annotated[Texts, _option(WHAT, "--header", '"NAME: VALUE"', "Its headers; stored encrypted, never shown.")] = None  # fmt: skip
-    command: Annotated[str | None, _option(WHAT, "--command", "NAME", "Run a command that the operator configured.")] = None  # fmt: skip
+    action: Annotated[str | None, option("--action", "NAME", "A registered action.", WHAT)] = None
+    http: Annotated[str | None, option("--http", "URL", "Make a request to this address.", WHAT)] = None
+    method: Annotated[str | None, option("--method", "METHOD", "Its method.  \\[default: POST]", WHAT)] = None  # fmt: skip
+    headers: Annotated[Texts, option("--header", '"NAME: VALUE"', "Its headers; stored encrypted, never shown.", WHAT)] = None  # fmt: skip
+    command: Annotated[str | None, option("--command", "NAME", "Run a command that the operator configured.", WHAT)] = None  # fmt: skip
     input: Input = None
 
     def document(self) -> dict[str, Any] | None:
@@ -125,30 +136,33 @@ def read_json(text: str, option: str) -> Any:  # noqa: ANN401 - any JSON
         ) from None
 
 
-def moment(text: str, option: str) -> str:
-    """A time with an offset, so that it is one instant."""
-    try:
-        read = parse_time(text, option)
-    except InvalidSpecError as error:
-        raise InvalidInputError(
-            option, f'is "{text}", which is no time', hint=error.hint or "such as 2026-03-08T07:30:00Z"
-        ) from None
-    if read.tzinfo is None:
-        local = read.isoformat()
-        raise InvalidInputError(
-            option, f'is "{text}", which has no offset, and so is another moment in each time zone',
-            hint=f"{local}Z is in UTC, {local}+01:00 an hour ahead of it",
-        )  # fmt: skip
-    return read.isoformat()
-
-
 class How(msgspec.Struct, frozen=True, kw_only=True):
     """The options for the policies and tags of a schedule."""
 
     overlap: OverlapChoice = None
-    catch_up: Annotated[CatchUp | None, _option(HOW, "--catch-up", None, "Which late slots are made up.")] = None  # fmt: skip
-    description: Annotated[str | None, _option(HOW, "--description", "TEXT", "What it is for, in words for people.")] = None  # fmt: skip
-    tags: Annotated[Texts, typer.Option("--tag", metavar="TAG", help="To find it by; may be repeated.")] = None  # fmt: skip
+    catch_up: Annotated[CatchUp | None, option("--catch-up", None, "Which late slots are made up.", HOW)] = None  # fmt: skip
+    description: Annotated[str | None, option("--description", "TEXT", "What it is for, in words for people.", HOW)] = None  # fmt: skip
+    retries: Annotated[int | None, option("--retries", "N", "How often a failed run is attempted again.", HOW, min=0)] = None  # fmt: skip
+    timeout: Annotated[str | None, option("--timeout", "DURATION", "How long one attempt may take.", HOW)] = (
+        None
+    )
+    tags: Annotated[Texts, option("--tag", "TAG", "To find it by; may be repeated.")] = None  # fmt: skip
+    managed_by: Annotated[str | None, option("--managed-by", "NAME", "The program or file that defines it.")] = None  # fmt: skip
+
+    @property
+    def policies(self) -> dict[str, Any]:
+        """The policies that they name."""
+        return given(
+            overlap=self.overlap, catch_up=self.catch_up and {"mode": self.catch_up},
+            retry=None if self.retries is None else {"attempts": self.retries + 1},
+            timeouts=None if self.timeout is None else {"run": self.timeout},
+        )  # fmt: skip
+
+
+def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Policies with those of another document in their place, and what is inside of them too."""
+    both = {name for name in new if isinstance(new[name], dict) and isinstance(old.get(name), dict)}
+    return {**old, **new, **{name: _merged(old[name], new[name]) for name in both}}
 
 
 def given(**options: object) -> dict[str, Any]:
@@ -167,11 +181,11 @@ def schedule_fields(when: When, what: What, how: How, base: Mapping[str, Any]) -
     fields: dict[str, Any] = {}
     if when.names_times:
         fields["spec"] = when.document()
-    elif when.names_changes:
+    elif when.details:
         present = base.get("spec")
         fields["spec"] = when.document(present if isinstance(present, dict) else {"crons": [present]})
     if (document := what.document()) is not None:
         fields["action"] = document
-    if policies := given(overlap=how.overlap, catch_up=how.catch_up and {"mode": how.catch_up}):
-        fields["policies"] = (base.get("policies") or {}) | policies
-    return fields | given(tags=how.tags or None, description=how.description)
+    if policies := how.policies:
+        fields["policies"] = _merged(base.get("policies") or {}, policies)
+    return fields | given(tags=how.tags or None, description=how.description, managed_by=how.managed_by)

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import msgspec
 import typer
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from horae.errors import HoraeError, InvalidCronExpressionError, StoreUnavailableError, UnknownTimezoneError
-from horae.face.cli.fire_table import offset_text
+from horae.face.cli.tables import Table, printable
 from horae.spec import load_zone
 
 MAX_POINTED_AT_LENGTH = 200
-WIDTH = 160
-"""The width of tables without a terminal."""
-NARROW = 130
+UNBOUNDED = 1_000_000
+"""The width of lines that a program reads."""
 
 COLOURS = {
     "succeeded": "green", "running": "cyan", "starting": "cyan", "pending": "cyan", "retrying": "cyan", "failed": "red",
@@ -32,11 +30,18 @@ COLOURS = {
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console; colours only on a terminal."""
-    made = Console(stderr=stderr, highlight=False)
-    if not made.is_terminal:
-        made.width = WIDTH
+    """A console. Without a terminal lines are as wide as COLUMNS says, or as they are; colours only on a terminal."""
+    made = Console(
+        stderr=stderr, highlight=False, color_system=None if os.environ.get("NO_COLOR") else "auto"
+    )
+    if not made.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
+        made.width = UNBOUNDED
     return made
+
+
+def show(shown: RenderableType) -> None:
+    """Print for people; what is never broken may be wider than the terminal."""
+    console().print(Group(shown), crop=False)
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON
@@ -44,37 +49,9 @@ def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON
     typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
-def table(*columns: str, rows: Iterable[Sequence[object]]) -> Table:
-    """A table without lines. ``name>`` is aligned to the right; ``name~`` wraps. Texts of others are no markup, and move no cursor."""
-    made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
-        made.add_column(
-            column.rstrip(">~"), justify="right" if column.endswith(">") else "left",
-            no_wrap=not column.endswith("~"), overflow="fold",
-        )  # fmt: skip
-    for row in rows:
-        made.add_row(*(each if isinstance(each, Text) else _plain(each) for each in row))
-    return made
-
-
-def _plain(value: object) -> Text:
-    return Text("" if value is None else printable(str(value)))
-
-
 def none(sentence: str) -> Text:
     """A sentence instead of an empty table, or beside one."""
     return Text(sentence, style="dim")
-
-
-def facts(*rows: tuple[str, Any]) -> Table:
-    """Names and values, one below the other; what has no value is left out."""
-    made = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-    made.add_column(style="dim", no_wrap=True)
-    made.add_column(overflow="fold")
-    for name, value in rows:
-        if value not in (None, "", [], {}):
-            made.add_row(name, value if isinstance(value, Text | Table) else _plain(value))
-    return made
 
 
 def word(status: str) -> Text:
@@ -82,28 +59,48 @@ def word(status: str) -> Text:
     return Text(status, style=COLOURS.get(status, ""))
 
 
-def instant(text: str | None) -> datetime | None:
-    """Read a time of an answer."""
-    return None if text is None else datetime.fromisoformat(text).astimezone(UTC)
+def instant(moment: str | datetime | None) -> datetime | None:
+    """A time of an answer."""
+    if isinstance(moment, str):
+        moment = datetime.fromisoformat(moment)
+    return None if moment is None else moment.astimezone(UTC)
 
 
-def local(text: str | None, zone: str) -> str:
+def local(moment: str | datetime | None, zone: str) -> str:
     """A time of an answer as a clock in a zone shows it: ``Mon 2026-03-09 09:00:00 +01:00``."""
-    moment = instant(text)
-    if moment is None:
+    time = instant(moment)
+    if time is None:
         return ""
     try:
-        offset = load_zone(zone).offset_at(int(moment.timestamp()))
+        offset = load_zone(zone).offset_at(int(time.timestamp()))
     except UnknownTimezoneError:  # a server may know zones that this machine does not
         offset = 0
-    there = moment.astimezone(timezone(timedelta(seconds=offset)))
+    there = time.astimezone(timezone(timedelta(seconds=offset)))
     return f"{there:%a %Y-%m-%d %H:%M:%S} {offset_text(offset)}"
 
 
-def utc(text: str | None) -> Text:
+def offset_text(offset: int) -> str:
+    """``+05:30``; with seconds where an old offset has them."""
+    sign, rest = ("-" if offset < 0 else "+"), abs(offset)
+    text = f"{sign}{rest // 3600:02}:{rest // 60 % 60:02}"
+    return text + (f":{rest % 60:02}" if rest % 60 else "")
+
+
+def gap_text(gap: timedelta) -> str:
+    """A gap in its two largest units: ``3d 2h``, ``45m``, ``5m 7s``."""
+    seconds = max(int(gap.total_seconds()), 0)
+    parts = []
+    for unit, name in ((86400, "d"), (3600, "h"), (60, "m"), (1, "s")):
+        count, seconds = divmod(seconds, unit)
+        if count:
+            parts.append(f"{count}{name}")
+    return " ".join(parts[:2]) or "0s"
+
+
+def utc(moment: str | datetime | None) -> Text:
     """The same in UTC: ``2026-03-09 08:00:00Z``."""
-    moment = instant(text)
-    return Text("" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}Z", style="dim")
+    time = instant(moment)
+    return Text("" if time is None else f"{time:%Y-%m-%d %H:%M:%S}Z", style="dim")
 
 
 def both(text: str | None, zone: str) -> Text:
@@ -111,22 +108,17 @@ def both(text: str | None, zone: str) -> Text:
     return Text("") if text is None else Text.assemble(local(text, zone), "  ", utc(text))
 
 
-def is_narrow() -> bool:
-    """Whether the terminal is too narrow for a time in its zone and in UTC."""
-    return console().width < NARROW
+def with_end(times: Table, ended: str | None) -> RenderableType:
+    """Times, and why there are no more of them."""
+    if ended is None:
+        return times
+    end = Text(f"{'No more times' if times else 'Never'}: {printable(ended)}.", style="yellow")
+    return Group(times, end) if times else end
 
 
-def beside(text: str | None, zone: str) -> Text:
-    """A time in its zone, with UTC beside it, or below it on a narrow terminal; once if the zone is UTC."""
-    there = Text(local(text, zone))
-    if text is None or zone == "UTC":
-        return there
-    return Text("\n" if is_narrow() else "  ").join([there, utc(text)])
-
-
-def heading(name: str, zone: str) -> str:
-    """The heading of a column of such times."""
-    return f"{name} ({zone})" if zone == "UTC" else f"{name} ({zone}), and in UTC"
+def clock(text: str | None, zone: str) -> tuple[str, Text]:
+    """A time in its zone and in UTC, for two columns; once if the zone is UTC."""
+    return local(text, zone), utc(None if zone == "UTC" else text)
 
 
 def report(error: HoraeError) -> None:
@@ -163,10 +155,3 @@ def _faults(error: HoraeError) -> list[str]:
         each for each in found if isinstance(each, dict) and str(each.get("message")) not in error.message
     ]
     return [f"{each.get('path')}: {each.get('message')}" for each in more]
-
-
-def printable(text: str) -> str:
-    """Text that a terminal can show: what would move the cursor or cannot be encoded becomes a mark."""
-    return "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
-    )

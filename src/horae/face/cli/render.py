@@ -1,32 +1,17 @@
-"""Render answers of the API as tables and panels. Pure."""
+"""Render answers of the API for people. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
 import msgspec
 from rich.console import Group, RenderableType
-from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
-from horae.face.cli.fire_table import gap_text
-from horae.face.cli.printing import (
-    beside,
-    both,
-    facts,
-    heading,
-    instant,
-    is_narrow,
-    local,
-    none,
-    printable,
-    table,
-    utc,
-    word,
-)
+from horae.face.cli.printing import both, clock, gap_text, instant, local, none, utc, with_end, word
+from horae.face.cli.tables import Table, facts, printable, table
 
 Json = dict[str, Any]
 _MAX_VALUE_WIDTH = 200
@@ -37,12 +22,10 @@ def schedule_table(items: Sequence[Json], *, more: bool) -> RenderableType:
     if not items:
         return none("No schedules.")
     rows = [
-        (
-            each["id"], each["sentence"], _flagged(each), beside(each["next_time"], each["timezone"]), _address(each["action"]),
-        )
+        (each["id"], each["sentence"], _flagged(each), *clock(each["next_time"], each["timezone"]), _address(each["action"]))
         for each in items
     ]  # fmt: skip
-    schedules = table("id", "when~", "state", "next time, and in UTC", "action~", rows=rows)
+    schedules = table("id!", "when~?", "state", "next time", "UTC?", "action~?", rows=rows)
     if not more:
         return schedules
     return Group(schedules, none(f"The first {len(items)}; there are more: --limit shows them."))
@@ -50,6 +33,8 @@ def schedule_table(items: Sequence[Json], *, more: bool) -> RenderableType:
 
 def _flagged(each: Json) -> Text:
     state = word(each["state"])
+    if each.get("orphaned"):
+        state.append(" orphaned", style="yellow")
     return state.append(" !", style="bold red") if each.get("attention") else state
 
 
@@ -62,30 +47,43 @@ def schedule_panel(each: Json) -> RenderableType:
         ("state", _state(each, zone)),
         ("attention", Text(printable(each["attention"]), style="bold red") if each["attention"] else None),
         ("action", _action(each["action"])),
-        ("options", _short(_options(each["action"]))),
-        ("policies", _short(_unusual(each["policies"]))),
+        ("options", short(_options(each["action"]))),
+        ("policies", short(_unusual(each["policies"]))),
         ("owner", each["owner"]),
+        ("managed by", _manager(each)),
         ("tags", ", ".join(each["tags"])),
-        ("memo", _short(each["memo"])),
-        ("search attributes", _short(each["search_attributes"])),
-        ("spec", _short(each["spec"])),
+        ("memo", short(each["memo"])),
+        ("search attributes", short(each["search_attributes"])),
+        ("spec", short(each["spec"])),
         ("version", each["version"]),
         ("created", both(each["created_at"], zone)),
         ("updated", both(each["updated_at"], zone)),
         ("so far", ", ".join(f"{info[name]} {name}" for name in ("started", "skipped", "missed", "dropped"))),
         ("not started", _reasons(info["unstarted"])),
         ("now", ", ".join(f"{info[name]} {name}" for name in ("running", "pending", "retrying"))),
-        ("last result", _short(info["last_result"])),
+        ("last result", short(info["last_result"])),
         ("last failure", info["last_failure"]),
     )
     parts: list[RenderableType] = [head]
     if info["next_times"]:
         when = "next times once resumed" if each["state"] == "paused" else "next times"
-        rows = [(local(time, zone), utc(time)) for time in info["next_times"]]
-        parts += [Text(), table(f"{when} ({zone})", "UTC", rows=rows)]
+        parts += [
+            Text(),
+            table(f"{when} ({zone})", "UTC?", rows=[clock(time, zone) for time in info["next_times"]]),
+        ]
     if info["recent_runs"]:
         parts += [Text(), run_table(info["recent_runs"], zone, title="recent runs")]
-    return Panel(Group(*parts), title=Text(printable(each["id"]), style="bold"), title_align="left")
+    return _titled(each["id"], *parts)
+
+
+def _titled(name: str, *parts: RenderableType) -> RenderableType:
+    """Everything about one thing, below its name."""
+    return Group(Text(printable(name), style="bold", no_wrap=True, overflow="ignore"), *parts)
+
+
+def _manager(each: Json) -> str:
+    gone = each["orphaned"] and ", which no longer defines it: delete it if it is not needed"
+    return f"{each['managed_by']}{gone or ''}"
 
 
 def _reasons(unstarted: dict[str, int]) -> str:
@@ -106,7 +104,7 @@ def _state(each: Json, zone: str) -> Text:
 
 
 def _action(action: Json) -> str:
-    given = "" if action["input"] is None else f" with {_short(action['input'])}"
+    given = "" if action["input"] is None else f" with {short(action['input'])}"
     return f"{_address(action)}{given}"
 
 
@@ -135,24 +133,24 @@ def _unusual(policies: Json) -> Json:
 def run_table(items: Iterable[Json], zone: str, *, title: str | None = None) -> Table:
     """Runs, newest first: slot, status, and why."""
     rows = [
-        (beside(run["nominal"], zone), word(run["status"]), _took(run), _why_and_id(run)) for run in items
-    ]
-    return table(heading(title or "slot", zone), "status", "took>", "why, and run id~", rows=rows)
+        (*clock(run["nominal"], zone), word(run["status"]), took(run), why(run), Text(run["id"], style="dim")) for run in items
+    ]  # fmt: skip
+    return table(f"{title or 'slot'} ({zone})", "UTC?", "status", "took>?", "why~", "run!", rows=rows)
 
 
-def _why_and_id(run: Json) -> Text:
+def why(run: Json) -> str:
+    """Why it ended so, or did not run."""
     parts = [run.get("sentence") if run.get("reason") else "", run.get("failure"), run.get("note")]
-    why = Text(printable("; ".join(each for each in parts if each)))
-    between = "\n" if is_narrow() else "  "
-    return why.append(between if why else "").append(run["id"], style="dim")
+    return "; ".join(each for each in parts if each)
 
 
-def _took(run: Json) -> str:
+def took(run: Json) -> str:
+    """How long a run took."""
     start, end = instant(run.get("started_at")), instant(run.get("ended_at"))
     if start is None or end is None:
         return ""
-    span = end - start
-    return gap_text(span) if span.total_seconds() >= 1 else f"{int(span.total_seconds() * 1000)}ms"
+    seconds = (end - start).total_seconds()
+    return gap_text(end - start) if seconds >= 1 else f"{int(max(seconds, 0) * 1000)}ms"
 
 
 def run_panel(run: Json, zone: str) -> RenderableType:
@@ -165,8 +163,9 @@ def run_panel(run: Json, zone: str) -> RenderableType:
         ("fire time", both(run["fire"], zone)),
         ("started", both(run["started_at"], zone)),
         ("ended", both(run["ended_at"], zone)),
-        ("took", _took(run)),
+        ("took", took(run)),
         ("origin", " ".join(each for each in (run["origin"]["kind"], run["origin"]["id"]) if each)),
+        ("repeats", run.get("rerun_of")),
         ("author", run.get("author")),
         ("note", run.get("note")),
         ("action", run["action"]),
@@ -174,39 +173,42 @@ def run_panel(run: Json, zone: str) -> RenderableType:
         ("key", run.get("key")),
         ("attempt", run["attempt"]),
         ("asked to", run.get("stop")),
-        ("input", _short(run.get("input"))),
-        ("result", _short(run.get("result"))),
+        ("input", short(run.get("input"))),
+        ("result", short(run.get("result"))),
         ("failure", run.get("failure")),
     )
     parts: list[RenderableType] = [head]
     if run.get("attempts"):
         rows = [
-            (
-                each["attempt"], local(each["started_at"], zone), utc(each["started_at"]), each["reason"], each["failure"],
-            )
-            for each in run["attempts"]
+            (each["attempt"], *clock(each["started_at"], zone), each["reason"], each["failure"]) for each in run["attempts"]
         ]  # fmt: skip
-        attempts = table("attempt>", f"started ({zone})", "UTC", "ended as", "failure~", rows=rows)
-        parts += [Text(), attempts]
+        parts += [Text(), table("attempt>", f"started ({zone})", "UTC?", "ended as", "failure~", rows=rows)]
     if run.get("checkpoints"):
         saved = [
-            (each["key"], each["attempt"], local(each["saved_at"], zone), utc(each["saved_at"]))
-            for each in run["checkpoints"]
+            (each["key"], each["attempt"], *clock(each["saved_at"], zone)) for each in run["checkpoints"]
         ]
-        parts += [Text(), table("checkpoint", "attempt>", f"saved ({zone})", "UTC", rows=saved)]
-    return Panel(Group(*parts), title=Text(printable(run["id"]), style="bold"), title_align="left")
+        parts += [Text(), table("checkpoint!", "attempt>", f"saved ({zone})", "UTC?", rows=saved)]
+    return Group(_titled(run["id"], *parts), *_tracebacks(run.get("attempts") or ()))
+
+
+def _tracebacks(attempts: Iterable[Json]) -> Iterator[RenderableType]:
+    """The tracebacks of attempts, outside the panel, so that they can be copied; equal ones once."""
+    numbers: dict[str, list[str]] = {}
+    for each in attempts:
+        if each["traceback"]:
+            numbers.setdefault(each["traceback"], []).append(str(each["attempt"]))
+    for text, of in numbers.items():
+        yield Text(f"\nattempt{'s' if len(of) > 1 else ''} {', '.join(of)}", style="bold")
+        yield Text("\n".join(printable(line) for line in text.splitlines()))
 
 
 def time_table(answer: Json, zone: str) -> RenderableType:
     """Times that a schedule matches; jitter moves when they fire."""
     rows = [
-        (
-            number, local(each["nominal"], zone), utc(each["nominal"]),
-            "on time" if each["fire"] == each["nominal"] else utc(each["fire"]),
-        )
+        (number, *clock(each["nominal"], zone), "on time" if each["fire"] == each["nominal"] else utc(each["fire"]))
         for number, each in enumerate(answer["items"], start=1)
     ]  # fmt: skip
-    return _with_end(table("#>", f"local time ({zone})", "UTC", "fires", rows=rows), answer.get("ended"))
+    return with_end(table("#>", f"local time ({zone})", "UTC?", "fires", rows=rows), answer.get("ended"))
 
 
 def preview_panel(answer: Json, zone: str) -> RenderableType:
@@ -219,7 +221,7 @@ def preview_panel(answer: Json, zone: str) -> RenderableType:
         for time, sign, colour in sorted(changes, key=itemgetter(0))
     ]
     if rows:
-        parts.append(table("", f"local time ({zone})", "UTC", rows=rows))
+        parts.append(table("", f"local time ({zone})", "UTC?", rows=rows))
     cut = " The list is cut short." if answer["truncated"] else ""
     counted = f"{answer['adds']} added, {answer['removes']} removed, {answer['kept']} kept"
     parts.append(Text.assemble(f"{counted} until ", both(answer["until"], zone), f".{cut}", style="dim"))
@@ -229,12 +231,9 @@ def preview_panel(answer: Json, zone: str) -> RenderableType:
 def upcoming_panel(answer: Json) -> RenderableType:
     """When a spec would fire."""
     zone = answer["spec"].get("timezone") or "UTC"
-    rows = [
-        (number, local(each["nominal"], zone), utc(each["nominal"]))
-        for number, each in enumerate(answer["times"], start=1)
-    ]
-    times = table("#>", f"local time ({zone})", "UTC", rows=rows)
-    return Group(Text(f"{answer['sentence']}.", style="bold"), _with_end(times, answer.get("ended")))
+    rows = [(number, *clock(each["nominal"], zone)) for number, each in enumerate(answer["times"], start=1)]
+    times = table("#>", f"local time ({zone})", "UTC?", rows=rows)
+    return Group(Text(f"{answer['sentence']}.", style="bold"), with_end(times, answer.get("ended")))
 
 
 def backfill_table(items: Sequence[Json], zone: str) -> RenderableType:
@@ -242,38 +241,43 @@ def backfill_table(items: Sequence[Json], zone: str) -> RenderableType:
     if not items:
         return none("No backfills.")
     rows = [
+        (each["id"], *_span(each, zone), word(each["status"]), each["made"], each["total"], each["overlap"]) for each in items
+    ]  # fmt: skip
+    return table("id!", f"from ({zone})", "UTC?", "to", "status", "made>", "of>", "overlap?", rows=rows)
+
+
+def ledger_table(items: Sequence[Json], zone: str, *, whose: bool, more: bool) -> RenderableType:
+    """Runs, and ranges of slots that did not run among them; ``whose`` says of which schedules."""
+    rows = [
         (
-            each["id"], _span(each["start"], each["end"], zone), word(each["status"]), each["made"], each["total"],
-            each["overlap"],
+            each["schedule_id"] if whose else "", *(_span(each, zone) if "count" in each else (*clock(each["nominal"], zone), "")),
+            each.get("count"), word(each["status"]), took(each), why(each), Text(each.get("id", ""), style="dim"),
         )
         for each in items
     ]  # fmt: skip
-    return table("id", heading("range", zone), "status", "made>", "of>", "overlap", rows=rows)
+    shown = table(
+        "schedule!",
+        f"slot ({zone})",
+        "UTC??",
+        "to?",
+        "slots>?",
+        "status",
+        "took>?",
+        "why~",
+        "run!",
+        rows=rows,
+    )
+    if not more:
+        return shown
+    return Group(shown, none(f"The latest {len(items)}; there are more: --limit shows them."))
 
 
-def unstarted_table(items: Sequence[Json], zone: str) -> RenderableType:
-    """Consecutive times that did not run, for one reason."""
-    rows = [
-        (_span(each["start"], each["end"], zone), each["count"], word(each["status"]), each["sentence"])
-        for each in items
-    ]
-    return table(heading("did not run", zone), "times>", "status", "why~", rows=rows)
+def _span(each: Json, zone: str) -> tuple[str, Text, str]:
+    """When a range begins, and when it ends if that is another time."""
+    return *clock(each["start"], zone), "" if each["start"] == each["end"] else local(each["end"], zone)
 
 
-def _span(start: str, end: str, zone: str) -> Text:
-    ends = [beside(start, zone)] if start == end else [beside(start, zone), beside(end, zone)]
-    return Text("\n").join(ends)
-
-
-def _with_end(times: Table, ended: str | None) -> RenderableType:
-    """Times, and why there are no more of them."""
-    if ended is None:
-        return times
-    end = Text(f"{'No more times' if times.row_count else 'Never'}: {printable(ended)}.", style="yellow")
-    return Group(times, end) if times.row_count else end
-
-
-def _short(value: object) -> str:
+def short(value: object) -> str:
     """JSON in a line."""
     if value in (None, {}, []):
         return ""

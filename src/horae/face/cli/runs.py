@@ -1,40 +1,109 @@
-"""``horae runs``: list, show and stop runs."""
+"""``horae runs``: list, follow, show, stop and repeat runs."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Annotated, Any
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+import msgspec
+from rich.console import RenderableType
 
 from horae.face.cli.client import path
 from horae.face.cli.command_base import Session, command, group
-from horae.face.cli.options import Limit, RunId, ScheduleId
+from horae.face.cli.completion import schedule_ids
+from horae.face.cli.options import (
+    Input,
+    Limit,
+    Note,
+    OverlapChoice,
+    RunId,
+    Wait,
+    argument,
+    flag,
+    number,
+    option,
+)
+from horae.face.cli.payload import start_fields
 from horae.face.cli.printing import none
-from horae.face.cli.render import Json, run_panel, run_table, unstarted_table
+from horae.face.cli.render import Json, ledger_table, run_panel
+from horae.face.cli.run_following import follow, shown_to_end
+from horae.face.cli.run_logs import print_logs
+from horae.model import Reason, Status
 
-cli = group("runs", "Look at runs, and stop them.")
+cli = group("runs", "Look at runs, follow them, stop and repeat them.")
+
+
+class Which(msgspec.Struct, frozen=True, kw_only=True):
+    """The options that choose runs and slots that did not run."""
+
+    schedule_id: Annotated[str | None, argument("[ID]", "Of this schedule; none: of all.", autocompletion=schedule_ids)] = None  # fmt: skip
+    status: Annotated[list[Status] | None, option("--status", None, "In this status; may be repeated.")] = None  # fmt: skip
+    reason: Annotated[Reason | None, option("--reason", None, "Skipped or ended for this reason.")] = None
+    tag: Annotated[str | None, option("--tag", "TAG", "Of schedules with this tag.")] = None
+    since: Annotated[str | None, option("--since", "TIME", "Decided at this time or later.")] = None
+    timezone: Annotated[str | None, option("--tz", "ZONE", "The zone of times.  \\[default: the schedule's, or UTC]")] = None  # fmt: skip
+
+    async def query(self, session: Session) -> dict[str, Any]:
+        """The parameters of the search that are not about how it ended."""
+        since = await session.moment(self.since, "--since", self.schedule_id, self.timezone)
+        return {"schedule": self.schedule_id, "tag": self.tag, "since": since}
+
+    async def zone(self, session: Session) -> str:
+        """The zone in which times are shown."""
+        if self.timezone is None and self.schedule_id is not None:
+            return await session.zone(self.schedule_id)
+        return self.timezone or "UTC"
 
 
 @command(cli, "list")
-async def list_runs(session: Session, schedule_id: ScheduleId, limit: Limit = 20) -> None:
-    """List the runs of a schedule, newest first, and the times that did not run, with why.
+async def list_runs(
+    session: Session,
+    which: Which,
+    until: Annotated[str | None, option("--until", "TIME", "Decided before this time.")] = None,
+    limit: Limit = 20,
+) -> None:
+    """List runs, of one schedule or of all, the latest decided first, with the slots that did not run among them and why.
 
     horae runs list report -n 50
 
-    horae runs list report --json
+    [dim]What went wrong since yesterday, and what was skipped because another run was going on:[/dim]
+
+      horae runs list --status failed --status timed_out --since yesterday
+
+      horae runs list --reason overlap --tag billing --json
     """
-    schedule = path("schedules", schedule_id)
-    runs = await session.client.items(f"{schedule}/runs", limit)
-    unstarted = [] if session.as_json else await session.client.items(f"{schedule}/unstarted", limit)
-    session.show(runs, partial(_ledger, unstarted=unstarted, zone=await session.zone(schedule_id)))
+    query = await which.query(session)
+    query["until"] = await session.moment(until, "--until", which.schedule_id, which.timezone)
+    query |= {"status": ",".join(which.status) if which.status else None, "reason": which.reason}
+    found = await session.client.items("/runs", limit + 1, **query)
+    zone = await which.zone(session)
+    session.show(
+        found[:limit], partial(_ledger, zone=zone, whose=which.schedule_id is None, more=len(found) > limit)
+    )
 
 
-def _ledger(runs: list[Json], unstarted: list[Json], zone: str) -> RenderableType:
-    parts: list[RenderableType] = [run_table(runs, zone) if runs else none("No runs.")]
-    if unstarted:
-        parts += [Text(), unstarted_table(unstarted, zone)]
-    return Group(*parts)
+def _ledger(items: list[Json], zone: str, *, whose: bool, more: bool) -> RenderableType:
+    if not items:
+        return none("No runs.")
+    return ledger_table(items, zone, whose=whose, more=more)
+
+
+@command(cli, "tail")
+async def tail(
+    session: Session,
+    which: Which,
+    limit: Annotated[int | None, number("--limit -n", "Stop after so many lines.")] = None,
+) -> None:
+    """Follow runs live, of one schedule or of all: a line when one is decided, starts, waits for another attempt or ends.
+
+    horae runs tail
+
+    horae runs tail --status failed --since -1h
+
+    horae runs tail --tag billing --json
+    """
+    query, zone = await which.query(session), await which.zone(session)
+    await follow(session, query, zone=zone, statuses=which.status, reason=which.reason, limit=limit)
 
 
 @command(cli, "show")
@@ -43,7 +112,45 @@ async def show(session: Session, run_id: RunId) -> None:
 
     horae runs show 0b9f6f8c-7a44-4c63-9f0b-2a6a3f6c9c11
     """
-    await _show_run(session, await session.client.get(path("runs", run_id)))
+    await _show(session, await session.client.get(path("runs", run_id)))
+
+
+@command(cli, "logs")
+async def logs(
+    session: Session,
+    run_id: RunId,
+    attempt: Annotated[int | None, option("--attempt", "N", "Only of this attempt.", min=1)] = None,
+    follow_it: Annotated[
+        bool, flag("--follow -f", "Print lines as they come, until the run has ended.")
+    ] = False,
+) -> None:
+    """Show what the action logged while it ran, by attempt. Of very long logs the first and the last lines are kept.
+
+    horae runs logs 0b9f6f8c-7a44-4c63-9f0b-2a6a3f6c9c11 --follow
+
+    horae runs logs 0b9f6f8c-7a44-4c63-9f0b-2a6a3f6c9c11 --attempt 2 --json
+    """
+    await print_logs(session, run_id, attempt, follow=follow_it)
+
+
+@command(cli, "rerun")
+async def rerun(
+    session: Session,
+    run_id: RunId,
+    overlap: OverlapChoice = None,
+    input: Input = None,  # noqa: A002 - as the API calls it
+    note: Note = None,
+    wait: Wait = False,
+) -> None:
+    """Start the slot of an ended run again, as a new run that names it, with its input unless another is given.
+
+    horae runs rerun 0b9f6f8c-7a44-4c63-9f0b-2a6a3f6c9c11 --note "the source is back" --wait
+    """
+    run = await session.client.post(path("runs", run_id, "rerun"), start_fields(overlap, input, note))
+    if wait:
+        await shown_to_end(session, run["id"])
+    else:
+        await _show(session, run)
 
 
 @command(cli, "cancel")
@@ -52,7 +159,7 @@ async def cancel(session: Session, run_id: RunId) -> None:
 
     horae runs cancel 0b9f6f8c-7a44-4c63-9f0b-2a6a3f6c9c11
     """
-    await _show_run(session, await session.client.post(path("runs", run_id, "cancel")))
+    await _show(session, await session.client.post(path("runs", run_id, "cancel")))
 
 
 @command(cli, "terminate")
@@ -61,8 +168,8 @@ async def terminate(session: Session, run_id: RunId) -> None:
 
     horae runs terminate 0b9f6f8c-7a44-4c63-9f0b-2a6a3f6c9c11
     """
-    await _show_run(session, await session.client.post(path("runs", run_id, "terminate")))
+    await _show(session, await session.client.post(path("runs", run_id, "terminate")))
 
 
-async def _show_run(session: Session, run: Json) -> None:
+async def _show(session: Session, run: Json) -> None:
     session.show(run, partial(run_panel, zone=await session.zone(run["schedule_id"])))

@@ -6,13 +6,11 @@ from enum import StrEnum
 from functools import partial
 from typing import Annotated, Any
 
-import typer
-
 from horae.errors import InvalidInputError
 from horae.face.cli.client import path
 from horae.face.cli.command_base import Session
-from horae.face.cli.options import Limit, ScheduleId
-from horae.face.cli.payload import When, moment
+from horae.face.cli.options import Limit, ScheduleId, Times, argument, flag, number, option
+from horae.face.cli.payload import TIMES, When
 from horae.face.cli.render import preview_panel, schedule_panel, schedule_table, time_table, upcoming_panel
 
 
@@ -24,21 +22,22 @@ class StateChoice(StrEnum):
     COMPLETED = "completed"
 
 
-def _filter(text: str, name: str, meaning: str) -> Any:  # noqa: ANN401 - typer's own
-    return typer.Option(f"--{name}", metavar=text, help=meaning, show_default=False)
-
-
 async def list_schedules(
     session: Session,
-    state: Annotated[
-        StateChoice | None, typer.Option(help="Those in this state.", show_default=False)
+    state: Annotated[StateChoice | None, option("--state", None, "Those in this state.")] = None,
+    action: Annotated[str | None, option("--action", "NAME", "Those with this action.")] = None,
+    tag: Annotated[str | None, option("--tag", "TAG", "Those with this tag.")] = None,
+    prefix: Annotated[str | None, option("--prefix", "TEXT", "Those whose ids begin so.")] = None,
+    search: Annotated[
+        str | None, option("--search", "KEY:VALUE", "Those with this search attribute.")
     ] = None,
-    action: Annotated[str | None, _filter("NAME", "action", "Those with this action.")] = None,
-    tag: Annotated[str | None, _filter("TAG", "tag", "Those with this tag.")] = None,
-    prefix: Annotated[str | None, _filter("TEXT", "prefix", "Those whose ids begin so.")] = None,
-    owner: Annotated[str | None, _filter("NAME", "owner", "Those of this owner.")] = None,
-    search: Annotated[str | None, _filter("KEY:VALUE", "search", "Those with this search attribute.")] = None,
-    attention: Annotated[bool, typer.Option("--attention", help="Those that need attention.")] = False,
+    attention: Annotated[bool, flag("--attention", "Those that need attention.")] = False,
+    managed_by: Annotated[
+        str | None, option("--managed-by", "NAME", "Those that this program or file defines.")
+    ] = None,
+    orphaned: Annotated[
+        bool, flag("--orphaned", "Those that their program or file no longer defines.")
+    ] = False,
     limit: Limit = 100,
 ) -> None:
     """List schedules, each with its sentence and its next time.
@@ -51,8 +50,8 @@ async def list_schedules(
     """
     # One more than asked for says whether there are more.
     found = await session.client.items(
-        "/schedules", limit + 1, state=state, action=action, tag=tag, prefix=prefix, owner=owner, search=search,
-        attention=attention or None,
+        "/schedules", limit + 1, state=state, action=action, tag=tag, prefix=prefix, search=search,
+        attention=attention or None, managed_by=managed_by, orphaned=orphaned or None,
     )  # fmt: skip
     session.show(found[:limit], partial(schedule_table, more=len(found) > limit))
 
@@ -68,14 +67,9 @@ async def describe(session: Session, schedule_id: ScheduleId) -> None:
 async def times(
     session: Session,
     schedule_id: ScheduleId,
-    start: Annotated[
-        str | None,
-        typer.Option("--from", metavar="TIME", help="Later than this.  \\[default: now]", show_default=False),
-    ] = None,
-    end: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="Up to this, included.", show_default=False)
-    ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="How many at most.")] = 10,
+    start: Annotated[str | None, option("--from", "TIME", "Later than this.  \\[default: now]")] = None,
+    end: Annotated[str | None, option("--to", "TIME", "Up to this, included.")] = None,
+    limit: Times = 10,
 ) -> None:
     """Show the times that a schedule matches, in a range or from now on.
 
@@ -83,8 +77,10 @@ async def times(
 
     horae schedules times report --from 2026-03-01T00:00:00Z --to 2026-04-01T00:00:00Z
     """
-    span = {"start": start and moment(start, "--from"), "end": end and moment(end, "--to")}
-    found = await session.client.get(path("schedules", schedule_id, "times"), limit=limit, **span)
+    found = await session.client.get(
+        path("schedules", schedule_id, "times"), limit=limit,
+        start=await session.moment(start, "--from", schedule_id), end=await session.moment(end, "--to", schedule_id),
+    )  # fmt: skip
     session.show(found, partial(time_table, zone=await session.zone(schedule_id)))
 
 
@@ -92,16 +88,11 @@ async def preview(
     session: Session,
     *,
     schedule_id: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="ID", help="The schedule that would be changed; none: a new one.", show_default=False
-        ),
+        str | None, argument("ID", "The schedule that would be changed; none: a new one.")
     ] = None,
     when: When,
-    days: Annotated[int, typer.Option(min=1, max=366, help="How many days ahead to compare.")] = 30,
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", min=1, max=1000, help="How many times of a new one.")
-    ] = 10,
+    days: Annotated[int, number("--days", "How many days ahead to compare.", most=366)] = 30,
+    limit: Times = 10,
 ) -> None:
     """Show what a change would add and remove, or when a new schedule would fire; nothing is changed.
 
@@ -132,6 +123,5 @@ def changed_spec(present: dict[str, Any], when: When) -> dict[str, Any]:
     """
     base = dict(present["spec"])
     if when.crons or when.every or when.at:
-        for name in ("crons", "dialect", "calendars", "intervals", "rrules", "times"):
-            base.pop(name, None)
+        base = {name: value for name, value in base.items() if name not in TIMES}
     return when.document(base)

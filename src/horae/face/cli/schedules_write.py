@@ -5,42 +5,52 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from horae.errors import InvalidInputError
 from horae.face.cli.client import path
 from horae.face.cli.command_base import Session, confirm
-from horae.face.cli.files import contents, decoded
-from horae.face.cli.options import Input, Note, OverlapChoice, ScheduleId, WholeFile, Yes
+from horae.face.cli.documents import one_schedule
+from horae.face.cli.options import (
+    DryRun,
+    Input,
+    Note,
+    OverlapChoice,
+    ScheduleId,
+    Wait,
+    WholeFile,
+    Yes,
+    argument,
+    flag,
+    option,
+)
 from horae.face.cli.payload import (
-    SCHEDULE_EXAMPLE,
+    TIMES,
     How,
     What,
     When,
     given,
-    moment,
     schedule_fields,
     start_fields,
 )
 from horae.face.cli.printing import both, none
 from horae.face.cli.render import Json
+from horae.face.cli.run_following import shown_to_end
 from horae.face.cli.schedules_read import changed_spec
+from horae.model import OnResume
 
 
 async def create(
     session: Session,
     *,
-    schedule_id: Annotated[
-        str | None, typer.Argument(metavar="ID", help="Its id; none: one is made.", show_default=False)
-    ] = None,
+    schedule_id: Annotated[str | None, argument("ID", "Its id; none: one is made.")] = None,
     when: When,
     what: What,
     how: How,
-    paused: Annotated[bool, typer.Option("--paused", help="It waits to be resumed.")] = False,
+    paused: Annotated[bool, flag("--paused", "It waits to be resumed.")] = False,
     note: Note = None,
-    trigger: Annotated[bool, typer.Option("--trigger", help="Run it once right away, too.")] = False,
+    trigger: Annotated[bool, flag("--trigger", "Run it once right away, too.")] = False,
     file: WholeFile = None,
 ) -> None:
     """Create a schedule.
@@ -57,7 +67,7 @@ async def create(
 
       horae schedules create --file schedule.json
     """
-    base = {} if file is None else decoded(contents(file, "--file"), "--file", SCHEDULE_EXAMPLE)
+    base = {} if file is None else one_schedule(file)
     body = base | schedule_fields(when, what, how, base)
     body |= given(id=schedule_id, paused=paused or None, note=note, trigger=trigger or None)
     if "spec" not in body:
@@ -66,7 +76,7 @@ async def create(
         raise InvalidInputError(
             "the action", "is missing", hint="give --action NAME, --http URL or --command NAME"
         )
-    session.show(await session.client.post("/schedules", body), partial(_summary, "Created"))
+    session.show(await session.client.post("/schedules", body), partial(summary, "Created"))
 
 
 async def update(
@@ -78,8 +88,7 @@ async def update(
     how: How,
     file: WholeFile = None,
     if_version: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Only if its version is still this one.", show_default=False),
+        int | None, option("--if-version", "N", "Only if its version is still this one.")
     ] = None,
 ) -> None:
     """Change a schedule; what is not named stays as it is.
@@ -94,12 +103,14 @@ async def update(
 
       horae schedules update report --overlap allow_all --if-version 3
     """
-    body = {} if file is None else decoded(contents(file, "--file"), "--file", SCHEDULE_EXAMPLE)
+    body = {} if file is None else _of_file(file)
     body |= schedule_fields(When(), what, how, body)
-    if when.names_changes:
+    if when.names_times or when.details:
         # New times in a zone that changed meanwhile would be neither: it must be the schedule that was read.
         present = await session.client.get(path("schedules", schedule_id))
-        body |= {"spec": changed_spec(present, when), "version": present["version"]}
+        spec = changed_spec(present, when)
+        removed = dict.fromkeys(present["spec"].keys() - spec.keys())
+        body |= {"spec": removed | spec, "version": present["version"]}
     if if_version is not None:
         body["version"] = if_version
     if not set(body) - {"version"}:
@@ -107,36 +118,60 @@ async def update(
             "the change", "is missing", hint="name what is to be different, such as --cron"
         )
     changed = await session.client.patch(path("schedules", schedule_id), body)
-    session.show(changed, partial(_summary, "Changed"))
+    session.show(changed, partial(summary, "Changed"))
+
+
+def _of_file(file: str) -> Json:
+    """The change that a file makes; times in it replace those that there are, as with options."""
+    body = {key: value for key, value in one_schedule(file).items() if key != "id"}
+    spec = body.get("spec")
+    if isinstance(spec, dict) and spec.keys() & set(TIMES):
+        body["spec"] = dict.fromkeys(TIMES) | spec
+    return body
 
 
 async def pause(
     session: Session,
     schedule_id: ScheduleId,
     note: Note = None,
-    until: Annotated[
-        str | None, typer.Option(metavar="TIME", help="It resumes by itself then.", show_default=False)
-    ] = None,
+    until: Annotated[str | None, option("--until", "TIME", "It resumes by itself then.")] = None,
 ) -> None:
     """Pause a schedule: nothing starts by itself; what runs goes on.
 
     horae schedules pause report --note "the source is being moved" --until 2026-03-09T06:00:00Z
     """
-    await _act(session, schedule_id, "pause", "Paused", note=note, until=until and moment(until, "--until"))
+    end = await session.moment(until, "--until", schedule_id)
+    await _act(session, schedule_id, "pause", "Paused", note=note, until=end)
 
 
-async def resume(session: Session, schedule_id: ScheduleId, note: Note = None) -> None:
+async def resume(
+    session: Session,
+    schedule_id: ScheduleId,
+    note: Note = None,
+    on_resume: Annotated[
+        OnResume | None, option("--on-resume", None, "What becomes of the slots of the pause, for this once.")
+    ] = None,
+    dry_run: DryRun = False,
+) -> None:
     """Resume a schedule; what fell due meanwhile is made up, or not, by its policies.
 
     horae schedules resume report
+
+    [dim]See what would start now, then start none of it:[/dim]
+
+      horae schedules resume report --dry-run
+      horae schedules resume report --on-resume skip
     """
-    await _act(session, schedule_id, "resume", "Resumed", note=note)
+    body = given(note=note, on_resume=on_resume, dry_run=dry_run or None)
+    changed = await session.client.post(path("schedules", schedule_id, "resume"), body)
+    done = "Would resume" if dry_run else "Resumed"
+    session.show(changed, lambda each: Group(summary(done, each), Text(each["resumption"]["sentence"])))
 
 
 async def skip(
     session: Session,
     schedule_id: ScheduleId,
-    number: Annotated[int, typer.Argument(metavar="N", min=0, help="How many; 0 takes it back.")] = 1,
+    number: Annotated[int, argument("N", "How many; 0 takes it back.  \\[default: 1]", min=0)] = 1,
 ) -> None:
     """Pass over the next times of a schedule; they are recorded as skipped.
 
@@ -147,7 +182,7 @@ async def skip(
 
 async def _act(session: Session, schedule_id: str, verb: str, done: str, **body: object) -> None:
     changed = await session.client.post(path("schedules", schedule_id, verb), given(**body))
-    session.show(changed, partial(_summary, done))
+    session.show(changed, partial(summary, done))
 
 
 async def trigger(
@@ -156,13 +191,21 @@ async def trigger(
     overlap: OverlapChoice = None,
     input: Input = None,  # noqa: A002 - as the API calls it
     note: Note = None,
+    wait: Wait = False,
 ) -> None:
     """Run a schedule's action now, besides its times.
 
     horae schedules trigger report --note "the numbers were wrong" --input '{"full": true}'
+
+    [dim]Wait for the outcome, which is the exit status too:[/dim]
+
+      horae schedules trigger report --wait
     """
     body = start_fields(overlap, input, note)
     accepted = await session.client.post(path("schedules", schedule_id, "trigger"), body)
+    if wait:
+        await shown_to_end(session, accepted["run_id"])
+        return
     sentence = f"Triggered {schedule_id}: the run is {accepted['run_id']}."
     session.show(accepted, lambda run: Group(Text(sentence), none(f"horae runs show {run['run_id']}")))
 
@@ -177,7 +220,7 @@ async def delete(session: Session, schedule_id: ScheduleId, yes: Yes = False) ->
     session.show({"deleted": schedule_id}, lambda _: Text(f"Deleted {schedule_id}."))
 
 
-def _summary(done: str, schedule: Json) -> RenderableType:
+def summary(done: str, schedule: Json) -> RenderableType:
     """What was done, what the schedule says now, and when it fires next."""
     lines = [Text(f"{done} {schedule['id']}: {schedule['sentence']}.")]
     if (time := schedule["next_time"]) is not None:

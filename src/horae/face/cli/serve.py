@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import importlib
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
-import typer
 
 from horae.config import Config
 from horae.face.cli.client import needed
-from horae.face.cli.command_base import group
-from horae.face.cli.target import DatabaseOption, Target
+from horae.face.cli.command_base import Command, command, group
+from horae.face.cli.options import option
+from horae.face.cli.payload import given
 
 cli = group()
 
 
-@cli.command("serve")
+@command(cli, "serve", takes=["database"])
 def serve(
-    context: typer.Context,
+    here: Command,
     host: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="Where to listen.  \\[HORAE_HOST, 127.0.0.1]", show_default=False
-        ),
+        str | None, option("--host", "ADDRESS", "Where to listen.  \\[HORAE_HOST, 127.0.0.1]")
     ] = None,
     port: Annotated[
-        int | None,
-        typer.Option(min=0, max=65535, help="0 is any free one.  \\[HORAE_PORT, 8420]", show_default=False),
+        int | None, option("--port", None, "0 is any free one.  \\[HORAE_PORT, 8420]", min=0, max=65535)
     ] = None,
-    database: DatabaseOption = None,
     app: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PACKAGE.MODULE",
-            help="A module that registers actions, imported first.",
-            show_default=False,
-        ),
+        str | None, option("--app", "PACKAGE.MODULE", "A module that registers actions, imported first.")
     ] = None,
 ) -> None:
     """Serve the API and keep time, until interrupted.
@@ -51,9 +41,7 @@ def serve(
 
     All settings are in docs/reference/settings.md; horae check looks at them.
     """
-    target = (context.obj or Target()).but(Target(database=database))
-    given: dict[str, Any] = {"host": host, "port": port, "database_url": target.database}
-    named = {key: value for key, value in given.items() if value is not None}
+    named = given(host=host, port=port, database_url=here.target.database)
     config = msgspec.structs.replace(Config.from_environment(), **named)
     for module in ("litestar", "uvicorn"):
         needed(module)

@@ -1,47 +1,44 @@
-"""The target of a command: a server or a database, from options or the environment."""
+"""The target of a command: a server or a database, from options or the environment; and how it answers."""
 
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
 
 from horae.errors import InvalidInputError
 
-PANEL = "Where"
+
+def _where(name: str, metavar: str, meaning: str) -> Any:  # noqa: ANN401 - typer's own
+    return typer.Option(name, metavar=metavar, help=meaning, rich_help_panel="Where", show_default=False)
+
 
 UrlOption = Annotated[
-    str | None,
-    typer.Option(
-        "--url", metavar="URL", help="A server, such as http://127.0.0.1:8420.  \\[HORAE_URL]",
-        rich_help_panel=PANEL, show_default=False,
-    ),
-]  # fmt: skip
+    str | None, _where("--url", "URL", "A server, such as http://127.0.0.1:8420.  \\[HORAE_URL]")
+]
 TokenOption = Annotated[
-    str | None,
-    typer.Option(
-        "--token", metavar="TOKEN", help="The token that says to the server who asks.  \\[HORAE_TOKEN]",
-        rich_help_panel=PANEL, show_default=False,
-    ),
-]  # fmt: skip
+    str | None, _where("--token", "TOKEN", "The token that says to the server who asks.  \\[HORAE_TOKEN]")
+]
 DatabaseOption = Annotated[
     str | None,
-    typer.Option(
-        "--database", metavar="URL", rich_help_panel=PANEL, show_default=False,
-        help="A database instead: sqlite:///horae.db or postgresql://…  \\[HORAE_DATABASE_URL]",
-    ),
+    _where("--database", "URL", "A database instead: sqlite:///horae.db or postgresql://…  \\[HORAE_DATABASE_URL]"),
 ]  # fmt: skip
+OwnerOption = Annotated[
+    str | None, _where("--owner", "NAME", "Whose schedules are meant.  \\[default: the caller's, or all]")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer with JSON, for programs.")]
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """The server or the database that a command works on, and the token of the caller."""
+    """The server or the database that a command works on, the token of the caller, the owner that is meant, and how to answer."""
 
-    url: str | None = None
-    token: str | None = None
-    database: str | None = None
+    url: UrlOption = None
+    token: TokenOption = None
+    database: DatabaseOption = None
+    owner: OwnerOption = None
+    as_json: JsonOption = False
 
     def __post_init__(self) -> None:
         if self.url is not None and self.database is not None:
@@ -51,10 +48,12 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     def but(self, nearer: Target) -> Target:
         """Options after the command override those before it."""
-        url, database = nearer.url, nearer.database
-        if url is None and database is None:
-            url, database = self.url, self.database
-        return Target(url=url, database=database, token=self.token if nearer.token is None else nearer.token)
+        place = self if nearer.url is None and nearer.database is None else nearer
+        return Target(
+            url=place.url, database=place.database, as_json=nearer.as_json or self.as_json,
+            token=self.token if nearer.token is None else nearer.token,
+            owner=self.owner if nearer.owner is None else nearer.owner,
+        )  # fmt: skip
 
     def resolved(self) -> Target:
         """Fill in the rest from the environment; the setting for the database is read with the others."""
@@ -63,4 +62,4 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
             url = os.environ.get("HORAE_URL") or None
         if token is None:
             token = os.environ.get("HORAE_TOKEN") or None
-        return Target(url=url, database=self.database, token=token)
+        return msgspec.structs.replace(self, url=url, token=token)

@@ -227,7 +227,7 @@ async def _drive(app: App) -> None:
         await app.engine.renew_and_maintain(app.now())
     except Exception:  # maintenance will do it
         _log.exception("the runs of dead instances cannot be taken over now")
-    await app.run()
+    await app.serve()
 
 
 async def _close(app: App) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Protocol
-from urllib.parse import unquote
 
 import msgspec
 from litestar import Router, delete, get, post
@@ -12,7 +11,6 @@ from litestar.enums import RequestEncodingType
 from litestar.params import BodyKwarg, FromPath, FromQuery, SkipValidation
 
 from horae.app import App
-from horae.errors import InvalidInputError
 from horae.face.registrar.registrar import Registrar
 from horae.face.registrar.schedule_input import PauseInput, ScheduleInput, convert, read_input
 from horae.face.registrar.views import LedgerRow, Registered, Upserted
@@ -69,7 +67,7 @@ async def remove(
     app: TheApp, caller: TheCaller, schedule_id: FromPath[str], user_id: FromQuery[str | None] = None
 ) -> None:
     """Its ledger stays."""
-    await _registrar(app, caller, user_id).delete_schedule(_named(schedule_id))
+    await _registrar(app, caller, user_id).delete_schedule(schedule_id)
 
 
 @get("/{schedule_id:str}", summary="A schedule and its next fire times")
@@ -77,7 +75,7 @@ async def show(
     app: TheApp, caller: TheCaller, schedule_id: FromPath[str], user_id: FromQuery[str | None] = None
 ) -> Registered:
     """Every field with its default filled in."""
-    return await _registrar(app, caller, user_id).get_schedule(_named(schedule_id))
+    return await _registrar(app, caller, user_id).get_schedule(schedule_id)
 
 
 @get("/{schedule_id:str}/runs", summary="What became of the latest ticks")
@@ -89,7 +87,7 @@ async def runs(
     user_id: FromQuery[str | None] = None,
 ) -> list[LedgerRow]:
     """Newest first, at most 1,000."""
-    return await _registrar(app, caller, user_id).runs(_named(schedule_id), limit)
+    return await _registrar(app, caller, user_id).runs(schedule_id, limit)
 
 
 def registrar_router() -> Router:
@@ -99,11 +97,3 @@ def registrar_router() -> Router:
 
 def _registrar(app: App, caller: RegistrarCaller, user_id: str | None) -> Registrar:
     return Registrar(app, owner=caller.owner_for(user_id))
-
-
-def _named(schedule_id: str) -> str:
-    """An id from a path, where it is percent-encoded."""
-    try:
-        return unquote(schedule_id, errors="strict")
-    except UnicodeDecodeError:
-        raise InvalidInputError("schedule_id", f"is no text: {schedule_id!r}") from None

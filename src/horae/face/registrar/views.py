@@ -13,7 +13,6 @@ import msgspec
 from horae.app.face_policies import registrar_shows
 from horae.app.fire_times import (
     fire_time,
-    instant,
     next_nominal_ms,
     slots_of_range,
     spec_of_range,
@@ -24,7 +23,7 @@ from horae.app.views import sentence_of
 from horae.errors import SpecError
 from horae.face.registrar.schedule_input import CATCH_UPS, OVERLAPS
 from horae.face.registrar.workflow_action import workflow_of
-from horae.model import CatchUp, Overlap, Run, Schedule, UnstartedRange, Version
+from horae.model import CatchUp, Overlap, Run, Schedule, UnstartedRange, Version, instant
 from horae.spec import Spec, slot_key
 
 PREVIEW = 5
@@ -110,7 +109,7 @@ def registered(schedule: Schedule, now: int) -> Registered:
         catchup_policy=_CATCH_UP_WORDS.get(policies.catch_up.mode, policies.catch_up.mode.value),
         paused=schedule.state.paused,
         next_run_at=next_run_at(schedule),
-        updated_at=instant(schedule.updated_at),
+        updated_at=schedule.updated_at,
         preview=() if schedule.state.paused else times_ahead(schedule, now, PREVIEW),
     )
 
@@ -161,14 +160,12 @@ def _run_row(run: Run) -> LedgerRow:
     return LedgerRow(
         idempotency_key=run.key,
         schedule_id=run.schedule_id,
-        run_at=instant(run.nominal_ms),
+        run_at=run.nominal,
         status=registrar_shows(run.status, run.reason),
         run_id=run.id,
         reason=_reason(run.reason, run.failure),
-        created_at=instant(run.fire_at),
-        updated_at=instant(
-            max(each for each in (run.ended_at, run.started_at, run.fire_at) if each is not None)
-        ),
+        created_at=run.fire,
+        updated_at=max(each for each in (run.ended_at, run.started_at, run.fire) if each is not None),
     )
 
 
@@ -193,7 +190,7 @@ def _range_rows(unstarted: UnstartedRange, specs: Iterable[Spec]) -> Iterator[Le
             run_id=None,
             reason=_reason(unstarted.reason, None),
             created_at=fires,
-            updated_at=max(instant(unstarted.decided_at), fires),
+            updated_at=max(unstarted.decided_at, fires),
         )
 
 

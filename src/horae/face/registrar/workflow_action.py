@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from datetime import datetime
+from functools import partial
 from typing import Any, Protocol
 
 import msgspec
@@ -11,7 +12,8 @@ import msgspec
 from horae.app import App
 from horae.errors import NotStartedError
 from horae.executor.context import Context
-from horae.executor.function import ActionFunction, call_action, is_coroutine_function
+from horae.executor.function import call_action, is_coroutine_function
+from horae.executor.signature import ActionFunction
 from horae.model import Action
 
 WORKFLOW = "workflow"
@@ -50,7 +52,8 @@ def workflow_of(action: Action) -> Workflow | None:
 def register(app: App, launcher: RunLauncher | None) -> None:
     """Register the action that starts workflows in an app: through a launcher, or as actions of this program."""
     if launcher is not None:
-        app.action(WORKFLOW)(_through(launcher))
+        app.functions.register(WORKFLOW, _through(launcher), replace=True)
+        app.wake()
     elif not app.executors.knows(WORKFLOW):
         app.action(WORKFLOW)(_here(app))
 
@@ -59,13 +62,11 @@ def _through(launcher: RunLauncher) -> ActionFunction:
     """The action that makes a launcher start a workflow; an exception is a failed launch, not a failed run."""
     threaded = not is_coroutine_function(launcher.start)
 
-    def start(context: Context) -> bool | Awaitable[bool]:
-        workflow = _wanted(context)
-        return launcher.start(
-            workflow.workflow_id, workflow.version, workflow.user_id, context.nominal, context.key
-        )
-
     async def launch(context: Context) -> None:
+        workflow = _wanted(context)
+        start = partial(
+            launcher.start, workflow.workflow_id, workflow.version, workflow.user_id, context.nominal, context.key
+        )  # fmt: skip
         try:
             started = await call_action(start, context, threaded=threaded)
         except NotStartedError:
@@ -73,7 +74,7 @@ def _through(launcher: RunLauncher) -> ActionFunction:
         except Exception as error:
             raise NotStartedError(f"the launcher failed: {type(error).__name__}: {error}") from error
         if not started:
-            raise _missing(_wanted(context))
+            raise _missing(workflow)
 
     return launch
 
@@ -83,10 +84,9 @@ def _here(app: App) -> ActionFunction:
 
     async def run(context: Context) -> Any:  # noqa: ANN401 - any JSON
         workflow = _wanted(context)
-        function = app.functions.functions.get(workflow.workflow_id)
-        if function is None or workflow.workflow_id == WORKFLOW:
+        if workflow.workflow_id not in app.functions.actions() or workflow.workflow_id == WORKFLOW:
             raise _missing(workflow)
-        return await call_action(function, context, threaded=not is_coroutine_function(function))
+        return await app.functions.call(workflow.workflow_id, context)
 
     return run
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from litestar import Litestar, Request, Response, Router
-from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from litestar.types import ControllerRouterHandler
 
@@ -17,7 +16,6 @@ from horae.face.registrar.routes import registrar_router
 from horae.face.service.auth import Authenticator
 from horae.face.service.bulk import bulk_router
 from horae.face.service.calendars import calendars_router
-from horae.face.service.caller import Caller
 from horae.face.service.metrics import Metrics
 from horae.face.service.nodes import nodes_router
 from horae.face.service.openapi import Document, document_of
@@ -29,10 +27,12 @@ from horae.face.service.problems import (
     on_http_error,
 )
 from horae.face.service.rate_limit import RateLimit
-from horae.face.service.request_reading import JsonRequest, check_address
-from horae.face.service.runs import count_failed, runs_router
-from horae.face.service.schedules import asked_filter, schedules_router
-from horae.face.service.system import healthz, metrics_page, openapi, readyz
+from horae.face.service.reports import count_failed, reports_router
+from horae.face.service.request_reading import JsonRequest, check_address, check_parameters, known_parameters
+from horae.face.service.route_helpers import dependencies
+from horae.face.service.runs import runs_router
+from horae.face.service.schedules import schedules_router
+from horae.face.service.system import health, metrics, openapi, readiness
 from horae.face.service.why import why_router
 
 __all__ = ["Service", "make_service"]
@@ -61,7 +61,7 @@ class Service(Litestar):
         self.state.metrics.answered(scope["method"], scope.get("path_template"), status, seconds)
 
 
-def make_service(app: App, config: Config, metrics: Metrics | None = None) -> Service:
+def make_service(app: App, config: Config, counted: Metrics | None = None) -> Service:
     """The service of an open app; it neither starts nor stops the app."""
     authenticator = Authenticator(config, app.now)
     pace = RateLimit(config.requests_per_second, app.clock.monotonic)
@@ -69,26 +69,19 @@ def make_service(app: App, config: Config, metrics: Metrics | None = None) -> Se
     async def check_request(request: Request[Any, Any, Any]) -> Response[None] | None:
         """Refuse invalid addresses, unknown callers and callers beyond their rate limit, before any body is read."""
         answered = await check_address(request)
-        if answered is None and "caller" in request.route_handler.parsed_fn_signature.parameters:
+        if answered is None and not request.route_handler.opt.get("anonymous"):
             peer = request.scope["state"].get("peer")
             found = await authenticator.caller(request.scope["headers"], peer)
             pace.check(found.user, f'the user "{found.user}" asks too often')
             request.scope["state"]["caller"] = found
+        if answered is None:
+            check_parameters(request)
         return answered
 
-    def caller(request: Request[Any, Any, Any]) -> Caller:
-        """The caller of a request, as ``check_request`` found it."""
-        found: Caller = request.scope["state"]["caller"]
-        return found
-
-    dependencies = {
-        "app": Provide(lambda: app, sync_to_thread=False, use_cache=True),
-        "only": Provide(asked_filter, sync_to_thread=False),
-        "caller": Provide(caller, sync_to_thread=False),
-    }
+    provided = dependencies(app)
     service = Service(
         route_handlers=_routes(),
-        dependencies=dependencies,
+        dependencies=provided,
         exception_handlers={
             HoraeError: on_horae_error,
             PreconditionFailedError: on_failed_precondition,
@@ -102,17 +95,20 @@ def make_service(app: App, config: Config, metrics: Metrics | None = None) -> Se
         openapi_config=None,  # its pages load scripts from other sites; we build the document on demand
     )
     service.state.monotonic = app.clock.monotonic
+    service.state.parameters = known_parameters(service)
     service.state.runs = app.runs
     service.state.reports = RateLimit(config.requests_per_second, app.clock.monotonic)
     service.state.failed_reports = RateLimit(config.requests_per_second, app.clock.monotonic)
-    service.state.metrics = metrics or Metrics()
+    service.state.metrics = counted or Metrics()
     service.state.openapi = Document(
-        lambda: document_of(_routes(), dependencies, __version__, app.executors.option_types)
+        lambda: document_of(_routes(), provided, __version__, app.executors.option_types)
     )
     return service
 
 
 def _routes() -> list[ControllerRouterHandler]:
-    routers = [schedules_router, runs_router, why_router, bulk_router, calendars_router, nodes_router]
+    routers = [
+        schedules_router, runs_router, reports_router, why_router, bulk_router, calendars_router, nodes_router,
+    ]  # fmt: skip
     api = Router("/api/v1", route_handlers=[router() for router in routers])
-    return [api, registrar_router(), healthz, readyz, metrics_page, openapi]
+    return [api, registrar_router(), health, readiness, metrics, openapi]

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from litestar import Response, Router, get, post
 
-from horae.app import App, Filter
-from horae.app.views import Changed, Count, CreatedView, PageView, created_view
+from horae.app import App, ScopedOperations
+from horae.app.schedule_views import CreatedView
+from horae.app.view import PageView, view_of
+from horae.app.views import Changed, Count
 from horae.errors import LimitExceededError
 from horae.face.service.caller import Caller
-from horae.face.service.request_bodies import CreateSchedules, ManyByFilter
-from horae.face.service.route_helpers import Owner, filter_of, operations
+from horae.face.service.request_bodies import CreateSchedules, ManyByFilter, Which
+from horae.face.service.route_helpers import filter_of
 from horae.face.service.schedules import check_backfills, new_schedule
 
 
-@post(
-    "/schedules",
-    operation_id="createSchedules",
-    summary="Create many schedules",
-    status_code=201,
-)
-async def create_many(
-    app: App, caller: Caller, data: CreateSchedules, owner: Owner = None
+@post("/schedules", summary="Create many schedules")
+async def create_schedules(
+    app: App, new: ScopedOperations, caller: Caller, data: CreateSchedules
 ) -> Response[PageView[CreatedView]]:
     """All or none, at most 1,000 schedules and 100 backfills in one request. If each has a `request_id`, repeating the request
     creates nothing and answers 200.
@@ -29,47 +26,30 @@ async def create_many(
     if len(data.schedules) > most:
         raise LimitExceededError("batch_limit", most, f"the request has {len(data.schedules)} schedules")
     check_backfills(sum(len(each.backfills) for each in data.schedules))
-    there = app.owned_by(caller.owner_of_new(owner))
-    made = await there.schedules.create_once([new_schedule(each, caller) for each in data.schedules])
-    items = await there.evaluate(lambda: [created_view(each) for each in made.schedules])
+    made = await new.schedules.create_once([new_schedule(each, caller) for each in data.schedules])
+    items = await new.evaluate(lambda: [view_of(CreatedView, each) for each in made.schedules])
     return Response(PageView(items=items), status_code=200 if made.repeated else 201)
 
 
-@post(
-    "/pause",
-    operation_id="pauseSchedules",
-    summary="Pause many schedules",
-    status_code=200,
-)
-async def pause_many(app: App, caller: Caller, data: ManyByFilter, owner: Owner = None) -> Changed:
+@post("/pause", summary="Pause many schedules", status_code=200)
+async def pause_schedules(there: ScopedOperations, data: ManyByFilter) -> Changed:
     """All schedules that match the filter, in batches; the answer says how many. If it is interrupted, repeat it to complete the change."""
-    there = operations(app, caller, owner).schedules
-    return Changed(changed=await there.pause_all(filter_of(data.filter), data.note))
+    return Changed(changed=await there.schedules.pause_all(filter_of(data.filter), data.note))
 
 
-@post(
-    "/resume",
-    operation_id="resumeSchedules",
-    summary="Resume many schedules",
-    status_code=200,
-)
-async def resume_many(app: App, caller: Caller, data: ManyByFilter, owner: Owner = None) -> Changed:
+@post("/resume", summary="Resume many schedules", status_code=200)
+async def resume_schedules(there: ScopedOperations, data: ManyByFilter) -> Changed:
     """All schedules that match the filter, in batches; the answer says how many. If it is interrupted, repeat it to complete the change."""
-    there = operations(app, caller, owner).schedules
-    return Changed(changed=await there.resume_all(filter_of(data.filter), data.note))
+    return Changed(changed=await there.schedules.resume_all(filter_of(data.filter), data.note))
 
 
-@get("/count", operation_id="countSchedules", summary="Count schedules")
-async def count(
-    app: App,
-    caller: Caller,
-    only: Filter,
-    owner: Owner = None,
-) -> Count:
+@get("/count", summary="Count schedules")
+async def count_schedules(there: ScopedOperations, which: Which) -> Count:
     """Counts the schedules that match all given parameters."""
-    return Count(count=await operations(app, caller, owner).schedules.count(only))
+    return Count(count=await there.schedules.count(filter_of(which)))
 
 
 def bulk_router() -> Router:
     """The routes of many schedules at once."""
-    return Router("/bulk", route_handlers=[create_many, pause_many, resume_many, count], tags=["bulk"])
+    handlers = [create_schedules, pause_schedules, resume_schedules, count_schedules]
+    return Router("/bulk", route_handlers=handlers, tags=["bulk"])

@@ -4,53 +4,41 @@ from __future__ import annotations
 
 from litestar import Router, delete, get, put
 
-from horae.app import App
-from horae.app.views import CalendarView, PageView, calendar_view
-from horae.face.service.caller import Caller
-from horae.face.service.route_helpers import Cursor, Limit, Owner, named, operations, page_view
+from horae.app import ScopedOperations
+from horae.app.view import PageView, page_of, view_of
+from horae.app.views import CalendarView
+from horae.face.service.route_helpers import Cursor, Limit
 from horae.spec import SharedCalendar
 
 
-@get("/", operation_id="listCalendars", summary="List shared calendars")
-async def calendars(
-    app: App, caller: Caller, owner: Owner = None, limit: Limit = 100, cursor: Cursor = None
+@get("/", summary="List shared calendars")
+async def list_calendars(
+    there: ScopedOperations, limit: Limit = 100, cursor: Cursor = None
 ) -> PageView[CalendarView]:
     """Those of the owner and those that all owners share, in the order of their names. A page ends early when it has 4 MiB."""
-    found = await operations(app, caller, owner).calendars.list(cursor=cursor, limit=limit)
-    return page_view(found, calendar_view)
+    return page_of(CalendarView, await there.calendars.list(cursor=cursor, limit=limit))
 
 
-@get("/{name:str}", operation_id="getCalendar", summary="A shared calendar")
-async def show_calendar(app: App, caller: Caller, name: str, owner: Owner = None) -> CalendarView:
+@get("/{name:str}", summary="A shared calendar")
+async def get_calendar(there: ScopedOperations, name: str) -> CalendarView:
     """The owner's, or else the one that all owners share."""
-    return calendar_view(await operations(app, caller, owner).calendars.get(named(name)))
+    return view_of(CalendarView, await there.calendars.get(name))
 
 
-@put(
-    "/{name:str}",
-    operation_id="putCalendar",
-    summary="Create or change a shared calendar",
-)
-async def put_calendar(
-    app: App, caller: Caller, name: str, data: SharedCalendar, owner: Owner = None
-) -> CalendarView:
+@put("/{name:str}", summary="Create or change a shared calendar")
+async def put_calendar(there: ScopedOperations, name: str, data: SharedCalendar) -> CalendarView:
     """Every schedule that excludes it changes with it, from now on; the answer says how many."""
-    stored, changed = await operations(app, caller, owner).calendars.put(named(name), data)
-    return calendar_view(stored, changed)
+    stored, changed = await there.calendars.put(name, data)
+    return view_of(CalendarView, stored, schedules=changed)
 
 
-@delete(
-    "/{name:str}",
-    operation_id="deleteCalendar",
-    summary="Remove a shared calendar",
-    status_code=204,
-)
-async def delete_calendar(app: App, caller: Caller, name: str, owner: Owner = None) -> None:
+@delete("/{name:str}", summary="Remove a shared calendar")
+async def delete_calendar(there: ScopedOperations, name: str) -> None:
     """Refused while a schedule excludes it."""
-    await operations(app, caller, owner).calendars.delete(named(name))
+    await there.calendars.delete(name)
 
 
 def calendars_router() -> Router:
     """The routes of shared calendars."""
-    handlers = [calendars, show_calendar, put_calendar, delete_calendar]
+    handlers = [list_calendars, get_calendar, put_calendar, delete_calendar]
     return Router("/calendars", route_handlers=handlers, tags=["calendars"])

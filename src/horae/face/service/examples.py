@@ -2,48 +2,80 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from horae.app.schedule_fields import ScheduleFields, values_of
-from horae.app.views import ScheduleView
+from horae.app.schedule_views import ScheduleView
+from horae.app.view import View, view_of
+from horae.app.views import BackfillView, RunView, UnstartedView
+from horae.model import (
+    AUTOMATIC,
+    Action,
+    Backfill,
+    Overlap,
+    Policies,
+    Reason,
+    Run,
+    Schedule,
+    State,
+    Status,
+    UnstartedRange,
+)
+from horae.spec import Spec
 
-SCHEDULE: dict[str, Any] = msgspec.to_builtins(values_of(ScheduleFields(spec=""), ScheduleView)) | {
-    "id": "nightly-report", "owner": "alice",
-    "spec": {"crons": ["30 2 * * *"], "timezone": "Europe/Berlin", "gap": "shift"},
-    "sentence": "At 02:30, Berlin time", "timezone": "Europe/Berlin",
-    "action": {
-        "kind": "function", "name": "report", "input": {"format": "pdf"}, "options": {}, "id": None,
-        "id_format": "{id}-%Y-%m-%dT%H:%M:%SZ",
-    },
-    "policies": {"overlap": "buffer_one"}, "state": "running", "paused_until": None, "skip_next": 0,
-    "attention": "", "tags": ["reports"], "version": 1, "created_at": "2026-11-02T10:00:00Z", "updated_at": "2026-11-02T10:00:00Z",
-    "next_time": "2026-11-03T01:30:00Z",
-}  # fmt: skip
+SPEC = {"crons": ["30 2 * * *"], "timezone": "Europe/Berlin", "gap": "shift"}
+_ID = "nightly-report"
 
-RUN: dict[str, Any] = {
-    "id": "5e884898da28047151d0e56f8dc62927", "schedule_id": "nightly-report", "action": "report",
-    "action_id": "nightly-report-2026-11-03T01:30:00Z",
-    "key": "b133a0c0e9bee3be20163d2ad31d6248db292aa6dcb1ee087a2aa50e0fc75ae2",
-    "nominal": "2026-11-03T01:30:00Z", "fire": "2026-11-03T01:30:00Z", "started_at": "2026-11-03T01:30:00.012Z",
-    "ended_at": "2026-11-03T01:30:04.2Z", "status": "succeeded", "reason": "", "sentence": "",
-    "origin": {"kind": "automatic", "id": ""}, "attempt": 1, "overlap": "buffer_one", "author": "", "note": "",
-    "input": {"format": "pdf"}, "result": {"pages": 12}, "failure": None, "stop": "",
-}  # fmt: skip
 
-BACKFILL: dict[str, Any] = {
-    "id": "nightly-report:7", "schedule_id": "nightly-report", "start": "2026-11-01T00:00:00Z",
-    "end": "2026-11-07T23:59:59Z", "overlap": "buffer_all", "status": "open", "total": 7, "made": 2,
-    "cursor": "2026-11-02T01:30:00Z", "created_at": "2026-11-10T09:00:00Z", "ended_at": None, "author": "alice",
-    "note": "the disk was full",
-}  # fmt: skip
+def _ms(text: str) -> int:
+    return int(datetime.fromisoformat(f"{text}+00:00").timestamp() * 1000)
+
+
+def _shown(kind: type[View], model: object) -> dict[str, Any]:
+    shown: dict[str, Any] = msgspec.to_builtins(view_of(kind, model))
+    return shown
+
+
+_NOW, _SLOT = _ms("2026-11-02T10:00"), _ms("2026-11-03T01:30")
+SCHEDULE = _shown(
+    ScheduleView,
+    Schedule(
+        id=_ID, owner="alice", spec=Spec.parse(SPEC).text, action=Action(name="report", input={"format": "pdf"}),
+        policies=Policies(overlap=Overlap.BUFFER_ONE), state=State(), tags=("reports",), generation=1, version=1,
+        cursor_ms=_NOW, created_at_ms=_NOW, updated_at_ms=_NOW,
+    ),
+)  # fmt: skip
+RUN = _shown(
+    RunView,
+    Run(
+        id="019a4752-5d20-8b13-a3a0-c0e9bee3be20", schedule_id=_ID, owner="alice", generation=1, action="report",
+        action_id=f"{_ID}-2026-11-03T01:30:00Z", nominal_ms=_SLOT, fire_ms=_SLOT, start_at_ms=_SLOT,
+        decided_at_ms=_SLOT + 4, started_at_ms=_SLOT + 12, ended_at_ms=_SLOT + 4200, status=Status.SUCCEEDED,
+        origin=AUTOMATIC, attempt=1, overlap=Overlap.BUFFER_ONE, input={"format": "pdf"}, result={"pages": 12},
+    ),
+)  # fmt: skip
+UNSTARTED = _shown(
+    UnstartedView,
+    UnstartedRange(
+        schedule_id=_ID, owner="alice", generation=1, start_ms=_ms("2026-11-01T01:30"), end_ms=_ms("2026-11-02T01:30"),
+        count=2, status=Status.SKIPPED, reason=Reason.PAUSED, decided_at_ms=_NOW,
+    ),
+)  # fmt: skip
+BACKFILL = _shown(
+    BackfillView,
+    Backfill(
+        id=f"{_ID}:7", schedule_id=_ID, generation=1, start_ms=_ms("2026-11-01T00:00"), end_ms=_ms("2026-11-07T23:59"),
+        overlap=Overlap.BUFFER_ALL, total=7, made=2, cursor_ms=_ms("2026-11-02T01:30"),
+        created_at_ms=_ms("2026-11-10T09:00"), author="alice", note="the disk was full",
+    ),
+)  # fmt: skip
 
 REQUESTS: dict[str, Any] = {
     "CreateSchedule": {
-        "id": "nightly-report", "spec": {"crons": ["30 2 * * *"], "timezone": "Europe/Berlin", "gap": "shift"},
-        "action": {"name": "report", "input": {"format": "pdf"}}, "policies": {"overlap": "buffer_one"},
-        "tags": ["reports"],
+        "id": _ID, "spec": SPEC, "action": {"name": "report", "input": {"format": "pdf"}},
+        "policies": {"overlap": "buffer_one"}, "tags": ["reports"],
     },
     "CreateSchedules": {"schedules": [{"id": "every-minute", "spec": "* * * * *", "action": "ping"}]},
     "ReplaceSchedule": {"spec": "0 3 * * *", "action": "report", "version": 1},
@@ -51,8 +83,8 @@ REQUESTS: dict[str, Any] = {
     "PatchSchedule": {"trigger": {"note": "asked for by phone"}, "pause": "until it is repaired"},
     "TriggerBody": {"input": {"format": "csv"}, "note": "asked for by phone"},
     "StartBackfill": {"start": "2026-11-01T00:00:00Z", "end": "2026-11-07T23:59:59Z", "dry_run": True},
-    "PauseSchedule": {"note": "the printer is broken", "until": "2026-12-01T08:00:00+01:00"},
-    "Note": {"note": "the printer is repaired"},
+    "PauseSchedule": {"note": "the printer is broken", "until": "2126-12-01T08:00:00+01:00"},
+    "ResumeSchedule": {"note": "the printer is repaired", "on_resume": "skip"},
     "SkipNext": {"number": 1},
     "SharedCalendar": {"dates": ["2026-12-25", "2026-12-26"]},
     "PreviewChange": {"spec": "0 4 * * *", "days": 7},
@@ -70,7 +102,6 @@ REQUESTS: dict[str, Any] = {
 
 ANSWERS: dict[str, Any] = {
     "ScheduleView": SCHEDULE,
-    "SchedulePage": {"items": [SCHEDULE], "next": None},
     "PatchedView": {"schedule": SCHEDULE, "run_id": RUN["id"], "backfills": []},
     "DescribedSchedule": {
         **SCHEDULE,
@@ -79,13 +110,30 @@ ANSWERS: dict[str, Any] = {
             "next_times": ["2026-11-04T01:30:00Z"], "last_result": {"pages": 12}, "last_failure": None,
         },
     },
+    "ResumedSchedule": {
+        **SCHEDULE,
+        "resumption": {
+            "sentence": "2 slots do not start (2026-11-01T01:30:00Z to 2026-11-02T01:30:00Z), because the schedule was paused. "
+            'With on_resume "catch_up", they are made up as the policy catch_up says.',
+            "on_resume": "skip", "other": "catch_up", "starts": None, "waits": None, "later": 0,
+            "unstarted": [{"count": 2, "start": UNSTARTED["start"], "end": UNSTARTED["end"], "reason": "paused"}],
+        },
+    },
     "RunView": RUN,
-    "RunPage": {"items": [RUN], "next": None},
+    "LedgerPage": {"items": [{"kind": "run", **RUN}, {"kind": "unstarted", **UNSTARTED}], "next": None},
     "RunWithAttempts": {**RUN, "attempts": [], "checkpoints": []},
+    "LogPage": {
+        "items": [
+            {
+                "attempt": 1, "number": 1, "at": "2026-11-03T01:30:00.5Z", "level": "INFO", "logger": "report",
+                "message": "12 pages", "dropped": 0,
+            }
+        ],
+        "next": None,
+    },
     "Triggered": {"run_id": RUN["id"]},
     "ReportView": {"status": "running", "stop": ""},
     "BackfillView": BACKFILL,
-    "BackfillPage": {"items": [BACKFILL], "next": None},
     "BackfillPreview": {"slots": 7, "first": "2026-11-01T01:30:00Z", "last": "2026-11-07T01:30:00Z"},
     "TimesView": {
         "items": [
@@ -102,4 +150,8 @@ ANSWERS: dict[str, Any] = {
         "details": {"timezone": "Europe/Berlim"},
     },
 }  # fmt: skip
+ANSWERS |= {
+    f"{name}Page": {"items": [each], "next": None}
+    for name, each in (("Schedule", SCHEDULE), ("Run", RUN), ("Backfill", BACKFILL))
+}
 """Examples by the names of their schemas."""

@@ -1,4 +1,4 @@
-"""The log of the service: a line for each decision, for people or as JSON, and never a secret.
+"""The log of the service: lines for people or as JSON, of everything that the process logs, and never a secret.
 
 Headers and bodies are never logged. Values whose names sound like a secret are masked, and so is text that looks like one.
 """
@@ -6,56 +6,64 @@ Headers and bodies are never logged. Values whose names sound like a secret are 
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+import threading
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from types import TracebackType
 from typing import Any, TextIO
 
 import msgspec
 import structlog
+from structlog.dev import (
+    BRIGHT,
+    CYAN,
+    DIM,
+    RESET_ALL,
+    Column,
+    KeyValueColumnFormatter,
+    LogLevelColumnFormatter,
+)
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
-from horae.app.views import sentence_of
 from horae.config import Config
-from horae.engine.maintenance import MaintenanceReport
-from horae.engine.observer import Decision, Observer
-from horae.errors import ClockOffError, StoreUnavailableError
-from horae.model import (
-    OPEN,
-    WAITING,
-    AttemptResult,
-    Outcome,
-    Run,
-    Schedule,
-    Status,
-    UnstartedRange,
-)
+from horae.executor.stored_output import without_credentials
 
 MASK = "***"
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+CHATTY = ("uvicorn", "httpx", "httpcore", "urllib3", "asyncio")
+"""Loggers whose information is of no use to an operator, or has addresses with queries, which may contain secrets."""
 
+_FIELDS = (
+    "schedule", "slot", "run", "status", "reason", "sentence", "attempt", "action", "follows", "attention",
+)  # fmt: skip
+"""What records of Horae say about a run or a schedule, as attributes."""
+_TOLD_BY_STATUS = {"decision", "ended"}
 _SECRET_NAME = re.compile(
     r"authorization|cookie|credential|headers|jwt|passw|private|secret|token", re.IGNORECASE
 )
-_SECRET_TEXT = re.compile(r"(?<=earer )\S+|\beyJ[\w-]+\.[\w.-]+|(?<=://)[^/\s@]+(?=@)")
-_TROUBLE = {Status.FAILED, Status.TIMED_OUT, Status.DROPPED}
-_SENTENCES = {
-    "due": "its time came",
-    "trigger": "a caller asked for it",
-    "backfill": "a backfill makes it up",
-    "again": "it is attempted again",
-    "waiting": "it waits for its turn",
-}
+_log = logging.getLogger("horae")
+
+
+class _Handler(logging.StreamHandler[TextIO]):
+    """Writes nothing while Python ends: what formats a line may be gone then, and tasks that were left behind say so."""
+
+    def emit(self, record: logging.LogRecord, is_over: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_over():
+            super().emit(record)
 
 
 class Log:
     """The log of a service, on standard error; it includes what the program logs with the standard library."""
 
-    def __init__(self, config: Config, stream: TextIO | None = None, level: int = logging.INFO) -> None:
+    def __init__(self, config: Config, stream: TextIO | None = None) -> None:
         self._stream = sys.stderr if stream is None else stream
-        self._stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
-        self._renderer = _renderer(config, self._stream)
+        self._level = LEVELS[config.log_level]
+        # Always with microseconds, so that columns align.
+        self._stamp = structlog.processors.TimeStamper(fmt="%Y-%m-%dT%H:%M:%S.%fZ", utc=True)
+        self._renderer = _as_json if config.log_format == "json" else _for_people(self._stream)
         before: list[Processor] = [
             structlog.processors.add_log_level,
             self._stamp,
@@ -65,34 +73,48 @@ class Log:
         self.line: FilteringBoundLogger = structlog.wrap_logger(
             structlog.WriteLogger(self._stream),
             processors=[*before, self._renderer],
-            wrapper_class=structlog.make_filtering_bound_logger(level),
+            wrapper_class=structlog.make_filtering_bound_logger(self._level),
             context_class=dict,
         ).bind()
         """The logger for single lines."""
-        self._route(before, level)
-
-    def _route(self, before: list[Processor], level: int) -> None:
-        """Route records of the standard library's loggers to this log."""
-        handler = logging.StreamHandler(self._stream)
-        handler.setFormatter(
+        self._handler = _Handler(self._stream)
+        self._handler.setFormatter(
             structlog.stdlib.ProcessorFormatter(
-                foreign_pre_chain=before,
+                foreign_pre_chain=[structlog.stdlib.ExtraAdder(_FIELDS), _as_own, *before],
                 processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, self._renderer],
             )
         )
-        for name in ("horae", "uvicorn"):
-            logger = logging.getLogger(name)
-            logger.handlers, logger.propagate = [handler], False
-            logger.setLevel(level)
-        below = logging.getLogger("uvicorn.error")
-        below.handlers, below.propagate = [], True
-        logging.getLogger(
-            "uvicorn.access"
-        ).disabled = True  # addresses contain queries, which may contain secrets
+        self.collect()
+
+    def collect(self) -> None:
+        """Write what all loggers of the process say. Call it again when modules were imported: some set up logging."""
+        root = logging.getLogger()
+        root.handlers = [self._handler]
+        root.setLevel(self._level)
+        for logger in list(logging.Logger.manager.loggerDict.values()):
+            if isinstance(logger, logging.Logger) and any(_is_to_terminal(each) for each in logger.handlers):
+                logger.handlers = [each for each in logger.handlers if not _is_to_terminal(each)]
+                logger.propagate = True
+        for name in CHATTY:
+            logging.getLogger(name).setLevel(
+                logging.DEBUG if self._level == logging.DEBUG else max(self._level, logging.WARNING)
+            )
+        logging.getLogger("uvicorn.access").disabled = True
+
+    def take_over(self) -> None:
+        """Write also what Python itself would write to standard error: warnings, and uncaught exceptions."""
+        logging.captureWarnings(capture=True)
+        sys.excepthook = _tell_uncaught
+        sys.unraisablehook = lambda each: _tell_uncaught(
+            each.exc_type, each.exc_value or each.exc_type(), each.exc_traceback
+        )
+        threading.excepthook = lambda each: _tell_uncaught(
+            each.exc_type, each.exc_value or each.exc_type(), each.exc_traceback
+        )
 
     def tells(self, level: int) -> bool:
         """Whether lines of a level are written."""
-        return self.line.is_enabled_for(level)
+        return level >= self._level
 
     def lines(self, events: list[tuple[str, EventDict]]) -> None:
         """Write several lines with the same time, each with its level, in one write."""
@@ -107,23 +129,87 @@ class Log:
         self._stream.flush()
 
 
-def _renderer(config: Config, stream: TextIO) -> Processor:
-    if config.log_format == "json":
-        return structlog.processors.JSONRenderer(serializer=_as_json)
-    # The default formatter of exceptions would show the values of variables too.
-    return structlog.dev.ConsoleRenderer(
-        colors=stream.isatty(),
-        exception_formatter=structlog.dev.plain_traceback,
-        pad_event_to=0,
-        sort_keys=False,
-    )
+def _is_to_terminal(handler: logging.Handler) -> bool:
+    return isinstance(handler, logging.StreamHandler) and handler.stream in {sys.stdout, sys.stderr}
 
+
+def _tell_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        return
+    _log.error("an exception was not caught: %s", kind.__name__, exc_info=(kind, error, trace))
+
+
+def _as_own(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  # noqa: ARG001 - as it is called
+    """Give a failed attempt, and a schedule that needs attention, the names and fields of other lines; name others' loggers."""
+    if "attention" in event:
+        sentence = event.pop("attention")
+        return {**event, "event": "attention", "sentence": sentence}
+    if "follows" in event:
+        return {**event, "event": "ended"}
+    name = event["_record"].name
+    return event if name.partition(".")[0] == "horae" else {**event, "logger": name}
+
+
+# For programs
 
 _encoder = msgspec.json.Encoder(enc_hook=str)
 
 
-def _as_json(event: Any, **_: Any) -> str:  # noqa: ANN401 - whatever is logged
+def _as_json(logger: WrappedLogger, method: str, event: EventDict) -> str:  # noqa: ARG001 - as it is called
     return _encoder.encode(event).decode()
+
+
+# For people
+
+
+def _for_people(stream: TextIO) -> Processor:
+    """A line in columns: time, level, schedule, status, message, sentence, and the rest by name; then a traceback."""
+    coloured = stream.isatty() and not os.environ.get("NO_COLOR")
+    bright, dim, cyan, reset = (BRIGHT, DIM, CYAN, RESET_ALL) if coloured else ("", "", "", "")
+
+    def column(style: str, width: int = 0) -> KeyValueColumnFormatter:
+        return KeyValueColumnFormatter(None, style, reset, str, width)
+
+    levels = structlog.dev.ConsoleRenderer.get_default_level_styles(coloured)
+    render = structlog.dev.ConsoleRenderer(
+        columns=[
+            Column("timestamp", column(dim)),
+            Column("level", LogLevelColumnFormatter(levels, reset)),
+            Column("logger", column(dim)),
+            Column("schedule", column(bright, 20)),
+            Column("status", column("", 10)),
+            Column("event", column(bright)),
+            Column("sentence", column("", 40)),
+            Column("", KeyValueColumnFormatter(cyan, "", reset, str)),
+        ],
+        exception_formatter=structlog.dev.plain_traceback,  # the other one would show the values of variables
+        sort_keys=False,
+    )  # fmt: skip
+
+    def shown(logger: WrappedLogger, method: str, event: EventDict) -> str:
+        told = {name: _printable(name, value) for name, value in event.items()}
+        if "status" in told and told["event"] in _TOLD_BY_STATUS:
+            del told["event"]
+        return str(render(logger, method, told))
+
+    return shown
+
+
+def _printable(name: str, value: object) -> str:
+    """A value as text that stays in its line and does not move the cursor; only a traceback, and a message, has several."""
+    kept = "\n\t" if name in {"exception", "event", "stack"} else ""
+    text = str(value).rstrip("\n")
+    if text.isprintable():
+        return text
+    return "".join(
+        each
+        if each.isprintable() or each in kept
+        else each.encode("unicode_escape", "surrogatepass").decode()
+        for each in text
+    )
+
+
+# Secrets
 
 
 def mask_secrets(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  # noqa: ARG001 - as it is called
@@ -137,9 +223,7 @@ def _masked(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever is logged
     if _is_secret(name) and value:
         return MASK
     if type(value) is str:
-        return (
-            _SECRET_TEXT.sub(MASK, value) if "earer " in value or "eyJ" in value or "://" in value else value
-        )
+        return without_credentials(value)
     if isinstance(value, Mapping):
         return {key: _masked(str(key), each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -150,134 +234,3 @@ def _masked(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever is logged
 @lru_cache(maxsize=1024)
 def _is_secret(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
-
-
-class LogObserver(Observer):
-    """Writes each decision as a line: which schedule, which slot, what, and why.
-
-    A run is logged when it is decided; its launch, and its end if it succeeds, only at the level ``debug``.
-    """
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-        self._tells = log.tells(logging.INFO)
-        self._tells_all = log.tells(logging.DEBUG)
-        self._away = False
-
-    def decided(self, decisions: Sequence[tuple[Schedule, Decision]]) -> None:
-        if not self._tells:
-            return
-        lines: list[tuple[str, EventDict]] = []
-        for schedule, decision in decisions:
-            # Unstarted slots have separate lines, and waiting runs were logged when they began to wait.
-            lines += [("info", _decision(run)) for run in decision.new if run.status in OPEN]
-            lines += [("info", _decision(run)) for run in decision.changed if run.status is Status.STARTING]
-            lines += [("info", _about("stop", run, run.status, run.reason)) for run in decision.stop]
-            attention = decision.state.attention
-            if attention and attention != schedule.state.attention:
-                lines.append(
-                    ("warning", {"event": "attention", "schedule": schedule.id, "sentence": attention})
-                )
-            if decision.remove:
-                over = "it has nothing left to do, and was kept for its time"
-                lines.append(("info", {"event": "removed", "schedule": schedule.id, "sentence": over}))
-        self._log.lines(lines)
-
-    def claimed(self, runs: Sequence[Run], *, launched: bool) -> None:
-        if not launched:
-            why = "this node's lease may be over, so they start later"
-            self._log.line.warning("withheld", count=len(runs), sentence=why)
-
-    def launched(self, run: Run, at: int) -> None:
-        if self._tells_all:
-            drift = at - run.fire_at
-            about = _about("launched", run, run.status, run.reason, attempt=run.attempt, drift_ms=drift)
-            self._log.lines([("debug", about)])
-
-    def ended(self, ended: Sequence[tuple[AttemptResult, Outcome]]) -> None:
-        if self._tells:
-            told = ended if self._tells_all else _noteworthy(ended)
-            self._log.lines([_end(each, outcome) for each, outcome in told])
-
-    def unstarted(self, unstarted: Sequence[Run | UnstartedRange]) -> None:
-        if self._tells:
-            self._log.lines(
-                [
-                    ("info", _range(each) if isinstance(each, UnstartedRange) else _decision(each))
-                    for each in unstarted
-                ]
-            )
-
-    def stored(self, seconds: float, error: BaseException | None) -> None:  # noqa: ARG002
-        if isinstance(error, StoreUnavailableError | ClockOffError):
-            if not self._away:  # log it once, not on every retry
-                self._log.line.error("store", sentence=error.for_operator)
-            self._away = True
-        elif error is None and self._away:
-            self._away = False
-            self._log.line.info("store", sentence="the database answers again")
-
-    def maintained(self, report: MaintenanceReport) -> None:
-        if report.rescued:
-            self._log.line.warning("rescued", count=report.rescued, sentence="nodes died over these runs")
-
-    def lost_lease(self) -> None:
-        self._log.line.error(
-            "lease lost", sentence="this node could not renew its lease: it stops its runs, and rejoins"
-        )
-
-
-def _about(event: str, run: Run, status: str, reason: str, **more: object) -> EventDict:
-    return {
-        "event": event, "schedule": run.schedule_id, "slot": _slot(run.nominal_ms), "run": run.id, "status": status,
-        "reason": reason, "sentence": _sentence(reason), **more,
-    }  # fmt: skip
-
-
-def _decision(run: Run) -> EventDict:
-    return _about("decision", run, run.status, _why_it_goes_on(run) if run.status in OPEN else run.reason)
-
-
-def _range(unstarted: UnstartedRange) -> EventDict:
-    line: EventDict = {
-        "event": "decision", "schedule": unstarted.schedule_id, "slot": _slot(unstarted.start_ms), "status": unstarted.status,
-        "reason": unstarted.reason, "sentence": _sentence(unstarted.reason),
-    }  # fmt: skip
-    return (
-        line
-        if unstarted.count == 1
-        else {**line, "last_slot": _slot(unstarted.end_ms), "count": unstarted.count}
-    )
-
-
-def _end(ended: AttemptResult, outcome: Outcome) -> tuple[str, EventDict]:
-    level = (
-        "warning" if outcome.status in _TROUBLE else "debug" if outcome.status is Status.SUCCEEDED else "info"
-    )
-    # The message of an exception is for the owner, and is in the ledger; the log has only its type.
-    more = {"error": ended.errors[0]} if ended.errors else {}
-    return level, _about(
-        "ended", ended.run, outcome.status, outcome.reason, attempt=ended.run.attempt, **more
-    )
-
-
-def _noteworthy(ended: Iterable[tuple[AttemptResult, Outcome]]) -> Iterable[tuple[AttemptResult, Outcome]]:
-    return (pair for pair in ended if pair[1].status is not Status.SUCCEEDED)
-
-
-def _why_it_goes_on(run: Run) -> str:
-    if run.status in WAITING:
-        return "waiting"
-    if run.attempt:
-        return "again"
-    return "due" if run.is_automatic else run.origin.kind
-
-
-def _sentence(reason: str) -> str:
-    return _SENTENCES.get(reason) or sentence_of(reason)
-
-
-@lru_cache(maxsize=1024)
-def _slot(nominal_ms: int) -> str:
-    """A nominal time as text; cached, because many schedules share one."""
-    return f"{datetime.fromtimestamp(nominal_ms // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"

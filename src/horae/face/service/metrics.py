@@ -98,7 +98,7 @@ class Metrics(Observer):
         if run.attempt == 1:
             self._emitted.inc()
             if run.is_automatic:  # only automatic starts have a fire time to compare with
-                self._drift.observe(abs(at - run.fire_at) / 1000)
+                self._drift.observe(abs(at - run.fire_ms) / 1000)
 
     def ended(self, ended: Sequence[tuple[AttemptResult, Outcome]]) -> None:
         for status, count in Counts(outcome.status for _, outcome in ended).items():

@@ -21,10 +21,12 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.types import ControllerRouterHandler, Method
 from litestar.types.internal_types import PathParameterDefinition
 
-from horae.app import Readiness, views
+from horae.app import Readiness, schedule_views, views
 from horae.app.field_checks import POLICY_BOUNDS
 from horae.app.manual import BackfillPreview
 from horae.app.schedule_fields import reference
+from horae.app.view import PageView, View
+from horae.face.registrar import routes as registrar_routes
 from horae.face.registrar import views as registrar_views
 from horae.face.registrar.schedule_input import PauseInput, ScheduleInput
 from horae.face.service import request_bodies, system
@@ -40,8 +42,8 @@ OPEN = {"/healthz", "/readyz"}
 REPORTS = ("/started", "/heartbeat", "/succeeded", "/failed")
 """Routes that take the report token of a run."""
 REFERENCE = reference("")
-_BASES = {"Body", "ScheduleBody", "Versioned", "View"}
-"""Base types that no route uses directly."""
+_BASES = {"Body", "RunSearch", "ScheduleBody", "Versioned", "View"}
+"""Types that no body and no answer is."""
 
 _IN_PATHS = {
     "schedule_id": "The id of a schedule, percent-encoded: a slash in it is %2F.",
@@ -56,7 +58,7 @@ _PROBLEMS = {
     "403": "Who asks may not do this (`permission_denied`).",
     "404": "There is no such thing, or another owner has it.",
     "409": "It conflicts with what is there.",
-    "412": "The header If-Match names another state than the present one (`conflict_token_mismatch`).",
+    "412": "The header If-Match names another version than the present one (`conflict_token_mismatch`), or one of a schedule that is not there; or the header If-None-Match is `*`, and it is there.",
     "413": "The body is too long (`limit_exceeded`).",
     "415": "The body is no JSON, or does not say that it is (`unsupported_media_type`).",
     "422": "The request can be read, and what it asks for cannot be.",
@@ -65,13 +67,14 @@ _PROBLEMS = {
 }
 _CONFLICTS = {
     "createSchedule", "createSchedules", "replaceSchedule", "mergeSchedule", "patchSchedule", "deleteCalendar",
-    "reportStarted", "reportHeartbeat", "reportSucceeded", "reportFailed",
+    "reportStarted", "reportHeartbeat", "reportSucceeded", "reportFailed", "rerun",
 }  # fmt: skip
 _ETAG = {"ETag": {"description": "The token of the schedule, for If-Match.", "schema": {"type": "string"}}}
 _LOCATION = {"Location": {"description": "Where the schedule is.", "schema": {"type": "string"}}}
-_WITH_ETAG = {"ScheduleView", "DescribedSchedule"}
+_WITH_ETAG = {"ScheduleView", "DescribedSchedule", "ResumedSchedule"}
 _MORE_ANSWERS: dict[str, dict[str, tuple[str, str]]] = {
     "createSchedule": {"200": ("ScheduleView", "This very request was carried out before; nothing was created.")},
+    "replaceSchedule": {"201": ("ScheduleView", "It was created.")},
     "createSchedules": {"200": ("CreatedPage", "This very request was carried out before; nothing was created.")},
     "startBackfill": {
         "202": ("BackfillView", "The backfill has begun."),
@@ -135,8 +138,11 @@ def operations_of(document: Json) -> Iterator[tuple[str, Json]]:
 
 
 def _operation_id(handler: HTTPRouteHandler, _: Method, __: list[str | PathParameterDefinition]) -> str:
-    """The operation id of routes that declare none: those of the registrar."""
-    return f"registrar{handler.handler_name.title().replace('_', '')}"
+    """The name of a handler in camel case: ``getRun``; that of the registrar's begins with its name."""
+    words = handler.handler_name.split("_")
+    if handler.fn.__module__ == registrar_routes.__name__:
+        words.insert(0, "registrar")
+    return words[0] + "".join(map(str.title, words[1:]))
 
 
 def _page_name(found: re.Match[str]) -> str:
@@ -146,7 +152,9 @@ def _page_name(found: re.Match[str]) -> str:
 def _schemas(named: Json, options: list[type[msgspec.Struct]]) -> Json:
     """The schemas of all types, completed with what the types alone cannot express."""
     types = [each for module in (request_bodies, system, registrar_views) for each in _structs(module)]
-    types += [each for each in _structs(views) if issubclass(each, views.View)]
+    types += [
+        each for module in (views, schedule_views) for each in _structs(module) if issubclass(each, View)
+    ]
     types += [
         Readiness,
         BackfillPreview,
@@ -160,8 +168,8 @@ def _schemas(named: Json, options: list[type[msgspec.Struct]]) -> Json:
     _, own = msgspec.json.schema_components(types, ref_template=f"{REFERENCE}{{name}}")
     schemas: Json = named | {name: schema for name, schema in own.items() if name not in _BASES}
     for name in schemas:
-        if name.endswith("Page"):
-            schemas[name]["description"] = inspect.getdoc(views.PageView)
+        if name.endswith("Page") and name not in own:
+            schemas[name]["description"] = inspect.getdoc(PageView)
     _refine(schemas)
     known = [{"$ref": reference(each.__name__)} for each in options]
     schemas["Action"]["properties"]["options"]["anyOf"] = [*known, {"type": "object", "maxProperties": 0}]
@@ -210,14 +218,17 @@ def _complete(path: str, operation: Json, schemas: Json) -> None:
     """Complete an operation with what holds for every route: problems as answers, and authentication."""
     if path not in OPEN:
         operation["security"] = [{"run": []}] if path.endswith(REPORTS) else [{"token": []}]
-    operation["parameters"] = [
-        _parameter(each) for each in operation.get("parameters", ()) if _is_asked(each)
-    ]
+    parameters = [
+        _parameter(each) for each in operation.get("parameters", ()) if each["name"] != "Authorization"
+    ]  # that is its security
+    operation["parameters"] = sorted(
+        parameters, key=lambda each: (each["in"] != "path", each["name"] == "owner")
+    )
     operation["responses"].pop("400", None)  # Litestar's description
     for status, answered in operation["responses"].items():
         _describe(answered, status, schemas)
     for status, (name, sentence) in _MORE_ANSWERS.get(operation["operationId"], {}).items():
-        operation["responses"][status] = _answer(name, sentence)
+        operation["responses"][status] = _answer(status, name, sentence)
     for status in _statuses(path, operation):
         operation["responses"].setdefault(status, _problem(_PROBLEMS[status]))
     operation["responses"]["default"] = _problem(
@@ -226,11 +237,6 @@ def _complete(path: str, operation: Json, schemas: Json) -> None:
     if "requestBody" in operation:
         _name_body(operation["requestBody"]["content"]["application/json"])
     operation["responses"] = dict(sorted(operation["responses"].items()))
-
-
-def _is_asked(parameter: Json) -> bool:
-    """Whether to list a parameter: the header of the token is part of a route's security instead."""
-    return bool(parameter["name"] != "Authorization")
 
 
 def _parameter(parameter: Json) -> Json:
@@ -261,21 +267,23 @@ def _describe(answered: Json, status: str, schemas: Json) -> None:
     for content in answered.get("content", {}).values():
         name = content["schema"].get("$ref", "").removeprefix(REFERENCE)
         if name:
-            answered |= _answer(name, schemas[name].get("description", HTTPStatus(int(status)).phrase))
+            answered |= _answer(
+                status, name, schemas[name].get("description", HTTPStatus(int(status)).phrase)
+            )
             break
         answered["description"] = "A text."
-    if status == "201" and "headers" in answered:
-        answered["headers"] = answered["headers"] | _LOCATION
     if status == "204":
         answered["description"] = "It is done."
 
 
-def _answer(name: str, sentence: str) -> Json:
+def _answer(status: str, name: str, sentence: str) -> Json:
     answer: Json = {
         "description": sentence,
         "content": {"application/json": {"schema": {"$ref": f"{REFERENCE}{name}"}}},
     }
-    return answer | {"headers": _ETAG} if name in _WITH_ETAG else answer
+    if name in _WITH_ETAG:
+        answer["headers"] = _ETAG | _LOCATION if status == "201" else _ETAG
+    return answer
 
 
 def _statuses(path: str, operation: Json) -> Iterator[str]:

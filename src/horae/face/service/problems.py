@@ -12,6 +12,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.status_codes import HTTP_500_INTERNAL_SERVER_ERROR
 
+from horae.checked import in_words
 from horae.errors import (
     AuthenticationError,
     BackfillNotFoundError,
@@ -26,9 +27,11 @@ from horae.errors import (
     LimitExceededError,
     PermissionDeniedError,
     ReportRefusedError,
+    RerunRefusedError,
     RunNotFoundError,
     ScheduleExistsError,
     ScheduleNotFoundError,
+    ScheduleUnreadableError,
     SpecError,
     StoreUnavailableError,
     TooManyEvaluationsError,
@@ -43,9 +46,11 @@ STATUSES: dict[type[HoraeError], int] = {
     BackfillNotFoundError: 404,
     CalendarNotFoundError: 404,
     ScheduleExistsError: 409,
+    ScheduleUnreadableError: 409,
     CalendarInUseError: 409,
     ConflictTokenMismatchError: 409,
     ReportRefusedError: 409,
+    RerunRefusedError: 409,
     AuthenticationError: 401,
     PermissionDeniedError: 403,
     StoreUnavailableError: 503,
@@ -82,11 +87,11 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PreconditionFailedError(Exception):
-    """The header If-Match names another version than the current one."""
+    """What the header If-Match or If-None-Match says of a schedule does not hold."""
 
-    def __init__(self, mismatch: ConflictTokenMismatchError) -> None:
-        super().__init__(mismatch.message)
-        self.mismatch = mismatch
+    def __init__(self, error: HoraeError) -> None:
+        super().__init__(error.message)
+        self.error = error
 
 
 def code_of(error: HoraeError) -> str:
@@ -143,8 +148,8 @@ def on_horae_error(_: Request[Any, Any, Any], error: HoraeError) -> Response[byt
 
 
 def on_failed_precondition(_: Request[Any, Any, Any], error: PreconditionFailedError) -> Response[bytes]:
-    """A stale If-Match."""
-    return answer(problem_of(error.mismatch, 412))
+    """A header that says something else of a schedule than what holds."""
+    return answer(problem_of(error.error, 412))
 
 
 _CODES = {404: "not_found", 405: "method_not_allowed", 413: "limit_exceeded", 415: "unsupported_media_type"}
@@ -160,21 +165,27 @@ def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Resp
     if error.status_code == 404:
         detail = f"There is nothing at {request.url.path}"
     elif faults:
-        detail = "; ".join(f"{each.path}: {each.message}" for each in faults[:5])
+        detail = "; ".join(f"{each.path} {each.message}" for each in faults[:5])
     problem = Problem(
-        title=HTTPStatus(error.status_code).phrase, status=error.status_code, detail=detail, code=code, errors=faults
+        title=HTTPStatus(error.status_code).phrase, status=error.status_code, detail=detail, code=code, errors=faults,
+        hint=next((each["hint"] for each in _extra(error) if "hint" in each), None),
     )  # fmt: skip
     return answer(problem, dict(error.headers or {}))
 
 
 def _faults(error: ValidationException) -> list[Fault]:
-    """The faults of a body or of parameters."""
-    extra = error.extra if isinstance(error.extra, list) else []
+    """The faults of a body, which have a hint, or of parameters, in the words of msgspec."""
     return [
-        Fault(str(each.get("key") or "body"), str(each.get("message", "is wrong")))
-        for each in extra
-        if isinstance(each, dict)
+        Fault(
+            str(each.get("key") or "body"),
+            str(each["message"]) if "hint" in each else in_words(str(each.get("message"))),
+        )
+        for each in _extra(error)
     ]
+
+
+def _extra(error: HTTPException) -> list[dict[str, Any]]:
+    return [each for each in error.extra if isinstance(each, dict)] if isinstance(error.extra, list) else []
 
 
 def on_defect(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

@@ -22,10 +22,11 @@ from horae.app.schedule_fields import (
     with_fields,
 )
 from horae.app.why import MAX_DAYS
-from horae.model import Action
+from horae.model import Action, OnResume, Reason, Status
 
 MAX_BACKFILLS = 100
 """The most backfills that one request may start."""
+_STATUSES = "|".join(Status)
 Backfills = Annotated[tuple[BackfillBody, ...], about(maxItems=MAX_BACKFILLS)]
 
 
@@ -77,8 +78,11 @@ class Versioned(Body, frozen=True):
 
 @with_fields(ScheduleBody)
 class ReplaceSchedule(Versioned, frozen=True):
-    """All fields of a schedule from now on. Memo and search attributes stay if they are omitted."""
+    """All fields of a schedule from now on. Memo, search attributes and what manages it stay if they are omitted."""
 
+    dry_run: Annotated[bool, about("Whether nothing is stored, and the answer only says what would be.")] = (
+        False
+    )
     memo: Annotated[
         dict[str, Any] | msgspec.UnsetType,
         about("What its owner wants to remember: any JSON, at most 64 KiB."),
@@ -86,12 +90,19 @@ class ReplaceSchedule(Versioned, frozen=True):
     search_attributes: Annotated[
         SearchAttributes | msgspec.UnsetType, about("Names and values to find it by.")
     ] = msgspec.UNSET
+    managed_by: Annotated[Text | msgspec.UnsetType, about("The program or file that defines it.")] = (
+        msgspec.UNSET
+    )
 
 
 @with_fields(ScheduleBody, "unset")
 class MergeSchedule(Versioned, frozen=True):
-    """The fields to change from now on; ``policies`` are merged, and a ``null`` in them restores the default."""
+    """The fields to change from now on; ``spec`` and ``policies`` are merged, and a ``null`` in them removes what was there."""
 
+    spec: Annotated[
+        Document | str | msgspec.UnsetType,
+        about("Those parts of the spec that change; null removes one. A cron expression replaces it."),
+    ] = msgspec.UNSET
     policies: Annotated[
         Document | msgspec.UnsetType, about("Those policies that change; null is the default.")
     ] = msgspec.UNSET
@@ -114,10 +125,15 @@ class PauseSchedule(Body, frozen=True):
     until: Annotated[Moment | None, about("When it resumes by itself, with an offset.")] = None
 
 
-class Note(Body, frozen=True):
-    """Why."""
+class ResumeSchedule(Body, frozen=True):
+    """Why a pause ends, and what becomes of the slots that fell due in it."""
 
     note: Annotated[Text, about("Why.")] = ""
+    on_resume: Annotated[
+        OnResume | None,
+        about("For this once: `catch_up` makes up what fell due, `skip` does not; else by the policy."),
+    ] = None
+    dry_run: Annotated[bool, about("Whether only to say what would start and what would not.")] = False
 
 
 class SkipNext(Body, frozen=True):
@@ -134,10 +150,28 @@ class Which(Body, frozen=True):
     tag: Annotated[str | None, about("A tag that they have.")] = None
     prefix: Annotated[str | None, about("How their ids begin.")] = None
     attention: Annotated[bool | None, about("Whether they need attention.")] = None
+    managed_by: Annotated[str | None, about("The program or file that defines them.")] = None
+    orphaned: Annotated[bool | None, about("Whether what manages them no longer defines them.")] = None
     search: Annotated[
         Annotated[str, about(pattern="^[^:]+:")] | None,
         about("A search attribute and its value: `customer:42`."),
     ] = None
+
+
+class RunSearch(Body, frozen=True):
+    """A search of the ledger: what matches all given fields."""
+
+    status: Annotated[
+        Annotated[str, about(pattern=f"^({_STATUSES})(,({_STATUSES}))*$", examples=["failed,timed_out"])] | None,
+        about("How they stand: one status, or several with commas between them."),
+    ] = None  # fmt: skip
+    reason: Annotated[
+        Annotated[str, about(enum=list(Reason))] | None, about("Why they did not run, or did not succeed.")
+    ] = None
+    schedule: Annotated[str | None, about("The id of their schedule.")] = None
+    tag: Annotated[str | None, about("A tag that their schedules have.")] = None
+    since: Annotated[Moment | None, about("When they were decided at the earliest.")] = None
+    until: Annotated[Moment | None, about("They were decided before this.")] = None
 
 
 class ManyByFilter(Body, frozen=True):

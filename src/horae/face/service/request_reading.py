@@ -11,11 +11,13 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 import msgspec
-from litestar import Request, Response
+from litestar import Litestar, Request, Response
 from litestar.exceptions import ClientException, HTTPException, InternalServerException, ValidationException
+from litestar.handlers import BaseRouteHandler
 from litestar.routes import HTTPRoute
 from litestar.status_codes import HTTP_413_REQUEST_ENTITY_TOO_LARGE, HTTP_415_UNSUPPORTED_MEDIA_TYPE
 
+from horae.checked import input_error
 from horae.errors import InvalidInputError, LimitExceededError
 from horae.json_bounds import MAX_INTEGER, JsonTooLargeError, check_json, convert_json
 
@@ -61,23 +63,11 @@ class JsonRequest(Request[Any, Any, Any]):
         try:
             return convert_json(value, wanted)
         except msgspec.ValidationError as error:
-            reason, path = fault_of(error)
+            found = input_error(error, wanted, whole="body")
             if isinstance(error.__cause__, InvalidInputError):
-                raise at_path(error.__cause__, path) from None
-            fault = {"key": path or "body", "message": reason}
+                raise found from None
+            fault = {"key": found.details["field"], "message": found.details["reason"], "hint": found.hint}
             raise ValidationException("The body is not what it should be", extra=[fault]) from None
-
-
-def fault_of(error: msgspec.ValidationError) -> tuple[str, str]:
-    """The fault that msgspec found, and its path, such as ``policies.timeouts``."""
-    reason, _, path = str(error).partition(" - at `$")
-    return reason, path.rstrip("`").lstrip(".")
-
-
-def at_path(error: InvalidInputError, path: str) -> InvalidInputError:
-    """An error about a field of a value, with the path of the value prepended."""
-    field = ".".join(filter(None, (path, error.details["field"])))
-    return InvalidInputError(field, error.details["reason"], hint=error.hint)
 
 
 _SUSPECT = re.compile(rb"\\u0000|[0-9]{16}")
@@ -116,20 +106,45 @@ def _path(place: _Place) -> str:
 
 
 async def check_address(request: Request[Any, Any, Any]) -> Response[None] | None:
-    """Refuse a path or a query that is not text once decoded, or repeats a parameter; answer ``OPTIONS`` with the path's methods."""
+    """Decode the ids in a path; refuse a path or a query that is not text then. Answer ``OPTIONS`` with the path's methods."""
     if request.method == "OPTIONS":
         here = [each for each in request.app.routes if each.path_format == request.scope["path_template"]]
         methods = {method for route in here if isinstance(route, HTTPRoute) for method in route.methods}
         return Response(None, status_code=204, headers={"Allow": ", ".join(sorted(methods))})
-    query = request.scope["query_string"]
-    for part, given in (*request.path_params.items(), ("query", query)):
-        try:
-            text = unquote_to_bytes(given).decode()
-        except UnicodeDecodeError:
-            raise InvalidInputError(part, "is no text: its bytes are no UTF-8") from None
-        if "\x00" in text:
-            raise InvalidInputError(part, _NUL)
-    names = [name for name, _ in parse_qsl(query.decode(), keep_blank_values=True)]
+    ids = {part: _decoded(part, given) for part, given in request.path_params.items()}
+    request.scope["path_params"] = ids  # a new one: Litestar gives the same one to every request of a path
+    _decoded("query", request.scope["query_string"])
+    return None
+
+
+def check_parameters(request: Request[Any, Any, Any]) -> None:
+    """Refuse query parameters that come twice, or that the path does not take."""
+    query = request.scope["query_string"].decode()
+    names = [name for name, _ in parse_qsl(query, keep_blank_values=True)]
     if len(set(names)) < len(names):
         raise InvalidInputError("query", "has a parameter more than once")
-    return None
+    known = request.app.state.parameters[request.route_handler]
+    for name in names:
+        if name not in known:
+            hint = f"known are: {', '.join(known)}" if known else "this path takes none"
+            raise InvalidInputError(name, "is no parameter of this path", hint=hint)
+
+
+def known_parameters(service: Litestar) -> dict[BaseRouteHandler, list[str]]:
+    """The names of the query parameters that each route takes, itself or for what it depends on."""
+    routes = [route for route in service.routes if isinstance(route, HTTPRoute)]
+    models = [found for route in routes for found in route.route_handler_map.values()]
+    return {
+        handler: sorted(each.field_alias for each in model.expected_query_params) for handler, model in models
+    }
+
+
+def _decoded(part: str, given: str | bytes) -> str:
+    """A part of an address that is percent-encoded, as text."""
+    try:
+        text = unquote_to_bytes(given).decode()
+    except UnicodeDecodeError:
+        raise InvalidInputError(part, "is no text: its bytes are no UTF-8") from None
+    if "\x00" in text:
+        raise InvalidInputError(part, _NUL)
+    return text

@@ -1,49 +1,64 @@
-"""Helpers that routes share: callers and owners, ids in paths, versions in headers, pages."""
+"""What routes share: parameters, the operations in the scope of a request, versions in headers, pages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
-from urllib.parse import unquote
 
-from litestar import Response
+from litestar import Request, Response
+from litestar.di import Provide
 from litestar.params import HeaderParameter, QueryParameter
 
 from horae.app import App, BackfillRequest, Filter, ScopedOperations, Trigger
 from horae.app.page import Page
 from horae.app.schedule_fields import BackfillBody, TriggerBody, values_of
-from horae.app.views import PageView, ScheduleView
+from horae.app.schedule_views import ScheduleView
+from horae.app.view import PageView, View, page_of
 from horae.errors import InvalidInputError
 from horae.face.service.caller import Caller
-from horae.face.service.request_bodies import Which
+from horae.face.service.query_parameters import asked, parameters_of
+from horae.face.service.request_bodies import RunSearch, Which
 
-T = TypeVar("T")
-V = TypeVar("V")
-Owner = Annotated[
-    str | None, QueryParameter(name="owner", description="Whose things: needs the scope service or admin.")
-]
+V = TypeVar("V", bound=View)
+Owner = Annotated[str | None, asked("owner", "Whose things: needs the scope service or admin.")]
 Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=1000, description="How many at most.")]
-Times = Annotated[
-    int,
-    QueryParameter(
-        name="limit", description="How many at most.", schema_extra={"minimum": 1, "maximum": 1000}
-    ),
-]
-Cursor = Annotated[str | None, QueryParameter(name="cursor", description="The `next` of the page before.")]
+Times = Annotated[int, asked("limit", "How many at most.", minimum=1, maximum=1000)]
+Cursor = Annotated[str | None, asked("cursor", "The `next` of the page before.")]
 IfMatch = Annotated[
     str | None, HeaderParameter(name="If-Match", description="The ETag that the schedule must still have.")
 ]
+IfNoneMatch = Annotated[
+    str | None, HeaderParameter(name="If-None-Match", description="`*`: there must be no such schedule.")
+]
+ANONYMOUS = {"anonymous": True}
+"""The option of a route that any caller may use; all others must be known."""
 
 
-def operations(app: App, caller: Caller, owner: str | None) -> ScopedOperations:
-    """The operations in the scope of a request: of the named owner, of the caller, or of all owners."""
-    meant = caller.owner_for(owner)
-    return app.all_owners if meant is None else app.owned_by(meant)
+def dependencies(app: App) -> dict[str, Provide]:
+    """What routes take by name: the app, the caller, and operations.
 
+    ``there`` has the operations on what the caller means: of the named owner, of the caller, or of all owners. ``new`` has those
+    of the owner of what the caller creates.
+    """
 
-def named(text: str) -> str:
-    """Decode an id from a path, where it is percent-encoded; ``check_address`` has verified that it is text."""
-    return unquote(text)
+    def caller(request: Request[Any, Any, Any]) -> Caller:
+        found: Caller = request.scope["state"]["caller"]
+        return found
+
+    def there(request: Request[Any, Any, Any], owner: Owner = None) -> ScopedOperations:
+        meant = caller(request).owner_for(owner)
+        return app.all_owners if meant is None else app.owned_by(meant)
+
+    def new(request: Request[Any, Any, Any], owner: Owner = None) -> ScopedOperations:
+        return app.owned_by(caller(request).owner_of_new(owner))
+
+    return {
+        "app": Provide(lambda: app, sync_to_thread=False, use_cache=True),
+        "caller": Provide(caller, sync_to_thread=False),
+        "there": Provide(there, sync_to_thread=False),
+        "new": Provide(new, sync_to_thread=False),
+        "which": parameters_of(Which),
+        "search": parameters_of(RunSearch),
+    }
 
 
 def version_of_etag(if_match: str | None) -> int | None:
@@ -58,6 +73,13 @@ def version_of_etag(if_match: str | None) -> int | None:
             hint='such as "7", as answers have it',
         )
     return int(text)
+
+
+def must_be_new(if_none_match: str | None) -> bool:
+    """Whether a header says that there must be no such schedule."""
+    if if_none_match is not None and if_none_match.strip() != "*":
+        raise InvalidInputError("If-None-Match", f"can only be *, and is {if_none_match[:100]!r}")
+    return if_none_match is not None
 
 
 def with_etag(view: ScheduleView, status: int = 200, **headers: str) -> Response[Any]:
@@ -78,10 +100,8 @@ def filter_of(which: Which) -> Filter:
         None: (None, None), "running": (False, False), "paused": (True, None), "completed": (False, True),
     }  # fmt: skip
     paused, completed = states[which.state]
-    return Filter(
-        prefix=which.prefix, action=which.action, tag=which.tag, paused=paused, completed=completed,
-        attention=which.attention, search_key=key, search_value=value,
-    )  # fmt: skip
+    same = values_of(which, Filter)
+    return Filter(**same, paused=paused, completed=completed, search_key=key, search_value=value)
 
 
 def trigger_of(body: TriggerBody | bool | None, caller: Caller) -> Trigger | None:
@@ -96,17 +116,10 @@ def backfill_of(body: BackfillBody, caller: Caller) -> BackfillRequest:
     return BackfillRequest(**values_of(body, BackfillBody), author=caller.user)
 
 
-def page_view(page: Page[T], view: Callable[[T], V]) -> PageView[V]:
-    """The view of a page."""
-    return PageView(items=[view(each) for each in page], next=page.next)
-
-
-async def ledger_view(
-    there: ScopedOperations, schedule_id: str, page: Page[T], view: Callable[[T], V]
-) -> PageView[V]:
+async def ledger_of(there: ScopedOperations, schedule_id: str, kind: type[V], page: Page[Any]) -> PageView[V]:
     """A page of a schedule's ledger. If it is empty, the schedule must exist, or have left a version when it was deleted;
     otherwise it is not found.
     """
     if not page and not await there.schedules.versions(schedule_id, 1):
         await there.schedules.get(schedule_id)
-    return page_view(page, view)
+    return page_of(kind, page)

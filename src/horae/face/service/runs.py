@@ -1,180 +1,112 @@
-"""``/api/v1/runs`` and ``/api/v1/backfills``: read and stop them, and take reports of external workers."""
+"""``/api/v1/runs`` and ``/api/v1/backfills``: search, read, stop, and run again."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from litestar import Router, get, post
-from litestar.connection import ASGIConnection
-from litestar.datastructures import State
-from litestar.handlers import BaseRouteHandler
-from litestar.params import HeaderParameter
-from litestar.status_codes import HTTP_400_BAD_REQUEST, HTTP_500_INTERNAL_SERVER_ERROR
-from litestar.types import Scope
 
-from horae.app import App
+from horae.app import ScopedOperations
+from horae.app.attempt_logs import MAX_ATTEMPT
+from horae.app.schedule_fields import TriggerBody, values_of
+from horae.app.view import view_of
 from horae.app.views import (
     BackfillView,
-    ReportView,
+    LedgerPage,
+    LogPage,
     RunView,
     RunWithAttempts,
-    backfill_view,
-    run_view,
-    run_with_attempts,
+    history_view,
+    ledger_page,
+    log_page_view,
 )
-from horae.errors import AuthenticationError
 from horae.face.service.caller import Caller
-from horae.face.service.request_bodies import FailedBody, SucceededBody
-from horae.face.service.route_helpers import Owner, named, operations
-from horae.model import Run
+from horae.face.service.query_parameters import asked
+from horae.face.service.request_bodies import RunSearch
+from horae.face.service.route_helpers import Cursor, Limit
 
-RunToken = Annotated[
-    str | None, HeaderParameter(name="Authorization", description="Bearer, and the run's own token.")
+AttemptNumber = Annotated[
+    int | None, asked("attempt", "Only of this attempt.", minimum=1, maximum=MAX_ATTEMPT)
 ]
 
 
-MAX_RUN_ID_LENGTH = 100
-"""The length to which ids are cut in rate limits, to bound memory; no run has a longer id."""
+@get("/runs", summary="Search the runs of all schedules")
+async def search_runs(
+    there: ScopedOperations, search: RunSearch, limit: Limit = 100, cursor: Cursor = None
+) -> LedgerPage:
+    """Runs, and the slots that did not run among them, the latest decided first; those that match all given parameters.
 
-
-REPORTER = "reporter"
-"""The key of a report's client address in the ``state`` of a request."""
-
-
-async def check_pace(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-    """Limit the rate of reports from one address, before they are read: reports on one run, whatever their token; and, after
-    too many refused ones, reports on any run, since an attacker can name another run each time.
-
-    An external worker may report on many runs, and an attacker cannot block workers at other addresses.
+    A page examines 10,000 of them at most, and ends when it has 4 MiB.
     """
-    place = connection.client.host if connection.client else ""
-    run_id = connection.path_params["run_id"][:MAX_RUN_ID_LENGTH]
-    paces = connection.app.state
-    paces.failed_reports.check_left(place, "too many reports from there were refused")
-    paces.reports.check(f"{place} {run_id}", "the run is reported on too often")
-    connection.scope["state"][REPORTER] = place
+    found = await there.runs.search(
+        status=None if search.status is None else search.status.split(","), reason=search.reason,
+        schedule_id=search.schedule, tag=search.tag, since=search.since, until=search.until, limit=limit, cursor=cursor,
+    )  # fmt: skip
+    return ledger_page(found)
 
 
-async def check_token(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-    """Refuse a report without the report token of its run before its body is read, so that an attacker causes little work."""
-    runs = connection.app.state.runs
-    token = _token(connection.headers.get("Authorization"))
-    await runs.check_token(named(connection.path_params["run_id"]), token)
+@get("/runs/{run_id:str}", summary="A run and its attempts")
+async def get_run(there: ScopedOperations, run_id: str) -> RunWithAttempts:
+    """The run of a slot or a trigger, its attempts that did not succeed, and the keys of their checkpoints."""
+    return history_view(await there.runs.history(run_id))
 
 
-def count_failed(state: State, scope: Scope, status: int) -> None:
-    """Count a report that was refused with a 4xx status."""
-    place = scope["state"].get(REPORTER)
-    if place is not None and HTTP_400_BAD_REQUEST <= status < HTTP_500_INTERNAL_SERVER_ERROR:
-        state.failed_reports.take(place)
+@get("/runs/{run_id:str}/logs", summary="What a run logged")
+async def get_run_logs(
+    there: ScopedOperations, run_id: str, attempt: AttemptNumber = None, cursor: Cursor = None
+) -> LogPage:
+    """What its attempts logged, in order, up to 4 MiB a page. While the run is open, `next` is never null: it leads to the
+    lines that come later, and a page may be empty.
+    """
+    return log_page_view(await there.runs.logs(run_id, attempt, cursor=cursor))
 
 
-@get("/runs/{run_id:str}", operation_id="getRun", summary="A run and its attempts")
-async def show(app: App, caller: Caller, run_id: str, owner: Owner = None) -> RunWithAttempts:
-    """The run of a slot or a trigger, its earlier attempts, and the keys of their checkpoints."""
-    there, name = operations(app, caller, owner).runs, named(run_id)
-    return run_with_attempts(await there.get(name), await there.attempts(name), await there.checkpoints(name))
+@post("/runs/{run_id:str}/rerun", summary="Run a run again", status_code=202)
+async def rerun(
+    there: ScopedOperations, caller: Caller, run_id: str, data: TriggerBody | None = None
+) -> RunView:
+    """Starts the slot of an ended run again, as a new run that names it in `rerun_of`, with the same input unless one is given.
+
+    It runs the schedule's present action, also while the schedule is paused.
+    """
+    wanted = values_of(data or TriggerBody(), TriggerBody)
+    return view_of(RunView, await there.runs.rerun(run_id, **wanted, author=caller.user))
 
 
-@post("/runs/{run_id:str}/cancel", operation_id="cancelRun", summary="Ask a run to stop", status_code=200)
-async def cancel(app: App, caller: Caller, run_id: str, owner: Owner = None) -> RunView:
+@post("/runs/{run_id:str}/cancel", summary="Ask a run to stop", status_code=200)
+async def cancel_run(there: ScopedOperations, run_id: str) -> RunView:
     """It may finish within `timeouts.cancel`; after that it is terminated. A waiting run never starts."""
-    return run_view(await operations(app, caller, owner).runs.cancel(named(run_id)))
+    return view_of(RunView, await there.runs.cancel(run_id))
 
 
-@post("/runs/{run_id:str}/terminate", operation_id="terminateRun", summary="Make a run stop", status_code=200)
-async def terminate(app: App, caller: Caller, run_id: str, owner: Owner = None) -> RunView:
+@post("/runs/{run_id:str}/terminate", summary="Make a run stop", status_code=200)
+async def terminate_run(there: ScopedOperations, run_id: str) -> RunView:
     """Stops it at once. A waiting run never starts."""
-    return run_view(await operations(app, caller, owner).runs.terminate(named(run_id)))
+    return view_of(RunView, await there.runs.terminate(run_id))
 
 
-@post(
-    "/runs/{run_id:str}/started",
-    operation_id="reportStarted",
-    guards=[check_pace],
-    summary="Report that the work has begun",
-    status_code=200,
-)
-async def started(app: App, run_id: str, authorization: RunToken = None) -> ReportView:
-    """For work that an external worker has accepted, with the run's report token."""
-    return _reported(await app.runs.report(named(run_id), _token(authorization), "started"))
-
-
-@post(
-    "/runs/{run_id:str}/heartbeat",
-    operation_id="reportHeartbeat",
-    guards=[check_pace],
-    summary="Report that the work goes on",
-    status_code=200,
-)
-async def heartbeat(app: App, run_id: str, authorization: RunToken = None) -> ReportView:
-    """A sign of life; the answer says whether the run was asked to stop."""
-    return _reported(await app.runs.report(named(run_id), _token(authorization), "heartbeat"))
-
-
-@post(
-    "/runs/{run_id:str}/succeeded",
-    operation_id="reportSucceeded",
-    guards=[check_pace, check_token],
-    summary="Report that the work has succeeded",
-    status_code=200,
-)
-async def succeeded(
-    app: App, run_id: str, data: SucceededBody | None = None, authorization: RunToken = None
-) -> ReportView:
-    """With its result, which the next run of the schedule also receives."""
-    result = (data or SucceededBody()).result
-    token = _token(authorization)
-    return _reported(await app.runs.report(named(run_id), token, "succeeded", result=result))
-
-
-@post(
-    "/runs/{run_id:str}/failed",
-    operation_id="reportFailed",
-    guards=[check_pace, check_token],
-    summary="Report that the work has failed",
-    status_code=200,
-)
-async def failed(
-    app: App, run_id: str, data: FailedBody | None = None, authorization: RunToken = None
-) -> ReportView:
-    """With its failure; the retry policy of the schedule decides what follows."""
-    failure = (data or FailedBody()).failure
-    token = _token(authorization)
-    return _reported(await app.runs.report(named(run_id), token, "failed", failure=failure))
-
-
-def _token(authorization: str | None) -> str:
-    scheme, _, token = (authorization or "").partition(" ")
-    if scheme.lower() != "bearer" or not token.strip():
-        raise AuthenticationError("The report brought no token of its run")
-    return token.strip()
-
-
-def _reported(run: Run) -> ReportView:
-    return ReportView(status=run.status.value, stop=run.stop)
-
-
-@get("/backfills/{backfill_id:str}", operation_id="getBackfill", summary="A backfill and how far it has come")
-async def show_backfill(app: App, caller: Caller, backfill_id: str, owner: Owner = None) -> BackfillView:
+@get("/backfills/{backfill_id:str}", summary="A backfill and how far it has come")
+async def get_backfill(there: ScopedOperations, backfill_id: str) -> BackfillView:
     """`made` of `total` slots have become runs."""
-    return backfill_view(await operations(app, caller, owner).backfills.get(named(backfill_id)))
+    return view_of(BackfillView, await there.backfills.get(backfill_id))
 
 
-@post(
-    "/backfills/{backfill_id:str}/cancel",
-    operation_id="cancelBackfill",
-    summary="Cancel a backfill",
-    status_code=200,
-)
-async def cancel_backfill(app: App, caller: Caller, backfill_id: str, owner: Owner = None) -> BackfillView:
+@post("/backfills/{backfill_id:str}/cancel", summary="Cancel a backfill", status_code=200)
+async def cancel_backfill(there: ScopedOperations, backfill_id: str) -> BackfillView:
     """No more of its slots become runs; waiting runs never start, running ones continue."""
-    return backfill_view(await operations(app, caller, owner).backfills.cancel(named(backfill_id)))
+    return view_of(BackfillView, await there.backfills.cancel(backfill_id))
 
 
 def runs_router() -> Router:
     """The routes of runs and backfills."""
     handlers = [
-        show, cancel, terminate, started, heartbeat, succeeded, failed, show_backfill, cancel_backfill,
-    ]  # fmt: skip
+        search_runs,
+        get_run,
+        get_run_logs,
+        rerun,
+        cancel_run,
+        terminate_run,
+        get_backfill,
+        cancel_backfill,
+    ]
     return Router("/", route_handlers=handlers, tags=["runs"])

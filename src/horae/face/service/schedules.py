@@ -9,87 +9,62 @@ from uuid import uuid4
 
 import msgspec
 from litestar import Response, Router, delete, get, patch, post, put
-from litestar.params import QueryParameter
 
-from horae.app import App, Edit, Filter, NewSchedule, ScopedOperations
+from horae.app import Edit, NewSchedule, ScopedOperations
+from horae.app.merge_patch import merged_policies, merged_spec
 from horae.app.schedule_fields import ScheduleFields, TriggerBody, values_of
-from horae.app.views import (
-    BackfillView,
+from horae.app.schedule_views import (
     DescribedSchedule,
-    PageView,
     PatchedView,
-    RunView,
+    ResumedSchedule,
     ScheduleView,
     TimesView,
-    Triggered,
-    UnstartedView,
     VersionView,
-    backfill_view,
     description_view,
-    run_view,
-    schedule_view,
-    unstarted_view,
-    version_view,
+    resumed_view,
 )
-from horae.errors import ConflictTokenMismatchError, InvalidInputError
+from horae.app.schedules import Creation
+from horae.app.view import PageView, page_of, view_of
+from horae.app.views import BackfillView, RunView, Triggered, UnstartedView
+from horae.errors import (
+    ConflictTokenMismatchError,
+    InvalidInputError,
+    ScheduleExistsError,
+    ScheduleNotFoundError,
+)
 from horae.face.service.caller import Caller
 from horae.face.service.problems import PreconditionFailedError
+from horae.face.service.query_parameters import asked
 from horae.face.service.request_bodies import (
     MAX_BACKFILLS,
     CreateSchedule,
     MergeSchedule,
-    Note,
     PatchSchedule,
     PauseSchedule,
     ReplaceSchedule,
+    ResumeSchedule,
     SkipNext,
     StartBackfill,
     Which,
 )
-from horae.face.service.request_reading import at_path, fault_of
 from horae.face.service.route_helpers import (
     Cursor,
     IfMatch,
+    IfNoneMatch,
     Limit,
-    Owner,
     Times,
     backfill_of,
     filter_of,
-    ledger_view,
-    named,
-    operations,
-    page_view,
+    ledger_of,
+    must_be_new,
     trigger_of,
     version_of_etag,
     with_etag,
 )
-from horae.model import Action, Policies, Schedule
+from horae.model import Action, Schedule
 
-StateName = Annotated[
-    str | None,
-    QueryParameter(
-        name="state", description="How they stand.", schema_extra={"enum": ["running", "paused", "completed"]}
-    ),
-]
-ActionName = Annotated[str | None, QueryParameter(name="action", description="What they do.")]
-Tag = Annotated[str | None, QueryParameter(name="tag", description="A tag that they have.")]
-Prefix = Annotated[str | None, QueryParameter(name="prefix", description="How their ids begin.")]
-Attention = Annotated[
-    str | None,
-    QueryParameter(
-        name="attention",
-        description="Whether they need attention.",
-        schema_extra={"type": "boolean"},
-    ),
-]
-Search = Annotated[
-    str | None,
-    QueryParameter(
-        name="search",
-        description="A search attribute and its value: customer:42.",
-        schema_extra={"pattern": "^[^:]+:"},
-    ),
-]
+Start = Annotated[str | None, asked("start", "Later than this; now.", format="date-time")]
+End = Annotated[str | None, asked("end", "Up to and including this.", format="date-time")]
 
 
 def check_backfills(number: int) -> None:
@@ -108,103 +83,102 @@ def new_schedule(body: CreateSchedule, caller: Caller) -> NewSchedule:
     )  # fmt: skip
 
 
-@post("/", operation_id="createSchedule", summary="Create a schedule", status_code=201)
-async def create(
-    app: App, caller: Caller, data: CreateSchedule, owner: Owner = None
+@post("/", summary="Create a schedule")
+async def create_schedule(
+    new: ScopedOperations, caller: Caller, data: CreateSchedule
 ) -> Response[ScheduleView]:
-    """It fires from now on. With a `request_id`, repeating the request creates nothing and answers 200."""
-    there = app.owned_by(caller.owner_of_new(owner))
+    """It fires from now on; with one of `times` as its spec, it fires once. With a `request_id`, repeating the request creates
+    nothing and answers 200.
+    """
     check_backfills(len(data.backfills))
-    made = await there.schedules.create_once([new_schedule(data, caller)])
-    view = await there.evaluate(lambda: schedule_view(made.schedules[0]))
+    return await _created(new, await new.schedules.create_once([new_schedule(data, caller)]))
+
+
+async def _created(new: ScopedOperations, made: Creation) -> Response[ScheduleView]:
+    (schedule,) = made.schedules
     status = 200 if made.repeated else 201
-    return with_etag(view, status, Location=f"/api/v1/schedules/{quote(view.id, safe='')}")
+    return await _shown(new, schedule, status, Location=f"/api/v1/schedules/{quote(schedule.id, safe='')}")
 
 
-@get("/", operation_id="listSchedules", summary="List schedules")
+@get("/", summary="List schedules")
 async def list_schedules(
-    app: App,
-    caller: Caller,
-    only: Filter,
-    owner: Owner = None,
-    limit: Limit = 100,
-    cursor: Cursor = None,
+    there: ScopedOperations, which: Which, limit: Limit = 100, cursor: Cursor = None
 ) -> PageView[ScheduleView]:
     """Those that match all given parameters, in the order of their ids. A page ends early when it has 4 MiB."""
-    there = operations(app, caller, owner)
-    found = await there.schedules.list(only, cursor=cursor, limit=limit)
-    return await there.evaluate(lambda: page_view(found, schedule_view))
+    found = await there.schedules.list(filter_of(which), cursor=cursor, limit=limit)
+    return await there.evaluate(lambda: page_of(ScheduleView, found))
 
 
-def asked_filter(
-    state_name: StateName = None,
-    action: ActionName = None,
-    tag: Tag = None,
-    prefix: Prefix = None,
-    attention: Attention = None,
-    search: Search = None,
-) -> Filter:
-    """The filter in the parameters of a request, shared by lists and counts."""
-    wanted: dict[str, Any] = {
-        "state": state_name, "action": action, "tag": tag, "prefix": prefix, "search": search,
-    }  # fmt: skip
-    if attention is not None:
-        wanted["attention"] = {"true": True, "false": False}.get(attention.lower(), attention)
-    try:
-        which = msgspec.convert(wanted, Which)
-    except msgspec.ValidationError as error:
-        reason, _, path = str(error).partition(" - at `$.")
-        known = "true, false" if path.startswith("attention") else "running, paused, completed"
-        raise InvalidInputError(path.rstrip("`"), f"is none of {known}: {reason}") from None
-    return filter_of(which)
-
-
-@get("/{schedule_id:str}", operation_id="describeSchedule", summary="Describe a schedule")
-async def describe(
-    app: App, caller: Caller, schedule_id: str, owner: Owner = None
-) -> Response[DescribedSchedule]:
+@get("/{schedule_id:str}", summary="Describe a schedule")
+async def describe_schedule(there: ScopedOperations, schedule_id: str) -> Response[DescribedSchedule]:
     """With its counts, its latest runs and its next times."""
-    there = operations(app, caller, owner)
-    found = await there.schedules.describe(named(schedule_id))
+    found = await there.schedules.describe(schedule_id)
     return with_etag(await there.evaluate(lambda: description_view(found)))
 
 
-@put("/{schedule_id:str}", operation_id="replaceSchedule", summary="Replace a schedule")
-async def replace(
-    app: App,
-    caller: Caller,
+@put("/{schedule_id:str}", summary="Create or replace a schedule")
+async def replace_schedule(
+    there: ScopedOperations,
+    new: ScopedOperations,
     schedule_id: str,
     data: ReplaceSchedule,
-    owner: Owner = None,
     if_match: IfMatch = None,
+    if_none_match: IfNoneMatch = None,
 ) -> Response[ScheduleView]:
-    """Replaces spec, action, policies and state from now on; waiting runs stay."""
-    edit = Edit(**values_of(data, ScheduleFields), action=_whole(data.action))
-    there = operations(app, caller, owner)
-    return await _edited(there, named(schedule_id), lambda _: edit, data.version, if_match)
+    """Creates it if there is none. Otherwise replaces spec, action, policies and state from now on; waiting runs stay.
+
+    What changes nothing keeps the version. With `dry_run` nothing is stored, and the answer is what would be.
+    """
+    fields = values_of(data, ScheduleFields) | {"action": _whole(data.action)}
+
+    async def create() -> Response[ScheduleView]:
+        made = await new.schedules.create_once([NewSchedule(**fields, id=schedule_id)], dry_run=data.dry_run)
+        return await (_shown(new, made.schedules[0]) if data.dry_run else _created(new, made))
+
+    async def replace() -> Response[ScheduleView]:
+        return await _edited(
+            there, schedule_id, lambda _: Edit(**fields), data.version, if_match, dry_run=data.dry_run
+        )
+
+    if must_be_new(if_none_match):
+        try:
+            return await create()
+        except ScheduleExistsError as error:
+            raise PreconditionFailedError(error) from None
+    try:
+        return await replace()
+    except ScheduleNotFoundError as error:
+        if if_match is not None:
+            raise PreconditionFailedError(error) from None
+        if data.version is not None:
+            raise
+    try:
+        return await create()
+    except ScheduleExistsError as error:  # another request was faster, or another owner has it
+        try:
+            return await replace()
+        except ScheduleNotFoundError:
+            raise error from None
 
 
-@patch("/{schedule_id:str}", operation_id="mergeSchedule", summary="Change a part of a schedule")
-async def merge(
-    app: App,
-    caller: Caller,
-    schedule_id: str,
-    data: MergeSchedule,
-    owner: Owner = None,
-    if_match: IfMatch = None,
+@patch("/{schedule_id:str}", summary="Change a part of a schedule")
+async def merge_schedule(
+    there: ScopedOperations, schedule_id: str, data: MergeSchedule, if_match: IfMatch = None
 ) -> Response[ScheduleView]:
-    """Changes only the given fields; `policies` are merged into the current ones."""
+    """Changes only the given fields; `spec` and `policies` are merged into the current ones, and `null` removes a part of them."""
     fields = values_of(data, ScheduleFields)
     if data.action is not msgspec.UNSET:
         fields["action"] = _whole(data.action)
 
     def edit_of(schedule: Schedule) -> Edit:
-        if data.policies is msgspec.UNSET:
-            return Edit(**fields)
-        return Edit(**fields | {"policies": merged(schedule.policies, data.policies)})
+        merged: dict[str, Any] = {}
+        if data.spec is not msgspec.UNSET:
+            merged["spec"] = merged_spec(schedule.spec, data.spec)
+        if data.policies is not msgspec.UNSET:
+            merged["policies"] = merged_policies(schedule.policies, data.policies)
+        return Edit(**fields | merged)
 
-    there = operations(app, caller, owner)
-    return await _edited(there, named(schedule_id), edit_of, data.version, if_match)
+    return await _edited(there, schedule_id, edit_of, data.version, if_match)
 
 
 def _whole(action: Action | str) -> Action:
@@ -218,12 +192,14 @@ async def _edited(
     edit_of: Callable[[Schedule], Edit],
     version: int | None,
     if_match: str | None,
+    *,
+    dry_run: bool = False,
 ) -> Response[ScheduleView]:
     """Apply an edit; a stale version in the body is a conflict, one in the header a failed precondition."""
     expected = version_of_etag(if_match)
     try:
         changed = await there.schedules.edit(
-            schedule_id, edit_of, version=version if expected is None else expected
+            schedule_id, edit_of, version=version if expected is None else expected, dry_run=dry_run
         )
     except ConflictTokenMismatchError as error:
         if expected is not None:
@@ -232,228 +208,141 @@ async def _edited(
     return await _shown(there, changed)
 
 
-async def _shown(there: ScopedOperations, schedule: Schedule) -> Response[ScheduleView]:
-    return with_etag(await there.evaluate(lambda: schedule_view(schedule)))
+async def _shown(
+    there: ScopedOperations, schedule: Schedule, status: int = 200, **headers: str
+) -> Response[ScheduleView]:
+    view = await there.evaluate(lambda: view_of(ScheduleView, schedule))
+    return with_etag(view, status, **headers)
 
 
-def merged(policies: Policies, change: dict[str, Any]) -> Policies:
-    """Policies with some of them changed; ``null`` restores the default."""
-    try:
-        return msgspec.convert(_merge(msgspec.to_builtins(policies), change), Policies)
-    except msgspec.ValidationError as error:
-        reason, path = fault_of(error)
-        path = f"policies.{path}".rstrip(".")
-        if isinstance(error.__cause__, InvalidInputError):
-            raise at_path(error.__cause__, path) from None
-        raise InvalidInputError(path, reason) from None
-
-
-def _merge(old: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
-    new = dict(old)
-    for key, value in change.items():
-        if value is None:
-            new.pop(key, None)
-        elif isinstance(value, dict) and isinstance(new.get(key), dict):
-            new[key] = _merge(new[key], value)
-        else:
-            new[key] = value
-    return new
-
-
-@delete("/{schedule_id:str}", operation_id="deleteSchedule", summary="Delete a schedule", status_code=204)
-async def remove(
-    app: App, caller: Caller, schedule_id: str, owner: Owner = None, if_match: IfMatch = None
-) -> None:
+@delete("/{schedule_id:str}", summary="Delete a schedule")
+async def delete_schedule(there: ScopedOperations, schedule_id: str, if_match: IfMatch = None) -> None:
     """Running runs continue; waiting ones never start. Its ledger stays."""
     try:
-        await operations(app, caller, owner).schedules.delete(
-            named(schedule_id), version=version_of_etag(if_match)
-        )
+        await there.schedules.delete(schedule_id, version=version_of_etag(if_match))
     except ConflictTokenMismatchError as error:
         raise PreconditionFailedError(error) from None
 
 
-@post(
-    "/{schedule_id:str}/patch",
-    operation_id="patchSchedule",
-    summary="Trigger, backfill, pause or resume together",
-    status_code=200,
-)
-async def patch_together(
-    app: App, caller: Caller, schedule_id: str, data: PatchSchedule, owner: Owner = None
+@post("/{schedule_id:str}/patch", summary="Trigger, backfill, pause or resume together", status_code=200)
+async def patch_schedule(
+    there: ScopedOperations, caller: Caller, schedule_id: str, data: PatchSchedule
 ) -> PatchedView:
     """All changes, or none."""
     check_backfills(len(data.backfills))
-    there = operations(app, caller, owner)
     done = await there.schedules.patch(
-        named(schedule_id), trigger=trigger_of(data.trigger, caller), pause=data.pause, resume=data.resume,
+        schedule_id, trigger=trigger_of(data.trigger, caller), pause=data.pause, resume=data.resume,
         backfills=[backfill_of(each, caller) for each in data.backfills], version=data.version,
     )  # fmt: skip
-    return PatchedView(
-        schedule=await there.evaluate(lambda: schedule_view(done.schedule)), run_id=done.run_id,
-        backfills=[backfill_view(each) for each in done.backfills],
-    )  # fmt: skip
+    return await there.evaluate(lambda: view_of(PatchedView, done))
 
 
-@post(
-    "/{schedule_id:str}/trigger", operation_id="triggerSchedule", summary="Start a run now", status_code=202
-)
-async def trigger(
-    app: App, caller: Caller, schedule_id: str, data: TriggerBody | None = None, owner: Owner = None
+@post("/{schedule_id:str}/trigger", summary="Start a run now", status_code=202)
+async def trigger_schedule(
+    there: ScopedOperations, caller: Caller, schedule_id: str, data: TriggerBody | None = None
 ) -> Triggered:
     """Whatever the spec says, and also while it is paused; refused while `HORAE_MAX_BUFFER_SIZE` triggered runs wait."""
     wanted = trigger_of(data or TriggerBody(), caller)
-    done = await operations(app, caller, owner).schedules.patch(named(schedule_id), trigger=wanted)
-    return Triggered(run_id=done.run_id or "")
+    return view_of(Triggered, await there.schedules.patch(schedule_id, trigger=wanted))
 
 
-@post("/{schedule_id:str}/pause", operation_id="pauseSchedule", summary="Pause a schedule", status_code=200)
-async def pause(
-    app: App, caller: Caller, schedule_id: str, data: PauseSchedule | None = None, owner: Owner = None
+@post("/{schedule_id:str}/pause", summary="Pause a schedule", status_code=200)
+async def pause_schedule(
+    there: ScopedOperations, schedule_id: str, data: PauseSchedule | None = None
 ) -> Response[ScheduleView]:
     """Stops automatic starts until it is resumed, or until a given time; running runs continue, triggers work."""
     wanted = data or PauseSchedule()
-    there = operations(app, caller, owner)
-    changed = await there.schedules.pause(named(schedule_id), wanted.note, until=wanted.until)
-    return await _shown(there, changed)
+    return await _shown(there, await there.schedules.pause(schedule_id, wanted.note, until=wanted.until))
 
 
-@post(
-    "/{schedule_id:str}/resume", operation_id="resumeSchedule", summary="Resume a schedule", status_code=200
-)
-async def resume(
-    app: App, caller: Caller, schedule_id: str, data: Note | None = None, owner: Owner = None
-) -> Response[ScheduleView]:
-    """Slots that fell due during the pause are caught up or skipped, by the policy `on_resume`."""
-    there = operations(app, caller, owner)
-    return await _shown(there, await there.schedules.resume(named(schedule_id), (data or Note()).note))
+@post("/{schedule_id:str}/resume", summary="Resume a schedule", status_code=200)
+async def resume_schedule(
+    there: ScopedOperations, schedule_id: str, data: ResumeSchedule | None = None
+) -> Response[ResumedSchedule]:
+    """Slots that fell due during the pause are caught up or skipped, by the policy `on_resume`, or another way for this once.
+
+    The answer says what starts now and what does not. With `dry_run` nothing is changed, and the answer says what would.
+    """
+    body = data or ResumeSchedule()
+    done = await there.schedules.resume(
+        schedule_id, body.note, on_resume=body.on_resume, dry_run=body.dry_run
+    )
+    return with_etag(await there.evaluate(lambda: resumed_view(done)))
 
 
-@post("/{schedule_id:str}/skip", operation_id="skipNext", summary="Skip the next slots", status_code=200)
-async def skip(
-    app: App, caller: Caller, schedule_id: str, data: SkipNext | None = None, owner: Owner = None
+@post("/{schedule_id:str}/skip", summary="Skip the next slots", status_code=200)
+async def skip_next(
+    there: ScopedOperations, schedule_id: str, data: SkipNext | None = None
 ) -> Response[ScheduleView]:
     """Skips the given number of next slots; 0 revokes that."""
-    there = operations(app, caller, owner)
-    number = (data or SkipNext()).number
-    return await _shown(there, await there.schedules.skip_next(named(schedule_id), number))
+    return await _shown(there, await there.schedules.skip_next(schedule_id, (data or SkipNext()).number))
 
 
-@post(
-    "/{schedule_id:str}/backfills", operation_id="startBackfill", summary="Backfill a range", status_code=202
-)
+@post("/{schedule_id:str}/backfills", summary="Backfill a range", status_code=202)
 async def start_backfill(
-    app: App, caller: Caller, schedule_id: str, data: StartBackfill, owner: Owner = None
+    there: ScopedOperations, caller: Caller, schedule_id: str, data: StartBackfill
 ) -> Response[Any]:
     """Both ends included. With `dry_run` nothing starts, and the answer says how many slots, from when to when."""
-    there = operations(app, caller, owner)
     if data.dry_run:
-        wanted = backfill_of(data, caller)
-        preview = await there.backfills.preview(named(schedule_id), wanted.start, wanted.end)
+        preview = await there.backfills.preview(schedule_id, data.start, data.end)
         return Response(preview, status_code=200)
-    done = await there.schedules.patch(named(schedule_id), backfills=[backfill_of(data, caller)])
-    return Response(backfill_view(done.backfills[0]), status_code=202)
+    done = await there.schedules.patch(schedule_id, backfills=[backfill_of(data, caller)])
+    return Response(view_of(BackfillView, done.backfills[0]), status_code=202)
 
 
-@get("/{schedule_id:str}/backfills", operation_id="listBackfills", summary="List the backfills of a schedule")
-async def backfills(
-    app: App,
-    caller: Caller,
-    schedule_id: str,
-    owner: Owner = None,
-    limit: Limit = 20,
-    cursor: Cursor = None,
+@get("/{schedule_id:str}/backfills", summary="List the backfills of a schedule")
+async def list_backfills(
+    there: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
 ) -> PageView[BackfillView]:
     """The latest first. A page ends early when it has 4 MiB."""
-    there = operations(app, caller, owner)
-    found = await there.backfills.list(named(schedule_id), limit, cursor=cursor)
-    return await ledger_view(there, named(schedule_id), found, backfill_view)
+    found = await there.backfills.list(schedule_id, limit, cursor=cursor)
+    return await ledger_of(there, schedule_id, BackfillView, found)
 
 
-@get("/{schedule_id:str}/times", operation_id="listTimes", summary="Matching times")
-async def times(
-    app: App,
-    caller: Caller,
-    schedule_id: str,
-    owner: Owner = None,
-    start: Annotated[
-        str | None,
-        QueryParameter(
-            name="start", description="Later than this; now.", schema_extra={"format": "date-time"}
-        ),
-    ] = None,
-    end: Annotated[
-        str | None,
-        QueryParameter(
-            name="end", description="Up to and including this.", schema_extra={"format": "date-time"}
-        ),
-    ] = None,
-    limit: Times = 10,
+@get("/{schedule_id:str}/times", summary="Matching times")
+async def list_times(
+    there: ScopedOperations, schedule_id: str, start: Start = None, end: End = None, limit: Times = 10
 ) -> TimesView:
     """Those later than `start` (now), up to and including `end`; at most 1,000."""
-    return await operations(app, caller, owner).schedules.times(named(schedule_id), start, end, limit)
+    return await there.schedules.times(schedule_id, start, end, limit)
 
 
-@get("/{schedule_id:str}/runs", operation_id="listRuns", summary="List the runs of a schedule")
-async def runs(
-    app: App,
-    caller: Caller,
-    schedule_id: str,
-    owner: Owner = None,
-    limit: Limit = 20,
-    cursor: Cursor = None,
+@get("/{schedule_id:str}/runs", summary="List the runs of a schedule")
+async def list_runs(
+    there: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
 ) -> PageView[RunView]:
     """The latest first, each with its status and reason. Those of a deleted schedule stay for its retention.
 
     A page ends early when it has 4 MiB.
     """
-    there = operations(app, caller, owner)
-    found = await there.runs.list(named(schedule_id), limit, cursor=cursor)
-    return await ledger_view(there, named(schedule_id), found, run_view)
+    return await ledger_of(
+        there, schedule_id, RunView, await there.runs.list(schedule_id, limit, cursor=cursor)
+    )
 
 
-@get(
-    "/{schedule_id:str}/unstarted",
-    operation_id="listUnstarted",
-    summary="List the slots of a schedule that did not run",
-)
-async def unstarted(
-    app: App,
-    caller: Caller,
-    schedule_id: str,
-    owner: Owner = None,
-    limit: Limit = 20,
-    cursor: Cursor = None,
+@get("/{schedule_id:str}/unstarted", summary="List the slots of a schedule that did not run")
+async def list_unstarted(
+    there: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
 ) -> PageView[UnstartedView]:
     """Consecutive slots that did not run for one reason are one range; the latest first."""
-    there = operations(app, caller, owner)
-    found = await there.runs.unstarted_ranges(named(schedule_id), limit, cursor=cursor)
-    return await ledger_view(there, named(schedule_id), found, unstarted_view)
+    found = await there.runs.unstarted_ranges(schedule_id, limit, cursor=cursor)
+    return await ledger_of(there, schedule_id, UnstartedView, found)
 
 
-@get(
-    "/{schedule_id:str}/versions",
-    operation_id="listVersions",
-    summary="List what a schedule was before its edits",
-)
-async def versions(
-    app: App,
-    caller: Caller,
-    schedule_id: str,
-    owner: Owner = None,
-    limit: Limit = 20,
-    cursor: Cursor = None,
+@get("/{schedule_id:str}/versions", summary="List what a schedule was before its edits")
+async def list_versions(
+    there: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
 ) -> PageView[VersionView]:
     """The latest first. A page ends early when it has 4 MiB."""
-    there = operations(app, caller, owner)
-    found = await there.schedules.versions(named(schedule_id), limit, cursor=cursor)
-    return await ledger_view(there, named(schedule_id), found, version_view)
+    found = await there.schedules.versions(schedule_id, limit, cursor=cursor)
+    return await ledger_of(there, schedule_id, VersionView, found)
 
 
 def schedules_router() -> Router:
     """The routes of schedules."""
     handlers = [
-        create, list_schedules, describe, replace, merge, remove, patch_together, trigger, pause, resume, skip,
-        start_backfill, backfills, times, runs, unstarted, versions,
+        create_schedule, list_schedules, describe_schedule, replace_schedule, merge_schedule, delete_schedule,
+        patch_schedule, trigger_schedule, pause_schedule, resume_schedule, skip_next, start_backfill, list_backfills,
+        list_times, list_runs, list_unstarted, list_versions,
     ]  # fmt: skip
     return Router("/schedules", route_handlers=handlers, tags=["schedules"])

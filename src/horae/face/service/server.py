@@ -7,10 +7,8 @@ import contextlib
 import importlib
 import logging
 import os
-import signal
 import socket
 import sys
-import threading
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -18,6 +16,8 @@ from typing import Any
 import uvicorn
 
 from horae.app import App
+from horae.app.process import LEAVING, LEFT_BEHIND, exit_within, handle_signals, only_imported
+from horae.app.sync import SyncApp
 from horae.config import Config
 from horae.engine.observer import Observer
 from horae.errors import ConfigError, HoraeError, InvalidInputError
@@ -26,22 +26,34 @@ from horae.face.service import make_service
 from horae.face.service.auth import takes_tokens
 from horae.face.service.connection_limit import Connections, Listener
 from horae.face.service.http_protocol import HttpProtocol, in_pieces, tls_options
-from horae.face.service.log import Log, LogObserver
+from horae.face.service.log import Log
+from horae.face.service.log_observer import LogObserver
 from horae.face.service.metrics import Metrics
 
 _log = logging.getLogger("horae")
 _GRACE = 10
 """Seconds that requests may take to finish when the service shuts down."""
-_LEAVING = 3
-"""Seconds that tasks and threads of actions may take to end after the service has."""
-LEFT_BEHIND = 3
-"""The exit status of a service that ended although some attempts had not stopped."""
 
 
 def serve(config: Config, actions: str | None = None) -> None:
     """Run the service until a signal ends it; ``actions`` is a module that registers actions."""
     log = Log(config)
+    log.take_over()
+    try:
+        _run(config, actions, log)
+    except Exception as error:
+        if config.log_format != "json":
+            raise  # the command says it, in its own way
+        if isinstance(error, HoraeError):
+            log.line.error("Horae cannot serve", sentence=error.for_operator)
+        else:
+            log.line.exception("Horae cannot serve", sentence=f"{type(error).__name__}: {error}")
+        sys.exit(2)
+
+
+def _run(config: Config, actions: str | None, log: Log) -> None:
     found = None if actions is None else load_actions(actions)
+    log.collect()
     runner = asyncio.Runner()
     left: list[str] = []
     try:
@@ -50,27 +62,10 @@ def serve(config: Config, actions: str | None = None) -> None:
             runner.run(_serve(config, found, log, left))
     finally:
         # The loop waits for its tasks and the threads of its pool; Python waits for other threads and for exit handlers.
-        _exit_within(_LEAVING)
+        exit_within(LEAVING)
         runner.close()
     if left:
         sys.exit(LEFT_BEHIND)
-
-
-def _exit_within(seconds: float) -> None:
-    """End the process after at most ``seconds``, whatever blocks it."""
-
-    def exit_now() -> None:
-        kept = sorted(each.name for each in threading.enumerate() if not each.daemon)
-        _log.error(
-            "Horae exits without waiting any longer; what keeps it is in the event loop or in: %s",
-            ", ".join(kept),
-        )
-        logging.shutdown()
-        os._exit(LEFT_BEHIND)
-
-    timer = threading.Timer(seconds, exit_now)
-    timer.daemon = True
-    timer.start()
 
 
 def load_actions(name: str) -> App:
@@ -81,13 +76,16 @@ def load_actions(name: str) -> App:
         sys.path.insert(0, os.getcwd())  # noqa: PTH109
     hint = "a module with: app = horae.App(), and functions under @app.action(…)"
     try:
-        module = importlib.import_module(module_name)
+        with only_imported():
+            module = importlib.import_module(module_name)
     except HoraeError:
         raise
     except Exception as error:
         reason = f"{module_name} cannot be imported: {type(error).__name__}: {error}"
         raise InvalidInputError("--app", reason, hint=hint) from error
     found = getattr(module, attribute or "app", None)
+    if isinstance(found, SyncApp):
+        found = found.app
     if not isinstance(found, App):
         raise InvalidInputError("--app", f"{module_name} has no App called {attribute or 'app'}", hint=hint)
     return found
@@ -177,30 +175,24 @@ def _server(config: Config, service: Any, connections: Connections) -> uvicorn.S
     )
 
 
-def _end_on_signals(server: uvicorn.Server, limit: float) -> None:
+def _end_on_signals(app: App, server: uvicorn.Server, limit: float) -> None:
     """Shut down gracefully on the first signal, and without waiting on the second."""
-    main, loop = asyncio.current_task(), asyncio.get_running_loop()
+    main = asyncio.current_task()
 
     def ask() -> None:
         if server.should_exit and main is not None:
+            app.hurried = True
             main.cancel()
         server.should_exit = True
 
-    def hear(*_: object) -> None:
-        # Do not rely on the loop: an action that blocks it would keep the process alive for ever.
-        _exit_within(limit)
-        with contextlib.suppress(RuntimeError):  # the loop is closed, and the process ends anyway
-            loop.call_soon_threadsafe(ask)
-
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, hear)
+    handle_signals(ask, partial(exit_within, limit))
 
 
 async def _until_asked(app: App, server: uvicorn.Server, listener: socket.socket) -> None:
     """Serve requests and drive the app until a signal ends the server, or a defect the app."""
-    _end_on_signals(server, _GRACE + (app.config.drain_ms + app.config.terminate_ms) / 1000 + _LEAVING)
+    _end_on_signals(app, server, _GRACE + (app.config.drain_ms + app.config.terminate_ms) / 1000 + LEAVING)
     answering = asyncio.create_task(server.serve(sockets=[listener]), name="horae:answer")
-    keeping_time = asyncio.create_task(app.run(), name="horae:run")
+    keeping_time = asyncio.create_task(app.serve(), name="horae:run")
     await asyncio.wait({answering, keeping_time}, return_when=asyncio.FIRST_COMPLETED)
     server.should_exit = True
     await answering

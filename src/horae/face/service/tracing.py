@@ -101,7 +101,7 @@ class TraceWatcher(Observer):
 
     def _span(self, ended: AttemptResult, outcome: Outcome) -> None:
         run = ended.run
-        known = (ended.launched_at, run.started_at, outcome.ended_at)
+        known = (ended.launched_at_ms, run.started_at_ms, outcome.ended_at_ms)
         began = next(at for at in known if at is not None)
         span = self._tracer.start_span(
             "horae.run",
@@ -115,13 +115,13 @@ class TraceWatcher(Observer):
                 "horae.attempt": run.attempt,
                 "horae.status": str(outcome.status),
                 "horae.reason": outcome.reason,
-                "horae.drift": (began - run.fire_at) / 1000,
+                "horae.drift": (began - run.fire_ms) / 1000,
             },
         )
         # An attempt that is retried has failed too.
         if outcome.status in _FAILED or (outcome.status is Status.RETRYING and outcome.reason):
             span.set_status(self._failed(sentence_of(outcome.reason) or outcome.reason))
-        span.end(_nanoseconds(max(outcome.ended_at, began)))
+        span.end(_nanoseconds(max(outcome.ended_at_ms, began)))
 
 
 def _nanoseconds(milliseconds: int) -> int:

@@ -5,91 +5,52 @@ from __future__ import annotations
 from typing import Annotated
 
 from litestar import Router, get, post
-from litestar.params import QueryParameter
 
-from horae.app import App
-from horae.app.views import (
-    ExplanationView,
-    ForecastView,
-    PreviewView,
-    SpecPreview,
-    explanation_view,
-    forecast_view,
-    preview_view,
-)
+from horae.app import ScopedOperations
+from horae.app.schedule_views import SpecPreview
+from horae.app.view import view_of
+from horae.app.views import ExplanationView, ForecastView, PreviewView
 from horae.app.why import MAX_MINUTES
-from horae.face.service.caller import Caller
+from horae.face.service.query_parameters import asked
 from horae.face.service.request_bodies import PreviewChange, PreviewSpec
-from horae.face.service.route_helpers import Owner, named, operations
+
+Time = Annotated[
+    str,
+    asked(
+        "time", "ISO 8601; without an offset: in the schedule's zone.", examples=["2026-03-08T02:30:00"]
+    ),
+]  # fmt: skip
+Minutes = Annotated[int, asked("minutes", "How far ahead.", minimum=1, maximum=MAX_MINUTES)]
+Jitter = Annotated[
+    str | None, asked("jitter", "From 1s to 24h: how it would flatten the peaks.", examples=["30s"])
+]
 
 
-@get(
-    "/schedules/{schedule_id:str}/explain",
-    operation_id="explainTime",
-    summary="Why did it, or did it not, run?",
-)
-async def explain(
-    app: App,
-    caller: Caller,
-    schedule_id: str,
-    time: Annotated[
-        str,
-        QueryParameter(
-            name="time",
-            description="ISO 8601; without an offset: in the schedule's zone.",
-            schema_extra={"examples": ["2026-03-08T02:30:00"]},
-        ),
-    ],
-    owner: Owner = None,
-) -> ExplanationView:
+@get("/schedules/{schedule_id:str}/explain", summary="Why did it, or did it not, run?")
+async def explain_time(there: ScopedOperations, schedule_id: str, time: Time) -> ExplanationView:
     """For any time, past or future, as a sentence and as data."""
-    return explanation_view(await operations(app, caller, owner).why.explain(named(schedule_id), time))
+    return view_of(ExplanationView, await there.why.explain(schedule_id, time))
 
 
-@post(
-    "/schedules/{schedule_id:str}/preview",
-    operation_id="previewChange",
-    summary="What a change would do",
-    status_code=200,
-)
-async def preview(
-    app: App, caller: Caller, schedule_id: str, data: PreviewChange, owner: Owner = None
-) -> PreviewView:
+@post("/schedules/{schedule_id:str}/preview", summary="What a change would do", status_code=200)
+async def preview_change(there: ScopedOperations, schedule_id: str, data: PreviewChange) -> PreviewView:
     """Which fire times another spec adds and removes in the days ahead; nothing is changed."""
-    there = operations(app, caller, owner).why
-    return preview_view(await there.preview(named(schedule_id), data.spec, days=data.days))
+    return view_of(PreviewView, await there.why.preview(schedule_id, data.spec, days=data.days))
 
 
-@get("/forecast", operation_id="forecast", summary="The load ahead, by the minute")
-async def forecast(
-    app: App,
-    caller: Caller,
-    owner: Owner = None,
-    minutes: Annotated[
-        int,
-        QueryParameter(
-            name="minutes", description="How far ahead.", schema_extra={"minimum": 1, "maximum": MAX_MINUTES}
-        ),
-    ] = 60,
-    jitter: Annotated[
-        str | None,
-        QueryParameter(
-            name="jitter",
-            description="From 1s to 24h: how it would flatten the peaks.",
-            schema_extra={"examples": ["30s"]},
-        ),
-    ] = None,
-) -> ForecastView:
+@get("/forecast", summary="The load ahead, by the minute")
+async def forecast(there: ScopedOperations, minutes: Minutes = 60, jitter: Jitter = None) -> ForecastView:
     """Over all schedules that the caller sees and that are not paused."""
-    return forecast_view(await operations(app, caller, owner).why.forecast(minutes=minutes, jitter=jitter))
+    return view_of(ForecastView, await there.why.forecast(minutes=minutes, jitter=jitter))
 
 
-@post("/preview", operation_id="previewSpec", summary="What a spec means", tags=["why"], status_code=200)
-async def preview_spec(app: App, caller: Caller, data: PreviewSpec, owner: Owner = None) -> SpecPreview:
+@post("/preview", summary="What a spec means", status_code=200)
+async def preview_spec(there: ScopedOperations, data: PreviewSpec) -> SpecPreview:
     """Its canonical form, a sentence, and its next times; nothing is stored."""
-    return await operations(app, caller, owner).schedules.meaning(data.spec, data.limit)
+    return await there.schedules.meaning(data.spec, data.limit)
 
 
 def why_router() -> Router:
     """The routes of "why?"."""
-    return Router("/", route_handlers=[explain, preview, forecast, preview_spec], tags=["why"])
+    handlers = [explain_time, preview_change, forecast, preview_spec]
+    return Router("/", route_handlers=handlers, tags=["why"])

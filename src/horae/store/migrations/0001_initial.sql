@@ -12,28 +12,30 @@ CREATE TABLE schedule (
     policies TEXT NOT NULL,
     state TEXT NOT NULL,
     version BIGINT NOT NULL,
-    created_at BIGINT NOT NULL,
-    updated_at BIGINT NOT NULL,
+    created_at_ms BIGINT NOT NULL,
+    updated_at_ms BIGINT NOT NULL,
     owner TEXT NOT NULL,
     description TEXT NOT NULL DEFAULT '',
     tags TEXT NOT NULL,
     memo TEXT,
     search_attributes TEXT,
-    request_id TEXT NOT NULL DEFAULT ''
+    request_id TEXT NOT NULL DEFAULT '',
+    managed_by TEXT NOT NULL DEFAULT ''
 ) {clustered};
 CREATE INDEX schedule_owner ON schedule (owner, id);
+CREATE INDEX schedule_managed_by ON schedule (managed_by, id) WHERE managed_by <> '';
 
 -- One row for each schedule: its cursor, when it is due next, and how many runs it started.
 -- Narrow, because every decision updates it. Where rows can be locked, its row is the lock of a decision.
 CREATE TABLE due (
     schedule_id TEXT PRIMARY KEY,
     cursor_ms BIGINT NOT NULL,
-    next_at BIGINT,
-    attempted_at BIGINT,
+    next_at_ms BIGINT,
+    attempted_at_ms BIGINT,
     started BIGINT NOT NULL DEFAULT 0
 ) {updated_often};
-CREATE INDEX due_next ON due (next_at) WHERE next_at IS NOT NULL;
-CREATE INDEX due_never ON due (schedule_id) WHERE next_at IS NULL;
+CREATE INDEX due_next ON due (next_at_ms) WHERE next_at_ms IS NOT NULL;
+CREATE INDEX due_never ON due (schedule_id) WHERE next_at_ms IS NULL;
 
 -- How many slots of a schedule did not start, by reason.
 CREATE TABLE unstarted_count (
@@ -53,9 +55,9 @@ CREATE TABLE version (
     version BIGINT NOT NULL,
     spec TEXT NOT NULL,
     policies TEXT NOT NULL,
-    since BIGINT NOT NULL,
-    until BIGINT NOT NULL,
-    created_at BIGINT NOT NULL,
+    since_ms BIGINT NOT NULL,
+    until_ms BIGINT NOT NULL,
+    created_at_ms BIGINT NOT NULL,
     PRIMARY KEY (schedule_id, generation, version)
 ) {clustered};
 
@@ -64,7 +66,7 @@ CREATE TABLE calendar (
     owner TEXT NOT NULL,
     name TEXT NOT NULL,
     document TEXT NOT NULL,
-    updated_at BIGINT NOT NULL,
+    updated_at_ms BIGINT NOT NULL,
     PRIMARY KEY (owner, name)
 ) {clustered};
 
@@ -78,8 +80,10 @@ CREATE TABLE run (
     origin TEXT NOT NULL,
     overlap TEXT NOT NULL,
     status TEXT NOT NULL,
-    fire_at BIGINT NOT NULL,
-    start_at BIGINT NOT NULL,
+    fire_ms BIGINT NOT NULL,
+    start_at_ms BIGINT NOT NULL,
+    decided_at_ms BIGINT NOT NULL,
+    owner TEXT NOT NULL DEFAULT '',
     action TEXT NOT NULL,
     action_id TEXT NOT NULL,
     reason TEXT NOT NULL,
@@ -89,31 +93,33 @@ CREATE TABLE run (
     refusals BIGINT NOT NULL DEFAULT 0,
     crashes BIGINT NOT NULL DEFAULT 0,
     stop TEXT NOT NULL DEFAULT '',
-    started_at BIGINT,
-    ended_at BIGINT,
+    started_at_ms BIGINT,
+    ended_at_ms BIGINT,
     author TEXT NOT NULL,
     note TEXT NOT NULL,
     input TEXT,
     result TEXT,
     failure TEXT,
     token_hash TEXT,
-    report_by BIGINT
+    report_by_ms BIGINT
 );
 CREATE INDEX run_latest ON run (schedule_id, number);
+CREATE INDEX run_owned ON run (owner, number) WHERE owner <> '';
 CREATE INDEX run_open ON run (schedule_id, number) WHERE status IN ('pending', 'retrying', 'starting', 'running');
 CREATE INDEX run_unclaimed ON run (number) WHERE status = 'starting';
 CREATE INDEX run_stopping ON run (epoch) WHERE status = 'running' AND stop <> '';
-CREATE INDEX run_reports ON run (report_by) WHERE status = 'running' AND report_by IS NOT NULL;
+CREATE INDEX run_reports ON run (report_by_ms) WHERE status = 'running' AND report_by_ms IS NOT NULL;
 
--- Attempts that another one followed; the latest attempt is in run.
+-- Attempts that did not succeed. The latest attempt is in run too.
 CREATE TABLE attempt (
     run_id TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,
     attempt BIGINT NOT NULL,
     epoch BIGINT NOT NULL,
     reason TEXT NOT NULL,
     failure TEXT,
-    started_at BIGINT,
-    ended_at BIGINT NOT NULL,
+    started_at_ms BIGINT,
+    ended_at_ms BIGINT NOT NULL,
+    traceback TEXT,
     PRIMARY KEY (run_id, attempt)
 ) {clustered};
 
@@ -123,8 +129,17 @@ CREATE TABLE checkpoint (
     key TEXT NOT NULL,
     value TEXT NOT NULL,
     attempt BIGINT NOT NULL,
-    saved_at BIGINT NOT NULL,
+    saved_at_ms BIGINT NOT NULL,
     PRIMARY KEY (run_id, key)
+) {clustered};
+
+-- What attempts logged: consecutive lines as JSON, by the number of the first one.
+CREATE TABLE attempt_log (
+    run_id TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+    attempt BIGINT NOT NULL,
+    number BIGINT NOT NULL,
+    lines TEXT NOT NULL,
+    PRIMARY KEY (run_id, attempt, number)
 ) {clustered};
 
 -- The last result and failure of a schedule, which its next run is given.
@@ -140,9 +155,12 @@ CREATE TABLE unstarted_range (
     count BIGINT NOT NULL,
     status TEXT NOT NULL,
     reason TEXT NOT NULL,
-    decided_at BIGINT NOT NULL
+    decided_at_ms BIGINT NOT NULL,
+    owner TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX unstarted_range_latest ON unstarted_range (schedule_id, number);
+CREATE INDEX unstarted_range_decided ON unstarted_range (decided_at_ms, number);
+CREATE INDEX unstarted_range_owned ON unstarted_range (owner, decided_at_ms, number) WHERE owner <> '';
 
 CREATE TABLE backfill (
     number {identity} PRIMARY KEY,
@@ -156,8 +174,8 @@ CREATE TABLE backfill (
     total BIGINT NOT NULL,
     made BIGINT NOT NULL,
     status TEXT NOT NULL,
-    created_at BIGINT NOT NULL,
-    ended_at BIGINT,
+    created_at_ms BIGINT NOT NULL,
+    ended_at_ms BIGINT,
     author TEXT NOT NULL,
     note TEXT NOT NULL,
     input TEXT
@@ -171,5 +189,6 @@ CREATE TABLE node (
     name TEXT NOT NULL,
     actions TEXT NOT NULL,
     tzdata TEXT NOT NULL,
-    started_at BIGINT NOT NULL{lease_column}
+    started_at_ms BIGINT NOT NULL{lease_column}
 );
+{json_function}

@@ -10,37 +10,16 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from horae.errors import ClockOffError, DatabaseVersionError, StoreUnavailableError
+from horae.errors import ClockOffError, StoreUnavailableError
 from horae.model import Node, Schedule
 from horae.store.mapping import Row, Table
 from horae.store.port import HasClaims, Store, Transaction, observed
-from horae.store.queries import Dialect, migrations, number_parameters, numbered, query
+from horae.store.postgres.dialect import POSTGRES, prepared
+from horae.store.postgres.pooler import check_sessions
+from horae.store.postgres.setup import check_version, migrate, set_session
+from horae.store.queries import migrations, number_parameters
 from horae.store.tables import NODE
 from horae.store.transaction_limit import MAX_TRANSACTIONS
-
-POSTGRES = Dialect(
-    "postgres",
-    {
-        "among": "= ANY (:{0}::{1}[])",
-        "elements": "unnest(:{0}::{1}[]) AS elements (value)",
-        "bytes": "octet_length({0})",
-        "position": "strpos",
-        "index": "",
-        "share_lock": "FOR SHARE",
-        "new_rows": "{new}",
-        "from_new": "FROM {new}",
-        # An array instead of a join, which would scan the whole table if the server thinks it small.
-        "delete_each": "DELETE FROM {0} WHERE {1} = ANY (ARRAY (SELECT old.{1} FROM {new} CROSS JOIN LATERAL",
-        "deleted": "AS old))",
-        "new_value": "new.{0}",
-        "number_column": "",
-        "number_sequence": "CREATE SEQUENCE horae_number;",
-        "identity": "BIGINT GENERATED ALWAYS AS IDENTITY",
-        "clustered": "",
-        "updated_often": "WITH (fillfactor = 70)",
-        "lease_column": ",\n    deadline TIMESTAMPTZ NOT NULL",
-    },
-)
 
 MAX_CLOCK_OFFSET_MS = 1000
 """How far a node's clock may be off the database's; beyond it, the node does not act on what it reads."""
@@ -53,12 +32,13 @@ PLANNING = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin
 """Plans are made while tables are small, and cached: they must not scan tables when these are large. Every join looks up
 keys, those of a batch at most."""
 
-_MIGRATION_LOCK = 0x686F726165  # "horae", so that other users of the database do not share it
 _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,  # a connection that ended just as the pool gave it out
     asyncpg.CannotConnectNowError,
+    asyncpg.InvalidCatalogNameError,  # there is no such database
+    asyncpg.InvalidAuthorizationSpecificationError,  # no such role, or another password
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.TooManyConnectionsError,
@@ -71,11 +51,6 @@ _LOST = (
     OSError,
     TimeoutError,
 )
-
-
-def prepared(name: str) -> tuple[str, tuple[str, ...]]:
-    """The text of a statement with numbered parameters, and their names in that order."""
-    return numbered(POSTGRES, name, "$")
 
 
 def node_of(row: Row) -> Node:
@@ -93,8 +68,9 @@ class PostgresStore(Store):
     schema_steps = migrations(POSTGRES)
     """The steps from an empty database to the present schema."""
 
-    def __init__(self, url: str, *, lease: float = 10.0) -> None:
+    def __init__(self, url: str, *, schema: str = "horae", lease: float = 10.0) -> None:
         self.lease = lease
+        self._schema = schema
         self._idle_timeout = min(lease / 2, MAX_IDLE_SECONDS)
         self._answer_within = max(lease / 4, 0.5)
         self._unanswered = 0  # how often in a row the lease could not be renewed
@@ -104,13 +80,15 @@ class PostgresStore(Store):
         self._reconnect_listener = asyncio.Event()  # its connection was lost, or the store is closing
         self._closing = False
 
-    async def open(self, wake: Callable[[], None]) -> None:
+    async def open(self, wake: Callable[[], None], *, setup: bool = True) -> None:
         with _as_unavailable():
+            await check_sessions(self._url)
             self._pool = await self._new_pool()
             async with self._pool.acquire() as connection:
-                await _migrate(connection, self._url, self.schema_steps)
+                prepare = migrate if setup else check_version
+                await prepare(connection, self._url, self._schema, self.schema_steps)
         self._closing = False
-        self._reconnect_listener.clear()
+        self._reconnect_listener = asyncio.Event()
         self._listening = asyncio.create_task(self._listen(wake), name="horae:listen")
 
     async def _new_pool(self) -> asyncpg.Pool:
@@ -121,12 +99,18 @@ class PostgresStore(Store):
             + 5,  # two batches, results, the lease and maintenance, beside operations
             timeout=10,
             command_timeout=60,
-            server_settings={
-                "idle_in_transaction_session_timeout": str(int(self._idle_timeout * 1000)),
-                # The same for a node that is cut off while the server sends it an answer.
-                "tcp_user_timeout": str(int(self.lease * 1000)),
-                **PLANNING,
-            },
+            init=self._set_session,
+            reset=_leave_session,
+        )
+
+    async def _set_session(self, connection: Any) -> None:  # noqa: ANN401 - asyncpg has no types
+        await set_session(
+            connection,
+            self._schema,
+            idle_in_transaction_session_timeout=str(int(self._idle_timeout * 1000)),
+            # The same for a node that is cut off while the server sends it an answer.
+            tcp_user_timeout=str(int(self.lease * 1000)),
+            **PLANNING,
         )
 
     async def close(self) -> None:
@@ -153,7 +137,7 @@ class PostgresStore(Store):
             with contextlib.suppress(*_LOST):
                 try:
                     connection.add_termination_listener(self._lost)
-                    await connection.add_listener("horae", lambda *_: wake())
+                    await connection.add_listener(self._schema, lambda *_: wake())
                     await self._reconnect_listener.wait()
                 finally:
                     connection.remove_termination_listener(self._lost)  # it is closed on purpose
@@ -261,18 +245,8 @@ def _as_unavailable() -> Iterator[None]:
         raise StoreUnavailableError(str(error) or type(error).__name__) from error
 
 
-async def _migrate(connection: Any, url: str, steps: Sequence[str]) -> None:  # noqa: ANN401 - asyncpg has no types
-    """Take the migrations that are missing, under a lock: all of them, or none."""
-    async with connection.transaction():
-        await connection.execute("SELECT pg_advisory_xact_lock($1)", _MIGRATION_LOCK)
-        known = await connection.fetchval("SELECT to_regclass('horae')")
-        version = await connection.fetchval(query(POSTGRES, "version")) if known else 0
-        for step in steps[version:]:
-            await connection.execute(step)
-        if version < len(steps):
-            await connection.execute(prepared("set_version")[0], len(steps))
-    if version > len(steps):
-        raise DatabaseVersionError(url.rpartition("@")[2], version, len(steps))
+async def _leave_session(_: object) -> None:
+    """Leave a connection that is returned to the pool as it is: no statement of ours changes its session."""
 
 
 def _check_clock(times: list[int], now: int) -> None:

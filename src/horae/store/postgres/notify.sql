@@ -1,2 +1,3 @@
 -- Wake the other nodes when this transaction commits; several in one transaction are sent as one.
-SELECT pg_notify('horae', '')
+-- The channel has the name of the schema, so that nodes of another one are not woken.
+SELECT pg_notify(current_schema(), '')

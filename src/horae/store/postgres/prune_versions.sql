@@ -3,7 +3,7 @@
 DELETE FROM version
 USING {new_rows} CROSS JOIN LATERAL (
     SELECT v.schedule_id, v.generation, v.version FROM version AS v
-    WHERE v.schedule_id = new.schedule_id AND v.until < new.before
+    WHERE v.schedule_id = new.schedule_id AND v.until_ms < new.before
     ORDER BY v.generation, v.version LIMIT new.max_rows
 ) AS old
 WHERE version.schedule_id {among(schedule_id, text)} AND version.schedule_id = old.schedule_id

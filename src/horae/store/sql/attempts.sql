@@ -1,2 +1,5 @@
--- The attempts of a run that another one followed, in order.
-SELECT {columns(attempt)} FROM attempt WHERE run_id = :id ORDER BY attempt
+-- The latest attempts of a run that did not succeed, in order.
+SELECT * FROM (
+    SELECT {columns(attempt)} FROM attempt WHERE run_id = :id ORDER BY attempt DESC LIMIT :limit
+) AS latest
+ORDER BY attempt

@@ -1,6 +1,5 @@
--- The sizes of the latest backfills of a schedule, newest first; those before one.
-SELECT {size(backfill)} FROM backfill
-WHERE schedule_id = :id
-    AND (CAST(:before AS TEXT) IS NULL OR number < (SELECT number FROM backfill WHERE id = :before))
+-- The numbers and sizes of the latest backfills of a schedule, newest first; those before one, by its number.
+SELECT number, {size(backfill)} FROM backfill
+WHERE schedule_id = :id AND number < CAST(:before AS BIGINT)
 ORDER BY number DESC
 LIMIT :limit

@@ -1,6 +1,5 @@
--- The latest backfills of a schedule, newest first; those before one.
+-- The latest backfills of a schedule, newest first; those before one, by its number.
 SELECT {columns(backfill)} FROM backfill
-WHERE schedule_id = :id
-    AND (CAST(:before AS TEXT) IS NULL OR number < (SELECT number FROM backfill WHERE id = :before))
+WHERE schedule_id = :id AND number < CAST(:before AS BIGINT)
 ORDER BY number DESC
 LIMIT :limit

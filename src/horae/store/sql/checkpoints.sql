@@ -1,4 +1,4 @@
 -- What attempts of some runs saved, in the order in which it was saved.
 SELECT {columns(checkpoint)} FROM checkpoint
 WHERE run_id {among(ids, text)}
-ORDER BY run_id, saved_at, key
+ORDER BY run_id, saved_at_ms, key

@@ -1,5 +1,5 @@
 -- Extend the latest range of a schedule by a new one that continues it, with the same status and reason.
-UPDATE unstarted_range SET end_ms = new.end_ms, count = unstarted_range.count + new.count, decided_at = new.decided_at
+UPDATE unstarted_range SET end_ms = new.end_ms, count = unstarted_range.count + new.count, decided_at_ms = new.decided_at_ms
 {from_new}
 WHERE unstarted_range.number = (SELECT max(number) FROM unstarted_range AS r WHERE r.schedule_id = new.schedule_id)
     AND unstarted_range.generation = new.generation AND unstarted_range.end_ms = new.before_ms

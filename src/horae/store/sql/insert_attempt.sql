@@ -1,4 +1,4 @@
--- Insert attempts that another one follows.
+-- Insert attempts that did not succeed.
 INSERT INTO attempt ({inserted(attempt)})
 SELECT {new(attempt)}
 {from_new}

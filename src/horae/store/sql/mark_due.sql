@@ -1,3 +1,3 @@
 -- Make schedules due, unless they are already.
-UPDATE due SET next_at = CASE WHEN next_at < :now THEN next_at ELSE :now END
+UPDATE due SET next_at_ms = CASE WHEN next_at_ms < :now THEN next_at_ms ELSE :now END
 WHERE schedule_id {among(ids, text)}

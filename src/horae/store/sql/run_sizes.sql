@@ -1,5 +1,5 @@
--- The sizes of the latest runs of a schedule, newest first; those before one.
-SELECT {size(run)} FROM run
-WHERE schedule_id = :id AND (CAST(:before AS TEXT) IS NULL OR number < (SELECT number FROM run WHERE id = :before))
+-- The numbers and sizes of the latest runs of a schedule, newest first; those before one, by its number.
+SELECT number, {size(run)} FROM run
+WHERE schedule_id = :id AND number < CAST(:before AS BIGINT)
 ORDER BY number DESC
 LIMIT :limit

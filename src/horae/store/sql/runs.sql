@@ -1,5 +1,5 @@
--- The latest runs of a schedule, newest first; those before one.
+-- The latest runs of a schedule, newest first; those before one, by its number.
 SELECT {columns(run)} FROM run
-WHERE schedule_id = :id AND (CAST(:before AS TEXT) IS NULL OR number < (SELECT number FROM run WHERE id = :before))
+WHERE schedule_id = :id AND number < CAST(:before AS BIGINT)
 ORDER BY number DESC
 LIMIT :limit

@@ -1,2 +1,2 @@
 -- The earliest time at which a schedule is due.
-SELECT min(next_at) FROM due WHERE next_at IS NOT NULL
+SELECT min(next_at_ms) FROM due WHERE next_at_ms IS NOT NULL

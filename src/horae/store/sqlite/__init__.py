@@ -12,10 +12,11 @@ from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
-from horae.errors import DatabaseVersionError, StoreUnavailableError
+from horae.errors import DatabaseNotSetUpError, DatabaseVersionError, StoreUnavailableError
 from horae.model import Node
 from horae.store.mapping import Row, Table, to_json
 from horae.store.port import HasClaims, Store, Transaction, observed
@@ -30,6 +31,8 @@ SQLITE = Dialect(
         "elements": "json_each(:{0})",
         "bytes": "length(CAST({0} AS BLOB))",
         "position": "instr",
+        "json": "CASE WHEN json_valid({0}) THEN {0} END",
+        "has": "EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid({0}) THEN {0} END) WHERE value = :{1})",
         "index": "INDEXED BY {0}",
         "share_lock": "",  # there is one writer at a time
         "from_new": "",  # a statement for each row is faster than one for all
@@ -42,6 +45,7 @@ SQLITE = Dialect(
         "clustered": "WITHOUT ROWID",
         "updated_often": "WITHOUT ROWID",
         "lease_column": "",
+        "json_function": "",
     },
 )
 
@@ -57,9 +61,10 @@ MAX_READERS = 4
 
 SCANS = {
     "count_owned_schedules", "count_schedules", "find_owned_schedules", "find_schedules", "owned_schedule_sizes",
-    "owned_schedules_with_spec_text", "schedule_sizes", "schedules_with_spec_text",
+    "owned_schedules_with_spec_text", "schedule_sizes", "schedules_with_spec_text", "search_owned_ranges",
+    "search_owned_runs", "search_ranges", "search_ranges_of_schedule", "search_runs", "search_runs_of_schedule",
 }  # fmt: skip
-"""Statements that may scan a table: they run in a thread, so that the event loop does not wait."""
+"""Statements that may scan a table, or a large part of it: they run in a thread, so that the event loop does not wait."""
 
 
 class SqliteStore(Store):
@@ -89,14 +94,21 @@ class SqliteStore(Store):
         self._missing: dict[int, float] = {}  # when lock files were found missing, by epoch
         self._files: dict[str, os.stat_result] = {}  # as they were when the database was opened
         self._connection: sqlite3.Connection | None = None
-        self._thread = None if inline else ThreadPoolExecutor(1, thread_name_prefix="horae-sqlite")
+        self._inline = inline
+        self._thread: ThreadPoolExecutor | None = None
         self._readers: list[sqlite3.Connection] = []  # connections that are free
         self._lock = asyncio.Lock()
         self._reading = asyncio.Semaphore(MAX_READERS)
-        self._begun = False
+        self._begun = False  # whether a transaction is under way
         self._node_locks: dict[int, NodeLock | None] = {}  # of the nodes of this process, by epoch
 
-    async def open(self, wake: Callable[[], None]) -> None:  # noqa: ARG002 - a file notifies no process
+    async def open(self, wake: Callable[[], None], *, setup: bool = True) -> None:  # noqa: ARG002 - a file notifies no process
+        self._lock, self._reading = asyncio.Lock(), asyncio.Semaphore(MAX_READERS)
+        if not self._inline:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="horae-sqlite")
+        if not setup and self._path != ":memory:":
+            with _as_unavailable(self._path):
+                _check_version(self._path, len(self.schema_steps))
         await self.work(lambda _: None)
 
     async def close(self) -> None:
@@ -345,8 +357,7 @@ def _migrate(connection: sqlite3.Connection, path: str, steps: Sequence[str]) ->
     """Take the migrations that are missing, under the write lock: all of them, or none."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'horae'").fetchone()
-        version = connection.execute(query(SQLITE, "version")).fetchone()[0] if known else 0
+        version = _version(connection)
         for step in steps[version:]:
             for statement in step.split(";\n"):
                 connection.execute(statement)
@@ -358,6 +369,31 @@ def _migrate(connection: sqlite3.Connection, path: str, steps: Sequence[str]) ->
         raise
     if version > len(steps):
         raise DatabaseVersionError(path, version, len(steps))
+
+
+def version_of(path: str) -> int:
+    """How many migrations a file has taken; 0 if it does not exist, or has none of Horae's tables. Nothing is changed."""
+    if not Path(path).exists():
+        return 0
+    # Made absolute, because two slashes at the beginning would be taken for a host.
+    address = f"file:{quote(str(Path(path).resolve()))}?mode=ro"
+    with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
+        return _version(connection)
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'horae'").fetchone():
+        return 0
+    return int(connection.execute(query(SQLITE, "version")).fetchone()[0])
+
+
+def _check_version(path: str, known: int) -> None:
+    """Raise unless a file has taken all migrations; change nothing."""
+    version = version_of(path)
+    if not version:
+        raise DatabaseNotSetUpError(path)
+    if version != known:
+        raise DatabaseVersionError(path, version, known)
 
 
 @cache

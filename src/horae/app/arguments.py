@@ -1,0 +1,132 @@
+"""Checks of the arguments of public operations: names and types, before anything else happens.
+
+An argument that is misspelt, missing or of another type is an error at the call, which names it; what the value means is checked
+where it is read.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property, wraps
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from horae.checked import unknown_field
+from horae.errors import InvalidInputError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C")
+
+_WORDS: dict[object, str] = {
+    str: "a text", int: "a whole number", bool: "True or False", NoneType: "None", dict: "a mapping", Mapping: "a mapping",
+}  # fmt: skip
+
+
+def checks_arguments(kind: type[C]) -> type[C]:
+    """Make all public operations of a class check their arguments."""
+    for name, member in list(vars(kind).items()):
+        if not name.startswith("_") and inspect.iscoroutinefunction(member):
+            setattr(kind, name, _checked_operation(member))
+    return kind
+
+
+def _checked_operation(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+    check = _Arguments(function).check
+
+    @wraps(function)
+    async def call(*args: P.args, **fields: P.kwargs) -> R:
+        check(args, fields)
+        return await function(*args, **fields)
+
+    return call
+
+
+def checked_call(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function check its arguments."""
+    check = _Arguments(function).check
+
+    @wraps(function)
+    def call(*args: P.args, **fields: P.kwargs) -> R:
+        check(args, fields)
+        return function(*args, **fields)
+
+    return call
+
+
+class _Arguments:
+    """What a function takes, and the errors for everything else."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self._function = function
+        self._signature = inspect.signature(function)
+        parameters = self._signature.parameters.values()
+        self._named = [each for each in parameters if each.kind is not each.VAR_KEYWORD]
+        self._takes_others = len(self._named) < len(parameters)
+
+    @cached_property
+    def _types(self) -> dict[str, tuple[Any, ...]]:
+        hints = get_type_hints(self._function)
+        return {each.name: _alternatives(hints.get(each.name, Any)) for each in self._named}
+
+    def check(self, args: tuple[object, ...], fields: dict[str, object]) -> None:
+        for name, given in self._bound(args, fields).items():
+            types = self._types.get(name, (object,))
+            if not any(_fits(given, each) for each in types):
+                wanted = " or ".join(dict.fromkeys(map(_word, types)))
+                raise InvalidInputError(name, f"must be {wanted}, not {_word(type(given))}")
+
+    def _bound(self, args: tuple[object, ...], fields: dict[str, object]) -> dict[str, object]:
+        try:
+            return self._signature.bind(*args, **fields).arguments
+        except TypeError:
+            names = [each.name for each in self._named]
+            for name in fields.keys() - set(names) if not self._takes_others else ():
+                raise unknown_field(name, [each for each in names if each != "self"]) from None
+            for each in self._named[len(args) :]:
+                if each.default is each.empty and each.name not in fields:
+                    raise InvalidInputError(each.name, "is missing") from None
+            raise
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401 - a type as it was annotated
+    """The classes that an annotation stands for; ``object`` for one that only the called function can judge."""
+    if hint is Any:
+        return (object,)
+    origin = get_origin(hint)
+    if origin in {Union, UnionType}:
+        return tuple(kind for each in get_args(hint) for kind in _alternatives(each))
+    if origin is Annotated:
+        return _alternatives(get_args(hint)[0])
+    if origin is Literal:
+        return tuple(type(each) for each in get_args(hint))
+    if is_typeddict(hint):
+        return (dict,)
+    kind = origin or hint
+    if not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+        return (object,)
+    return (kind,)
+
+
+def _fits(value: object, kind: type) -> bool:
+    if kind is int and isinstance(value, bool):
+        return False
+    if isinstance(value, str) and kind.__module__ == "collections.abc":
+        return False  # a text is a sequence of texts, and never meant as one
+    return isinstance(value, kind)
+
+
+def _word(kind: Any) -> str:  # noqa: ANN401 - a class
+    return _WORDS.get(kind) or f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"

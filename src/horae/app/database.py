@@ -1,0 +1,26 @@
+"""The store of a database address."""
+
+from __future__ import annotations
+
+from horae.clock import Clock, SystemClock
+from horae.config import Config
+from horae.errors import DatabaseUrlError
+from horae.store.port import Store
+
+
+def store_of(database: str, config: Config, clock: Clock) -> Store:
+    """The store for an address; its driver is imported on demand. With a virtual clock, SQLite runs without a thread."""
+    lease = config.lease_ms / 1000
+    if database.startswith(("postgresql://", "postgres://")):
+        from horae.store.postgres import PostgresStore  # noqa: PLC0415
+
+        return PostgresStore(database, schema=config.schema, lease=lease)
+    from horae.store.sqlite import SqliteStore  # noqa: PLC0415
+
+    if database == ":memory:":
+        return SqliteStore(":memory:", inline=True)
+    if database.startswith("sqlite:///") and len(database) > len("sqlite:///"):
+        inline = not isinstance(clock, SystemClock)
+        path = database.removeprefix("sqlite:///")
+        return SqliteStore(path, inline=inline, grace=lease, monotonic=clock.monotonic)
+    raise DatabaseUrlError(database)

@@ -1,0 +1,168 @@
+"""Keeps time for an open app: drives the engine when something is due, renews the lease, and runs maintenance."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+
+from horae.clock import Clock
+from horae.config import Config
+from horae.engine.engine import Engine
+from horae.engine.maintenance import MaintenanceReport
+from horae.errors import ClockOffError, NodeNameTakenError, StoreUnavailableError
+from horae.store.port import Store
+
+_log = logging.getLogger("horae")
+
+
+class Driver:
+    """The loops of an open app. They belong to one event loop, so each opening has its own."""
+
+    def __init__(self, engine: Engine, store: Store, clock: SharedClock, config: Config) -> None:
+        self._engine = engine
+        self._store = store
+        self._clock = clock
+        self._config = config
+        self._woken = asyncio.Event()
+        self._ending = asyncio.Event()
+        self._loops: list[asyncio.Task[None]] = []
+        self._guarding: asyncio.Task[None] | None = None
+        self.failing = False
+        """Whether the last step raised something."""
+
+    def wake(self) -> None:
+        """Wake the engine, because something changed."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Drive the engine until cancelled; attempts that run then may finish when the app is closed.
+
+        A step that has begun is completed first: a commit that is not awaited would leave claims that are never launched.
+        """
+        self._ending.clear()
+        if not self._engine.holds_lease:  # it was opened long ago, and its lease expired
+            await self._attempt(self._renew)
+        if self._guarding is None and self._store.lease is not None:
+            self._guarding = asyncio.create_task(self._guard(), name="horae:guard")
+        self._loops = [
+            asyncio.create_task(self._drive(), name="horae:drive"),
+            asyncio.create_task(self._repeat(self._maintain), name="horae:maintain"),
+        ]
+        if self._store.lease is not None:  # maintenance may take long, and renewing must not wait for it
+            self._loops.append(asyncio.create_task(self._repeat(self._renew), name="horae:lease"))
+        try:
+            await asyncio.wait(self._loops, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await self.end()
+        for task in self._loops:
+            task.result()
+
+    async def end(self) -> None:
+        """Start no more steps, and wait for those that have begun."""
+        self._ending.set()
+        self.wake()
+        await _all_done(self._loops)
+
+    def stop_guarding(self) -> None:
+        """No longer stop attempts when the lease expires: none are running."""
+        if self._guarding is not None:
+            self._guarding.cancel()
+            self._guarding = None
+
+    async def _drive(self) -> None:
+        """Step when something is due or has changed, and at least once every ``tick_ms``, in case a notification is lost."""
+        tick = self._config.tick_ms
+        while not self._ending.is_set():
+            self._woken.clear()
+            failing = True
+            try:
+                await self._engine.step(self._clock.now())
+                failing = False
+            except StoreUnavailableError as error:
+                # While the store is unavailable, nothing is decided and no result is lost: try again.
+                self._store.tell_trouble(error)
+            except ClockOffError as error:
+                self._store.tell_trouble(error)
+                with contextlib.suppress(StoreUnavailableError):
+                    await self._clock.set()
+            except Exception:
+                # An error of one step must not end the loop.
+                _log.exception("a step failed, and is tried again")
+            self.failing = failing
+            wake = self._engine.wake_at
+            pause = tick if wake is None else min(max(wake - self._clock.now(), 0), tick)
+            await self._clock.wait(self._woken, pause / 1000)
+
+    async def _guard(self) -> None:
+        """Stop running attempts when the lease expires, even while the database does not answer or the app drains."""
+        never = asyncio.Event()
+        while True:
+            await self._clock.wait(never, self._engine.guard())
+
+    async def _repeat(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do some work every ``housekeeping_ms``, concurrently with the steps; after a failure, in a third of that."""
+        pause = every = self._config.housekeeping_ms / 1000
+        while True:
+            await self._clock.wait(self._ending, pause)
+            if self._ending.is_set():
+                return
+            pause = every if await self._attempt(work) else every / 3
+
+    async def _attempt(self, work: Callable[[], Awaitable[None]]) -> bool:
+        """Do some work; return ``False`` and log the error if it failed."""
+        try:
+            await work()
+        except StoreUnavailableError as error:
+            self._store.tell_trouble(error)
+        except NodeNameTakenError:
+            raise
+        except Exception:
+            _log.exception("housekeeping failed, and is tried again")
+        else:
+            return True
+        return False
+
+    async def _renew(self) -> None:
+        await self._engine.renew(self._clock.now())
+
+    async def _maintain(self) -> None:
+        if self._store.lease is None:
+            await self._renew()
+        await self._clock.set()
+        report = await self._engine.maintain(self._clock.now())
+        if report != MaintenanceReport():
+            _log.debug("housekeeping: %s", report)
+            self.wake()
+
+
+class SharedClock:
+    """The clock that all nodes share: the clock of this machine, corrected by the database's."""
+
+    def __init__(self, clock: Clock, store: Store) -> None:
+        self._clock = clock
+        self._store = store
+        self._ahead_ms = 0  # by how much the store's clock is ahead of ours
+        self.wait = clock.wait
+
+    def now(self) -> int:
+        """The current time in milliseconds."""
+        return int(self._clock.now().timestamp() * 1000) + self._ahead_ms
+
+    async def set(self) -> None:
+        """Take the database's time, if it has a clock."""
+        if (shared := await self._store.time()) is not None:
+            self._ahead_ms += shared - self.now()
+
+
+async def _all_done(tasks: list[asyncio.Task[None]]) -> None:
+    """Wait for tasks to end, even if cancelled while waiting: a program may be told twice to end."""
+    cancelled: asyncio.CancelledError | None = None
+    while not all(task.done() for task in tasks):
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled

@@ -1,0 +1,70 @@
+"""All operations in one scope."""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from horae.app.arguments import checks_arguments
+from horae.app.backfills import Backfills
+from horae.app.calendars import Calendars
+from horae.app.create import NewSchedule
+from horae.app.definition import policies_of, time_of_once
+from horae.app.owner_scope import OwnerScope
+from horae.app.reconcile import Tasks
+from horae.app.runs import Runs
+from horae.app.schedules import Schedules
+from horae.app.why import Why
+from horae.errors import ScheduleNotFoundError
+from horae.executor.registry import ActionLike
+from horae.model import Schedule
+from horae.policies import Policies, PolicyFields
+from horae.spec.duration import Duration
+
+
+@checks_arguments
+class ScopedOperations:
+    """The operations on schedules, runs, backfills and calendars: of all owners, or of one owner."""
+
+    def __init__(self, scope: OwnerScope) -> None:
+        self.owner = scope.owner
+        self.schedules = Schedules(scope)
+        self.runs = Runs(scope)
+        self.backfills = Backfills(scope)
+        self.calendars = Calendars(scope)
+        self.why = Why(scope)
+        self.tasks = Tasks(scope)
+        self.evaluate = scope.evaluate
+        """Evaluates specs with a function without side effects, in a thread if it takes long."""
+        self._now = scope.now
+
+    async def once(
+        self,
+        action: ActionLike,
+        *,
+        in_: Duration | None = None,
+        at: datetime | str | None = None,
+        timezone: str | None = None,
+        input: Any = None,  # noqa: A002, ANN401 - any JSON
+        key: str | None = None,
+        retries: int | None = None,
+        timeout: Duration | None = None,
+        policies: Policies | PolicyFields | None = None,
+    ) -> Schedule:
+        """Run an action once, after a span or at a time: a schedule with one time.
+
+        ``key`` is its id, and makes the call idempotent: the same key again creates nothing, and returns the schedule that is there.
+        """
+        request = "" if key is None else f"once:{key}"
+        if key is not None:
+            with contextlib.suppress(ScheduleNotFoundError):
+                there = await self.schedules.get(key)
+                if there.request_id == request:  # its time may be over, which is no fault of a repeated call
+                    return there
+        new = NewSchedule(
+            id=str(uuid4()) if key is None else key, spec=time_of_once(in_, at, timezone, self._now()), action=action,
+            input=input, policies=policies_of(Policies(), policies, retries=retries, timeout=timeout), request_id=request,
+        )  # fmt: skip
+        return (await self.schedules.create_once([new])).schedules[0]

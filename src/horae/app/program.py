@@ -1,0 +1,186 @@
+"""The schedules that a program defines beside its functions: checked where they are written, stored when the program starts."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import PurePath
+from types import FrameType
+from typing import Any, TypeVar
+
+import msgspec
+
+from horae.app.arguments import checked_call
+from horae.app.bulk import BATCH, change_batch
+from horae.app.create import NewSchedule, calendar_names, draft, shared_calendars
+from horae.app.definition import CatchUpLike, Times, policies_of, spec_of
+from horae.app.owner_scope import OwnerScope
+from horae.app.schedule_fields import SpecLike, Words
+from horae.app.schedules import Schedules
+from horae.app.update import Edit
+from horae.errors import (
+    DefinitionConflictError,
+    InvalidInputError,
+    ScheduleExistsError,
+    ScheduleNotFoundError,
+)
+from horae.executor.signature import ActionFunction, name_of, read_signature
+from horae.model import Schedule
+from horae.policies import Overlap, OverlapName, Policies, PolicyFields
+from horae.policy.face_policies import PROGRAM
+from horae.spec import SharedCalendar
+from horae.spec.duration import Duration
+
+F = TypeVar("F", bound=ActionFunction)
+DEFINED = ("spec", "action", "policies", "description", "tags")
+"""The fields that a definition determines. What an operator changes besides, such as a pause and its note, stays."""
+_replace = msgspec.structs.replace
+
+
+class Program:
+    """The definitions of one program, and what is stored of them."""
+
+    def __init__(self, name: str, scope: OwnerScope, schedules: Schedules) -> None:
+        self.name = name
+        self.definitions: dict[str, NewSchedule] = {}
+        self.running = False
+        """Whether the app keeps time: then it is too late for definitions."""
+        self.unstored = False
+        """Whether there are definitions that the database may not have."""
+        self._scope = scope
+        self._schedules = schedules
+
+    @property
+    def label(self) -> str:
+        """What the stored schedules name as their manager."""
+        return f"program:{self.name}"
+
+    @checked_call
+    def schedule(
+        self,
+        spec: SpecLike | None = None,
+        *,
+        every: Duration | None = None,
+        at: Times | None = None,
+        timezone: str | None = None,
+        id: str | None = None,  # noqa: A002 - the word that users know
+        input: Any = None,  # noqa: A002, ANN401 - any JSON
+        retries: int | None = None,
+        overlap: Overlap | OverlapName | None = None,
+        catch_up: CatchUpLike | None = None,
+        timeout: Duration | None = None,
+        description: str = "",
+        tags: Words = (),
+        policies: Policies | PolicyFields | None = None,
+    ) -> Callable[[F], F]:
+        """Register a function as an action, and define a schedule for it, which is stored when the app starts.
+
+        ``spec`` is a cron expression, a document or a ``Spec``; ``every`` and ``at`` say it otherwise. ``id`` is the function's
+        name unless given. A mapping of ``policies`` changes some, ``Policies`` replace all; the named options come on top.
+        """
+        found = spec_of(spec, every, at, timezone)
+        chosen = policies_of(
+            PROGRAM, policies, retries=retries, overlap=overlap, catch_up=catch_up, timeout=timeout
+        )
+
+        def define(function: F) -> F:
+            action = self._scope.executors.name_for(function)
+            self._scope.executors.register(action, function)
+            new = NewSchedule(
+                id=name_of(function) if id is None else id, spec=found, action=action, input=input, policies=chosen,
+                description=description, tags=tags, managed_by=self.label,
+            )  # fmt: skip
+            self._check(new, function)
+            self.definitions[new.id] = _replace(
+                new, input=msgspec.json.decode(msgspec.json.encode(new.input))
+            )
+            self.unstored = True
+            return function
+
+        return define
+
+    def _check(self, new: NewSchedule, function: ActionFunction) -> None:
+        """Refuse a definition that could not be stored, or whose function could not be called with its input."""
+        if self.running:
+            raise InvalidInputError(
+                "schedule", f'"{new.id}" is defined too late: the app keeps time', hint="define it before"
+            )
+        if new.id in self.definitions:
+            reason = f'is that of another schedule of this program: "{new.id}"'
+            raise InvalidInputError("id", reason, hint="give each its own id=…")
+        if (mismatch := read_signature(new.action, function).mismatch(new.input)) is not None:
+            raise InvalidInputError("input", mismatch)
+        # The contents of shared calendars are in the database.
+        calendars = {name: SharedCalendar() for name in calendar_names(new.spec)}
+        draft(new, self._scope.now(), self._scope.config, self._scope.executors, calendars)
+
+    def adopt(self, other: Program) -> None:
+        """Take over the definitions of another app of this process, and its name, as it is the program that has any."""
+        if other.definitions:
+            self.name = other.name
+            self.definitions |= {
+                each.id: _replace(each, managed_by=self.label) for each in other.definitions.values()
+            }
+            self.unstored = True
+
+    async def store(self) -> None:
+        """Create the schedules that are defined, change those whose definitions have changed, and mark those without one."""
+        for new in self.definitions.values():
+            await self._put(new)
+
+        def mark(schedule: Schedule, _: int) -> tuple[Schedule, tuple[()]]:
+            gone = schedule.id not in self.definitions
+            return _replace(schedule, state=_replace(schedule.state, orphaned=gone)), ()
+
+        async for ids in self._stored():
+            await change_batch(self._scope, ids, mark)
+        self.unstored = False
+
+    async def _stored(self) -> AsyncIterator[list[str]]:
+        """The ids of the schedules that this program defines or has defined, in batches."""
+        after = ""
+        while True:
+            async with self._scope.store.reading() as transaction:
+                ids = await transaction.managed_ids(self.label, after, BATCH)
+            if not ids:
+                return
+            yield ids
+            after = ids[-1]
+
+    async def _put(self, new: NewSchedule) -> None:
+        async with self._scope.store.reading() as transaction:
+            calendars = await shared_calendars(transaction, [new.spec], new.owner)
+        now, config, executors = self._scope.now(), self._scope.config, self._scope.executors
+        wanted, _ = await self._scope.evaluate(lambda: draft(new, now, config, executors, calendars))
+        try:
+            stored = await self._schedules.get(new.id)
+        except ScheduleNotFoundError:
+            with contextlib.suppress(ScheduleExistsError):  # another node of this program was faster
+                await self._schedules.create_many([new])
+            stored = await self._schedules.get(new.id)
+        if stored.managed_by != self.label:
+            raise DefinitionConflictError(new.id, stored.managed_by, self.label)
+        changed = [name for name in DEFINED if getattr(wanted, name) != getattr(stored, name)]
+        if changed:
+            edit = Edit(**{name: getattr(new if name == "spec" else wanted, name) for name in changed})
+            await self._schedules.edit(new.id, lambda _: edit)
+
+    async def prune_orphans(self) -> list[str]:
+        """Delete the schedules of this program that it no longer defines; return their ids."""
+        gone = [each async for ids in self._stored() for each in ids if each not in self.definitions]
+        for schedule_id in gone:
+            await self._schedules.delete(schedule_id)
+        return gone
+
+
+def calling_module() -> str:
+    """The name of the module that calls Horae: by default it is the name of the program."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - as logging finds its caller
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "horae":
+        frame = frame.f_back
+    names = {} if frame is None else frame.f_globals
+    spec, file = names.get("__spec__"), names.get("__file__")
+    if spec is not None:  # imported, or run with python -m
+        return str(spec.name).removesuffix(".__main__")
+    return "main" if file is None else PurePath(file).stem

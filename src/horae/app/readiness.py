@@ -1,0 +1,105 @@
+"""Whether an app can do its work, and how much work waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+
+from horae.app.driver import Driver, SharedClock
+from horae.app.schedule_fields import about
+from horae.clock import Clock
+from horae.config import Config
+from horae.engine.engine import Engine
+from horae.errors import StoreUnavailableError
+from horae.model import Status
+from horae.store.port import Store
+
+MAX_OFF = 1000
+"""Milliseconds by which the clock may differ from the database's, after correction by the offset last measured."""
+_AWAY = "the database does not answer, or cannot be written: the log says why"
+_GONE = "the database file was deleted or replaced: restart this process"
+
+
+class Readiness(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether an app can do its work, and what prevents it."""
+
+    status: Annotated[str, about("``ready``, or what is wrong in a sentence.")]
+    store: Annotated[bool, about("Whether the database answers.")]
+    clock_off_ms: Annotated[
+        int | None,
+        about(
+            "How much this machine's clock was last seen to be off the database's, which is allowed for; unknown without one."
+        ),
+    ] = None
+    lease: Annotated[bool, about("Whether this is a node, and no other can have taken it for dead.")] = False
+    generating: Annotated[
+        bool,
+        about("Whether it decides what is due; one with older time-zone data than another node does not."),
+    ] = False
+    unreadable: Annotated[
+        int,
+        about(
+            "How many schedules cannot be read, as far as seen; these do not run. `horae check` names them."
+        ),
+    ] = 0
+
+
+class Backlog(msgspec.Struct, frozen=True):
+    """Work that waits for a node: the number of due schedules, and of open runs in each status."""
+
+    due: float
+    open_runs: Mapping[Status, float]
+
+
+class ReadinessCheck:
+    """Judges the readiness of an open app."""
+
+    def __init__(
+        self, engine: Engine, store: Store, driver: Driver, now: SharedClock, *, clock: Clock, config: Config
+    ) -> None:
+        self._engine = engine
+        self._store = store
+        self._driver = driver
+        self._now = now
+        self._monotonic = clock.monotonic
+        self._every = config.housekeeping_ms / 1000
+        self._proving = asyncio.Lock()
+        self._proven_at: float | None = None
+
+    async def check(self) -> Readiness:
+        """Whether the app can do its work now. Messages of the database or its driver go to the log only."""
+        engine = self._engine
+        try:
+            shared = await self._store.time()
+            await self._prove()
+        except StoreUnavailableError:
+            return Readiness(status=_GONE if self._store.gone else _AWAY, store=False)
+        lease = engine.epoch > 0 and engine.holds_lease
+        off = None if shared is None else shared - self._now.now()
+        status = "ready"
+        if not lease:
+            status = "this node has no lease, and starts nothing"
+        elif engine.superseded:
+            status = "the database has a newer schema than this program, which decides nothing: update it"
+        elif off is not None and abs(off) > MAX_OFF:
+            status = f"the clock is {off} ms off the database's"
+        elif self._driver.failing or engine.failing:
+            status = "the last step failed, and is tried again: the log says why"
+        return Readiness(
+            status=status, store=True, clock_off_ms=off, lease=lease, generating=engine.generating,
+            unreadable=engine.unreadable,
+        )  # fmt: skip
+
+    async def _prove(self) -> None:
+        """Check that the database can be written, at most once per maintenance interval, however many callers ask."""
+        async with self._proving:
+            if self._store.gone:
+                raise StoreUnavailableError(_GONE)
+            now = self._monotonic()
+            if self._proven_at is None or now - self._proven_at >= self._every:
+                self._proven_at = None
+                await self._store.prove(self._engine.epoch)
+                self._proven_at = now

@@ -1,0 +1,66 @@
+"""Schedules whose stored rows cannot be read, because they were changed by hand or by another version: what is wrong, and repairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
+
+from horae.app.bulk import batches
+from horae.app.owner_scope import OwnerScope
+from horae.app.update import Edit, is_set_aside
+from horae.errors import HoraeError, ScheduleUnreadableError
+from horae.model import Schedule
+from horae.spec import Spec
+from horae.store.port import Filter
+
+_replace = msgspec.structs.replace
+
+
+def faults_of(schedule: Schedule) -> dict[str, str]:
+    """The fields of a schedule that cannot be read, and what is wrong with each."""
+    if "spec" not in schedule.unreadable:
+        try:
+            Spec.parse(schedule.spec)
+        except HoraeError as error:
+            return {**schedule.unreadable, "spec": f"its spec cannot be read: {error}"}
+    return schedule.unreadable
+
+
+async def unreadable_schedules(scope: OwnerScope, limit: int) -> dict[str, str]:
+    """Up to ``limit`` schedules that cannot be read, and what is wrong with each."""
+    found: dict[str, str] = {}
+    async for ids in batches(scope, Filter()):
+        async with scope.store.reading() as transaction:
+            some = await transaction.read_schedules(ids)
+        faults = await scope.evaluate(partial(_faults, some))
+        found |= {name: "; ".join(each.values()) for name, each in faults.items() if each}
+        if len(found) >= limit:
+            break
+    return dict(list(found.items())[:limit])
+
+
+def _faults(schedules: Sequence[Schedule]) -> dict[str, dict[str, str]]:
+    return {each.id: faults_of(each) for each in schedules}
+
+
+def repaired(old: Schedule, edit: Edit, faults: dict[str, str], now: int) -> tuple[Schedule, Edit]:
+    """A schedule with unreadable fields, and the edit that replaces all of them, as they can be applied.
+
+    A schedule that a node has set aside goes on with it, unless the edit says otherwise. What slots an unreadable spec named is
+    unknown: the schedule begins anew.
+    """
+    if left := {name: why for name, why in faults.items() if not _is_given(edit, name)}:
+        raise ScheduleUnreadableError(old.id, left)
+    if edit.paused is msgspec.UNSET and is_set_aside(old.state):
+        edit = _replace(edit, paused=False)
+    if "spec" in faults:
+        since_ms = max(old.cursor_ms, now // 1000 * 1000)
+        state = _replace(old.state, spec_since_ms=since_ms, carried=())
+        old = _replace(old, cursor_ms=since_ms, state=state)
+    return _replace(old, unreadable=faults), edit
+
+
+def _is_given(edit: Edit, field: str) -> bool:
+    return getattr(edit, "paused" if field == "state" else field, msgspec.UNSET) is not msgspec.UNSET

@@ -1,0 +1,99 @@
+"""How views are built from models: field by field, with UTC times instead of milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from enum import Enum
+from functools import lru_cache, partial
+from typing import Any, Generic, TypeVar, get_args
+
+import msgspec
+
+from horae.app.page import Page
+from horae.model import instant
+
+T = TypeVar("T")
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer."""
+
+    @classmethod
+    def parts(cls, model: Any) -> tuple[object, ...]:  # noqa: ANN401 - of any kind
+        """What a view shows the fields of: its model, or what that consists of."""
+        return (model,)
+
+    @classmethod
+    def computed(cls, model: Any) -> dict[str, Any]:  # noqa: ANN401, ARG003 - of any kind
+        """The fields that are not those of the model."""
+        return {}
+
+
+V = TypeVar("V", bound=View)
+
+
+class PageView(View, Generic[T], frozen=True):
+    """A part of a list. Send ``next`` as ``cursor`` to get the next part."""
+
+    items: list[T]
+    next: str | None = None
+
+
+def view_of(kind: type[V], model: object, **computed: object) -> V:
+    """Build a view from the fields of the same names of a model, and from computed values; the others keep their default."""
+    shown = kind.computed(model) | computed
+    parts = kind.parts(model)
+    for name, convert, required in _plan(kind):
+        if name in shown:
+            continue
+        value = _value(parts, name)
+        if value is not msgspec.UNSET:
+            shown[name] = value if convert is None or value is None else convert(value)
+        elif required:
+            raise AttributeError(name)
+    return kind(**shown)
+
+
+def page_of(kind: type[V], page: Page[Any]) -> PageView[V]:
+    """The view of a page."""
+    return PageView(items=[view_of(kind, each) for each in page], next=page.next)
+
+
+def _value(parts: tuple[object, ...], field: str) -> Any:  # noqa: ANN401 - of any field
+    for part in parts:
+        for name in (f"{field}_ms", field):
+            if hasattr(part, name):
+                return getattr(part, name)
+    return msgspec.UNSET
+
+
+@lru_cache
+def _plan(kind: type[View]) -> list[tuple[str, Callable[[Any], object] | None, bool]]:
+    """For each field of a view: its name, the conversion from the model's field, and whether it must be there."""
+    return [(field.name, _conversion(field.type), field.required) for field in msgspec.structs.fields(kind)]
+
+
+def _conversion(kind: Any) -> Callable[[Any], object] | None:  # noqa: ANN401 - a type as it was annotated
+    if kind is datetime:
+        return partial(_each, instant)
+    if isinstance(kind, type) and issubclass(kind, View):
+        return partial(_each, partial(view_of, kind))
+    # the members of a union, the items of a list, or what is annotated
+    return next(filter(None, map(_conversion, get_args(kind))), None)
+
+
+def _each(convert: Callable[[Any], object], value: object) -> object:
+    """A value, or every one of several, converted; a time that is one already stays."""
+    if isinstance(value, list | tuple):
+        return [_each(convert, each) for each in value]
+    return value if isinstance(value, datetime) else convert(value)
+
+
+def whole(value: object) -> Any:  # noqa: ANN401 - JSON
+    """A value as JSON with every field, including those with their default."""
+    if isinstance(value, msgspec.Struct):
+        return {name: whole(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, Enum):
+        return value.value
+    return [whole(each) for each in value] if isinstance(value, tuple) else value

@@ -1,0 +1,143 @@
+"""How a function is called as an action: with the context of its attempt, with the keys of its input as arguments, or both."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from horae.errors import InvalidActionError, InvalidInputError
+from horae.executor.context import Context
+
+ActionFunction = Callable[..., Any]
+"""A plain or a coroutine function. It may take the context, and keys of the input by their names."""
+CONTEXT = "context"
+"""The parameter of this name gets the context, and so does one that is annotated with ``Context``."""
+_BY_KEYWORD = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
+_UNFILLED = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+
+
+class Signature(msgspec.Struct, frozen=True, kw_only=True):
+    """The parameters of a function, by what they get."""
+
+    context: str | None
+    """The parameter that gets the context."""
+    positional: bool
+    """Whether the context can only be passed by position."""
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+    takes_all: bool
+    """Whether ``**kwargs`` takes the keys that no parameter names."""
+
+    def mismatch(self, given: object) -> str | None:
+        """Why an input does not fit; ``None`` if it does. Keys that are not named are left to the context."""
+        if not (self.required or self.optional or self.takes_all):
+            return None
+        if given is not None and not isinstance(given, Mapping):
+            return "must be an object: its keys are the arguments of the action"
+        keys = given or {}
+        if missing := [name for name in self.required if name not in keys]:
+            return f"has no {_listed(missing)}, which the action needs"
+        unknown = [key for key in keys if key not in self.required and key not in self.optional]
+        if unknown and not self.takes_all and self.context is None:
+            return f"has {_listed(unknown)}, which the action does not take"
+        return None
+
+    def arguments(self, context: Context) -> tuple[tuple[Context, ...], dict[str, Any]]:
+        """The arguments of a call, by position and by keyword; an input that does not fit raises ``InvalidInputError``."""
+        given = context.input
+        if (reason := self.mismatch(given)) is not None:
+            raise InvalidInputError("input", reason)
+        keywords = {}
+        if isinstance(given, Mapping):
+            named = {*self.required, *self.optional}
+            keywords = {key: given[key] for key in given if self.takes_all or key in named}
+        if self.context is None:
+            return (), keywords
+        if self.positional:
+            return (context,), keywords
+        return (), keywords | {self.context: context}
+
+
+def read_signature(name: str, function: object) -> Signature:
+    """The signature of a function; refuse one that an action cannot be called with."""
+    if not callable(function) or inspect.isclass(function):
+        raise InvalidActionError(name, f"must be a function, and is {function!r}")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise InvalidActionError(name, "is a generator, and calling it does nothing", place_of(function))
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        raise InvalidActionError(
+            name, "does not say which arguments it takes", hint="call it in a function of your own"
+        ) from None
+    hints = _annotations(function)
+    takers = [each for each in parameters if _takes_context(each, hints)]
+    if len(takers) > 1:
+        raise InvalidActionError(
+            name, f"has two parameters for the context: {_listed(each.name for each in takers)}", place_of(function)
+        )  # fmt: skip
+    others = [each for each in parameters if each not in takers and each.kind not in _UNFILLED]
+    for number, each in enumerate(others):
+        _check(name, function, each, first=number == 0)
+    by_keyword = [each for each in others if each.kind in _BY_KEYWORD]
+    return Signature(
+        context=takers[0].name if takers else None,
+        positional=bool(takers) and takers[0].kind is inspect.Parameter.POSITIONAL_ONLY,
+        required=tuple(each.name for each in by_keyword if each.default is inspect.Parameter.empty),
+        optional=tuple(each.name for each in by_keyword if each.default is not inspect.Parameter.empty),
+        takes_all=any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters),
+    )
+
+
+def _check(name: str, function: ActionFunction, parameter: inspect.Parameter, *, first: bool) -> None:
+    """Refuse a parameter that no key of an input can fill."""
+    if first and parameter.name in {"self", "cls"}:
+        reason = f'is a method that is not bound: nothing fills its parameter "{parameter.name}"'
+        hint = "register it of an object: app.action(name)(object.method)"
+        raise InvalidActionError(name, reason, place_of(function), hint=hint)
+    if parameter.kind is inspect.Parameter.POSITIONAL_ONLY and parameter.default is inspect.Parameter.empty:
+        reason = f'takes its parameter "{parameter.name}" by position only, and inputs are passed by name'
+        raise InvalidActionError(name, reason, place_of(function), hint="remove the / from its parameters")
+
+
+def _takes_context(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> bool:
+    if parameter.kind in _UNFILLED:
+        return False
+    hint = hints.get(parameter.name)
+    return parameter.name == CONTEXT or hint is Context or hint in ("Context", "horae.Context")
+
+
+def _annotations(function: ActionFunction) -> dict[str, Any]:
+    """The annotations of a function; those whose names exist only for type checkers stay texts."""
+    try:
+        parameters = inspect.signature(function, eval_str=True).parameters
+    except Exception:  # an annotation may be any expression
+        parameters = inspect.signature(function).parameters
+    return {name: each.annotation for name, each in parameters.items()}
+
+
+def name_of(function: ActionFunction) -> str:
+    """The name under which a function is registered if none is given."""
+    name = getattr(function, "__name__", "")
+    if not isinstance(name, str) or not name.isidentifier():
+        raise InvalidActionError(repr(function), "has no name", hint='give it one: @app.action("name")')
+    return name
+
+
+def place_of(function: ActionFunction) -> str:
+    """Where a function is defined: its module, name, file and line, as far as it has them."""
+    while isinstance(function, partial):
+        function = function.func
+    function = inspect.unwrap(getattr(function, "__func__", function))
+    code = getattr(function, "__code__", None)
+    name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    shown = f"{getattr(function, '__module__', None) or type(function).__module__}.{name}"
+    return shown if code is None else f"{shown} ({code.co_filename}, line {code.co_firstlineno})"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f'"{each}"' for each in names)

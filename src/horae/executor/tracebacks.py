@@ -1,0 +1,45 @@
+"""Tracebacks of actions: without Horae's own frames, and bounded."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+from horae.executor.stored_output import storable, without_credentials
+
+MAX_TRACEBACK_LENGTH = 8 * 1024
+"""Bytes of a traceback that are kept: its end, with the frames next to the error."""
+MAX_MESSAGE_LENGTH = 2 * 1024
+"""Characters of the error's own message in it."""
+_OWN_CODE = str(Path(__file__).parents[1])
+
+
+def without_own_frames(error: BaseException) -> BaseException:
+    """The error, with a traceback that begins in the code of the action; one that never got there has none."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OWN_CODE):
+        trace = trace.tb_next
+    return error.with_traceback(trace)
+
+
+def traceback_text(error: BaseException) -> str | None:
+    """The traceback of an error as it is kept; ``None`` if there is none, or it cannot be shown."""
+    if error.__traceback__ is None:
+        return None
+    try:
+        text = "".join(traceback.format_exception(error))
+        message = "".join(traceback.format_exception_only(error))
+    except Exception:  # what an error shows of itself is the action's code too
+        return None
+    if len(message) > MAX_MESSAGE_LENGTH and text.endswith(message):
+        text = f"{text.removesuffix(message)}{message[:MAX_MESSAGE_LENGTH]}…\n"
+    return _end_of(without_credentials(storable(text)))
+
+
+def _end_of(text: str) -> str:
+    """As many whole lines from the end as are kept, with a note if lines were cut."""
+    data = text.encode()
+    if len(data) <= MAX_TRACEBACK_LENGTH:
+        return text
+    kept = data[-MAX_TRACEBACK_LENGTH:].partition(b"\n")[2]
+    return f"… {len(data) - len(kept)} bytes before this are not kept\n{kept.decode('utf-8', 'replace')}"

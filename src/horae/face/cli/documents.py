@@ -1,0 +1,176 @@
+"""Documents: schedules and calendars as files have them, which is how the API takes them. Pure, but for reading the files.
+
+A schedule's document is what creates it: ``{"id": …, "spec": …, "action": …}`` and any other field; a calendar's is
+``{"name": …, "dates": […]}``. A file has one of them, a list, or ``{"calendars": […], "schedules": […]}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from horae.app.schedule_fields import ScheduleFields
+from horae.app.view import whole
+from horae.errors import InvalidInputError
+from horae.executor.http_options import HttpRequest
+from horae.face.cli.files import SUFFIXES, parsed
+from horae.model import Action
+from horae.spec import Spec
+
+Json = dict[str, Any]
+Kind = Literal["calendar", "schedule"]
+EXAMPLE = '{"id": "report", "spec": {"crons": ["0 9 * * 1-5"]}, "action": "report"}'
+MANY: dict[str, Kind] = {"calendars": "calendar", "schedules": "schedule"}
+NAMES: dict[Kind, str] = {"calendar": "name", "schedule": "id"}
+
+_OPTIONS = {"http": HttpRequest}
+"""The kinds of actions whose options have defaults that are known here."""
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A field that differs."""
+
+    field: str
+    old: Any
+    new: Any
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """A document, and the file that it is in."""
+
+    kind: Kind
+    name: str
+    body: Json
+    source: str
+
+
+def read_documents(files: Sequence[str]) -> list[Document]:
+    """The documents of files, of folders of them, and of standard input; calendars first, which schedules may exclude."""
+    found = [each for name in files for file in _files(name) for each in _documents(file)]
+    places: dict[tuple[str, str], str] = {}
+    for each in found:
+        if (other := places.get((each.kind, each.name))) is not None:
+            raise InvalidInputError(
+                each.source, f'has the {each.kind} "{each.name}", which {other} has already'
+            )
+        places[each.kind, each.name] = each.source
+    return sorted(found, key=lambda each: each.kind)
+
+
+def _files(name: str) -> list[str]:
+    """A file, or those of a folder and of the folders within it, in the order of their names."""
+    if name == "-" or not Path(name).is_dir():
+        return [name]
+    found = sorted(
+        str(each) for each in Path(name).rglob("*") if each.suffix.lower() in SUFFIXES and each.is_file()
+    )
+    if not found:
+        raise InvalidInputError(
+            name, "is a folder without documents", hint=f"they end with {', '.join(SUFFIXES)}"
+        )
+    return found
+
+
+def _documents(file: str) -> Iterator[Document]:
+    source = "standard input" if file == "-" else file
+    for kind, body in _bodies(parsed(file, source, EXAMPLE), source):
+        name = body.get(NAMES[kind])
+        if not isinstance(name, str) or not name:
+            raise InvalidInputError(source, f"has a {kind} without {NAMES[kind]}", hint=f"such as {EXAMPLE}")
+        yield Document(kind=kind, name=name, body=body, source=source)
+
+
+def _bodies(values: Sequence[Any], source: str) -> Iterator[tuple[Kind, Json]]:
+    for value in values:
+        if isinstance(value, list):
+            yield from _bodies(value, source)
+        elif not isinstance(value, dict):
+            raise InvalidInputError(
+                source, f"has {type(value).__name__} where a document is", hint=f"such as {EXAMPLE}"
+            )
+        elif value and value.keys() <= MANY.keys():
+            for name, kind in MANY.items():
+                for body in value.get(name) or ():
+                    if not isinstance(body, dict):
+                        raise InvalidInputError(
+                            source, f"has {name} that are no documents", hint=f"such as {EXAMPLE}"
+                        )
+                    yield kind, body
+        else:
+            yield ("calendar" if "name" in value and "spec" not in value else "schedule"), value
+
+
+def one_schedule(file: str) -> Json:
+    """The schedule of a file that has one; its id may be missing."""
+    found = [body for kind, body in _bodies(parsed(file, "--file", EXAMPLE), "--file") if kind == "schedule"]
+    if len(found) != 1:
+        raise InvalidInputError(
+            "--file", f"has {len(found)} schedules, and one is meant", hint="horae apply takes many"
+        )
+    return found[0]
+
+
+def schedule_document(view: Mapping[str, Any]) -> Json:
+    """The document of a schedule that the API shows, without what is as by default. Secrets are ``***``."""
+    usual = {each.name: _default(each) for each in msgspec.structs.fields(ScheduleFields)}
+    fields = _unusual(_fields(view), usual)
+    return {"id": view["id"], "spec": fields.pop("spec"), "action": _action(fields.pop("action")), **fields}
+
+
+def calendar_document(view: Mapping[str, Any]) -> Json:
+    """The document of a calendar that the API shows."""
+    return {key: view[key] for key in ("name", "dates", "calendars") if view[key]}
+
+
+def canonical_calendar(document: Document) -> Json:
+    """A calendar's document as the API would show it; one that cannot be read is refused."""
+    body = {key: value for key, value in document.body.items() if key != "name"}
+    spec = Spec.parse({"exclude": [{"calendar": document.name}]}, calendars={document.name: body})
+    read: Json = msgspec.to_builtins(spec.document.shared[document.name])
+    return {"name": document.name, "dates": [], "calendars": []} | read
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], within: str = "") -> Iterator[Difference]:
+    """The fields in which two values differ, each by its path."""
+    for name in {**old, **new}:
+        before, after = old.get(name), new.get(name)
+        if isinstance(before, dict) and isinstance(after, dict):
+            yield from differences(before, after, f"{within}{name}.")
+        elif before != after:
+            yield Difference(f"{within}{name}", before, after)
+
+
+def schedule_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Difference]:
+    """The fields in which two schedules that the API shows differ, of those that a document has."""
+    return list(differences(_fields(old), _fields(new)))
+
+
+def _fields(view: Mapping[str, Any]) -> Json:
+    shown = {**view, "paused": view["state"] == "paused"}
+    return {name: shown[name] for name in ("spec", "action", *ScheduleFields.__struct_fields__)}
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:  # noqa: ANN401 - JSON
+    given = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+    return None if given is msgspec.NODEFAULT else whole(given)
+
+
+def _unusual(value: Json, usual: Json) -> Json:
+    """What of a value is not as by default, and what is inside of it too."""
+    return {
+        name: _unusual(each, usual[name]) if isinstance(each, dict) and usual.get(name) else each
+        for name, each in value.items()
+        if name not in usual or each != usual[name]
+    }
+
+
+def _action(view: Json) -> Json | str:
+    """An action without what is as by default; only its address if that is all."""
+    if kind := _OPTIONS.get(view["kind"]):
+        usual = {each.name: _default(each) for each in msgspec.structs.fields(kind)}
+        view = {**view, "options": _unusual(view["options"], usual)}
+    action = _unusual(view, whole(Action()))
+    return action if action.keys() - {"kind", "name"} else msgspec.convert(view, Action).address

@@ -1,0 +1,65 @@
+"""``horae export``: schedules and calendars as documents, which ``horae apply`` takes back."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+from horae.face.cli.client import needed, path
+from horae.face.cli.command_base import Session, command, group
+from horae.face.cli.completion import schedule_ids
+from horae.face.cli.documents import calendar_document, schedule_document
+from horae.face.cli.options import argument, flag, option
+from horae.face.cli.printing import print_json
+
+EVERYTHING = 1_000_000
+cli = group()
+
+
+@command(cli, "export")
+async def export(
+    session: Session,
+    schedule_id: Annotated[
+        str | None, argument("[ID]", "One schedule; none: all of them.", autocompletion=schedule_ids)
+    ] = None,
+    tag: Annotated[str | None, option("--tag", "TAG", "Those with this tag.")] = None,
+    prefix: Annotated[str | None, option("--prefix", "TEXT", "Those whose ids begin so.")] = None,
+    managed_by: Annotated[
+        str | None, option("--managed-by", "NAME", "Those that this program or file defines.")
+    ] = None,
+    calendars: Annotated[bool, flag("--no-calendars", "Without the shared calendars.")] = False,
+) -> None:
+    """Write schedules and calendars as YAML, or with --json as JSON: what horae apply takes back unchanged.
+
+    [dim]Everything, and one schedule, to make another like it:[/dim]
+
+      horae export > schedules.yaml
+
+      horae export report > report.yaml && horae schedules create report-2 --file report.yaml
+
+    Secrets are written as ***, which changes nothing when it is applied back.
+    """
+    if schedule_id is not None:
+        _write(session, schedule_document(await session.client.get(path("schedules", schedule_id))))
+        return
+    named = {"tag": tag, "prefix": prefix, "managed_by": managed_by}
+    schedules = await session.client.items("/schedules", EVERYTHING, **named)
+    shared = [] if calendars else await session.client.items("/calendars", EVERYTHING)
+    found = {
+        "calendars": [calendar_document(each) for each in shared],
+        "schedules": [schedule_document(each) for each in schedules],
+    }
+    _write(session, {name: items for name, items in found.items() if items or name == "schedules"})
+
+
+def _write(session: Session, value: Any) -> None:  # noqa: ANN401 - JSON
+    if session.as_json:
+        print_json(value)
+    else:
+        sys.stdout.write(yaml_text(value))
+
+
+def yaml_text(value: Any) -> str:  # noqa: ANN401 - JSON
+    """A value as YAML."""
+    text: str = needed("yaml").safe_dump(value, allow_unicode=True, sort_keys=False, width=110)
+    return text

@@ -1,0 +1,53 @@
+"""``horae once``: run an action once, at a time or after a span."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Annotated
+from uuid import uuid4
+
+from horae.errors import InvalidInputError
+from horae.face.cli.command_base import Session, command, group
+from horae.face.cli.options import Input, argument, option
+from horae.face.cli.payload import given, read_json
+from horae.face.cli.schedules_write import summary
+
+cli = group()
+
+
+@command(cli, "once")
+async def once(
+    session: Session,
+    action: Annotated[str, argument("ACTION", "A registered action, or command:NAME.")],
+    in_: Annotated[str | None, option("--in", "DURATION", "After this much time, such as 10m.")] = None,
+    at: Annotated[str | None, option("--at", "TIME", 'At this time, such as "tomorrow 9:00".')] = None,
+    timezone: Annotated[str | None, option("--tz", "ZONE", "The zone of a time without an offset.")] = None,
+    input: Input = None,  # noqa: A002 - as the API calls it
+    key: Annotated[
+        str | None, option("--key", "TEXT", "Its id: the same key again schedules nothing more.")
+    ] = None,
+) -> None:
+    """Run an action once: a schedule with one time.
+
+    [dim]In ten minutes, with an input:[/dim]
+
+      horae once report --in 10m --input '{"rows": 10}'
+
+    [dim]Tomorrow morning, however often it is asked:[/dim]
+
+      horae once report --at "tomorrow 9:00" --tz Europe/Berlin --key report-of-ada
+    """
+    if (in_ is None) == (at is None):
+        raise InvalidInputError("the time", "must be given in one way", hint="--in 10m or --at TIME")
+    if in_ is None:
+        time = await session.moment(at, "--at", None, timezone or "UTC")
+    else:
+        # A time has whole seconds, and must not be over when it arrives.
+        time = await session.moment(f"in {in_}", "--in", None)
+        time = (datetime.fromisoformat(str(time)) + timedelta(seconds=1)).isoformat()
+    body = {
+        "id": key or str(uuid4()), "request_id": f"once:{key}" if key else "",
+        "action": {"name": action} | ({} if input is None else {"input": read_json(input, "--input")}),
+        "spec": {"times": [time]} | given(timezone=timezone),
+    }  # fmt: skip
+    session.show(await session.client.post("/schedules", body), lambda made: summary("Scheduled", made))

@@ -1,0 +1,145 @@
+"""Follow runs by asking the API again and again: one to its end, or all of them as they go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from contextlib import nullcontext
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+import msgspec
+import typer
+from rich.text import Text
+
+from horae.errors import ServerError
+from horae.face.cli.client import Client, path
+from horae.face.cli.command_base import Session
+from horae.face.cli.printing import console, instant, local, word
+from horae.face.cli.render import Json, run_panel, took, why
+from horae.face.cli.tables import GAP, cell
+from horae.model import OPEN, Status
+
+POLL_SECONDS = 0.5
+MAX_ENTRIES = 5000
+"""How many entries of the ledger one look reads at most."""
+LATE = timedelta(seconds=10)
+"""How long after it was decided an entry may become visible."""
+
+Key = tuple[str, ...]
+
+
+async def shown_to_end(session: Session, run_id: str) -> None:
+    """Wait until a run has ended, and show it; the exit status is 1 unless it succeeded."""
+    screen = console(stderr=True)
+    with screen.status(f"waiting for the run {run_id}") if screen.is_terminal else nullcontext():
+        while (run := await session.client.get(path("runs", run_id)))["status"] in OPEN:
+            await asyncio.sleep(POLL_SECONDS)
+    session.show(run, partial(run_panel, zone=await session.zone(run["schedule_id"])))
+    if run["status"] != Status.SUCCEEDED:
+        raise typer.Exit(1)
+
+
+async def follow(
+    session: Session,
+    query: Mapping[str, Any],
+    *,
+    zone: str,
+    statuses: Collection[str] | None,
+    reason: str | None,
+    limit: int | None,
+) -> None:
+    """Print a line for each change in the ledger, until interrupted or so many were printed."""
+    ledger = _Ledger(session.client, query)
+    if query.get("since") is None:
+        await ledger.begin()
+    printed = 0
+    while True:
+        for entry in await ledger.changes():
+            if (not statuses or entry["status"] in statuses) and reason in (None, entry["reason"]):
+                _print(entry, zone, as_json=session.as_json)
+                printed += 1
+                if printed == limit:
+                    return
+        await asyncio.sleep(POLL_SECONDS)
+
+
+class _Ledger:
+    """What was seen of the ledger, so that each change is told once: what was decided of late, and the runs that have not ended."""
+
+    def __init__(self, client: Client, query: Mapping[str, Any]) -> None:
+        self._client = client
+        self._query = query
+        self._first = instant(query.get("since"))
+        self._latest: datetime | None = None
+        self._seen: dict[Key, tuple[object, ...]] = {}
+
+    async def begin(self) -> None:
+        """Begin with what happens from now on."""
+        for entry in await self._search(1):
+            self._latest = instant(entry["decided_at"])
+        for entry in await self._search(MAX_ENTRIES, status=",".join(OPEN)):
+            self._seen[_key(entry)] = _state(entry)
+        await self.changes()
+
+    async def changes(self) -> list[Json]:
+        """What is new or has changed since the last look, in the order of decisions."""
+        since = self._first if self._latest is None else self._latest - LATE
+        found = {
+            _key(entry): entry for entry in await self._search(MAX_ENTRIES, since=since and since.isoformat())
+        }
+        if going_on := [
+            key for key, (status, *_) in self._seen.items() if status in OPEN and key not in found
+        ]:
+            still = {_key(entry): entry for entry in await self._search(MAX_ENTRIES, status=",".join(OPEN))}
+            ended = {
+                key: run
+                for key in going_on
+                if key not in still and (run := await self._run(key[-1])) is not None
+            }
+            found = {**found, **{key: still[key] for key in going_on if key in still}, **ended}
+        changed = [entry for key, entry in found.items() if self._seen.get(key) != _state(entry)]
+        self._seen = {key: _state(entry) for key, entry in found.items()}
+        moments = [self._latest, *(instant(entry["decided_at"]) for entry in found.values())]
+        self._latest = max((each for each in moments if each is not None), default=None)
+        return sorted(changed, key=lambda entry: str(entry["decided_at"]))
+
+    async def _search(self, limit: int, **more: object) -> list[Json]:
+        return await self._client.items("/runs", limit, **{**self._query, **more})
+
+    async def _run(self, run_id: str) -> Json | None:
+        try:
+            run: Json = await self._client.get(path("runs", run_id))
+        except ServerError as error:
+            if error.details.get("code") != "run_not_found":
+                raise
+            return None
+        return run
+
+
+def _key(entry: Json) -> Key:
+    return (entry["id"],) if "id" in entry else (entry["schedule_id"], entry["start"])
+
+
+def _state(entry: Json) -> tuple[object, ...]:
+    return entry["status"], entry.get("attempt"), entry.get("count")
+
+
+def _print(entry: Json, zone: str, *, as_json: bool) -> None:
+    """One line, at once."""
+    if as_json:
+        typer.echo(msgspec.json.encode(entry))
+        return
+    moment = entry.get("ended_at") or entry.get("started_at") or entry["decided_at"]
+    status = word(entry["status"])
+    status.pad_right(max(map(len, Status)) - len(status))
+    parts = [
+        local(moment, zone),
+        status,
+        entry["schedule_id"],
+        took(entry),
+        why(entry),
+        Text(entry.get("id", ""), style="dim"),
+    ]
+    console().print(Text(GAP).join(filter(None, map(cell, parts))), soft_wrap=True)

@@ -1,0 +1,72 @@
+"""``horae token``: tokens for services that share a secret with those who make them (HS256)."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Annotated
+
+from rich.text import Text
+
+from horae.clock import SystemClock
+from horae.config import Config
+from horae.errors import AuthenticationError, InvalidInputError
+from horae.face.cli.client import needed
+from horae.face.cli.command_base import Command, command, group
+from horae.face.cli.moments import instant_of
+from horae.face.cli.options import argument, option
+
+cli = group("token", "Make tokens, which say to a server who asks.")
+
+
+@command(cli, "create", takes=["as_json"])
+async def create(
+    given: Command,
+    user: Annotated[str, argument("USER", "The user that the token stands for.")],
+    scopes: Annotated[
+        list[str] | None, option("--scope", "SCOPE", "What else they may do, such as admin; may be repeated.")
+    ] = None,
+    expires: Annotated[
+        str, option("--expires", "TIME", "When it ends; in UTC without an offset.", show_default=True)
+    ] = "in 1d",
+) -> None:
+    """Make a token, signed with the secret of the settings (HORAE_JWT_SECRET), and print it and nothing else.
+
+    [dim]For a person for a day, and for a program that acts for others:[/dim]
+
+      export HORAE_TOKEN="$(horae token create ada)"
+
+      horae token create deploy --scope service --expires 2027-01-01
+    """
+    config, now = Config.from_environment(), SystemClock().now()
+    if not config.jwt_secret:
+        raise InvalidInputError(
+            "HORAE_JWT_SECRET", "is not set: it is the secret that the server checks tokens with",
+            hint="set it to what the server has; tokens of an identity provider come from there",
+        )  # fmt: skip
+    jwt = needed("jwt")
+    authenticator = importlib.import_module("horae.face.service.auth").Authenticator(
+        config, lambda: int(now.timestamp() * 1000)
+    )
+    end = instant_of(expires, "--expires", "UTC", now)
+    claims = {
+        "sub": user,
+        "aud": config.jwt_audience,
+        "iat": int(now.timestamp()),
+        "exp": int(end.timestamp()),
+    }
+    claims |= {"iss": config.jwt_issuer} if config.jwt_issuer else {}
+    claims |= {"scope": " ".join(scopes)} if scopes else {}
+    token = jwt.encode(claims, config.jwt_secret, "HS256")
+    try:
+        caller = await authenticator.caller([(b"authorization", b"Bearer " + token.encode())], None)
+    except AuthenticationError as error:
+        raise InvalidInputError(
+            "the token", f"would be refused: {error.message}", hint="see docs/how-to/secure.md"
+        ) from None
+    shown = {
+        "token": token,
+        "user": caller.user,
+        "scopes": sorted(caller.scopes),
+        "expires_at": end.isoformat(),
+    }
+    given.show(shown, lambda _: Text(token, no_wrap=True, overflow="ignore"))

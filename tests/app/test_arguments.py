@@ -1,0 +1,99 @@
+"""An argument that is misspelt, missing or of another type is an error at the call, which names it.
+
+As in ``tests/test_checked.py``, each ``type: ignore`` proves that mypy sees the mistake too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from horae import App, HoraeError, Policies
+from horae.app import Trigger
+from horae.errors import InvalidInputError
+from horae.testing import TimeMachine
+
+DAILY = "0 9 * * *"
+START = datetime(2026, 3, 1, tzinfo=UTC)
+
+WRONG: list[tuple[Callable[[App], Awaitable[object]], str, str, str]] = [
+    (lambda app: app.schedules.create("x", DAILY, "hello", polices=Policies()), "polices", "is unknown", "did you mean policies?"),  # type: ignore[call-arg]
+    (lambda app: app.schedules.create("x", DAILY, "hello", policies={"overlap": "skp"}), "policies.overlap", 'is "skp"', "did you mean skip?"),  # type: ignore[arg-type]
+    (lambda app: app.schedules.create("x", DAILY, "hello", policies=Policies(retry={"attempts": 0})), "policies.retry.attempts", "must be at least 1", ""),
+    (lambda app: app.schedules.create("x", DAILY, "hello", policies={"retry": {"factor": float("inf")}}), "policies.retry.factor", "must be at most", ""),
+    (lambda app: app.schedules.create(7, DAILY, "hello"), "schedule_id", "must be a text, not a whole number", ""),  # type: ignore[arg-type]
+    (lambda app: app.schedules.create("x", 7, "hello"), "spec", "must be", ""),  # type: ignore[arg-type]
+    (lambda app: app.schedules.create("x", DAILY, print), "action", "must be", ""),  # type: ignore[arg-type]
+    (lambda app: app.schedules.create("x", DAILY), "action", "is missing", ""),  # type: ignore[call-arg]
+    (lambda app: app.schedules.create("x", DAILY, "hello", input={"at": float("nan")}), "input", "has a number that is not finite", ""),
+    (lambda app: app.schedules.create("x", DAILY, "hello", memo={"m": object()}), "memo", "is no JSON", ""),
+    (lambda app: app.schedules.update("s", descripton="x"), "descripton", "is unknown", "did you mean description?"),  # type: ignore[call-arg]
+    (lambda app: app.schedules.update("s", policies=None), "policies", "must be a mapping, not nothing", ""),  # type: ignore[arg-type]
+    (lambda app: app.schedules.update("s", version="1"), "version", "must be a whole number or None, not a text", ""),  # type: ignore[arg-type]
+    (lambda app: app.schedules.trigger("s", overlap="skp"), "overlap", 'is "skp"', "did you mean skip?"),  # type: ignore[arg-type]
+    (lambda app: app.schedules.trigger("s", note=5), "note", "must be a text, not a whole number", ""),  # type: ignore[arg-type]
+    (lambda app: app.schedules.pause("s", untl="x"), "untl", "is unknown", "did you mean until?"),  # type: ignore[call-arg]
+    (lambda app: app.schedules.pause("s", until=5), "until", "must be a datetime or a text", ""),  # type: ignore[arg-type]
+    (lambda app: app.schedules.patch("s", backfills="all"), "backfills", "must be", ""),  # type: ignore[arg-type]
+    (lambda app: app.schedules.list(limit=0), "limit", "must be at least 1, and is 0", ""),
+    (lambda app: app.schedules.list("report"), "only", "must be a Filter or None, not a text", ""),  # type: ignore[arg-type]
+    (lambda app: app.runs.list("s", limit="10"), "limit", "must be a whole number, not a text", ""),  # type: ignore[arg-type]
+    (lambda app: app.runs.list("s", 20, cursor=7), "cursor", "must be a text or None, not a whole number", ""),  # type: ignore[arg-type]
+    (lambda app: app.runs.get(None), "run_id", "must be a text, not None", ""),  # type: ignore[arg-type]
+    (lambda app: app.backfills.start("s", START, START, overlap="x"), "overlap", 'is "x"', ""),  # type: ignore[arg-type]
+    (lambda app: app.backfills.start("s", START), "end", "is missing", ""),  # type: ignore[call-arg]
+    (lambda app: app.backfills.start("s", START, START - timedelta(days=1)), "end", "is before start", ""),
+    (lambda app: app.calendars.put("c", ["2026-12-25"]), "calendar", "must be a SharedCalendar or a mapping", ""),  # type: ignore[arg-type]
+    (lambda app: app.why.explain("s", 5), "when", "must be a datetime or a text, not a whole number", ""),  # type: ignore[arg-type]
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "field", "reason", "hint"), WRONG)
+async def test_a_wrong_argument_is_refused_at_the_call(
+    machine: TimeMachine, call: Callable[[App], Awaitable[object]], field: str, reason: str, hint: str
+):
+    app = machine.app
+    app.action("hello")(lambda context: None)
+    before = await app.schedules.create("s", DAILY, "hello")
+    with pytest.raises(InvalidInputError) as refused:
+        await call(app)
+    assert refused.value.details["field"] == field
+    assert reason in refused.value.details["reason"]
+    assert hint in (refused.value.hint or "")
+    assert await app.schedules.list() == [before]
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: App(5), "database"),  # type: ignore[arg-type]
+        (lambda: App(databse=":memory:"), "databse"),  # type: ignore[call-arg]
+        (lambda: App(":memory:", config={"port": 1}), "config"),  # type: ignore[arg-type]
+        (lambda: App(":memory:").owned_by(7), "owner"),  # type: ignore[arg-type]
+    ],
+)
+def test_an_app_checks_what_it_is_made_of(make: Callable[[], object], field: str):
+    with pytest.raises(HoraeError) as refused:
+        make()
+    assert refused.value.details["field"] == field
+
+
+async def test_policies_are_given_as_values_or_mappings_and_a_mapping_changes_only_what_it_names(
+    machine: TimeMachine,
+):
+    app = machine.app
+    app.action("hello")(lambda context: None)
+    made = await app.schedules.create(
+        "s", DAILY, "hello", policies={"overlap": "queue", "retry": {"attempts": 3, "initial_delay": timedelta(minutes=1)}},
+        tags=["a"], trigger={"note": "now", "overlap": "allow_all"},
+    )  # fmt: skip
+    assert made.policies == Policies(overlap="buffer_all", retry={"attempts": 3, "initial_delay": "1m"})
+    assert made.tags == ("a",)
+    changed = await app.schedules.update("s", policies={"retry": {"attempts": None}})
+    assert changed.policies == Policies(overlap="buffer_all", retry={"attempts": None, "initial_delay": "1m"})
+    replaced = await app.schedules.update("s", policies=Policies(overlap="skip"))
+    assert replaced.policies == Policies()
+    await app.schedules.patch("s", trigger=Trigger(overlap="skip"))
+    assert await app.schedules.get("s") == replaced
