@@ -31,6 +31,16 @@ from horae.spec import SharedCalendar, slot_key
 UNREADABLE = "unreadable"
 """The reason of a run whose row was damaged by a manual change in the database; ``failure`` says how."""
 
+
+class NotRead:
+    """Stands for a value that is stored and was not read, because it may be large."""
+
+    def __repr__(self) -> str:
+        return "NOT_READ"
+
+
+NOT_READ = NotRead()
+
 FUNCTION = "function"
 """The kind of action that calls a function of the program."""
 DEFAULT_ID_FORMAT = "{id}-%Y-%m-%dT%H:%M:%SZ"

@@ -13,7 +13,7 @@ from horae.errors import StoreUnavailableError
 from horae.executor.function import FunctionExecutor
 from horae.executor.http import HttpExecutor
 from horae.executor.registry import Executors
-from horae.model import Action, Denial, Overlap, Policies, Reason, RetryPolicy, Run, Status
+from horae.model import NOT_READ, Action, Denial, Overlap, Policies, Reason, RetryPolicy, Run, Status
 from horae.store.port import Transaction
 from horae.testing import TimeMachine
 from tests.executor.harness import serving
@@ -220,3 +220,32 @@ async def test_a_schedule_that_is_deleted_between_claim_and_call_runs_nothing(
         run = await app.runs.get(run_id)
         assert (run.status, run.reason) == (Status.SKIPPED, "deleted")
         assert door.calls == []
+
+
+async def test_waiting_runs_are_given_their_inputs_when_they_start_and_no_earlier(machine: TimeMachine):
+    """A decision reads all open runs, at each slot: their inputs, which may be large, are left out."""
+    app = machine.app
+    given = []
+
+    @app.action("work")
+    async def work(context: Context) -> None:
+        given.append(context.input)
+        await machine.sleep(minutes=1)
+
+    await app.schedules.create("s", "0 0 1 1 *", "work", policies={"overlap": "buffer_all"})
+    for number in range(4):
+        await app.schedules.trigger("s", input={"number": number})
+    await machine.advance(seconds=1)
+    async with app.transaction() as transaction:
+        waiting = [run for run in await transaction.open_runs(["s"]) if run.status is Status.PENDING]
+        assert [run.input for run in waiting] == [NOT_READ] * 3
+        # A run whose input was spoiled by hand while it waited is not called with anything else.
+        await transaction.execute("UPDATE run SET input = '{' WHERE id = :id", id=waiting[1].id)
+    await machine.advance(minutes=5)
+    assert given == [{"number": 0}, {"number": 1}, {"number": 3}]
+    async with app.reading() as transaction:
+        found = await transaction.execute(
+            "SELECT status, reason, failure FROM run WHERE id = :id", id=waiting[1].id
+        )
+    assert found[0][:2] == ("skipped", "not_started")
+    assert found[0][2].startswith("its input cannot be read: DecodeError")

@@ -13,7 +13,17 @@ from horae.engine.attempt_results import record
 from horae.engine.decider import Batch, Decider, NodeServices, all_of
 from horae.engine.worker import Launch
 from horae.errors import SpecError, SpecTooCostlyError
-from horae.model import UNREADABLE, AttemptResult, Backfill, Checkpoint, Limits, Run, Schedule, Status
+from horae.model import (
+    NOT_READ,
+    UNREADABLE,
+    AttemptResult,
+    Backfill,
+    Checkpoint,
+    Limits,
+    Run,
+    Schedule,
+    Status,
+)
 from horae.policy.decide import decide
 from horae.policy.ledger_changes import Decision, version_of
 from horae.spec import Spec
@@ -260,6 +270,7 @@ async def _launches(
     """What the attempts of claimed runs need."""
     if not runs:
         return []
+    runs, unreadable = await _with_inputs(transaction, runs)
     lasts = await transaction.last_outcomes({run.schedule_id for run in runs})
     checkpoints = await _checkpoints(transaction, [run.id for run in runs if run.attempt > 1])
     return [
@@ -268,12 +279,28 @@ async def _launches(
             timeouts=schedule.policies.timeouts,
             last=lasts.get(run.schedule_id),
             action=schedule.action,
+            unreadable=unreadable.get(run.id, ""),
             checkpoints=checkpoints.get(run.id, ()),
         )
         if (schedule := schedules.get(run.schedule_id)) and schedule.generation == run.generation
         else Launch(run=run, deleted=True)
         for run in runs
     ]
+
+
+async def _with_inputs(
+    transaction: Transaction, runs: Sequence[Run]
+) -> tuple[Sequence[Run], Mapping[str, str]]:
+    """Claimed runs with their inputs; and why those of some cannot be read, by the ids of the runs."""
+    left_out = [run.id for run in runs if run.input is NOT_READ]
+    if not left_out:
+        return runs, {}
+    found = {run.id: run for run in await transaction.runs_by_id(left_out)}
+    read = [
+        run if run.input is not NOT_READ else msgspec.structs.replace(run, input=found[run.id].input)
+        for run in runs
+    ]
+    return read, {run.id: run.failure or "" for run in found.values() if run.reason == UNREADABLE}
 
 
 async def _checkpoints(transaction: Transaction, run_ids: Sequence[str]) -> Mapping[str, list[Checkpoint]]:

@@ -49,6 +49,8 @@ class Launch(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The schedule's current action; ``None`` if the schedule was deleted."""
     deleted: bool = False
     """Whether the schedule was deleted since the run was claimed."""
+    unreadable: str = ""
+    """Why the input of the run cannot be read; empty if it can."""
     checkpoints: Sequence[Checkpoint] = ()
     """What earlier attempts of the run saved."""
 
@@ -115,9 +117,8 @@ class Worker:
     def launch(self, decider: str, start: Launch) -> None:
         """Begin an attempt that a decider has claimed, once the claim is durable, if its run is admitted."""
         run, timeouts = start.run, start.timeouts
-        denial = admit(
-            Facts(deleted=start.deleted, by_executor=self._executors.admit(run.action, start.action))
-        )
+        denied = self._executors.admit(run.action, start.action)
+        denial = admit(Facts(deleted=start.deleted, unreadable=start.unreadable, by_executor=denied))
         if denial is not None:
             self._deny(decider, run, denial)
             return

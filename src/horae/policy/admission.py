@@ -23,13 +23,19 @@ class Facts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     deleted: bool = False
     """Whether its schedule was deleted since it was claimed."""
+    unreadable: str = ""
+    """Why its input cannot be read; empty if it can."""
     by_executor: Denial | None = None
     """Why the executor of its action denies it; ``None`` if it does not."""
 
 
 def admit(facts: Facts) -> Denial | None:
     """Why a claimed run must not happen; ``None`` admits it."""
-    return _DELETED if facts.deleted else facts.by_executor
+    if facts.deleted:
+        return _DELETED
+    if facts.unreadable:
+        return Denial(Reason.NOT_STARTED, f"its input cannot be read: {facts.unreadable}")
+    return facts.by_executor
 
 
 def has_begun(earlier: Sequence[Attempt]) -> bool:

@@ -10,6 +10,8 @@ from typing import Any, Generic, NamedTuple, TypeVar, Union, get_args, get_origi
 
 import msgspec
 
+from horae.model import NOT_READ
+
 T = TypeVar("T", bound=msgspec.Struct)
 Row = Sequence[Any]
 Unreadable = Callable[[dict[str, Any], dict[str, Exception]], T]
@@ -57,6 +59,15 @@ def _column(name: str, type_: Any, *, shared: bool) -> Column:  # noqa: ANN401 -
     return Column(name, "text", to_json, lru_cache(SHARED_VALUES)(decode) if shared else decode, absent)
 
 
+def _unread(name: str) -> Column:
+    return Column(name, "text", decode=lambda _: NOT_READ, absent="None")
+
+
+def _presence(name: str) -> str:
+    """Whether a column has a value, which the database knows without reading it."""
+    return f"CASE WHEN {name} IS NULL THEN NULL ELSE 1 END"
+
+
 class Table(Generic[T]):
     """How a noun is stored: each field is a column, unless the declaration says otherwise.
 
@@ -72,18 +83,27 @@ class Table(Generic[T]):
         not_inserted: Collection[str] = (),
         not_updated: Collection[str] = (),
         shared: Collection[str] = (),
+        unread: Collection[str] = (),
         unreadable: Unreadable[T] | None = None,
     ) -> None:
         """Declare a table.
 
         ``unstored`` fields have no column. An insert leaves ``not_inserted`` to the database, an update leaves ``not_updated``
-        as they are. ``shared`` columns have the same text in many rows, and their values are frozen. ``unreadable`` stands in
-        for a row that was edited by hand and cannot be decoded.
+        as they are. ``shared`` columns have the same text in many rows, and their values are frozen. ``unread`` columns may be
+        large, and are not read: their values are ``NOT_READ``, or absent. ``unreadable`` stands in for a row that was edited
+        by hand and cannot be decoded.
         """
         fields = [each for each in msgspec.structs.fields(noun) if each.name not in unstored]
-        made = [_column(each.name, each.type, shared=each.name in shared) for each in fields]
+        made = [
+            _unread(each.name)
+            if each.name in unread
+            else _column(each.name, each.type, shared=each.name in shared)
+            for each in fields
+        ]
         self.name = name
         self.columns = tuple(each.name for each in made)
+        self.selected = tuple(_presence(each) if each in unread else each for each in self.columns)
+        """What a query selects, for :meth:`decode`."""
         self.kinds = {each.name: each.kind for each in made}
         self.inserted = tuple(each for each in self.columns if each not in not_inserted)
         self.updated = tuple(each for each in self.columns if each not in not_updated)

@@ -51,6 +51,7 @@ from horae.store.tables import (
     DUE,
     LAST_OUTCOME,
     RUN,
+    RUN_WITHOUT_INPUT,
     SCHEDULE,
     UNSTARTED_RANGE,
     VERSION,
@@ -357,8 +358,8 @@ class Transaction(ABC):
     # Runs
 
     async def open_runs(self, schedule_ids: Collection[str]) -> list[Run]:
-        """The open runs of some schedules, oldest first."""
-        return [RUN.decode(row) for row in await self.rows("open_runs", ids=list(schedule_ids))]
+        """The open runs of some schedules, oldest first, without their inputs (``NOT_READ``)."""
+        return [RUN_WITHOUT_INPUT.decode(row) for row in await self.rows("open_runs", ids=list(schedule_ids))]
 
     async def runs(self, schedule_id: str, limit: int, before: int = NEWEST[0]) -> list[Run]:
         """The latest runs of a schedule, newest first; those before one, by its number."""
@@ -373,6 +374,10 @@ class Transaction(ABC):
     async def runs_by_id(self, ids: Collection[str]) -> list[Run]:
         """Some runs."""
         return [RUN.decode(row) for row in await self.rows("runs_by_id", ids=list(ids))]
+
+    async def claims_of(self, ids: Collection[str]) -> list[Run]:
+        """Some runs, without their inputs: whose claim they are under, and whether they were asked to stop."""
+        return [RUN_WITHOUT_INPUT.decode(row) for row in await self.rows("claims_of", ids=list(ids))]
 
     async def search_runs(
         self, only: LedgerFilter, before: int, least: int, limit: int
@@ -422,12 +427,13 @@ class Transaction(ABC):
         ]
 
     async def claimed(self, epochs: Collection[int], limit: int) -> list[Run]:
-        """The runs that some nodes have claimed and not finished, oldest first."""
-        return [RUN.decode(row) for row in await self.rows("claimed", epochs=list(epochs), limit=limit)]
+        """The runs that some nodes have claimed and not finished, oldest first, without their inputs."""
+        found = await self.rows("claimed", epochs=list(epochs), limit=limit)
+        return [RUN_WITHOUT_INPUT.decode(row) for row in found]
 
     async def stopping(self, epoch: int) -> list[Run]:
-        """The runs of a node that were asked to stop."""
-        return [RUN.decode(row) for row in await self.rows("stopping", epoch=epoch)]
+        """The runs of a node that were asked to stop, without their inputs."""
+        return [RUN_WITHOUT_INPUT.decode(row) for row in await self.rows("stopping", epoch=epoch)]
 
     async def waiting_for_node(self, before: int, limit: int) -> list[tuple[str, str]]:
         """Schedules and actions whose runs have waited for a node since before a moment."""
@@ -519,11 +525,12 @@ class Transaction(ABC):
     async def reportable_run(self, run_id: str) -> ReportableRun | None:
         """A run, with what a report on it must bring."""
         found = await self.rows("reportable_run", id=run_id)
-        return _reportable(found[0]) if found else None
+        return _reportable(RUN, found[0]) if found else None
 
     async def overdue_reports(self, now: int, limit: int) -> list[ReportableRun]:
-        """Runs whose external worker should have reported, the longest overdue first."""
-        return [_reportable(row) for row in await self.rows("overdue_reports", now=now, limit=limit)]
+        """Runs whose external worker should have reported, the longest overdue first, without their inputs."""
+        found = await self.rows("overdue_reports", now=now, limit=limit)
+        return [_reportable(RUN_WITHOUT_INPUT, row) for row in found]
 
     async def expect_reports(self, runs: Iterable[tuple[Run, int]]) -> None:
         """Set when reports on runs are due; a run that was asked to stop gets no more time."""
@@ -733,9 +740,9 @@ def _due(schedule: Schedule, next_at_ms: int | None) -> Due:
     return Due(schedule_id=schedule.id, cursor_ms=schedule.cursor_ms, next_at_ms=next_at_ms)
 
 
-def _reportable(row: Row) -> ReportableRun:
+def _reportable(table: Table[Run], row: Row) -> ReportableRun:
     *columns, token_hash, report_by_ms = row
-    return ReportableRun(RUN.decode(columns), token_hash, report_by_ms)
+    return ReportableRun(table.decode(columns), token_hash, report_by_ms)
 
 
 def _left(key: tuple[str, int], **outcome: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from functools import cache
 from importlib import resources
 
 from horae.model import OPEN
-from horae.store.tables import KINDS, TABLES, RawSchedule
+from horae.store.tables import KINDS, RUN_WITHOUT_INPUT, TABLES, RawSchedule
 
 
 class Dialect:
@@ -67,7 +67,10 @@ def _size(table: str) -> str:
     return " + ".join(f"coalesce({{bytes({table}.{name})}}, 0)" for name in texts)
 
 
-_COLUMNS = {name: table.columns for name, table in TABLES.items()} | {"raw_schedule": RawSchedule._fields}
+_COLUMNS = {name: table.selected for name, table in TABLES.items()} | {
+    "raw_schedule": RawSchedule._fields,
+    "run_without_input": RUN_WITHOUT_INPUT.selected,
+}
 _OF_A_TABLE: dict[str, Callable[[str], str]] = {
     "columns": lambda table: ", ".join(_COLUMNS[table]),
     "parameters": lambda table: ", ".join(f":{name}" for name in TABLES[table].inserted),

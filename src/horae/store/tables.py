@@ -119,6 +119,8 @@ RUN = Table(
     not_inserted=("failures", "refusals", "crashes", "stop", "result", "failure"),  # a new run has none
     unreadable=_unreadable_run,
 )
+RUN_WITHOUT_INPUT = Table(Run, "run", unread=("input",), unreadable=_unreadable_run)
+"""The runs of a decision: there may be many, and their inputs are large."""
 ATTEMPT = Table(Attempt, "attempt")
 CHECKPOINT = Table(Checkpoint, "checkpoint", not_updated=("run_id", "key"))
 ATTEMPT_LOG = Table(LogChunk, "attempt_log")

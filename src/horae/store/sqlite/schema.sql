@@ -99,11 +99,11 @@ CREATE TABLE run (
     ended_at_ms BIGINT,
     author TEXT NOT NULL,
     note TEXT NOT NULL,
-    input TEXT,
     result TEXT,
     failure TEXT,
     token_hash TEXT,
-    report_by_ms BIGINT
+    report_by_ms BIGINT,
+    input TEXT -- the last column: SQLite reads a row up to the column that it needs
 );
 CREATE INDEX run_latest ON run (schedule_id, number);
 CREATE INDEX run_owned ON run (owner, number) WHERE owner <> '';
