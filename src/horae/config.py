@@ -112,6 +112,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The maximum number of schedules of one user."""
     calendars_per_user: int = 1000
     """How many shared calendars one user may have, and how many may belong to no user."""
+    grants_per_user: int = 20_000
+    """How many grants that were not revoked one user may have."""
+    accounts_required: bool = False
+    """Whether only users with an account may run graphs; otherwise one without has an account of the same name, without a limit."""
     jitter_limit_ms: int = DAY_MS
     """The maximum jitter of a schedule."""
     requests_per_second: int = 1000

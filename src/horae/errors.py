@@ -21,6 +21,12 @@
     ├── ConflictTokenMismatchError      the schedule was changed since it was read
     ├── CalendarNotFoundError           no shared calendar has this name
     ├── CalendarInUseError              schedules exclude the shared calendar that was to be removed
+    ├── GrantError                      a grant does not allow what was asked
+    │   ├── GrantNotFoundError          no grant has this id, or another user has it
+    │   ├── GrantRevokedError           it was revoked
+    │   ├── GrantExpiredError           its time is over
+    │   └── GrantScopeError             it is for other graphs
+    ├── NoCreditError                   an account has no credit left, or a user has no account
     ├── LimitExceededError              a limit of the service was reached; names it
     ├── EvaluationTimeoutError          an answer about times took too long to compute, and was given up
     ├── TooManyEvaluationsError         too many answers about times are being computed for one owner
@@ -284,6 +290,46 @@ class RunNotFoundError(HoraeError):
 
     def __init__(self, run_id: str) -> None:
         super().__init__(f'There is no run "{_shown(run_id)}"', {"runId": run_id})
+
+
+class GrantError(HoraeError):
+    """A grant does not allow what was asked; nothing was run or charged."""
+
+    sentence = 'The grant "{}" does not hold'
+
+    def __init__(self, grant_id: str) -> None:
+        super().__init__(self.sentence.format(_shown(grant_id)), {"grantId": grant_id})
+
+
+class GrantNotFoundError(GrantError):
+    """No grant has this id, or another user has it."""
+
+    sentence = 'There is no grant "{}"'
+
+
+class GrantRevokedError(GrantError):
+    """The grant was revoked. That is final: another grant must take its place."""
+
+    sentence = 'The grant "{}" was revoked'
+
+
+class GrantExpiredError(GrantError):
+    """The time of the grant is over; it can be renewed."""
+
+    sentence = 'The grant "{}" has expired'
+
+
+class GrantScopeError(GrantError):
+    """The grant is for other graphs."""
+
+    sentence = 'The grant "{}" is for other graphs'
+
+
+class NoCreditError(HoraeError):
+    """An account has no credit left, or a user has no account where accounts are required; nothing was run or charged."""
+
+    def __init__(self, user_id: str, reason: str = "has no credit left") -> None:
+        super().__init__(f'The account of "{_shown(user_id)}" {reason}', {"userId": user_id})
 
 
 class RerunRefusedError(HoraeError):

@@ -119,6 +119,11 @@ class Reason(StrEnum):
     SHUTDOWN = "shutdown"
     PREEMPTED = "preempted"
     NOT_ALLOWED = "not_allowed"
+    GRANT_NOT_FOUND = "grant_not_found"
+    GRANT_REVOKED = "grant_revoked"
+    GRANT_EXPIRED = "grant_expired"
+    GRANT_SCOPE = "grant_scope"
+    NO_CREDIT = "no_credit"
     FAILED = "failed"
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar, overload
 
+from horae.app.accounts import AccountPort, Accounts
 from horae.app.arguments import checked_call
 from horae.app.backfills import Backfills
 from horae.app.calendars import Calendars
@@ -18,7 +19,7 @@ from horae.app.driver import Driver, SharedClock
 from horae.app.evaluation import Evaluator
 from horae.app.manual import BackfillRequest, Trigger
 from horae.app.operations import ScopedOperations
-from horae.app.owner_scope import OwnerScope
+from horae.app.owner_scope import Billing, OwnerScope
 from horae.app.process import run_until_signal
 from horae.app.program import Program, calling_module
 from horae.app.readiness import Backlog, Readiness, ReadinessCheck
@@ -39,6 +40,7 @@ from horae.executor.builtin_kinds import builtin_executors
 from horae.executor.function import FunctionExecutor
 from horae.executor.port import Executor
 from horae.executor.registry import Executors
+from horae.executor.sealing import Sealer
 from horae.executor.signature import ActionFunction, name_of
 from horae.model import Node
 from horae.store.port import Filter, Transaction
@@ -111,15 +113,24 @@ class App:
         self._logs = AttemptLogWriter(self._limited_store, self.clock, self.now, self.config)
         self.worker.new_log = self._logs.new_log
         self._evaluator = Evaluator(self.clock)
+        self.accounts = Accounts(
+            self._limited_store,
+            Sealer(self.config.secret_key),
+            self.now,
+            required=self.config.accounts_required,
+        )
+        """The accounts in the database, unless ``use_accounts`` names others."""
+        self._billing = Billing(self.accounts)
         self._scope = OwnerScope(
-            self._limited_store, self.now, self.wake, executors=self.executors, config=self.config, evaluator=self._evaluator
+            self._limited_store, self.now, self.wake, executors=self.executors, config=self.config, billing=self._billing,
+            evaluator=self._evaluator,
         )  # fmt: skip
         self.all_owners = ScopedOperations(self._scope)
         """The operations on what any owner has; the attributes that follow are shortcuts to them."""
         self.schedules, self.runs = self.all_owners.schedules, self.all_owners.runs
         self.backfills, self.calendars = self.all_owners.backfills, self.all_owners.calendars
         self.why, self.evaluate = self.all_owners.why, self.all_owners.evaluate
-        self.once = self.all_owners.once
+        self.once, self.grants = self.all_owners.once, self.all_owners.grants
         self.program = Program(calling_module() if name is None else name, self._scope, self.schedules)
         """The schedules that this program defines."""
         self.schedule = self.program.schedule
@@ -173,6 +184,10 @@ class App:
         """Add the executors that every service has. ``address`` is where external workers report to."""
         for executor in builtin_executors(self.config, self.now, address):
             self.use(executor)
+
+    def use_accounts(self, accounts: AccountPort) -> None:
+        """Ask other accounts than those in the database which account a run is charged to, and for its key and credit."""
+        self._billing.accounts = accounts
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction on the app's database, for faces that store their own data in it."""

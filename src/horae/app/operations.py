@@ -12,6 +12,7 @@ from horae.app.backfills import Backfills
 from horae.app.calendars import Calendars
 from horae.app.create import NewSchedule
 from horae.app.definition import policies_of, time_of_once
+from horae.app.grants import Grants
 from horae.app.owner_scope import OwnerScope
 from horae.app.reconcile import Tasks
 from horae.app.runs import Runs
@@ -26,7 +27,7 @@ from horae.spec.duration import Duration
 
 @checks_arguments
 class ScopedOperations:
-    """The operations on schedules, runs, backfills and calendars: of all owners, or of one owner."""
+    """The operations on schedules, runs, backfills, calendars and grants: of all owners, or of one owner."""
 
     def __init__(self, scope: OwnerScope) -> None:
         self.owner = scope.owner
@@ -34,6 +35,7 @@ class ScopedOperations:
         self.runs = Runs(scope)
         self.backfills = Backfills(scope)
         self.calendars = Calendars(scope)
+        self.grants = Grants(scope)
         self.why = Why(scope)
         self.tasks = Tasks(scope)
         self.evaluate = scope.evaluate

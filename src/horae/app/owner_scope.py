@@ -8,18 +8,27 @@ from typing import TypeVar
 
 import msgspec
 
+from horae.app.accounts import AccountPort, Accounts
 from horae.app.evaluation import Answers, Evaluator
 from horae.app.field_checks import check_owner
 from horae.app.page import Page, cursor_of, fitting, page_limit
 from horae.config import Config
 from horae.errors import InvalidInputError, RunNotFoundError, ScheduleNotFoundError, ScheduleUnreadableError
 from horae.executor.registry import Executors
+from horae.executor.sealing import Sealer
 from horae.model import Backfill, Run, Schedule, UnstartedRange, Version
 from horae.store.port import Filter, Transaction
 from horae.store.transaction_limit import StoreAccess
 
 T = TypeVar("T")
 L = TypeVar("L", Run, UnstartedRange, Backfill, Version)
+
+
+class Billing:
+    """The ports through which runs are charged; a program may replace them."""
+
+    def __init__(self, accounts: AccountPort) -> None:
+        self.accounts = accounts
 
 
 class OwnerScope:
@@ -33,6 +42,7 @@ class OwnerScope:
         *,
         executors: Executors,
         config: Config,
+        billing: Billing | None = None,
         evaluator: Evaluator | None = None,
         owner: str | None = None,
     ) -> None:
@@ -41,6 +51,9 @@ class OwnerScope:
         self.wake = wake
         self.executors = executors
         self.config = config
+        self.billing = billing or Billing(
+            Accounts(store, Sealer(config.secret_key), now, required=config.accounts_required)
+        )
         self.evaluator = evaluator or Evaluator()
         self.owner = owner
 
@@ -50,8 +63,8 @@ class OwnerScope:
             raise InvalidInputError("owner", "must not be empty")
         check_owner(owner)
         return OwnerScope(
-            self.store, self.now, self.wake, executors=self.executors, config=self.config, evaluator=self.evaluator,
-            owner=owner,
+            self.store, self.now, self.wake, executors=self.executors, config=self.config, billing=self.billing,
+            evaluator=self.evaluator, owner=owner,
         )  # fmt: skip
 
     async def evaluate(self, work: Callable[[], T]) -> T:

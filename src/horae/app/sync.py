@@ -16,8 +16,10 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from horae.app import App
+from horae.app.accounts import Accounts
 from horae.app.backfills import Backfills
 from horae.app.calendars import Calendars
+from horae.app.grants import Grants
 from horae.app.operations import ScopedOperations
 from horae.app.program import Program
 from horae.app.runs import Runs
@@ -218,6 +220,27 @@ class SyncCalendars(Proxy[Calendars]):
     delete = Blocking(Calendars.delete)
 
 
+class SyncGrants(Proxy[Grants]):
+    """:class:`Grants`, blocking."""
+
+    create = Blocking(Grants.create)
+    get = Blocking(Grants.get)
+    validate = Blocking(Grants.validate)
+    list = Blocking(Grants.list)
+    revoke = Blocking(Grants.revoke)
+    renew = Blocking(Grants.renew)
+
+
+class SyncAccounts(Proxy[Accounts]):
+    """:class:`Accounts`, blocking."""
+
+    account_of = Blocking(Accounts.account_of)
+    default_virtual_key = Blocking(Accounts.default_virtual_key)
+    has_credit = Blocking(Accounts.has_credit)
+    get = Blocking(Accounts.get)
+    put = Blocking(Accounts.put)
+
+
 class SyncWhy(Proxy[Why]):
     """:class:`Why`, blocking."""
 
@@ -242,6 +265,7 @@ class SyncOperations(Proxy[ScopedOperations]):
         self.runs = SyncRuns(background, target.runs)
         self.backfills = SyncBackfills(background, target.backfills)
         self.calendars = SyncCalendars(background, target.calendars)
+        self.grants = SyncGrants(background, target.grants)
         self.why = SyncWhy(background, target.why)
 
     once = Blocking(ScopedOperations.once)
@@ -277,6 +301,7 @@ class SyncApp(SyncOperations):
         node, program = SyncNode(self._background, self.app), SyncProgram(self._background, self.app.program)
         self.nodes, self.backlog, self.readiness = node.nodes, node.backlog, node.readiness
         self.prune_orphans = program.prune_orphans
+        self.accounts = SyncAccounts(self._background, self.app.accounts)
 
     def owned_by(self, owner: str) -> SyncOperations:
         """The operations of one owner, who sees only what they own."""

@@ -28,5 +28,10 @@ SENTENCES: dict[Reason, str] = {
     Reason.SHUTDOWN: "the process that ran it ended before it did",
     Reason.PREEMPTED: "a new slot fell due before its retry",
     Reason.NOT_ALLOWED: "the settings do not allow its action any more",
+    Reason.GRANT_NOT_FOUND: "it has no grant",
+    Reason.GRANT_REVOKED: "its grant was revoked",
+    Reason.GRANT_EXPIRED: "its grant has expired",
+    Reason.GRANT_SCOPE: "its grant is for other graphs",
+    Reason.NO_CREDIT: "its account has no credit left",
     Reason.FAILED: "its action failed",
 }

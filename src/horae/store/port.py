@@ -41,6 +41,7 @@ from horae.model import (
     UnstartedRange,
     Version,
 )
+from horae.store.grant_queries import GrantQueries
 from horae.store.mapping import Row, Table, to_json
 from horae.store.tables import (
     ATTEMPT,
@@ -138,7 +139,7 @@ class RetentionBounds(msgspec.Struct, frozen=True):
     """How many rows of each kind one transaction removes."""
 
 
-class Transaction(ABC):
+class Transaction(GrantQueries, ABC):
     """One transaction: all of it is written, or nothing."""
 
     recorded: list[tuple[AttemptResult, Outcome]] | None = None

@@ -29,7 +29,8 @@ class Dialect:
     - ``among(ids, text)``: is one of the elements of a parameter; ``elements(ids, text)``: those as rows with a ``value``;
     - ``bytes(note)``: how many bytes a text has; ``position``: the function that finds a text in another;
     - ``json(state)``: a text as JSON, ``NULL`` if it is none; ``has(tags, tag)``: a list in JSON contains a parameter;
-    - ``index(run_open)``: a hint to use this index; ``share_lock``: keep other transactions from changing the rows;
+    - ``index(run_open)``: a hint to use this index; ``share_lock``: keep other transactions from changing the rows, and
+      ``update_lock``: from locking them too;
     - ``from_new``: the clause that brings the rows of a batch; a statement calls their columns ``new.…``, which is
       ``new_value``;
     - ``delete_each(run, number)`` and ``deleted(run, number)``: what stands around a subquery that names, for each row of

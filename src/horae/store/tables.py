@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from horae.checked import input_error
+from horae.grant_model import Account, Grant
 from horae.model import (
     AUTOMATIC,
     UNREADABLE,
@@ -130,6 +131,8 @@ BACKFILL = Table(Backfill, "backfill")
 VERSION = Table(Version, "version", shared=("policies",))
 CALENDAR = Table(StoredCalendar, "calendar", not_updated=("owner", "name"))
 NODE = Table(Node, "node", unstored=("alive",))
+GRANT = Table(Grant, "execution_grant", not_updated=("id", "user_id", "billing_account_id", "created_at_ms"))
+ACCOUNT = Table(Account, "account", not_updated=("id", "user_id", "spent"))
 
 TABLES: dict[str, Table[Any]] = {
     each.name: each
@@ -146,6 +149,8 @@ TABLES: dict[str, Table[Any]] = {
         VERSION,
         CALENDAR,
         NODE,
+        GRANT,
+        ACCOUNT,
     )
 }
 

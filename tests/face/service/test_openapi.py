@@ -24,7 +24,7 @@ SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
 SETTINGS = Path(__file__).with_name("schemathesis.toml")
 SEED = 20261116
 METHODS = ("get", "post", "put", "patch", "delete")
-TAGS = ["schedules", "runs", "why", "bulk", "calendars", "system", "registrar"]
+TAGS = ["schedules", "runs", "why", "bulk", "calendars", "grants", "system", "registrar"]
 
 
 def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -26,7 +26,7 @@ from horae.spec import TZDATA_VERSION
 LOADED_WHEN_ASKED = {
     "serve": "serve", "schedules": "schedules", "runs": "runs", "explain": "explain", "forecast": "forecast", "export": "export",
     "calendars": "calendars", "nodes": "nodes", "once": "once", "import": "import_crontab", "token": "token",
-    "check": "check", "migrate": "migrate",
+    "grants": "grants", "accounts": "accounts", "check": "check", "migrate": "migrate",
 }  # fmt: skip
 """The other commands, and the files they are in."""
 

@@ -90,6 +90,9 @@ REQUESTS: dict[str, Any] = {
     "PreviewChange": {"spec": "0 4 * * *", "days": 7},
     "PreviewSpec": {"spec": {"intervals": [{"every": "90m"}]}, "limit": 5},
     "ManyByFilter": {"filter": {"tag": "reports"}, "note": "the printer is broken"},
+    "CreateGrant": {"scopes": ["graph:execute:langgraph:poet"], "expires_at": "2126-12-01T00:00:00Z"},
+    "RenewGrant": {"expires_at": "2127-12-01T00:00:00Z"},
+    "PutAccount": {"credit": 5_000_000},
     "SucceededBody": {"result": {"pages": 12}},
     "FailedBody": {"failure": "the printer is on fire"},
     "ScheduleInput": {

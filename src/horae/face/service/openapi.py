@@ -21,7 +21,7 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.types import ControllerRouterHandler, Method
 from litestar.types.internal_types import PathParameterDefinition
 
-from horae.app import Readiness, schedule_views, views
+from horae.app import Readiness, grant_views, schedule_views, views
 from horae.app.field_checks import POLICY_BOUNDS
 from horae.app.manual import BackfillPreview
 from horae.app.schedule_fields import reference
@@ -50,6 +50,8 @@ _IN_PATHS = {
     "run_id": "The id of a run.",
     "backfill_id": "The id of a backfill, percent-encoded.",
     "name": "The name of a shared calendar, percent-encoded.",
+    "grant_id": "The id of a grant.",
+    "user_id": "The user, percent-encoded.",
 }
 _IN_QUERIES = {"user_id": "Whose: needs the scope service or admin.", "limit": "How many at most."}
 _PROBLEMS = {
@@ -153,7 +155,10 @@ def _schemas(named: Json, options: list[type[msgspec.Struct]]) -> Json:
     """The schemas of all types, completed with what the types alone cannot express."""
     types = [each for module in (request_bodies, system, registrar_views) for each in _structs(module)]
     types += [
-        each for module in (views, schedule_views) for each in _structs(module) if issubclass(each, View)
+        each
+        for module in (views, schedule_views, grant_views)
+        for each in _structs(module)
+        if issubclass(each, View)
     ]
     types += [
         Readiness,
@@ -326,6 +331,8 @@ def _link(document: Json) -> None:
         "run_id": ("triggerSchedule", "202", "$response.body#/run_id"),
         "backfill_id": ("startBackfill", "202", "$response.body#/id"),
         "name": ("putCalendar", "200", "$response.body#/name"),
+        "grant_id": ("createGrant", "201", "$response.body#/id"),
+        "user_id": ("putAccount", "200", "$response.body#/user_id"),
     }
     by_name = {operation["operationId"]: operation for _, operation in operations_of(document)}
     for path, operation in operations_of(document):

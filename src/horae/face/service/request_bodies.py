@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
+from horae.app.grants import SCOPES_PER_GRANT
 from horae.app.schedule_fields import (
     BackfillBody,
     Body,
@@ -193,6 +194,40 @@ class PreviewSpec(Body, frozen=True):
 
     spec: SpecField
     limit: Annotated[Annotated[int, about(minimum=1, maximum=1000)], about("How many times.")] = 10
+
+
+class CreateGrant(Body, frozen=True):
+    """A new grant."""
+
+    scopes: Annotated[
+        tuple[str, ...],
+        about(
+            "`graph:execute:GRAPH_ID` for one graph, or `graph:execute:*` for all.",
+            minItems=1,
+            maxItems=SCOPES_PER_GRANT,
+        ),
+    ]
+    expires_at: Annotated[
+        Moment | None, about("From when on it no longer holds, with an offset; null is never.")
+    ] = None
+
+
+class RenewGrant(Body, frozen=True):
+    """Until when a grant holds from now on."""
+
+    expires_at: Annotated[Moment | None, about("With an offset; null is until it is revoked.")] = None
+
+
+class PutAccount(Body, frozen=True):
+    """What a user's runs are charged to."""
+
+    virtual_key: Annotated[
+        Text | None,
+        about(
+            "The key that runs of the account use; without one the stored key stays, an empty one removes it."
+        ),
+    ] = None
+    credit: Annotated[Natural | None, about("All that it may ever spend; null is unlimited.")] = None
 
 
 class SucceededBody(Body, frozen=True):

@@ -70,6 +70,28 @@ CREATE TABLE calendar (
     PRIMARY KEY (owner, name)
 ) {clustered};
 
+-- Durable authorizations to run graphs for a user who is not there.
+CREATE TABLE execution_grant (
+    id TEXT PRIMARY KEY,
+    user_id TEXT NOT NULL,
+    billing_account_id TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    created_at_ms BIGINT NOT NULL,
+    expires_at_ms BIGINT,
+    revoked_at_ms BIGINT
+) {clustered};
+CREATE INDEX execution_grant_user ON execution_grant (user_id, id);
+
+-- What users' runs are charged to. Keys are sealed.
+CREATE TABLE account (
+    id TEXT PRIMARY KEY,
+    user_id TEXT NOT NULL UNIQUE,
+    virtual_key TEXT NOT NULL,
+    credit BIGINT,
+    spent BIGINT NOT NULL DEFAULT 0,
+    updated_at_ms BIGINT NOT NULL
+) {clustered};
+
 -- The id is a hash of the slot (schedule, generation, nominal time, origin): a unique id makes the slot unique.
 CREATE TABLE run (
     number {identity} PRIMARY KEY,

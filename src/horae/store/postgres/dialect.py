@@ -15,6 +15,7 @@ POSTGRES = Dialect(
         "has": "readable_json({0})::jsonb ? :{1}",
         "index": "",
         "share_lock": "FOR SHARE",
+        "update_lock": "FOR UPDATE",
         "new_rows": "{new}",
         "from_new": "FROM {new}",
         # An array instead of a join, which would scan the whole table if the server thinks it small.

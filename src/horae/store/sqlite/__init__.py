@@ -35,6 +35,7 @@ SQLITE = Dialect(
         "has": "EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid({0}) THEN {0} END) WHERE value = :{1})",
         "index": "INDEXED BY {0}",
         "share_lock": "",  # there is one writer at a time
+        "update_lock": "",
         "from_new": "",  # a statement for each row is faster than one for all
         "delete_each": "DELETE FROM {0} WHERE {1} IN",
         "deleted": "",

@@ -1,0 +1,36 @@
+"""Views of grants, accounts and usage."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from horae.app.schedule_fields import about
+from horae.app.view import View
+from horae.grant_model import Account
+
+
+class GrantView(View, frozen=True):
+    """A grant: who may run what, for which account, and until when."""
+
+    id: str
+    user_id: str
+    billing_account_id: str
+    scopes: list[str]
+    expires_at: Annotated[datetime | None, about("It no longer holds from then on; null is never.")]
+    revoked_at: datetime | None
+    created_at: datetime
+
+
+class AccountView(View, frozen=True):
+    """What a user's runs are charged to; its key is never shown."""
+
+    id: str
+    user_id: str
+    has_key: bool
+    credit: Annotated[int | None, about("All that it may ever spend; null is unlimited.")]
+    spent: int
+
+    @classmethod
+    def computed(cls, account: Account) -> dict[str, Any]:
+        return {"has_key": bool(account.virtual_key)}

@@ -1,0 +1,66 @@
+"""``/api/v1/grants`` and ``/api/v1/accounts``: what runs for absent users, and what it is charged to."""
+
+from __future__ import annotations
+
+from litestar import Router, get, post, put
+
+from horae.app import App, ScopedOperations
+from horae.app.grant_views import AccountView, GrantView
+from horae.app.view import PageView, page_of, view_of
+from horae.errors import PermissionDeniedError
+from horae.face.service.caller import Caller
+from horae.face.service.request_bodies import CreateGrant, PutAccount, RenewGrant
+from horae.face.service.route_helpers import Cursor, Limit
+
+
+@post("/grants", summary="Create a grant")
+async def create_grant(new: ScopedOperations, data: CreateGrant) -> GrantView:
+    """For the caller, or for the named owner; charged to their account. A schedule of a graph makes its own."""
+    return view_of(GrantView, await new.grants.create(data.scopes, expires_at=data.expires_at))
+
+
+@get("/grants", summary="List grants")
+async def list_grants(
+    there: ScopedOperations, limit: Limit = 100, cursor: Cursor = None
+) -> PageView[GrantView]:
+    """Also those that no longer hold, in the order of their ids."""
+    return page_of(GrantView, await there.grants.list(cursor=cursor, limit=limit))
+
+
+@get("/grants/{grant_id:str}", summary="A grant")
+async def get_grant(there: ScopedOperations, grant_id: str) -> GrantView:
+    """Whether or not it still holds."""
+    return view_of(GrantView, await there.grants.get(grant_id))
+
+
+@post("/grants/{grant_id:str}/revoke", summary="Revoke a grant", status_code=200)
+async def revoke_grant(there: ScopedOperations, grant_id: str) -> GrantView:
+    """For good: nothing that has not begun yet runs by it. Slots of its schedules are skipped until another takes its place."""
+    return view_of(GrantView, await there.grants.revoke(grant_id))
+
+
+@post("/grants/{grant_id:str}/renew", summary="Renew a grant", status_code=200)
+async def renew_grant(there: ScopedOperations, grant_id: str, data: RenewGrant | None = None) -> GrantView:
+    """It holds until another time, or until it is revoked; its schedules go on at once. A revoked one cannot be renewed."""
+    return view_of(GrantView, await there.grants.renew(grant_id, (data or RenewGrant()).expires_at))
+
+
+@get("/accounts/{user_id:str}", summary="The account of a user")
+async def get_account(app: App, caller: Caller, user_id: str) -> AccountView:
+    """The caller's own; others need the scope `service` or `admin`."""
+    return view_of(AccountView, await app.accounts.get(caller.owner_of_new(user_id)))
+
+
+@put("/accounts/{user_id:str}", summary="Create or change the account of a user")
+async def put_account(app: App, caller: Caller, user_id: str, data: PutAccount) -> AccountView:
+    """Needs the scope `admin`. The key is stored encrypted, and never shown."""
+    if not caller.sees_all:
+        raise PermissionDeniedError("Only the scope admin may change accounts")
+    stored = await app.accounts.put(user_id, virtual_key=data.virtual_key, credit=data.credit)
+    return view_of(AccountView, stored)
+
+
+def grants_router() -> Router:
+    """The routes of grants and accounts."""
+    grants = [create_grant, list_grants, get_grant, revoke_grant, renew_grant]
+    return Router("/", route_handlers=[*grants, get_account, put_account], tags=["grants"])

@@ -1,0 +1,105 @@
+"""The nouns of delegated execution: grants, accounts, execution requests and usage. All values are frozen.
+
+None of them holds a secret in the clear: an account's key is sealed before it is stored.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from horae.model import Instant
+
+
+class Grant(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A durable authorization: who may run what, for which account, and until when."""
+
+    id: str
+    user_id: str
+    billing_account_id: str
+    scopes: tuple[str, ...]
+    created_at_ms: int
+    expires_at_ms: int | None = None
+    revoked_at_ms: int | None = None
+
+    created_at = Instant[datetime]()
+    expires_at = Instant[datetime | None]()
+    revoked_at = Instant[datetime | None]()
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user's runs are charged to. Amounts are whole numbers of the operator's smallest unit, such as millionths of a euro."""
+
+    id: str
+    user_id: str
+    virtual_key: str = ""
+    """The key that its runs use, sealed; empty if there is none."""
+    credit: int | None = None
+    """How much it may spend in all; ``None`` is unlimited."""
+    spent: int = 0
+    updated_at_ms: int = 0
+
+    updated_at = Instant[datetime]()
+
+    def __repr__(self) -> str:
+        """Omit the key, even sealed."""
+        return f"Account({self.id})"
+
+
+class ExecutionStatus(StrEnum):
+    """The status of an execution request."""
+
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+class ExecutionRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What the executing side knows of a request: under one key, a graph is executed once."""
+
+    user_id: str
+    key: str
+    """The slot and the attempt, as the Idempotency-Key names them."""
+    request_hash: str
+    run_id: str
+    holder: str
+    """Which execution holds it; another one takes over only when the lease has ended."""
+    status: ExecutionStatus
+    lease_until_ms: int
+    created_at_ms: int
+    stop: bool = False
+    """Whether the execution was asked to stop."""
+    outcome: Any = None
+
+    created_at = Instant[datetime]()
+
+
+class Usage(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What a part of a graph's work used. ``run_id``, ``attempt`` and ``unit`` together are unique: it is charged once."""
+
+    run_id: str
+    attempt: int
+    unit: str
+    billing_account_id: str
+    user_id: str
+    graph_id: str
+    recorded_at_ms: int
+    model: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: int = 0
+
+    recorded_at = Instant[datetime]()
+
+
+class UsageSum(msgspec.Struct, frozen=True, gc=False):
+    """The usage of an account in a span of time."""
+
+    billing_account_id: str
+    records: int
+    runs: int
+    input_tokens: int
+    output_tokens: int
+    cost: int

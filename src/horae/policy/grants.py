@@ -1,0 +1,84 @@
+"""Grants: what they may allow, and whether one still allows a graph to run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from horae.errors import (
+    GrantError,
+    GrantExpiredError,
+    GrantNotFoundError,
+    GrantRevokedError,
+    GrantScopeError,
+    InvalidInputError,
+)
+from horae.grant_model import Grant
+from horae.model import Denial, Reason
+
+SCOPE = "graph:execute"
+ANY_GRAPH = f"{SCOPE}:*"
+MAX_SCOPES = 100
+GRAPH_ID = re.compile(r"[a-z][a-z0-9_-]{0,49}:[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""A prefix, which names the provider, and the provider's name of the graph: ``langgraph:poet``."""
+
+REASONS: dict[Reason, type[GrantError]] = {
+    Reason.GRANT_NOT_FOUND: GrantNotFoundError,
+    Reason.GRANT_REVOKED: GrantRevokedError,
+    Reason.GRANT_EXPIRED: GrantExpiredError,
+    Reason.GRANT_SCOPE: GrantScopeError,
+}
+"""Why a grant does not allow a run, in the order in which it is asked, and the error that says so."""
+
+NEEDS_RENEWAL = (*REASONS, Reason.NO_CREDIT)
+"""The reasons of slots that are skipped until somebody does something about the grant or its account."""
+
+
+def scope_of(graph_id: str) -> str:
+    """The scope that a run of a graph needs."""
+    return f"{SCOPE}:{graph_id}"
+
+
+def check_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
+    """The scopes of a new grant, each once; refuse none, too many, and what is no scope."""
+    if not scopes:
+        raise InvalidInputError(
+            "scopes", "must name at least one graph", hint=f"such as {SCOPE}:langgraph:poet"
+        )
+    if len(scopes) > MAX_SCOPES:
+        raise InvalidInputError("scopes", f"must be at most {MAX_SCOPES}, and are {len(scopes)}")
+    for scope in scopes:
+        graph_id = scope.removeprefix(f"{SCOPE}:")
+        if scope == ANY_GRAPH or (graph_id != scope and GRAPH_ID.fullmatch(graph_id)):
+            continue
+        raise InvalidInputError(
+            "scopes", f"has {scope[:100]!r}, which is no scope",
+            hint=f"{SCOPE}:PREFIX:NAME for one graph, {ANY_GRAPH} for all of them",
+        )  # fmt: skip
+    return tuple(dict.fromkeys(scopes))
+
+
+def fault_of(grant: Grant | None, user_id: str, graph_id: str | None, now: int) -> Reason | None:
+    """Why a grant does not allow a user's run of a graph; ``None`` if it does. Without a graph, its scopes are not asked.
+
+    Another user's grant counts as not found. It has expired from the moment ``expires_at`` on.
+    """
+    if grant is None or grant.user_id != user_id:
+        return Reason.GRANT_NOT_FOUND
+    if grant.revoked_at_ms is not None:
+        return Reason.GRANT_REVOKED
+    if grant.expires_at_ms is not None and now >= grant.expires_at_ms:
+        return Reason.GRANT_EXPIRED
+    if graph_id is not None and not {scope_of(graph_id), ANY_GRAPH} & set(grant.scopes):
+        return Reason.GRANT_SCOPE
+    return None
+
+
+def error_of(fault: Reason, grant_id: str) -> GrantError:
+    """The error that says why a grant does not hold."""
+    return REASONS[fault](grant_id)
+
+
+def denial_of(fault: Reason | None, grant_id: str) -> Denial | None:
+    """The denial of a run whose grant does not allow it; ``None`` if it does."""
+    return None if fault is None else Denial(fault, error_of(fault, grant_id).message)

@@ -1,0 +1,2 @@
+-- An account.
+SELECT {columns(account)} FROM account WHERE id = :id
