@@ -364,7 +364,7 @@ class ConflictTokenMismatchError(HoraeError):
 
     def __init__(self, schedule_id: str, given: int, current: int) -> None:
         super().__init__(
-            f'The schedule "{schedule_id}" was changed meanwhile: its token is {current}, not {given}',
+            f'The schedule "{schedule_id}" was changed meanwhile: its version is {current}, not {given}',
             {"scheduleId": schedule_id, "given": given, "current": current},
             hint="read it again, and apply the change to what is there now",
         )

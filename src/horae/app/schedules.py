@@ -240,10 +240,10 @@ class Schedules:
                     "schedules_per_user", most, f'the user "{owner}" has too many schedules'
                 )
 
-    async def _check_actions(self, actions: Iterable[ActionLike]) -> None:
-        """Require each action to be registered by this program, or announced by a live node."""
+    async def _check_actions(self, actions: Iterable[ActionLike], had: str | None = None) -> None:
+        """Require each action to be registered by this program, or announced by a live node; not the one that a schedule ``had``."""
         executors = self._scope.executors
-        addresses = {executors.read(each).address for each in actions}
+        addresses = {executors.read(each).address for each in actions} - {had}
         unknown = {each for each in addresses if not executors.knows(each)}
         if unknown:
             announced = {
@@ -387,7 +387,7 @@ class Schedules:
         seen = await self.get(schedule_id)
         planned = edit_of(seen)
         if planned.action is not msgspec.UNSET:
-            await self._check_actions([planned.action])
+            await self._check_actions([planned.action], had=seen.action.address)
         named = [] if planned.spec is msgspec.UNSET else [planned.spec]
 
         async def change() -> Schedule:

@@ -9,7 +9,6 @@ zone with ``zoneinfo``.
 
 from __future__ import annotations
 
-import difflib
 import re
 import struct
 from bisect import bisect_right
@@ -24,6 +23,7 @@ import tzdata
 
 from horae.errors import UnknownTimezoneError
 from horae.spec.civil import DAY, END, FIRST_YEAR, LAST_YEAR, START, day_number
+from horae.spec.zone_names import suggestion
 
 TZDATA_VERSION: str = tzdata.IANA_VERSION
 
@@ -68,7 +68,7 @@ def load_zone(name: str, allowed: Collection[str] | None = None) -> Zone:
     if not isinstance(name, str):
         raise UnknownTimezoneError(name, hint="a zone is named by a string, such as Europe/Berlin")
     if allowed is not None and name not in allowed:
-        raise UnknownTimezoneError(name, hint=_suggestion(name, allowed))
+        raise UnknownTimezoneError(name, hint=suggestion(name, allowed))
     return _load(name)
 
 
@@ -84,22 +84,7 @@ def _load(name: str) -> Zone:
         offset = int(hours) * 3600 + int(minutes) * 60
         if offset < DAY:
             return Zone(name, (START,), (offset if sign == "+" else -offset,))
-    raise UnknownTimezoneError(name, hint=_suggestion(name, installed_zones()))
-
-
-def _suggestion(name: str, known: Collection[str]) -> str:
-    """What the user may have meant: the same letters in another case, a city's zone, a near miss."""
-    wanted = str(name)[:100].replace(" ", "_").lower()
-    by_lower = {zone.lower(): zone for zone in sorted(known)}
-    cities = {lower.rsplit("/", 1)[-1]: zone for lower, zone in by_lower.items()}
-    if match := by_lower.get(wanted) or cities.get(wanted):
-        return f"did you mean {match}?"
-    near = difflib.get_close_matches(wanted, list(by_lower), n=3, cutoff=0.7)
-    near_cities = difflib.get_close_matches(wanted, list(cities), n=1, cutoff=0.8)
-    meant = [by_lower[lower] for lower in near] or [cities[city] for city in near_cities]
-    if meant:
-        return f"did you mean {' or '.join(meant)}?"
-    return "use an IANA name such as Europe/Berlin, America/New_York or UTC"
+    raise UnknownTimezoneError(name, hint=suggestion(name, installed_zones()))
 
 
 def _merged(changes: list[tuple[int, int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:

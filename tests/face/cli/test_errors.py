@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.server
+import json
 import re
 import signal
 import sqlite3
@@ -182,22 +183,30 @@ def test_a_number_without_a_unit_in_a_file(target: list[str], tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "message", "hint"),
     [
-        ["schedules", "list", "--state", "asleep"],
-        ["schedules", "skip", "x", "-1"],
-        ["forecast", "--minutes", "0"],
-        ["schedulse"],
-        ["nodes", "--none"],
+        (["schedules", "list", "--state", "runing"], '--state is "runing", and must be one of running, paused, completed', "did you mean running?"),
+        (["schedules", "skip", "x", "-1"], "the command has no option -1", "see horae schedules skip --help"),
+        (["forecast", "--minutes", "0"], "--minutes must be at least 1", "see horae forecast --help"),
+        (["next", "@daily", "-n", "many"], "-n must be a whole number", "see horae next --help"),
+        (["serve", "--port", "99999"], "--port must be at most 65535", "see horae serve --help"),
+        (["schedulse"], '"schedulse" is no command', "did you mean schedules?"),
+        (["frobnicate"], '"frobnicate" is no command', "see horae --help"),
+        (["nodes", "--ulr", "x"], "the command has no option --ulr", "did you mean --url?"),
+        (["schedules", "create", "x", "--paused=yes"], "--paused takes no value", "see horae"),
+        (["schedules", "create", "x", "0", "9", "*"], '"0 9 *" is more than the command takes', "quote what has blanks"),
+        (["schedules", "backfill", "x", "--from"], "--from needs a value", "see horae"),
+        (["schedules", "backfill", "x", "--from", "now"], "--to is missing", "see horae schedules backfill --help"),
+        (["explain", "x"], "TIME is missing", "see horae explain --help"),
     ],
-)
-def test_bad_options_are_refused(arguments: list[str]):
-    ran = horae(*arguments)
-    assert ran.returncode == 2
-    assert ran.stdout == ""
-    problem = refused(*arguments)
-    assert problem["message"].startswith("the command cannot be read: ")
-    assert problem["hint"] == "see --help"
+)  # fmt: skip
+def test_bad_options_are_refused(arguments: list[str], message: str, hint: str):
+    ran, for_programs = horae(*arguments), horae("--json", *arguments)
+    assert (ran.returncode, ran.stdout) == (for_programs.returncode, for_programs.stdout) == (2, "")
+    problem = json.loads(for_programs.stderr)
+    assert problem["message"] == message
+    assert problem["hint"].startswith(hint)
+    assert ran.stderr.splitlines() == [f"error: {message}", f"hint: {problem['hint']}"]
 
 
 def test_a_process_says_what_it_says_in_the_process_of_a_test(target: list[str]):

@@ -115,10 +115,12 @@ def test_files_and_folders_have_one_document_or_many(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[1]", "has int where a document is"),
-        ("spec: x", "has a schedule without id"),
-        ("schedules: [x]", "has schedules that are no documents"),
-        ("calendars: [{dates: []}]", "has a calendar without name"),
+        ("[1]", "has 1 where a document should be"),
+        ("id: a\n---\nspec: x", "has a schedule with no id, its document number 2"),
+        ("schedules: [x]", 'has "x" where a document should be'),
+        ("schedules: {id: x}", "has schedules that are no list"),
+        ("id: 7", "has a schedule with a wrong id"),
+        ("calendars: [{dates: []}]", "has a calendar with no name"),
         ("schedules: [{id: a}, {id: a}]", 'has the schedule "a", which'),
     ],
 )

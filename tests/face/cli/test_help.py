@@ -38,7 +38,7 @@ def test_the_promised_commands_are_there():
         *(("schedules", name) for name in schedules.split()),
         *(("runs", name) for name in ("list", "show", "cancel", "terminate", "rerun", "tail")),
         *(("calendars", name) for name in ("list", "put", "show", "delete")),
-        ("token", "create"), ("next",), ("serve",), ("explain",), ("forecast",), ("nodes",), ("import", "crontab"), ("migrate",), ("check",),
+        ("token", "create"), ("next",), ("serve",), ("explain",), ("forecast",), ("apply",), ("export",), ("nodes",), ("import", "crontab"), ("migrate",), ("check",),
     }  # fmt: skip
     assert promised <= set(COMMANDS)
 
@@ -58,9 +58,16 @@ def test_help_has_an_example_and_the_page_has_every_option(name: tuple[str, ...]
 def test_help_is_shown_where_something_is_missing():
     ran = horae("schedules", "describe")
     assert "horae schedules describe report" in ran.stdout + ran.stderr
-    assert "Did you mean 'schedules'?" in horae("schedulse").stderr
-    assert "Did you mean 'describe'?" in horae("schedules", "descibe").stderr
+    assert "did you mean schedules?" in horae("schedulse").stderr
+    assert "did you mean describe?" in horae("schedules", "descibe").stderr
     assert horae("schedulse").returncode == 2
+
+
+def test_flags_have_no_type_and_usage_no_double_brackets():
+    for name in ((), *COMMANDS):
+        shown = horae(*name, "--help").stdout
+        assert "<bool>" not in shown
+        assert "[[" not in shown
 
 
 def completed(words: str, **environment: str) -> set[str]:

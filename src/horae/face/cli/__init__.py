@@ -12,26 +12,27 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_command
 
 from horae import __version__
-from horae.errors import HoraeError, InvalidInputError
-from horae.face.cli.command_base import command
+from horae.errors import HoraeError
+from horae.face.cli.command_base import PlainGroup, command
 from horae.face.cli.next import next_times
 from horae.face.cli.printing import report
 from horae.face.cli.target import DatabaseOption, JsonOption, OwnerOption, Target, TokenOption, UrlOption
+from horae.face.cli.usage_errors import is_request_for_help, is_usage_error, usage_error
 from horae.spec import TZDATA_VERSION
 
 LOADED_WHEN_ASKED = {
-    "serve": "serve", "schedules": "schedules", "runs": "runs", "explain": "explain", "forecast": "forecast", "export": "export",
+    "serve": "serve", "schedules": "schedules", "runs": "runs", "explain": "explain", "forecast": "forecast",
+    "apply": "apply", "export": "export",
     "calendars": "calendars", "nodes": "nodes", "once": "once", "import": "import_crontab", "token": "token",
     "grants": "grants", "accounts": "accounts", "check": "check", "migrate": "migrate",
 }  # fmt: skip
 """The other commands, and the files they are in."""
 
 
-class Commands(TyperGroup):
+class Commands(PlainGroup):
     """The commands of ``horae``; a file is loaded when its command is asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - typer's own, which differs between versions
@@ -101,9 +102,7 @@ def _root(
 def main() -> None:
     """Run the command. An error becomes a sentence, not a traceback; an unexpected one also says where it was raised."""
     try:
-        if "--json" in sys.argv:
-            sys.exit(_for_programs())
-        cli()
+        sys.exit(_run())
     except HoraeError as error:
         report(error)
         sys.exit(2)
@@ -115,18 +114,20 @@ def main() -> None:
         sys.exit(2)
 
 
-def _for_programs() -> int:
-    """Turn typer's complaints about options, which are for people, into errors."""
+def _run() -> int:
+    """Run the command; its exit status. What typer says of wrong options becomes an error like all others."""
     try:
-        status = cli(standalone_mode=False)
+        status = cli(standalone_mode=False, prog_name="horae")
     except typer.Abort:
+        typer.echo("Nothing was done.", err=True)
         return 1
     except Exception as error:
-        if not hasattr(error, "format_message"):  # the mark of typer's own, whatever it calls them
-            raise
-        raise InvalidInputError(
-            "the command", f"cannot be read: {error.format_message()}", hint="see --help"
-        ) from None
+        if is_request_for_help(error) and "--json" not in sys.argv:
+            error.show()  # type: ignore[attr-defined]
+            return 2
+        if is_usage_error(error):
+            raise usage_error(error) from None
+        raise
     return status if isinstance(status, int) else 0
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 PREFIX = "/api/v1"
 PAGE = 1000
 """How many items are asked for at once at most."""
+EVERYTHING = 1_000_000
+"""More items than there are."""
 
 _SECONDS = 60
 _HINTS = {
@@ -54,14 +56,18 @@ class Client:
     async def post(self, path: str, body: object = None, **query: object) -> Any:  # noqa: ANN401
         return await self._ask("POST", path, {} if body is None else body, query)
 
-    async def put(self, path: str, body: object, **query: object) -> Any:  # noqa: ANN401
-        return await self._ask("PUT", path, body, query)
+    async def put(self, path: str, body: object, *, new: bool = False, **query: object) -> Any:  # noqa: ANN401
+        """Create or replace; with ``new`` only if there is none."""
+        return await self._ask("PUT", path, body, query, {"If-None-Match": "*"} if new else None)
 
     async def patch(self, path: str, body: object, **query: object) -> Any:  # noqa: ANN401
         return await self._ask("PATCH", path, body, query)
 
-    async def delete(self, path: str, **query: object) -> None:
-        await self._ask("DELETE", path, query=query)
+    async def delete(self, path: str, *, version: int | None = None, **query: object) -> None:
+        """Delete; with a version only if it is still the present one."""
+        await self._ask(
+            "DELETE", path, query=query, headers=None if version is None else {"If-Match": f'"{version}"'}
+        )
 
     async def items(self, path: str, limit: int, **query: object) -> list[dict[str, Any]]:
         """The items of a list, up to so many, from as many pages as that takes."""
@@ -76,17 +82,22 @@ class Client:
         return items
 
     async def _ask(
-        self, method: str, path: str, body: object = None, query: Mapping[str, object] | None = None
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        query: Mapping[str, object] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Any:  # noqa: ANN401
         import httpx  # noqa: PLC0415 - an optional part
 
         asked = {"owner": self._owner, **(query or {})}
         named = {key: _text(value) for key, value in asked.items() if value is not None}
         content = None if body is None else msgspec.json.encode(body)
-        headers = {} if content is None else {"Content-Type": "application/json"}
+        declared = {} if content is None else {"Content-Type": "application/json"}
         try:
             answer = await self._http.request(
-                method, PREFIX + path, params=named, content=content, headers=headers
+                method, PREFIX + path, params=named, content=content, headers={**declared, **(headers or {})}
             )
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._unreachable(error) from None

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, get_type_hints
 import msgspec
 import typer
 from rich.console import RenderableType
+from typer.core import TyperCommand, TyperGroup
 
 from horae.clock import SystemClock
 from horae.errors import InvalidInputError, ServerError
@@ -27,10 +28,34 @@ Function = Callable[..., Any]
 V = TypeVar("V")
 
 
+class _PlainFlags:
+    """A command whose help shows no type beside options that take no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - typer's own, which differ between versions
+        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for each in found:
+            if getattr(each, "is_flag", False):
+                each.metavar = ""
+        return found
+
+
+class PlainCommand(_PlainFlags, TyperCommand):
+    """One of the commands."""
+
+
+class PlainGroup(_PlainFlags, TyperGroup):
+    """Commands below a name."""
+
+
 def group(name: str | None = None, help: str | None = None) -> typer.Typer:  # noqa: A002 - as typer calls it
     """Commands of one file: of one name, or those below a name."""
     made = typer.Typer(
-        name=name, help=help, no_args_is_help=name is not None, rich_markup_mode="rich", add_completion=False
+        name=name,
+        help=help,
+        cls=PlainGroup,
+        no_args_is_help=name is not None,
+        rich_markup_mode="rich",
+        add_completion=False,
     )
     if name is not None:  # a single command is below the name, too
         made.callback()(lambda: None)
@@ -119,7 +144,7 @@ def command(
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         required = any(each.default is inspect.Parameter.empty for each in options)
         settings = {"ignore_unknown_options": True} if lenient else None
-        group.command(name, no_args_is_help=required, context_settings=settings)(run)
+        group.command(name, cls=PlainCommand, no_args_is_help=required, context_settings=settings)(run)
         return function
 
     return register

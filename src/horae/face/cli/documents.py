@@ -76,10 +76,12 @@ def _files(name: str) -> list[str]:
 
 def _documents(file: str) -> Iterator[Document]:
     source = "standard input" if file == "-" else file
-    for kind, body in _bodies(parsed(file, source, EXAMPLE), source):
+    for number, (kind, body) in enumerate(_bodies(parsed(file, source, EXAMPLE), source), 1):
         name = body.get(NAMES[kind])
         if not isinstance(name, str) or not name:
-            raise InvalidInputError(source, f"has a {kind} without {NAMES[kind]}", hint=f"such as {EXAMPLE}")
+            given = "no" if name in (None, "") else "a wrong"
+            reason = f"has a {kind} with {given} {NAMES[kind]}, its document number {number}"
+            raise InvalidInputError(source, reason, hint=f"such as {EXAMPLE}")
         yield Document(kind=kind, name=name, body=body, source=source)
 
 
@@ -87,20 +89,24 @@ def _bodies(values: Sequence[Any], source: str) -> Iterator[tuple[Kind, Json]]:
     for value in values:
         if isinstance(value, list):
             yield from _bodies(value, source)
-        elif not isinstance(value, dict):
-            raise InvalidInputError(
-                source, f"has {type(value).__name__} where a document is", hint=f"such as {EXAMPLE}"
-            )
-        elif value and value.keys() <= MANY.keys():
+        elif isinstance(value, dict) and value and value.keys() <= MANY.keys():
             for name, kind in MANY.items():
-                for body in value.get(name) or ():
-                    if not isinstance(body, dict):
-                        raise InvalidInputError(
-                            source, f"has {name} that are no documents", hint=f"such as {EXAMPLE}"
-                        )
-                    yield kind, body
+                found = value.get(name)
+                if not isinstance(found, list | None):
+                    raise InvalidInputError(
+                        source, f"has {name} that are no list", hint=f"such as {name}: []"
+                    )
+                yield from ((kind, _mapping(body, source)) for body in found or ())
         else:
-            yield ("calendar" if "name" in value and "spec" not in value else "schedule"), value
+            body = _mapping(value, source)
+            yield ("calendar" if "name" in body and "spec" not in body else "schedule"), body
+
+
+def _mapping(value: object, source: str) -> Json:
+    if not isinstance(value, dict):
+        shown = msgspec.json.encode(value).decode()[:60]
+        raise InvalidInputError(source, f"has {shown} where a document should be", hint=f"such as {EXAMPLE}")
+    return value
 
 
 def one_schedule(file: str) -> Json:
@@ -120,6 +126,21 @@ def schedule_document(view: Mapping[str, Any]) -> Json:
     return {"id": view["id"], "spec": fields.pop("spec"), "action": _action(fields.pop("action")), **fields}
 
 
+def with_state(document: Json, present: Mapping[str, Any] | None, label: str) -> Json:
+    """The body that makes a schedule what its document says: what it omits is as by default.
+
+    Only what operators change while a schedule works stays if it is omitted: whether it is paused, why, and how many starts are left.
+    """
+    body = {key: value for key, value in document.items() if key != "id"}
+    stays = (
+        {} if present is None else {key: value for key, value in _fields(present).items() if key in _STATE}
+    )
+    return {"memo": {}, "search_attributes": {}, "managed_by": label, **stays, **body}
+
+
+_STATE = {"paused", "note", "remaining_actions"}
+
+
 def calendar_document(view: Mapping[str, Any]) -> Json:
     """The document of a calendar that the API shows."""
     return {key: view[key] for key in ("name", "dates", "calendars") if view[key]}
@@ -129,7 +150,7 @@ def canonical_calendar(document: Document) -> Json:
     """A calendar's document as the API would show it; one that cannot be read is refused."""
     body = {key: value for key, value in document.body.items() if key != "name"}
     spec = Spec.parse({"exclude": [{"calendar": document.name}]}, calendars={document.name: body})
-    read: Json = msgspec.to_builtins(spec.document.shared[document.name])
+    read: Json = msgspec.json.decode(msgspec.json.encode(spec.document.shared[document.name]))
     return {"name": document.name, "dates": [], "calendars": []} | read
 
 
@@ -141,6 +162,12 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], within: str = ""
             yield from differences(before, after, f"{within}{name}.")
         elif before != after:
             yield Difference(f"{within}{name}", before, after)
+
+
+def calendar_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Difference, ...]:
+    """The fields in which two calendars that the API shows differ."""
+    before, after = ({key: each.get(key) or [] for key in ("dates", "calendars")} for each in (old, new))
+    return tuple(differences(before, after))
 
 
 def schedule_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Difference]:

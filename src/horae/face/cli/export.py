@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from typing import Annotated, Any
 
-from horae.face.cli.client import needed, path
+from horae.face.cli.client import EVERYTHING, path
 from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.completion import schedule_ids
 from horae.face.cli.documents import calendar_document, schedule_document
+from horae.face.cli.files import yaml_text
 from horae.face.cli.options import argument, flag, option
 from horae.face.cli.printing import print_json
 
-EVERYTHING = 1_000_000
 cli = group()
 
 
@@ -20,7 +20,7 @@ cli = group()
 async def export(
     session: Session,
     schedule_id: Annotated[
-        str | None, argument("[ID]", "One schedule; none: all of them.", autocompletion=schedule_ids)
+        str | None, argument("ID", "One schedule; none: all of them.", autocompletion=schedule_ids)
     ] = None,
     tag: Annotated[str | None, option("--tag", "TAG", "Those with this tag.")] = None,
     prefix: Annotated[str | None, option("--prefix", "TEXT", "Those whose ids begin so.")] = None,
@@ -57,9 +57,3 @@ def _write(session: Session, value: Any) -> None:  # noqa: ANN401 - JSON
         print_json(value)
     else:
         sys.stdout.write(yaml_text(value))
-
-
-def yaml_text(value: Any) -> str:  # noqa: ANN401 - JSON
-    """A value as YAML."""
-    text: str = needed("yaml").safe_dump(value, allow_unicode=True, sort_keys=False, width=110)
-    return text

@@ -1,4 +1,4 @@
-"""Read files and standard input: JSON, YAML and TOML, all of them as JSON has it."""
+"""Read files and standard input: JSON, YAML and TOML, all of them as JSON has it; and write YAML."""
 
 from __future__ import annotations
 
@@ -92,15 +92,42 @@ def _loader(yaml: Any) -> Any:  # noqa: ANN401 - an optional module, and a class
                     raise yaml.YAMLError(f'the key "{key.value}" is there twice{key.start_mark}')
             return super().construct_mapping(node, deep)
 
+    for resolver in _RESOLVERS:
+        Loader.add_implicit_resolver(*resolver)
+    return Loader
+
+
+@cache
+def _dumper(yaml: Any) -> Any:  # noqa: ANN401
+    """The safe dumper, which also quotes texts that the loader above would read as something else, such as ``1e5``."""
+
+    class Dumper(yaml.SafeDumper):  # type: ignore[misc]
+        def ignore_aliases(self, _: Any) -> bool:  # noqa: ANN401
+            return True
+
+    for resolver in _RESOLVERS:
+        Dumper.add_implicit_resolver(*resolver)
+    return Dumper
+
+
+def yaml_text(value: Any) -> str:  # noqa: ANN401 - JSON
+    """A value as YAML."""
+    yaml = needed("yaml")
+    text: str = yaml.dump(value, Dumper=_dumper(yaml), allow_unicode=True, sort_keys=False, width=110)
+    return text
+
+
+_RESOLVERS: list[tuple[str, re.Pattern[str], list[str]]] = [
+    (f"{_TAG}{kind}", re.compile(f"(?:{pattern})$"), list(first))
     for kind, pattern, first in (
         ("bool", r"true|false", "tf"),
         ("null", r"null|~|", ["n", "~", ""]),
         ("int", r"-?(?:0|[1-9][0-9]*)", "-0123456789"),
         ("float", r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?", "-0123456789"),
         ("merge", r"<<", "<"),
-    ):
-        Loader.add_implicit_resolver(f"{_TAG}{kind}", re.compile(f"(?:{pattern})$"), list(first))
-    return Loader
+    )
+]
+"""The texts of YAML that are no texts."""
 
 
 def _plain(value: Any, room: Iterator[int]) -> Any:  # noqa: ANN401 - JSON

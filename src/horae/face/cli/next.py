@@ -24,7 +24,7 @@ def next_times(
     command: Command,
     *,
     expressions: Annotated[
-        Texts, argument("[EXPR]...", "Cron expressions, each quoted; their times are united.")
+        Texts, argument("EXPR...", "Cron expressions, each quoted; their times are united.")
     ] = None,
     when: Times,
     calendars: Annotated[

@@ -32,7 +32,7 @@ def argument(metavar: str, meaning: str, **more: Any) -> Any:  # noqa: ANN401
 
 def number(name: str, meaning: str, most: int | None = None) -> Any:  # noqa: ANN401
     """An option that is a number from 1 on, and shows its default."""
-    return option(name, None, meaning, min=1, max=most, show_default=True)
+    return option(name, "N", meaning, min=1, max=most, show_default=True)
 
 
 ScheduleId = Annotated[str, argument("ID", "The schedule's id.", autocompletion=schedule_ids)]

@@ -121,6 +121,13 @@ def clock(text: str | None, zone: str) -> tuple[str, Text]:
     return local(text, zone), utc(None if zone == "UTC" else text)
 
 
+def warn(sentence: str) -> None:
+    """A sentence that people should read although the command does what it was asked for; programs find it in the answer."""
+    if "--json" not in sys.argv:
+        text = Text.assemble(("warning: ", "bold yellow"), printable(sentence))
+        console(stderr=True).print(text, soft_wrap=True)
+
+
 def report(error: HoraeError) -> None:
     """An error as a sentence, with the characters that are wrong and what would have been right."""
     if "--json" in sys.argv:
@@ -154,4 +161,4 @@ def _faults(error: HoraeError) -> list[str]:
     more = [
         each for each in found if isinstance(each, dict) and str(each.get("message")) not in error.message
     ]
-    return [f"{each.get('path')}: {each.get('message')}" for each in more]
+    return [": ".join(str(each[key]) for key in ("path", "message") if each.get(key)) for each in more]

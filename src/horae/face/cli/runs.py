@@ -36,7 +36,7 @@ cli = group("runs", "Look at runs, follow them, stop and repeat them.")
 class Which(msgspec.Struct, frozen=True, kw_only=True):
     """The options that choose runs and slots that did not run."""
 
-    schedule_id: Annotated[str | None, argument("[ID]", "Of this schedule; none: of all.", autocompletion=schedule_ids)] = None  # fmt: skip
+    schedule_id: Annotated[str | None, argument("ID", "Of this schedule; none: of all.", autocompletion=schedule_ids)] = None  # fmt: skip
     status: Annotated[list[Status] | None, option("--status", None, "In this status; may be repeated.")] = None  # fmt: skip
     reason: Annotated[Reason | None, option("--reason", None, "Skipped or ended for this reason.")] = None
     tag: Annotated[str | None, option("--tag", "TAG", "Of schedules with this tag.")] = None

@@ -23,7 +23,7 @@ def serve(
         str | None, option("--host", "ADDRESS", "Where to listen.  \\[HORAE_HOST, 127.0.0.1]")
     ] = None,
     port: Annotated[
-        int | None, option("--port", None, "0 is any free one.  \\[HORAE_PORT, 8420]", min=0, max=65535)
+        int | None, option("--port", "N", "0 is any free one.  \\[HORAE_PORT, 8420]", min=0, max=65535)
     ] = None,
     app: Annotated[
         str | None, option("--app", "PACKAGE.MODULE", "A module that registers actions, imported first.")

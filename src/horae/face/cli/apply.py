@@ -1,0 +1,126 @@
+"""``horae apply``: make schedules and calendars what documents say, and show what that changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from horae.errors import InvalidInputError, ServerError
+from horae.face.cli.apply_plan import OUTCOMES, SIGNS, Step, as_json, checked_labels, in_order, plan
+from horae.face.cli.client import path
+from horae.face.cli.command_base import Session, command, group
+from horae.face.cli.documents import read_documents
+from horae.face.cli.options import DryRun, flag, option
+from horae.face.cli.printing import none, warn
+from horae.face.cli.render import short
+from horae.face.cli.tables import printable
+
+WOULD_CHANGE = 1
+"""The exit status of a dry run that found changes."""
+_STYLES = {"created": "green", "changed": "yellow", "removed": "red", "left": "dim", "unchanged": "dim"}
+cli = group()
+
+
+@command(cli, "apply")
+async def apply(
+    session: Session,
+    files: Annotated[
+        list[str] | None,
+        option(
+            "--file -f",
+            "FILE|FOLDER|-",
+            "Documents as YAML, TOML or JSON; - is standard input; may be repeated.",
+        ),
+    ] = None,
+    managed_by: Annotated[
+        str | None, option("--managed-by", "NAME", "The label of the schedules that the documents define.")
+    ] = None,
+    prune: Annotated[
+        bool, flag("--prune", "Delete the schedules with the documents' label that no document has.")
+    ] = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Make schedules and calendars what documents say: create, change, and with --prune delete.
+
+    [dim]See what would change, then change it:[/dim]
+
+      horae apply -f schedules.yaml --dry-run
+
+      horae apply -f schedules.yaml
+
+    [dim]A folder that says all that there is of its label:[/dim]
+
+      horae apply -f schedules/ --managed-by billing --prune
+
+    All documents are checked before anything is stored. The exit status is 0 if nothing is left to do, 1 if a dry run found changes, and 2 after an error.
+    """
+    if not files:
+        raise InvalidInputError("the documents", "are missing", hint="name a file or a folder: -f FILE")
+    documents = read_documents(files)
+    labels = checked_labels(documents, managed_by, prune=prune)
+    steps = await plan(session.client, documents, managed_by or "", labels, prune=prune)
+    for step in steps:
+        for sentence in step.warnings:
+            warn(f'{step.kind} "{step.name}": {sentence}')
+    if not dry_run:
+        await _carry_out(session, in_order(steps))
+    session.show(as_json(steps, dry_run=dry_run), lambda _: _shown(steps, dry_run=dry_run))
+    if dry_run and any(each.changes for each in steps):
+        raise typer.Exit(WOULD_CHANGE)
+
+
+async def _carry_out(session: Session, steps: Sequence[Step]) -> None:
+    for number, step in enumerate(steps):
+        try:
+            await _carry_out_one(session, step)
+        except ServerError as error:
+            made = f"{number} of {len(steps)} changes were made; apply again to make the others"
+            hint = made if error.hint is None or number else error.hint
+            raise step.at(error, hint=hint) from None
+
+
+async def _carry_out_one(session: Session, step: Step) -> None:
+    client, place = session.client, path(f"{step.kind}s", step.name)
+    if step.outcome == "removed":
+        await client.delete(place, version=step.version)
+    elif step.kind == "calendar":
+        await client.put(place, step.body)
+    elif step.version is None:
+        await client.put(place, step.body, new=True)
+    else:
+        await client.put(place, step.body | {"version": step.version})
+
+
+def _shown(steps: Sequence[Step], *, dry_run: bool) -> RenderableType:
+    lines: list[Text] = []
+    for step in steps:
+        if step.outcome == "unchanged":
+            continue
+        lines.append(
+            Text(f"{SIGNS[step.outcome]} {step.kind} {printable(step.name)}", style=_STYLES[step.outcome])
+        )
+        if step.sentence:
+            lines.append(Text(f"    {printable(step.sentence)}"))
+        lines += [_difference(each.field, each.old, each.new) for each in step.differences]
+    return Group(*lines, none(_counts(steps, dry_run=dry_run)))
+
+
+def _difference(field: str, old: Any, new: Any) -> Text:  # noqa: ANN401 - JSON
+    return Text.assemble(
+        f"    {printable(field)}: ", (short(old) or "none", "red"), " → ", (short(new) or "none", "green")
+    )
+
+
+def _counts(steps: Sequence[Step], *, dry_run: bool) -> str:
+    found = {outcome: sum(each.outcome == outcome for each in steps) for outcome in OUTCOMES}
+    words = [f"{number} {outcome}" for outcome, number in found.items() if number and outcome != "left"]
+    sentence = ", ".join(words) or "there are no documents"
+    if dry_run:
+        sentence = f"would be: {sentence}; nothing was stored"
+    if found["left"]:
+        sentence += f"; {found['left']} that no document has: --prune deletes them"
+    return f"{sentence[0].upper()}{sentence[1:]}."

@@ -1,0 +1,225 @@
+"""What applying documents changes: each document is checked and compared with what there is, and nothing is stored."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from horae.errors import HoraeError, InvalidInputError, ServerError
+from horae.face.cli.client import EVERYTHING, Client, path
+from horae.face.cli.documents import (
+    Difference,
+    Document,
+    Json,
+    Kind,
+    calendar_differences,
+    canonical_calendar,
+    schedule_differences,
+    with_state,
+)
+
+Outcome = Literal["created", "changed", "removed", "unchanged", "left"]
+OUTCOMES: tuple[Outcome, ...] = ("created", "changed", "removed", "unchanged", "left")
+SIGNS: dict[Outcome, str] = {"created": "+", "changed": "~", "removed": "-", "unchanged": "=", "left": "?"}
+MAX_TOLD = 20
+"""How many documents with errors are told at once."""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of one document, or of a schedule that no document has."""
+
+    kind: Kind
+    name: str
+    outcome: Outcome
+    source: str = ""
+    differences: tuple[Difference, ...] = ()
+    sentence: str = ""
+    warnings: tuple[str, ...] = ()
+    body: Json = {}
+    version: int | None = None
+    """The version that was compared; ``None`` if there was none."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes anything."""
+        return self.outcome in {"created", "changed", "removed"}
+
+    def at(self, error: HoraeError, hint: str | None = None) -> ServerError:
+        """An error that names the file and the document."""
+        return located(error, self.kind, self.name, self.source, hint)
+
+
+def located(error: HoraeError, kind: str, name: str, source: str, hint: str | None = None) -> ServerError:
+    """An error that names the file and the document."""
+    place = f'{source}: {kind} "{name}"' if source else f'{kind} "{name}"'
+    details = {**error.details, "source": source, "kind": kind, "name": name}
+    return ServerError(f"{place}: {error.message}", details, hint=hint or error.hint)
+
+
+def in_order(steps: Iterable[Step]) -> list[Step]:
+    """The steps that change something, as they are carried out: schedules need new calendars before them, and a changed
+    calendar makes new versions of the schedules that exclude it.
+    """
+    return sorted((each for each in steps if each.changes), key=_place)
+
+
+def _place(step: Step) -> int:
+    if step.kind == "calendar":
+        return 0 if step.outcome == "created" else 3
+    return 2 if step.outcome == "removed" else 1
+
+
+def as_json(steps: Sequence[Step], *, dry_run: bool) -> Json:
+    """Steps for programs."""
+    shown = ("kind", "name", "outcome", "source", "differences", "warnings")
+    items = [{name: getattr(each, name) for name in shown} for each in steps]
+    counts: Json = {outcome: sum(each.outcome == outcome for each in steps) for outcome in OUTCOMES}
+    return {"dry_run": dry_run, "items": items, **counts}
+
+
+def checked_labels(documents: Sequence[Document], given: str | None, *, prune: bool) -> set[str]:
+    """The labels of the documents' schedules. A document must not have another label than the given one."""
+    if given is not None and not given.strip():
+        raise InvalidInputError("--managed-by", "is empty", hint="such as --managed-by billing")
+    labels = {given} if given else set()
+    for each in documents:
+        named = each.body.get("managed_by")
+        if each.kind != "schedule" or not isinstance(named, str) or not named:
+            continue
+        if given is not None and named != given:
+            reason = f'managed_by is "{named}", and --managed-by says "{given}"'
+            raise located(HoraeError(reason), each.kind, each.name, each.source, "leave one of them out")
+        labels.add(named)
+    if prune and not labels:
+        raise InvalidInputError(
+            "--prune", "needs a label, so that it deletes only what these documents once defined",
+            hint="say --managed-by NAME, or write managed_by: NAME into the documents",
+        )  # fmt: skip
+    return labels
+
+
+async def plan(
+    client: Client, documents: Sequence[Document], label: str, labels: Collection[str], *, prune: bool
+) -> list[Step]:
+    """The steps that make things what documents say. If documents cannot be applied, all of them are told, and nothing else is done."""
+    steps: list[Step] = []
+    faults: list[ServerError] = []
+    new_calendars: Json = {}
+    for each in documents:
+        try:
+            if each.kind == "calendar":
+                step = await _calendar(client, each)
+                if step.outcome == "created":
+                    new_calendars[each.name] = step.body
+            else:
+                step = await _schedule(client, each, label, new_calendars)
+            steps.append(step)
+        except HoraeError as error:
+            if _is_about_the_server(error):
+                raise
+            faults.append(located(error, each.kind, each.name, each.source))
+    if faults:
+        raise _together(faults)
+    return steps + await _unmentioned(client, documents, labels, prune=prune)
+
+
+def _is_about_the_server(error: HoraeError) -> bool:
+    """Whether an error has nothing to do with a document."""
+    status = error.details.get("status")
+    return isinstance(error, ServerError) and (status is None or status in {401, 403, 429} or status >= 500)
+
+
+def _together(faults: Sequence[ServerError]) -> ServerError:
+    if len(faults) == 1:
+        return faults[0]
+    told = [f"{each.message}{f' ({each.hint})' if each.hint else ''}" for each in faults[:MAX_TOLD]]
+    return ServerError(
+        f"{len(faults)} documents cannot be applied, and nothing was changed",
+        {"code": "invalid_documents", "errors": [{"message": each} for each in told]},
+    )
+
+
+async def _present(client: Client, document: Document) -> Json | None:
+    try:
+        found: Json = await client.get(path(f"{document.kind}s", document.name))
+    except ServerError as error:
+        if error.details.get("code") != f"{document.kind}_not_found":
+            raise
+        return None
+    return found
+
+
+async def _calendar(client: Client, document: Document) -> Step:
+    wanted = canonical_calendar(document)
+    present = await _present(client, document)
+    found = calendar_differences(present or {}, wanted)
+    outcome: Outcome = "created" if present is None else "changed" if found else "unchanged"
+    return Step(
+        kind="calendar", name=document.name, source=document.source, outcome=outcome,
+        differences=() if present is None else found, body={key: wanted[key] for key in ("dates", "calendars")},
+    )  # fmt: skip
+
+
+async def _schedule(client: Client, document: Document, label: str, new_calendars: Json) -> Step:
+    present = await _present(client, document)
+    body = with_state(document.body, present, label)
+    version = None if present is None else present["version"]
+    trial = body | {
+        "dry_run": True,
+        "version": version,
+        "spec": _with_calendars(body.get("spec"), new_calendars),
+    }
+    place = path("schedules", document.name)
+    would = await client.put(place, {key: value for key, value in trial.items() if value is not None})
+    found: tuple[Difference, ...] = ()
+    if present is not None:
+        if present["managed_by"] not in {"", body["managed_by"]}:
+            raise _managed_elsewhere(document.name, present["managed_by"], body["managed_by"])
+        found = tuple(schedule_differences(present, would))
+        if not found and would["version"] != version:
+            # Of what a view hides, only the secrets of an action are in a document.
+            found = (Difference("action.options", "***", "*** (another secret)"),)
+    outcome: Outcome = "created" if present is None else "changed" if found else "unchanged"
+    return Step(
+        kind="schedule", name=document.name, source=document.source, outcome=outcome, differences=found, body=body,
+        version=version, sentence="" if outcome == "unchanged" else would["sentence"],
+        warnings=() if outcome == "unchanged" else tuple(would.get("warnings", ())),
+    )  # fmt: skip
+
+
+def _with_calendars(spec: Any, new: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
+    """A spec with the contents of the calendars that it excludes and that are not stored yet."""
+    excluded = spec.get("exclude") if isinstance(spec, dict) else None
+    names = [each.get("calendar") for each in excluded or () if isinstance(each, dict)]
+    contents = {name: new[name] for name in names if isinstance(name, str) and name in new}
+    return {**spec, "shared": contents} if contents else spec
+
+
+def _managed_elsewhere(name: str, managed_by: str, label: str) -> HoraeError:
+    mine = f'not by "{label}"' if label else "these documents have no label"
+    hand_over = shlex.join(["horae", "schedules", "update", name, "--managed-by", label])
+    return HoraeError(
+        f'it is managed by "{managed_by}", and {mine}',
+        {"scheduleId": name, "managedBy": managed_by, "label": label},
+        hint=f"choose another id, leave it out, or hand it over: {hand_over}",
+    )
+
+
+async def _unmentioned(
+    client: Client, documents: Sequence[Document], labels: Collection[str], *, prune: bool
+) -> list[Step]:
+    """The schedules with the documents' labels that no document has."""
+    named = {each.name for each in documents if each.kind == "schedule"}
+    found: list[Json] = []
+    for label in sorted(labels):
+        found += await client.items("/schedules", EVERYTHING, managed_by=label)
+    return [
+        Step(
+            kind="schedule", name=each["id"], outcome="removed" if prune else "left", version=each["version"]
+        )
+        for each in found
+        if each["id"] not in named
+    ]

@@ -1,0 +1,98 @@
+"""Typer's complaints about options and arguments, as errors of one sentence with a hint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from horae.errors import InvalidInputError, did_you_mean
+
+Found = re.Match[str]
+_NAMES = re.compile(r"--?[\w-]+|'[^']*'")
+
+
+def is_usage_error(error: Exception) -> bool:
+    """Whether an error is typer's own, whatever it calls it."""
+    return hasattr(error, "format_message")
+
+
+def is_request_for_help(error: Exception) -> bool:
+    """Whether nothing was given to a command that needs something: its help is the answer."""
+    return type(error).__name__ == "NoArgsIsHelpError"
+
+
+def usage_error(error: Exception) -> InvalidInputError:
+    """What is wrong with the command, and what would be right."""
+    context = getattr(error, "ctx", None)
+    place = f"see {context.command_path} --help" if context is not None else "see horae --help"
+    if is_request_for_help(error):
+        return InvalidInputError("the command", "is incomplete", hint=place)
+    text: str = error.format_message()  # type: ignore[attr-defined]
+    text = " ".join(text.split())
+    for pattern, worded in _PATTERNS:
+        if found := pattern.fullmatch(text):
+            subject, reason, hint = worded(found)
+            return InvalidInputError(subject, reason, hint=hint or place)
+    return InvalidInputError("the command", f"cannot be read: {text}", hint=place)
+
+
+def _wrong_value(found: Found) -> tuple[str, str, str | None]:
+    return _option(found[1]), _value_fault(found[2]), None
+
+
+def _not_one_of(found: Found) -> tuple[str, str, str | None]:
+    choices = re.findall(r"'([^']*)'", found[3])
+    reason = f'is "{found[2]}", and must be one of {", ".join(choices)}'
+    return _option(found[1]), reason, did_you_mean(found[2], choices)
+
+
+def _unknown_option(found: Found) -> tuple[str, str, str | None]:
+    return "the command", f"has no option {found[1]}", did_you_mean(found[1], _quoted(found[2]))
+
+
+def _unknown_command(found: Found) -> tuple[str, str, str | None]:
+    names = _quoted(found[2])
+    return f'"{found[1]}"', "is no command", f"did you mean {' or '.join(names)}?" if names else None
+
+
+def _too_many(found: Found) -> tuple[str, str, str | None]:
+    hint = "quote what has blanks in it, such as a cron expression; a flag takes no value"
+    return f'"{found[1]}"', "is more than the command takes", hint
+
+
+def _value_fault(text: str) -> str:
+    if "valid integer" in text or "valid int" in text:
+        return "must be a whole number"
+    if bound := re.search(r"(greater|less) than or equal to (-?\d+)", text):
+        return f"must be at {'least' if bound[1] == 'greater' else 'most'} {bound[2]}"
+    return f"cannot be read: {text.removeprefix('Value error, ')}"
+
+
+def _option(text: str) -> str:
+    """``'--limit' / '-n'`` as ``--limit``."""
+    return _quoted(text)[0] if _quoted(text) else text
+
+
+def _quoted(text: str | None) -> list[str]:
+    return [each.strip("'") for each in _NAMES.findall(text or "")]
+
+
+_PATTERNS: list[tuple[re.Pattern[str], Callable[[Found], tuple[str, str, str | None]]]] = [
+    (re.compile(r"Invalid value for (.+?): (?:Value error, )?'(.*?)' is not one of (.*?)\.?"), _not_one_of),
+    (re.compile(r"Invalid value for (.+?): (.*)"), _wrong_value),
+    (re.compile(r"No such option:? '?(-[^\s']*)'?\.?(?: (.*))?"), _unknown_option),
+    (re.compile(r"No such command '(.*?)'\.?(?: (.*))?"), _unknown_command),
+    (
+        re.compile(r"Missing (?:argument|option|parameter)[: ]*'?([^'.]+)'?\.?.*"),
+        lambda found: (found[1], "is missing", None),
+    ),
+    (
+        re.compile(r"Option '(.+?)' requires (?:an argument|\d+ arguments)\.?"),
+        lambda found: (found[1], "needs a value", None),
+    ),
+    (
+        re.compile(r"Option '(.+?)' does not take a value\.?"),
+        lambda found: (found[1], "takes no value", None),
+    ),
+    (re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)"), _too_many),
+]
