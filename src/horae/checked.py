@@ -33,6 +33,10 @@ _WORDS = {
 }  # fmt: skip
 
 
+_EXACT = (str, bool, int)
+"""The types whose own values fit as they are."""
+
+
 class _NamedFields(StructMeta):
     """Refuses unknown and missing fields with an error of ours, when the class is called."""
 
@@ -54,19 +58,30 @@ class Checked(msgspec.Struct, metaclass=_NamedFields, frozen=True):
     """A struct whose fields have their declared types, however it was made."""
 
     def __post_init__(self) -> None:
-        for name, default, convert in _conversions(type(self)):
+        for name, default, exact, convert in _conversions(type(self)):
             given = getattr(self, name)
-            if given is not default and (value := convert(given)) is not given:
+            if given is default or type(given) is exact:
+                continue
+            if (value := convert(given)) is not given:
                 msgspec.structs.force_setattr(self, name, value)
 
 
 @cache
-def _conversions(kind: type[msgspec.Struct]) -> tuple[tuple[str, object, Callable[[Any], object]], ...]:
-    return tuple((each.name, each.default, _conversion(each)) for each in msgspec.structs.fields(kind))
+def _conversions(
+    kind: type[msgspec.Struct],
+) -> tuple[tuple[str, object, type | None, Callable[[Any], object]], ...]:
+    """For each field that has a type: its name, its default, the type whose values need no conversion, and the conversion."""
+    return tuple(
+        (each.name, each.default, each.type if each.type in _EXACT else None, _conversion(each))
+        for each in msgspec.structs.fields(kind)
+        if each.type is not Any
+    )
 
 
 def _conversion(field: msgspec.structs.FieldInfo) -> Callable[[Any], object]:
     part = _checked_part(field.type)
+    if field.default_factory is dict:  # its default is made anew each time
+        return lambda given: given if given == {} else _converted(given, field.type, field.name, part)
     return lambda given: _converted(given, field.type, field.name, part)
 
 

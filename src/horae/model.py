@@ -291,7 +291,7 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
 
     def __str__(self) -> str:
         """``automatic``, ``trigger:ID``, ``backfill:ID`` or ``rerun:ID``: the form that is stored and hashed into the id of the run."""
-        return f"{self.kind}:{self.id}" if self.id else self.kind.value
+        return f"{self.kind}:{self.id}" if self.id else str.__str__(self.kind)
 
     @staticmethod
     @lru_cache

@@ -92,7 +92,8 @@ def draft(
     action = executors.check(stored_action(action), None)
     state = State(paused=new.paused, note=new.note, remaining_actions=new.remaining_actions)
     schedule = Schedule(
-        **values_of(new, Schedule) | {name: fields[name] for name in STORED} | {"spec": spec.text, "action": action}, state=state,
+        id=new.id, owner=new.owner, request_id=new.request_id, spec=spec.text, action=action, state=state,
+        **{name: fields[name] for name in STORED},
         generation=0, version=1, cursor_ms=now // 1000 * 1000, created_at_ms=now, updated_at_ms=now,
     )  # fmt: skip
     if new.paused:

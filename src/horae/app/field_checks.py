@@ -64,6 +64,8 @@ def check_tags(tags: Sequence[str]) -> None:
 
 def stored_search(search: Mapping[str, SearchValue]) -> dict[str, SearchValue]:
     """Search attributes as they will be read again, if they are within their limits."""
+    if not search:
+        return {}
     if len(search) > MAX_TAGS:
         raise InvalidInputError("search_attributes", "are too many")
     read: dict[str, SearchValue] = stored_json(search, "search_attributes")
@@ -74,6 +76,8 @@ def stored_search(search: Mapping[str, SearchValue]) -> dict[str, SearchValue]:
 
 def stored_memo(memo: Mapping[str, Any]) -> dict[str, Any]:
     """A memo as it will be read again, if it is not too large."""
+    if not memo:
+        return {}
     read: dict[str, Any] = stored_json(memo, "memo")
     if len(msgspec.json.encode(read)) > MAX_MEMO_LENGTH:
         raise InvalidInputError("memo", f"has more than {MAX_MEMO_LENGTH} bytes")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 from horae.errors import InvalidInputError
@@ -25,8 +27,9 @@ BOUNDS: dict[type[msgspec.Struct], dict[str, tuple[float, float] | tuple[str, st
 """The bounds of every policy that has any. Every duration is also between 0 and a hundred years."""
 
 
+@lru_cache(maxsize=4096)
 def check_policies(policies: Policies) -> None:
-    """Raise an error that names the first field out of its bounds."""
+    """Raise an error that names the first field out of its bounds. Many schedules have the same policies."""
     for path, part in (
         ("policies.", policies), ("policies.retry.", policies.retry), ("policies.timeouts.", policies.timeouts),
         ("policies.retention.", policies.retention),
