@@ -35,8 +35,21 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores, for many tests wait for processes, leases and seconds to pass."""
-    return (os.cpu_count() or 1) + 1
+    """Twice as many as there are cores, for many tests wait for processes, leases and seconds to pass."""
+    return (os.cpu_count() or 1) * 2
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let each process begin with its share of the long tests; each is first given a part of the list, as it stands."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    long = [each for each in items if each.get_closest_marker("long")]
+    others = [each for each in items if not each.get_closest_marker("long")]
+    part = -(-len(others) // workers)
+    items[:] = [
+        each
+        for worker in range(workers)
+        for each in [*long[worker::workers], *others[worker * part : (worker + 1) * part]]
+    ]
 
 
 @pytest.fixture(scope="session", autouse=True)

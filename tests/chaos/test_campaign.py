@@ -20,6 +20,7 @@ SECONDS, SEED = 8, 3
 
 @pytest.mark.contract("CRON-16")
 @pytest.mark.parametrize("store", ["postgresql", "sqlite"])
+@pytest.mark.long
 async def test_a_short_campaign_is_clean(store: str, tmp_path: Path):
     settings = Settings(store, SECONDS, SEED, tmp_path)
     evidence = await run_campaign(settings)

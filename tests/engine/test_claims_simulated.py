@@ -118,6 +118,7 @@ def play(seed: int) -> tuple[int, int, int]:
 
 @pytest.mark.contract("GRNT-07", "SCHD-26")
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+@pytest.mark.long
 def test_denied_runs_consume_nothing_and_checkpoints_are_never_lost(first: int):
     told = [play(seed) for seed in range(first, min(first + CHUNK, SEEDS))]
     denied, given, stale = (sum(each) for each in zip(*told, strict=True))

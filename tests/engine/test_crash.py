@@ -166,6 +166,7 @@ def test_two_processes_share_a_file_and_start_nothing_twice(programs: Programs):
 
 
 @pytest.mark.contract("CRON-16")
+@pytest.mark.long
 def test_three_nodes_on_postgresql_share_the_work_and_take_over_from_the_dead(
     postgres: str, programs: Programs
 ):
@@ -241,6 +242,7 @@ async def create_many_schedules(database: str) -> None:
 
 
 @pytest.mark.contract("CRON-16", "CRON-06")
+@pytest.mark.long
 def test_nodes_and_the_database_are_killed_at_any_time_and_every_slot_is_in_the_ledger_once(
     fragile_server: FragileServer, programs: Programs
 ):

@@ -62,6 +62,7 @@ async def create_herd(database: str) -> None:
 
 
 @pytest.mark.contract("CRON-16")
+@pytest.mark.long
 def test_of_ten_thousand_slots_due_at_once_each_of_three_nodes_starts_its_share(
     postgres: str, programs: Programs
 ):

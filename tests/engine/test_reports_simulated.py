@@ -121,6 +121,7 @@ def play(seed: int) -> tuple[int, int]:
 
 @pytest.mark.contract("CRON-13", "SCHD-17")
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+@pytest.mark.long
 def test_what_was_reported_stands_and_silence_ends(first: int):
     told = [play(seed) for seed in range(first, min(first + CHUNK, SEEDS))]
     assert sum(taken for taken, _ in told)  # it was put to the test

@@ -37,6 +37,7 @@ def play(seed: int, parallel_batches: int) -> None:
 
 @pytest.mark.contract("CRON-06", "CRON-10", "GRNT-07", "GRNT-10", "SCHD-26")
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+@pytest.mark.long
 def test_the_ledger_adds_up_whatever_happens(first: int):
     for seed in range(first, min(first + CHUNK, SEEDS)):
         play(seed, 1 + seed % 2)

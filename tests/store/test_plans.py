@@ -183,6 +183,7 @@ def literal(value: object) -> str:
     return f"'{value}'" if isinstance(value, str) else str(value)
 
 
+@pytest.mark.long
 async def test_postgresql_answers_by_its_indexes(full_database: Any):
     for name, values in {**QUESTIONS, "lock": {"ids": IDS}}.items():
         text, names = prepared(name)

@@ -854,6 +854,7 @@ def test_a_storm_on_one_schedule(start: StartServer, database: str) -> None:
     assert "Traceback" not in server.log
 
 
+@pytest.mark.long
 def test_calendars_and_the_schedules_that_exclude_them_change_at_once(
     start: StartServer, postgres: str
 ) -> None:

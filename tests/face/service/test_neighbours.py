@@ -202,6 +202,7 @@ def watch(log: Path) -> list[float]:
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
+@pytest.mark.long
 def test_a_hundred_hostile_schedules_do_not_delay_a_thousand_good_ones(
     store: str, start: StartServer, request: pytest.FixtureRequest, tmp_path: Path
 ):

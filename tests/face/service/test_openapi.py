@@ -23,6 +23,8 @@ from tests.support.service import client_of
 SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
 SETTINGS = Path(__file__).with_name("schemathesis.toml")
 SEED = 20261116
+EXAMPLES = "4"
+"""How many requests each operation gets in a phase."""
 METHODS = ("get", "post", "put", "patch", "delete")
 TAGS = ["schedules", "runs", "why", "bulk", "calendars", "grants", "system", "registrar"]
 
@@ -47,7 +49,7 @@ def run_schemathesis(folder: Path, server: Server, *arguments: str) -> None:
     command = [
         sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()",
         "--config-file", str(SETTINGS), "run", f"{server.url}/openapi.json",
-        "-H", f"Authorization: Bearer {token}", "--seed", str(SEED), "--max-examples", "10", "--workers", "1",
+        "-H", f"Authorization: Bearer {token}", "--seed", str(SEED), "--max-examples", EXAMPLES, "--workers", "1",
         "--no-color", "--continue-on-failure", "--generation-database", "none", *arguments,
     ]  # fmt: skip
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
@@ -57,6 +59,7 @@ def run_schemathesis(folder: Path, server: Server, *arguments: str) -> None:
     assert server.client.get("/readyz").status_code == 200
 
 
+@pytest.mark.long
 def test_the_service_does_what_its_document_says_also_with_what_it_made(start: StartServer, tmp_path: Path):
     server = start(HORAE_JWT_SECRET=SECRET, HORAE_REQUESTS_PER_SECOND="1000000")
     run_schemathesis(tmp_path, server, "--phases", "examples,stateful")

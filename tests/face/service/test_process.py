@@ -60,6 +60,7 @@ def test_a_setting_that_cannot_be_keeps_it_from_starting(tmp_path: Path, setting
     assert setting in said
 
 
+@pytest.mark.long
 def test_what_cannot_be_listened_on_imported_or_opened_is_said(tmp_path: Path):
     database = f"sqlite:///{tmp_path}/horae.db"
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -104,6 +105,7 @@ def how_many(server: Server, schedule_id: str) -> int:
 
 @pytest.mark.contract("CRON-06")
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+@pytest.mark.long
 def test_killed_again_and_again_it_loses_and_repeats_nothing(
     start: StartServer, kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ):
@@ -199,6 +201,7 @@ def test_it_exits_whatever_actions_do_and_says_what_it_left_behind(start: StartS
     assert "Traceback" not in server.log
 
 
+@pytest.mark.long
 def test_it_exits_although_an_action_blocks_its_event_loop(start: StartServer):
     server = start(HORAE_DRAIN_MS="100", HORAE_TERMINATE_MS="100")
     with contextlib.suppress(httpx.HTTPError):  # it may block before the answer is sent
