@@ -128,6 +128,16 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """How many bytes of these lines are kept."""
     attempt_log_flush_ms: int = 1000
     """How often the lines of a running attempt are written; a crash loses those that were not."""
+    flow_timeout_ms: int = 600_000
+    """How long a run of a flow's handler may take, unless the handler says otherwise."""
+    flow_wake_least_ms: int = 30_000
+    """How soon a consumer's wake time may be, counted from the commit of its run."""
+    flow_wake_most_ms: int = DAY_MS
+    """How late a consumer's wake time may be."""
+    flow_retention_age_ms: int = 30 * DAY_MS
+    """How long consumed and skipped events and ended runs of flows are kept."""
+    flow_retention_count: int = 100_000
+    """How many consumed and skipped events, and how many ended runs, of one flow are kept."""
     log_format: Literal["console", "json"] = "console"
     """How the service writes its log: for people, or a JSON object a line."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -27,6 +27,11 @@
     │   ├── GrantExpiredError           its time is over
     │   └── GrantScopeError             it is for other graphs
     ├── NoCreditError                   an account has no credit left, or a user has no account
+    ├── InvalidFlowError                a flow cannot be deployed; names the handler, and what would be right
+    ├── FlowNotFoundError               no flow has this name
+    ├── FlowRunNotFoundError            no run of the flow has this id
+    ├── FlowInputNotFoundError          no such input was registered in the flow
+    ├── FlowRefusedError                a flow cannot do this in its present state; says why
     ├── LimitExceededError              a limit of the service was reached; names it
     ├── EvaluationTimeoutError          an answer about times took too long to compute, and was given up
     ├── TooManyEvaluationsError         too many answers about times are being computed for one owner
@@ -740,6 +745,49 @@ class CalendarInUseError(HoraeError):
             {"calendar": name, "scheduleId": schedule_id},
             hint="change those schedules first",
         )
+
+
+class InvalidFlowError(HoraeError):
+    """A flow cannot be deployed."""
+
+    def __init__(self, flow: str, handler: str | None, reason: str, *, hint: str | None = None) -> None:
+        who = f'the flow "{flow}"' if handler is None else f'the handler "{handler}" of the flow "{flow}"'
+        super().__init__(
+            f"{who} cannot be deployed: {reason}",
+            {"flow": flow, "handler": handler, "reason": reason},
+            hint=hint,
+        )
+
+
+class FlowNotFoundError(HoraeError):
+    """No flow has this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'there is no flow "{_shown(name)}"', {"flow": name})
+
+
+class FlowRunNotFoundError(HoraeError):
+    """No run of the flow has this id."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(f'the flow has no run "{_shown(run_id)}"', {"run_id": run_id})
+
+
+class FlowInputNotFoundError(HoraeError):
+    """No such input was registered in the flow."""
+
+    def __init__(self, source: str, kind: str, input_id: str) -> None:
+        super().__init__(
+            f'the flow has no input "{_shown(input_id)}" of the type "{_shown(kind)}" from "{_shown(source)}"',
+            {"source": source, "type": kind, "id": input_id},
+        )
+
+
+class FlowRefusedError(HoraeError):
+    """A flow cannot do this in its present state."""
+
+    def __init__(self, flow: str, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(f'the flow "{_shown(flow)}" {reason}', {"flow": flow, "reason": reason}, hint=hint)
 
 
 class LimitExceededError(HoraeError):

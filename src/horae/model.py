@@ -579,6 +579,8 @@ class AttemptResult(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The same as a text, as it is kept."""
     log: LogBatch | None = None
     """What it logged and was not written while it ran."""
+    value: Any = None
+    """What an attempt returned that its decider made itself, and records as it is."""
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):

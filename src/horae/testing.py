@@ -180,9 +180,11 @@ class TimeMachine:
         while True:
             now = self.app.now()
             wake = await self.app.engine.step(now)
-            # Let actions run until each has ended or waits for the clock.
+            # Let actions and handlers run until each has ended or waits for the clock.
             for _ in range(3):
                 await asyncio.sleep(0)
+                while self.app.flow_registry.in_store:
+                    await asyncio.sleep(0)
             if (wake is None or wake > now) and not self.app.worker.ended():
                 break
         if wake is None:

@@ -34,6 +34,8 @@ from horae.engine.checkpoint_writer import save_checkpoint
 from horae.engine.decider import Decider, NodeServices
 from horae.engine.engine import Engine
 from horae.engine.external_reports import keep_token
+from horae.engine.flow_decider import FlowDecider
+from horae.engine.flow_registry import FlowRegistry
 from horae.engine.observer import Observer
 from horae.engine.worker import Worker
 from horae.executor.builtin_kinds import builtin_executors
@@ -106,6 +108,9 @@ class App:
             terminate_ms=self.config.terminate_ms,
         )
         self.engine = Engine(self._store, self.worker, self.clock, self.config)
+        self.flow_registry = FlowRegistry()
+        """The flows that this process hosts."""
+        self.engine.add_decider(partial(FlowDecider, registry=self.flow_registry))
         self._set_up()
         self._limited_store = LimitedStore(self._store)
         self.worker.keep_token = partial(keep_token, self._limited_store)
@@ -123,7 +128,7 @@ class App:
         self._billing = Billing(self.accounts)
         self._scope = OwnerScope(
             self._limited_store, self.now, self.wake, executors=self.executors, config=self.config, billing=self._billing,
-            evaluator=self._evaluator,
+            evaluator=self._evaluator, flows=self.flow_registry,
         )  # fmt: skip
         self.all_owners = ScopedOperations(self._scope)
         """The operations on what any owner has; the attributes that follow are shortcuts to them."""
@@ -131,6 +136,7 @@ class App:
         self.backfills, self.calendars = self.all_owners.backfills, self.all_owners.calendars
         self.why, self.evaluate = self.all_owners.why, self.all_owners.evaluate
         self.once, self.grants = self.all_owners.once, self.all_owners.grants
+        self.flows = self.all_owners.flows
         self.program = Program(calling_module() if name is None else name, self._scope, self.schedules)
         """The schedules that this program defines."""
         self.schedule = self.program.schedule

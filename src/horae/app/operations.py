@@ -12,6 +12,7 @@ from horae.app.backfills import Backfills
 from horae.app.calendars import Calendars
 from horae.app.create import NewSchedule
 from horae.app.definition import policies_of, time_of_once
+from horae.app.flows import Flows
 from horae.app.grants import Grants
 from horae.app.owner_scope import OwnerScope
 from horae.app.reconcile import Tasks
@@ -27,7 +28,7 @@ from horae.spec.duration import Duration
 
 @checks_arguments
 class ScopedOperations:
-    """The operations on schedules, runs, backfills, calendars and grants: of all owners, or of one owner."""
+    """The operations on schedules, runs, backfills, calendars, grants and flows: of all owners, or of one owner."""
 
     def __init__(self, scope: OwnerScope) -> None:
         self.owner = scope.owner
@@ -38,6 +39,7 @@ class ScopedOperations:
         self.grants = Grants(scope)
         self.why = Why(scope)
         self.tasks = Tasks(scope)
+        self.flows = Flows(scope)
         self.evaluate = scope.evaluate
         """Evaluates specs with a function without side effects, in a thread if it takes long."""
         self._now = scope.now

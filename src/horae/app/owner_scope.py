@@ -13,6 +13,7 @@ from horae.app.evaluation import Answers, Evaluator
 from horae.app.field_checks import check_owner
 from horae.app.page import Page, cursor_of, fitting, page_limit
 from horae.config import Config
+from horae.engine.flow_registry import FlowRegistry
 from horae.errors import InvalidInputError, RunNotFoundError, ScheduleNotFoundError, ScheduleUnreadableError
 from horae.executor.registry import Executors
 from horae.executor.sealing import Sealer
@@ -44,6 +45,7 @@ class OwnerScope:
         config: Config,
         billing: Billing | None = None,
         evaluator: Evaluator | None = None,
+        flows: FlowRegistry | None = None,
         owner: str | None = None,
     ) -> None:
         self.store = store
@@ -55,6 +57,8 @@ class OwnerScope:
             Accounts(store, Sealer(config.secret_key), now, required=config.accounts_required)
         )
         self.evaluator = evaluator or Evaluator()
+        self.flows = FlowRegistry() if flows is None else flows
+        """The flows that this process hosts."""
         self.owner = owner
 
     def for_owner(self, owner: str) -> OwnerScope:
@@ -64,7 +68,7 @@ class OwnerScope:
         check_owner(owner)
         return OwnerScope(
             self.store, self.now, self.wake, executors=self.executors, config=self.config, billing=self.billing,
-            evaluator=self.evaluator, owner=owner,
+            evaluator=self.evaluator, flows=self.flows, owner=owner,
         )  # fmt: skip
 
     async def evaluate(self, work: Callable[[], T]) -> T:

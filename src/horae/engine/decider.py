@@ -88,6 +88,10 @@ class Batch:
         if self.free_capacity <= 0 or not self._worker.can_run(run):
             self.unclaimed += 1
             return None
+        return self.take(run)
+
+    def take(self, run: Run) -> Run:
+        """Claim the next attempt of a run that this node can run and has capacity for."""
         self.free_capacity -= 1
         claimed = msgspec.structs.replace(
             run, status=Status.RUNNING, attempt=run.attempt + 1, epoch=self.epoch, started_at_ms=self.now
@@ -154,14 +158,10 @@ class Decider(ABC):
         store, worker, membership, observers, clock, _ = self.node
         epoch = membership.epoch
         begun = clock.monotonic() if observers else 0.0
-        wake = None
         try:
             async with store.transaction() as transaction:
                 batch = Batch(transaction, now, epoch, worker, free_capacity=free_capacity, excluded=excluded)
-                if results:
-                    await self.record(transaction, results, now)
-                if not membership.superseded:
-                    wake = await self.decide(batch)
+                wake = await self.record_and_decide(batch, results)
                 stopping = await self.stopping(transaction, epoch)
                 launches = await self._checked_launches(batch)
         except StoreUnavailableError:
@@ -179,6 +179,12 @@ class Decider(ABC):
             return now
         waits = wake is not None and wake <= now and not (batch.decided or batch.claimed)
         return now + CONTENTION_WAIT_MS if waits else wake
+
+    async def record_and_decide(self, batch: Batch, results: Sequence[AttemptResult]) -> int | None:
+        """Record results, then decide what is due. A decider that locks the same rows for both may do it in one go."""
+        if results:
+            await self.record(batch.transaction, results, batch.now)
+        return None if self.node.membership.superseded else await self.decide(batch)
 
     async def _checked_launches(self, batch: Batch) -> Sequence[Launch]:
         """What to launch after the commit. Raises, so that nothing is claimed, if others have taken this node for dead."""
@@ -202,8 +208,7 @@ class Decider(ABC):
                 worker.launch(self.name, each)
             else:
                 worker.refuse(self.name, each.run)
-        if observers:
-            runs = [each.run for each in launches]
+        if observers and (runs := [each.run for each in launches if each.call is None]):
             observers.tell(lambda each: each.claimed(runs, launched=allowed))
 
     async def _recover(self) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from itertools import count
 
 import msgspec
@@ -53,6 +54,14 @@ class Launch(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Why the input of the run cannot be read; empty if it can."""
     checkpoints: Sequence[Checkpoint] = ()
     """What earlier attempts of the run saved."""
+    call: Callable[[RunningAttempt], Awaitable[object]] | None = None
+    """What makes the attempt, if no executor does: its decider gets back what it returns, as it is."""
+
+
+class Decided:
+    """The base of what a decider's own call returns: it is given back as it is, and not stored as a result."""
+
+    __slots__ = ()
 
 
 class Worker:
@@ -76,7 +85,7 @@ class Worker:
         self._executors = executors
         self._wake = wake
         self._now = monotonic
-        self._shared_now = shared_now
+        self.shared_now = shared_now
         self._concurrency = concurrency
         self._terminate_ms = terminate_ms
         self._attempts: dict[Key, RunningAttempt] = {}
@@ -117,22 +126,36 @@ class Worker:
     def launch(self, decider: str, start: Launch) -> None:
         """Begin an attempt that a decider has claimed, once the claim is durable, if its run is admitted."""
         run, timeouts = start.run, start.timeouts
+        if start.call is not None:
+            self._begin((decider, run.id, run.attempt), RunningAttempt(run, timeouts, self._now), start.call)
+            return
         denied = self._executors.admit(run.action, start.action)
         denial = admit(Facts(deleted=start.deleted, unreadable=start.unreadable, by_executor=denied))
         if denial is not None:
             self._deny(decider, run, denial)
             return
-        key = (decider, run.id, run.attempt)
         attempt = RunningAttempt(run, timeouts, self._now)
         attempt.log = self.new_log(run)
-        self._attempts[key] = attempt
         context = Context(
             run, start.last, attempt, self.keep_token,
             save_checkpoint=self.save_checkpoint, earlier=start.checkpoints,
         )  # fmt: skip
-        attempt.task = asyncio.create_task(self._run(key, attempt, context, start.action), name=run.action_id)
-        if timeouts.run is not None or timeouts.heartbeat is not None:
+        self._begin((decider, run.id, run.attempt), attempt, partial(self._execute, context, start.action))
+
+    def _begin(
+        self, key: Key, attempt: RunningAttempt, call: Callable[[RunningAttempt], Awaitable[object]]
+    ) -> None:
+        self._attempts[key] = attempt
+        attempt.task = asyncio.create_task(self._run(key, attempt, call), name=attempt.run.action_id)
+        if attempt.timeouts.run is not None or attempt.timeouts.heartbeat is not None:
             self._set_deadlines(key, attempt)
+
+    async def _execute(self, context: Context, action: Action | None, attempt: RunningAttempt) -> object:
+        """Call an executor."""
+        if self.on_launch is not None:
+            self.on_launch(attempt.run, attempt.launched_at_ms or 0)
+        collect_in(attempt.log)
+        return await self._executors.run(context, action)
 
     def _deny(self, decider: str, run: Run, denial: Denial) -> None:
         failure = kept_failure(denial.sentence)
@@ -147,14 +170,13 @@ class Worker:
             if span is not None:
                 self._deadline(attempt.beat_at + milliseconds(span), kind, key)
 
-    async def _run(self, key: Key, attempt: RunningAttempt, context: Context, action: Action | None) -> None:
+    async def _run(
+        self, key: Key, attempt: RunningAttempt, call: Callable[[RunningAttempt], Awaitable[object]]
+    ) -> None:
         # The clock may have been corrected, and so set back, since the claim.
-        attempt.launched_at_ms = at = max(self._shared_now(), attempt.run.started_at_ms or 0)
-        if self.on_launch is not None:
-            self.on_launch(attempt.run, at)
-        collect_in(attempt.log)
+        attempt.launched_at_ms = max(self.shared_now(), attempt.run.started_at_ms or 0)
         try:
-            ended = _returned(attempt, await self._executors.run(context, action))
+            ended = _returned(attempt, await call(attempt))
         except BaseException as error:
             ended = _raised(attempt, error)
         if self._attempts.pop(key, None) is attempt:  # else it was given up, and has its result already
@@ -282,6 +304,10 @@ def _returned(attempt: RunningAttempt, value: object) -> AttemptResult:
         return _stopped(attempt, "it ended after its time was up")
     if attempt.reason is Reason.CRASHED:
         return _stopped(attempt, "it ended after its node had lost its lease")
+    if isinstance(value, Decided):
+        return AttemptResult(
+            run=attempt.run, ending=AttemptEnd.RETURNED, value=value, launched_at_ms=attempt.launched_at_ms
+        )
     if value is None:
         return AttemptResult(
             run=attempt.run, ending=AttemptEnd.RETURNED, launched_at_ms=attempt.launched_at_ms

@@ -53,8 +53,10 @@ def _column(name: str, type_: Any, *, shared: bool) -> Column:  # noqa: ANN401 -
         return Column(name, "text", str.__str__, known.__getitem__, absent)
     if hasattr(kind, "parse"):
         return Column(name, "text", str, kind.parse, absent)
-    if kind is Any or get_origin(kind) is dict:
+    if kind is Any or get_args(kind) == (str, Any):
         return Column(name, "text", to_json, _decode, "None" if kind is Any else "{}")
+    if get_origin(kind) is dict:
+        return Column(name, "text", to_json, msgspec.json.Decoder(kind).decode, "{}")
     decode = msgspec.json.Decoder(kind).decode
     return Column(name, "text", to_json, lru_cache(SHARED_VALUES)(decode) if shared else decode, absent)
 

@@ -27,11 +27,13 @@ class Dialect:
     In a phrase, ``{0}`` and ``{1}`` are what the placeholder gives it, and ``{new}`` is a batch as arrays.
 
     - ``among(ids, text)``: is one of the elements of a parameter; ``elements(ids, text)``: those as rows with a ``value``;
+      ``elements_as(topics, text)``: the same, called as the parameter is;
     - ``bytes(note)``: how many bytes a text has; ``position``: the function that finds a text in another;
     - ``json(state)``: a text as JSON, ``NULL`` if it is none; ``has(tags, tag)``: a list in JSON contains a parameter;
     - ``index(run_open)``: a hint to use this index; ``share_lock``: keep other transactions from changing the rows, and
-      ``update_lock``: from locking them too;
-    - ``from_new``: the clause that brings the rows of a batch; a statement calls their columns ``new.…``, which is
+      ``update_lock``: from locking them too; ``skip_locked``: the same, without the rows that another transaction has locked;
+    - ``from_new``: the clause that brings the rows of a batch, ``also_new``: the same before other tables; a statement calls
+      their columns ``new.…``, which is
       ``new_value``;
     - ``delete_each(run, number)`` and ``deleted(run, number)``: what stands around a subquery that names, for each row of
       a batch, the keys to delete;

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from horae.checked import input_error
+from horae.flow_model import FlowEvent, FlowInput, FlowRun, Lane, StoredFlow
 from horae.grant_model import Account, Grant
 from horae.model import (
     AUTOMATIC,
@@ -134,6 +135,30 @@ NODE = Table(Node, "node", unstored=("alive",))
 GRANT = Table(Grant, "execution_grant", not_updated=("id", "user_id", "billing_account_id", "created_at_ms"))
 ACCOUNT = Table(Account, "account", not_updated=("id", "user_id", "spent"))
 
+
+class FlowState(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What a handler of a flow hands to its next run, as JSON."""
+
+    flow_id: int
+    handler: str
+    state: str
+
+
+class FlowSignal(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A topic of a flow in which events were published from outside."""
+
+    flow_id: int
+    topic: str
+
+
+FLOW = Table(StoredFlow, "flow", not_inserted=("flow_id",))
+FLOW_LANE = Table(Lane, "flow_lane", not_updated=("flow_id",))
+FLOW_STATE = Table(FlowState, "flow_state")
+FLOW_EVENT = Table(FlowEvent, "flow_event", not_inserted=("number",))
+FLOW_INPUT = Table(FlowInput, "flow_input", not_inserted=("number",))
+FLOW_RUN = Table(FlowRun, "flow_run", not_inserted=("number",))
+FLOW_SIGNAL = Table(FlowSignal, "flow_signal")
+
 TABLES: dict[str, Table[Any]] = {
     each.name: each
     for each in (
@@ -151,6 +176,13 @@ TABLES: dict[str, Table[Any]] = {
         NODE,
         GRANT,
         ACCOUNT,
+        FLOW,
+        FLOW_LANE,
+        FLOW_STATE,
+        FLOW_EVENT,
+        FLOW_INPUT,
+        FLOW_RUN,
+        FLOW_SIGNAL,
     )
 }
 

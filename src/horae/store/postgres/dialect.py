@@ -16,6 +16,9 @@ POSTGRES = Dialect(
         "index": "",
         "share_lock": "FOR SHARE",
         "update_lock": "FOR UPDATE",
+        "skip_locked": "FOR UPDATE SKIP LOCKED",
+        "also_new": "{new},",
+        "elements_as": "unnest(:{0}::{1}[]) AS {0} (value)",
         "new_rows": "{new}",
         "from_new": "FROM {new}",
         # An array instead of a join, which would scan the whole table if the server thinks it small.

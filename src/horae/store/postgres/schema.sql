@@ -207,6 +207,114 @@ CREATE TABLE backfill (
 CREATE INDEX backfill_open ON backfill (schedule_id) WHERE status = 'open';
 CREATE INDEX backfill_latest ON backfill (schedule_id, number);
 
+-- Flows as they were deployed. What moves between their runs is in flow_lane.
+CREATE TABLE flow (
+    flow_id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    owner TEXT NOT NULL,
+    name TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    revision TEXT NOT NULL,
+    created_at_ms BIGINT NOT NULL,
+    updated_at_ms BIGINT NOT NULL,
+    UNIQUE (owner, name)
+);
+
+-- One row for each flow: when it is decided next, who works on it, why its handlers are due, what went wrong.
+-- Where rows can be locked, its row is the lock of a decision.
+CREATE TABLE flow_lane (
+    flow_id BIGINT PRIMARY KEY,
+    revision TEXT NOT NULL,
+    next_at_ms BIGINT,
+    runs BIGINT NOT NULL,
+    run_id TEXT,
+    task TEXT NOT NULL,
+    epoch BIGINT NOT NULL,
+    attempt BIGINT NOT NULL,
+    marks TEXT,
+    trouble TEXT,
+    paused BOOLEAN NOT NULL,
+    pauses TEXT NOT NULL
+) WITH (fillfactor = 70);
+CREATE INDEX flow_lane_next ON flow_lane (next_at_ms) WHERE next_at_ms IS NOT NULL;
+CREATE INDEX flow_lane_claimed ON flow_lane (epoch) WHERE run_id IS NOT NULL;
+
+-- What handlers keep from one run to the next.
+CREATE TABLE flow_state (
+    flow_id BIGINT NOT NULL,
+    handler TEXT NOT NULL,
+    state TEXT NOT NULL,
+    PRIMARY KEY (flow_id, handler)
+) ;
+
+-- Events of topics. A message id is unique in its topic.
+CREATE TABLE flow_event (
+    number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    flow_id BIGINT NOT NULL,
+    topic TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    payload TEXT NOT NULL,
+    status TEXT NOT NULL,
+    run_id TEXT,
+    caused BOOLEAN NOT NULL,
+    created_at_ms BIGINT NOT NULL,
+    ended_at_ms BIGINT,
+    UNIQUE (flow_id, topic, message_id)
+);
+CREATE INDEX flow_event_pending ON flow_event (flow_id, topic, number) WHERE status = 'pending';
+CREATE INDEX flow_event_ended ON flow_event (flow_id, ended_at_ms) WHERE ended_at_ms IS NOT NULL;
+
+-- What producers saw of the outside world, and which events each of it caused.
+CREATE TABLE flow_input (
+    number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    flow_id BIGINT NOT NULL,
+    source TEXT NOT NULL,
+    type TEXT NOT NULL,
+    input_id TEXT NOT NULL,
+    title TEXT NOT NULL,
+    created_at_ms BIGINT NOT NULL,
+    skipped_at_ms BIGINT,
+    UNIQUE (flow_id, source, type, input_id)
+);
+CREATE TABLE flow_cause (
+    input_number BIGINT NOT NULL,
+    event_number BIGINT NOT NULL,
+    PRIMARY KEY (input_number, event_number)
+) ;
+CREATE INDEX flow_cause_event ON flow_cause (event_number);
+
+-- One row for each attempt of a handler. At most one of a flow is active.
+CREATE TABLE flow_run (
+    number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    flow_id BIGINT NOT NULL,
+    handler TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    phase TEXT NOT NULL,
+    status TEXT NOT NULL,
+    created_at_ms BIGINT NOT NULL,
+    updated_at_ms BIGINT NOT NULL,
+    retry_of TEXT,
+    prepared TEXT,
+    mutation TEXT,
+    error TEXT,
+    failure_kind TEXT NOT NULL,
+    title TEXT NOT NULL,
+    revision TEXT NOT NULL,
+    events BIGINT NOT NULL,
+    published BIGINT NOT NULL,
+    ended_at_ms BIGINT
+);
+CREATE INDEX flow_run_latest ON flow_run (flow_id, number);
+CREATE UNIQUE INDEX flow_run_active ON flow_run (flow_id) WHERE status = 'active';
+
+-- Topics in which events were published from outside of a run, for the next decision. Publishers lock nothing.
+CREATE TABLE flow_signal (
+    number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    flow_id BIGINT NOT NULL,
+    topic TEXT NOT NULL
+);
+CREATE INDEX flow_signal_flow ON flow_signal (flow_id);
+
 -- The processes that drive this database. Each has a lease, or holds the lock of a file, while it is alive.
 CREATE TABLE node (
     epoch BIGINT PRIMARY KEY,

@@ -36,6 +36,9 @@ SQLITE = Dialect(
         "index": "INDEXED BY {0}",
         "share_lock": "",  # there is one writer at a time
         "update_lock": "",
+        "skip_locked": "",
+        "also_new": "",
+        "elements_as": "json_each(:{0}) AS {0}",
         "from_new": "",  # a statement for each row is faster than one for all
         "delete_each": "DELETE FROM {0} WHERE {1} IN",
         "deleted": "",

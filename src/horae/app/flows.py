@@ -1,0 +1,412 @@
+"""The operations on flows: deploy, read, run now, pause and resume, resolve, publish, skip."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from horae.app.arguments import checks_arguments
+from horae.app.field_checks import check_owner, check_text
+from horae.app.flow_views import (
+    FlowEventView,
+    FlowInputView,
+    FlowRunView,
+    FlowSummaryView,
+    FlowView,
+    event_view,
+    full_view,
+    input_view,
+    run_view,
+    summary,
+)
+from horae.app.owner_scope import OwnerScope
+from horae.app.page import Page, cursor_of, page_limit, place_of
+from horae.engine.flow_attempt import read_prepared
+from horae.engine.flow_deploy import deploy
+from horae.errors import (
+    FlowInputNotFoundError,
+    FlowNotFoundError,
+    FlowRefusedError,
+    FlowRunNotFoundError,
+    InvalidInputError,
+    LimitExceededError,
+    NaiveTimeError,
+)
+from horae.flow.contexts import is_message_id
+from horae.flow.definition import Flow
+from horae.flow.json_text import json_text
+from horae.flow.rules import MAX_KEPT, MAX_NAME, MAX_PAYLOAD
+from horae.flow_model import (
+    EventStatus,
+    FlowEvent,
+    FlowRun,
+    FlowStatus,
+    Lane,
+    Mutation,
+    MutationStatus,
+    Pause,
+    Recovery,
+    StoredFlow,
+)
+from horae.policy.flow_choice import queued
+from horae.policy.flow_explain import explain, run_now_refusal
+from horae.policy.flow_phases import may_be_skipped
+from horae.policy.flow_trouble import SKIPPED, Answer, after_reconciliation, retried
+from horae.store.flow_records import LAST_NUMBER, FlowRecords
+
+MAX_PAUSES = 20
+"""How many pauses by hand are remembered."""
+MAX_BATCH = 10_000
+"""How many events one call publishes."""
+RECENT = 200
+"""In how many of the latest runs and inputs a flow's activity is looked for."""
+SHOWN = 20
+MAX_COUNTED = 100_000
+"""Up to how many open events are counted."""
+MAX_CHAIN = 1000
+Decision = Literal["retry", "approved", "applied", "not_applied", "skip"]
+"""How a person resolves a failure."""
+_replace = msgspec.structs.replace
+
+
+@checks_arguments
+class Flows:
+    """Flows by name: those of one owner, or those that have none."""
+
+    def __init__(self, scope: OwnerScope) -> None:
+        self._scope = scope
+
+    async def deploy(self, flow: Flow, *, owner: str | None = None) -> StoredFlow:
+        """Check and store a flow, and host it in this process: its handlers run here from now on."""
+        whose = self._scope.owner or owner or ""
+        check_owner(whose)
+        async with self._scope.store.transaction() as transaction:
+            stored = await deploy(FlowRecords(transaction), flow, whose, self._scope.now())
+            await transaction.notify()
+        self._scope.flows.host(flow, stored)
+        self._scope.wake()
+        return stored
+
+    async def publish(
+        self, flow: str, topic: str, message_id: str, payload: Any = None, *, owner: str | None = None  # noqa: ANN401
+    ) -> None:  # fmt: skip
+        """Publish an event from outside. The same message id again updates the payload while the event is pending."""
+        await self.publish_many(flow, [(topic, message_id, payload)], owner=owner)
+
+    async def publish_many(
+        self, flow: str, events: Sequence[tuple[str, str, Any]], *, owner: str | None = None
+    ) -> int:
+        """Publish many events, all or none: topics, message ids and payloads. Returns how many there are."""
+        if len(events) > MAX_BATCH:
+            raise LimitExceededError("events", MAX_BATCH, f"one call publishes at most {MAX_BATCH} events")
+        async with self._scope.store.transaction() as transaction:
+            records = FlowRecords(transaction)
+            stored = await self._stored(records, flow, owner)
+            made = [
+                _event(stored, *each, now=self._scope.now(), place=place) for place, each in enumerate(events)
+            ]
+            await records.publish(made)
+            await records.signal({(each.flow_id, each.topic) for each in made})
+        self._scope.wake()
+        return len(made)
+
+    # What readers ask for
+
+    async def list(self, *, cursor: str | None = None, limit: int = 100) -> Page[FlowSummaryView]:
+        """Flows by name, in plain words."""
+        limit = page_limit(limit)
+        after = ("", "") if cursor is None else place_of(cursor, tuple[str, str])
+        async with self._scope.store.reading() as transaction:
+            records = FlowRecords(transaction)
+            found = await records.flows(self._scope.owner, after, limit)
+            lanes = await records.lanes([each.flow_id for each in found])
+        now = self._scope.now()
+        shown = [summary(each, lanes[each.flow_id], now) for each in found]
+        more = len(found) == limit
+        return Page(shown, cursor_of(found[-1].name, found[-1].owner) if more else None)
+
+    async def show(self, flow: str, *, owner: str | None = None) -> FlowView:
+        """A flow: its status in plain words, what it did lately, what it has not finished, and what stands behind it."""
+        async with self._scope.store.reading() as transaction:
+            records = FlowRecords(transaction)
+            stored = await self._stored(records, flow, owner)
+            lane = (await records.lanes([stored.flow_id]))[stored.flow_id]
+            runs = await records.runs(stored.flow_id, None, LAST_NUMBER, RECENT)
+            inputs = await records.find_inputs(stored.flow_id, LAST_NUMBER, RECENT)
+            counts = await records.count_events(stored.flow_id, MAX_COUNTED)
+        did = [run for run in runs if run.status is FlowStatus.COMMITTED and (run.events or run.published)]
+        return full_view(
+            stored, lane, self._scope.now(), runs=did[:SHOWN], inputs=inputs, counts=counts,
+            hosted_here=self._scope.flows.find(stored.flow_id, stored.revision) is not None,
+        )  # fmt: skip
+
+    async def runs(
+        self,
+        flow: str,
+        *,
+        handler: str | None = None,
+        cursor: str | None = None,
+        limit: int = 100,
+        owner: str | None = None,
+    ) -> Page[FlowRunView]:
+        """Runs of a flow, newest first: one record for each attempt."""
+        limit = page_limit(limit)
+        (before,) = (LAST_NUMBER,) if cursor is None else place_of(cursor, tuple[int])
+        async with self._scope.store.reading() as transaction:
+            records = FlowRecords(transaction)
+            stored = await self._stored(records, flow, owner)
+            found = await records.runs(stored.flow_id, handler, before, limit)
+        more = len(found) == limit
+        return Page(map(run_view, found), cursor_of(found[-1].number) if more else None)
+
+    async def chain(self, flow: str, run_id: str, *, owner: str | None = None) -> builtins.list[FlowRunView]:
+        """A run and the attempts before it that it retries, oldest first."""
+        async with self._scope.store.reading() as transaction:
+            records = FlowRecords(transaction)
+            stored = await self._stored(records, flow, owner)
+            found: builtins.list[FlowRun] = []
+            following: str | None = run_id
+            while following is not None and len(found) < MAX_CHAIN:
+                run = await records.run(following)
+                if run is None or run.flow_id != stored.flow_id:
+                    break
+                found.append(run)
+                following = run.retry_of
+        if not found:
+            raise FlowRunNotFoundError(run_id)
+        return [run_view(each) for each in reversed(found)]
+
+    async def events(
+        self,
+        flow: str,
+        *,
+        topic: str | None = None,
+        status: EventStatus | str | None = None,
+        cursor: str | None = None,
+        limit: int = 100,
+        owner: str | None = None,
+    ) -> Page[FlowEventView]:
+        """Events of a flow, newest first."""
+        limit = page_limit(limit)
+        try:
+            statuses = tuple(EventStatus) if status is None else (EventStatus(status),)
+        except ValueError:
+            known = ", ".join(EventStatus)
+            raise InvalidInputError("status", f"must be one of: {known}") from None
+        (before,) = (LAST_NUMBER,) if cursor is None else place_of(cursor, tuple[int])
+        async with self._scope.store.reading() as transaction:
+            records = FlowRecords(transaction)
+            stored = await self._stored(records, flow, owner)
+            found = await records.find_events(stored.flow_id, topic, statuses, before, limit)
+        more = len(found) == limit
+        return Page(map(event_view, found), cursor_of(found[-1].number) if more else None)
+
+    async def inputs(
+        self, flow: str, *, cursor: str | None = None, limit: int = 100, owner: str | None = None
+    ) -> Page[FlowInputView]:
+        """Inputs of a flow, newest first."""
+        limit = page_limit(limit)
+        (before,) = (LAST_NUMBER,) if cursor is None else place_of(cursor, tuple[int])
+        async with self._scope.store.reading() as transaction:
+            records = FlowRecords(transaction)
+            stored = await self._stored(records, flow, owner)
+            found = await records.find_inputs(stored.flow_id, before, limit)
+        more = len(found) == limit
+        return Page([input_view(*each) for each in found], cursor_of(found[-1][0].number) if more else None)
+
+    async def explain(
+        self, flow: str, at: datetime, *, handler: str | None = None, owner: str | None = None
+    ) -> str:
+        """Why a flow, or one of its handlers, did or did not run at a moment, in a sentence."""
+        if at.utcoffset() is None:
+            raise NaiveTimeError(at)
+        at_ms = int(at.timestamp() * 1000)
+        async with self._scope.store.reading() as transaction:
+            records = FlowRecords(transaction)
+            stored = await self._stored(records, flow, owner)
+            if handler is not None and stored.definition.handler(handler) is None:
+                raise InvalidInputError("handler", f'the flow has no handler "{handler}"')
+            lane = (await records.lanes([stored.flow_id]))[stored.flow_id]
+            around = await records.runs_around(stored.flow_id, at_ms)
+        return explain(stored.definition, lane, around, at_ms, now=self._scope.now(), handler=handler)
+
+    # What changes a flow
+
+    async def run_now(self, flow: str, *, owner: str | None = None) -> FlowSummaryView:
+        """Queue all producers of a flow. Refused while one of its handlers runs, and while it is paused or has failed."""
+
+        def queue(stored: StoredFlow, lane: Lane) -> Lane:
+            if reason := run_now_refusal(lane, stored.definition):
+                raise FlowRefusedError(flow, f"cannot run now: {reason}")
+            return queued(lane, stored.definition)
+
+        return await self._change(flow, owner, queue)
+
+    async def pause(self, flow: str, *, note: str = "", owner: str | None = None) -> FlowSummaryView:
+        """Pause a flow: the run under way may end, nothing else starts, and triggers accumulate."""
+        check_text("note", note)
+        now = self._scope.now()
+
+        def stop(_: StoredFlow, lane: Lane) -> Lane:
+            if lane.paused:
+                return lane
+            return _replace(lane, paused=True, pauses=(*lane.pauses, Pause(now, note=note))[-MAX_PAUSES:])
+
+        return await self._change(flow, owner, stop)
+
+    async def resume(self, flow: str, *, owner: str | None = None) -> FlowSummaryView:
+        """End a pause; or, if the flow is not paused, try a failed run again."""
+        now = self._scope.now()
+
+        def go_on(stored: StoredFlow, lane: Lane) -> Lane:
+            if lane.paused:
+                last = _replace(lane.pauses[-1], until_ms=now)
+                return _replace(lane, paused=False, pauses=(*lane.pauses[:-1], last))
+            return lane if lane.trouble is None or lane.run_id else self._retry(stored, lane, now)
+
+        return await self._change(flow, owner, go_on)
+
+    async def resolve(
+        self,
+        flow: str,
+        decision: Decision,
+        *,
+        result: Any = None,  # noqa: ANN401 - any JSON
+        owner: str | None = None,
+    ) -> FlowSummaryView:
+        """Resolve the failure of a flow: ``retry``, ``approved``; or, if it is not known whether an effect happened, ``applied``
+        with its result, ``not_applied`` or ``skip``.
+        """
+        if decision not in get_args(Decision):
+            raise InvalidInputError("decision", f"must be one of: {', '.join(get_args(Decision))}")
+        if result is not None and decision != "applied":
+            raise InvalidInputError("result", "is for the decision applied")
+        try:
+            json_text(result, "it", MAX_KEPT)
+        except ValueError as error:
+            raise InvalidInputError("result", str(error)) from None
+        now = self._scope.now()
+        async with self._scope.store.transaction() as transaction:
+            records = FlowRecords(transaction)
+            stored, lane = await self._locked(records, flow, owner)
+            trouble = lane.trouble
+            if trouble is None or lane.run_id is not None:
+                why = "is running" if lane.run_id else "has nothing to resolve"
+                raise FlowRefusedError(flow, why)
+            if decision in {"retry", "approved"}:
+                if decision == "approved" and trouble.status is not FlowStatus.APPROVAL:
+                    raise FlowRefusedError(flow, f"waits for no approval: it is {trouble.status}")
+                lane = self._retry(stored, lane, now)
+            else:
+                lane = await self._settle(records, stored, lane, _answers(decision, result), now)
+            lane = _replace(lane, next_at_ms=now)
+            await records.write_lanes([lane])
+            await transaction.notify()
+        self._scope.wake()
+        return summary(stored, lane, now)
+
+    def _retry(self, stored: StoredFlow, lane: Lane, now: int) -> Lane:
+        trouble = lane.trouble
+        assert trouble is not None  # noqa: S101 - the callers asked
+        handler = stored.definition.handler(trouble.handler)
+        reconciles = handler is not None and handler.reconciles
+        after = retried(trouble, now, reconciles=reconciles)
+        if after.retry_at_ms is None:
+            raise FlowRefusedError(
+                stored.name, "cannot find out by itself whether its last change was made",
+                hint="resolve it as applied, not_applied or skip",
+            )  # fmt: skip
+        return _replace(lane, trouble=after)
+
+    async def _settle(
+        self, records: FlowRecords, stored: StoredFlow, lane: Lane, answer: Answer, now: int
+    ) -> Lane:
+        """Take a person's word for what became of a mutation."""
+        trouble = lane.trouble
+        assert trouble is not None  # noqa: S101 - the callers asked
+        if trouble.recovery is not Recovery.RECONCILE:
+            raise FlowRefusedError(
+                stored.name, "knows what became of its last change", hint="resolve it with retry"
+            )
+        if answer == "not_applied":
+            run = (await records.runs_by_id([trouble.run_id]))[trouble.run_id]
+            await records.release([(run.id, read_prepared(run).numbers)])
+        return _replace(lane, trouble=after_reconciliation(trouble, now, answer))
+
+    async def skip(
+        self, flow: str, source: str, type: str, id: str, *, owner: str | None = None  # noqa: A002 - the contract's words
+    ) -> int:  # fmt: skip
+        """Skip an input: its pending events are skipped, and reservations that were not mutated yet are given up. Returns how many."""
+        now = self._scope.now()
+        async with self._scope.store.transaction() as transaction:
+            records = FlowRecords(transaction)
+            stored, _ = await self._locked(records, flow, owner)
+            found = await records.input(stored.flow_id, source, type, id)
+            if found is None:
+                raise FlowInputNotFoundError(source, type, id)
+            open_events = await records.events_of_input(found.number)
+            given_up = [each.number for each in open_events if may_be_skipped(each.phase, each.mutated)]
+            skipped = await records.skip(given_up, now)
+            await records.mark_input_skipped(found.number, now)
+        self._scope.wake()
+        return skipped
+
+    async def _change(
+        self, flow: str, owner: str | None, change: Callable[[StoredFlow, Lane], Lane]
+    ) -> FlowSummaryView:
+        """Change the lane of a flow under its lock, and decide it at once."""
+        now = self._scope.now()
+        async with self._scope.store.transaction() as transaction:
+            records = FlowRecords(transaction)
+            stored, lane = await self._locked(records, flow, owner)
+            lane = _replace(change(stored, lane), next_at_ms=None if lane.run_id else now)
+            await records.write_lanes([lane])
+            await transaction.notify()
+        self._scope.wake()
+        return summary(stored, lane, now)
+
+    async def _locked(self, records: FlowRecords, flow: str, owner: str | None) -> tuple[StoredFlow, Lane]:
+        stored = await self._stored(records, flow, owner)
+        (lane,) = await records.lock([stored.flow_id])
+        return stored, lane
+
+    async def _stored(self, records: FlowRecords, name: str, owner: str | None) -> StoredFlow:
+        found = await records.flow(self._scope.owner or owner or "", name)
+        if found is None:
+            raise FlowNotFoundError(name)
+        return found
+
+
+def _answers(decision: str, result: object) -> Answer:
+    match decision:
+        case "applied":
+            return Mutation(MutationStatus.APPLIED, result)
+        case "skip":
+            return SKIPPED
+        case _:
+            return "not_applied"
+
+
+def _event(
+    stored: StoredFlow, topic: str, message_id: str, payload: object, *, now: int, place: int
+) -> FlowEvent:
+    known = sorted({each for handler in stored.definition.handlers for each in handler.subscribes})
+    if topic not in known:
+        raise InvalidInputError(
+            "topic",
+            f'nobody subscribes to "{topic}"',
+            hint=f"the topics of this flow are: {', '.join(known)}",
+        )
+    if not is_message_id(message_id):
+        raise InvalidInputError("message_id", f"must be a text of 1 to {MAX_NAME} characters")
+    try:
+        text = json_text(payload, "it", MAX_PAYLOAD)
+    except ValueError as error:
+        raise InvalidInputError("payload", f"of event {place + 1} cannot be stored: {error}") from None
+    return FlowEvent(
+        flow_id=stored.flow_id, topic=topic, message_id=message_id, payload=text, created_at_ms=now
+    )

@@ -1,0 +1,446 @@
+"""Runs a handler of a flow, part by part. What must be durable before the next part is written on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from horae.engine.flow_journal import FlowJournal, ReservationLostError
+from horae.engine.worker import Decided
+from horae.errors import StaleClaimError
+from horae.executor.context import RunningAttempt
+from horae.executor.stored_output import kept_failure
+from horae.flow.contexts import EventSource, FlowContext, Published
+from horae.flow.definition import Flow, Handler
+from horae.flow.failures import Failure, HandlerStopped, classify
+from horae.flow.json_text import json_text
+from horae.flow.rules import MAX_KEPT, MAX_RESERVED, MAX_TITLE, Part
+from horae.flow.values import Applied, Input, NotApplied, Outcome, Prepared, Reservation, Unknown
+from horae.flow_model import (
+    EventStatus,
+    FailureKind,
+    FlowEvent,
+    FlowRun,
+    HandlerKind,
+    Mutation,
+    MutationStatus,
+    Phase,
+    PreparedRecord,
+)
+from horae.policy.flow_choice import wake_time
+from horae.policy.flow_trouble import Answer
+from horae.store.flow_records import RunMove
+
+_log = logging.getLogger("horae.flows")
+_record = msgspec.json.Decoder(PreparedRecord).decode
+_mutation = msgspec.json.Decoder(Mutation).decode
+_encode = msgspec.json.Encoder().encode
+NONE = Mutation(MutationStatus.NONE)
+
+
+def text_of(value: object) -> str:
+    """A record as JSON text."""
+    return _encode(value).decode()
+
+
+def read_prepared(run: FlowRun) -> PreparedRecord:
+    """The stored prepare result of a run."""
+    return PreparedRecord() if run.prepared is None else _record(run.prepared)
+
+
+def read_mutation(text: str | None) -> Mutation | None:
+    """A stored outcome of a mutation."""
+    return None if text is None else _mutation(text)
+
+
+class RunEnd(Decided):
+    """How a run of a handler ended: all that its commit writes, or its failure."""
+
+    __slots__ = (
+        "caused", "failure", "inputs", "journaled", "largest_peek", "mutation", "phase", "prepared", "published", "run", "state",
+    )  # fmt: skip
+
+    def __init__(self, run: FlowRun) -> None:
+        self.run = run
+        self.phase = run.phase
+        self.failure: Failure | None = None
+        self.prepared: PreparedRecord | None = None
+        self.mutation: Mutation | None = None
+        self.journaled = False
+        """Whether the prepare result and its reservations are durable already."""
+        self.state: str | None = None
+        """The new state, as JSON; ``None`` if it did not change."""
+        self.published: Sequence[Published] = ()
+        self.inputs: Sequence[Input] = ()
+        self.caused: Sequence[int] = ()
+        """The numbers of the reserved events that were caused by inputs."""
+        self.largest_peek = 0
+
+
+class Reconciled(Decided):
+    """What ``reconcile`` answered."""
+
+    __slots__ = ("answer", "issue")
+
+    def __init__(self, answer: Answer, issue: str = "") -> None:
+        self.answer = answer
+        self.issue = issue
+
+
+class Fixed(Decided):
+    """What a fixer answered: a new version, or ``None``."""
+
+    __slots__ = ("flow", "issue")
+
+    def __init__(self, flow: Flow | None, issue: str = "") -> None:
+        self.flow = flow
+        self.issue = issue
+
+
+class HandlerRun:
+    """One attempt of a handler."""
+
+    def __init__(
+        self,
+        flow: str,
+        handler: Handler,
+        run: FlowRun,
+        epoch: int,
+        state: str | None,
+        *,
+        events: EventSource,
+        journal: FlowJournal,
+        now: Callable[[], int],
+    ) -> None:
+        self._handler = handler
+        self._run = run
+        self._epoch = epoch
+        self._state = state
+        self._journal = journal
+        self._events = events
+        self._now = now
+        self._end = RunEnd(run)
+        self._context = FlowContext(flow, handler.definition, run.id, events, now)
+
+    async def __call__(self, attempt: RunningAttempt) -> Decided:
+        """Run the handler; a failure is part of what it returns. Cancelling it raises."""
+        end, context = self._end, self._context
+        try:
+            if self._run.kind is HandlerKind.PRODUCER:
+                await self._produce()
+            else:
+                await self._consume()
+        except Failure as failure:
+            end.failure = failure
+        except asyncio.CancelledError as error:
+            if attempt.stop or attempt.timed_out:
+                raise
+            end.failure = Failure(FailureKind.UNCLASSIFIED, "the handler cancelled itself", error)
+        except (
+            StaleClaimError,
+            HandlerStopped,
+        ) as error:  # another node has taken it over: nothing is written
+            end.failure = Failure(FailureKind.INTERNAL, str(error), error)
+        except Exception as error:
+            _log.exception("running a handler failed for a fault of the host")
+            end.failure = Failure(FailureKind.INTERNAL, f"{type(error).__name__}: {error}", error)
+        finally:
+            context.close()
+        if end.failure is None:
+            end.published, end.inputs = context.published, list(context.inputs)
+            end.phase = Phase.COMMITTED
+        else:
+            end.failure.issue = kept_failure(end.failure.issue)
+        end.largest_peek = context.largest_peek
+        return end
+
+    # A producer
+
+    async def _produce(self) -> None:
+        state = self._read_state()
+        self._context.enter(Part.PRODUCER)
+        self._keep_state(await self._called(self._handler.code, state))
+
+    # A consumer
+
+    async def _consume(self) -> None:
+        end = self._end
+        if self._run.phase is Phase.EMITTING:  # it continues a run whose mutation is known
+            end.prepared, end.mutation = read_prepared(self._run), read_mutation(self._run.mutation)
+            end.journaled = True
+            self._context.key = end.prepared.key or self._run.id
+            await self._emit(end.prepared)
+            return
+        self._context.enter(Part.PREPARE)
+        prepare = self._handler.part("prepare")
+        prepared = await self._checked_result(await self._called(prepare, self._read_state()))
+        end.prepared, end.phase = prepared, Phase.PREPARED
+        if prepared.numbers and self._handler.definition.mutates:
+            await self._move(Phase.MUTATING)
+            await self._mutate(prepared)
+        else:
+            end.mutation = NONE
+        await self._emit(prepared)
+
+    async def _mutate(self, prepared: PreparedRecord) -> None:
+        if not self._journal.holds_lease:
+            raise Failure(FailureKind.NOT_APPLIED, "the lease of its node was about to end")
+        self._context.enter(Part.MUTATE)
+        result = await self._called(self._handler.part("mutate"), self._shown(prepared))
+        try:
+            json_text(result, "the result of mutate", MAX_KEPT)
+        except ValueError as error:
+            self._end.mutation = Mutation(MutationStatus.APPLIED)
+            await self._move(Phase.MUTATED)
+            raise Failure(FailureKind.LOGIC, str(error), error) from None
+        self._end.mutation = Mutation(MutationStatus.APPLIED, result)
+        if self._handler.definition.emits:
+            await self._move(Phase.EMITTING)
+
+    async def _emit(self, prepared: PreparedRecord) -> None:
+        """Call ``next``. If nothing was mutated, and it does not wait for anything, nothing is written before the commit."""
+        end = self._end
+        end.phase = Phase.EMITTING
+        emit = self._handler.part("next")
+        if emit is None:
+            return
+        mutation = end.mutation or NONE
+        self._context.enter(Part.NEXT)
+        given = self._shown(prepared), Outcome(mutation.status, mutation.result)
+        before = None if end.journaled else (lambda: self._move(Phase.EMITTING))
+        self._keep_state(await self._called(emit, *given, when_it_waits=before))
+
+    async def _move(self, phase: Phase) -> None:
+        """Write how far the run has got, with what it prepared and the outcome of its mutation."""
+        end, prepared = self._end, self._end.prepared or PreparedRecord()
+        first = not end.journaled
+        move = RunMove(
+            run_id=self._run.id, epoch=self._epoch, phase=phase, updated_at_ms=self._now(),
+            prepared=text_of(prepared) if first else None, mutation=None if end.mutation is None else text_of(end.mutation),
+            events=len(prepared.numbers), title=prepared.title, numbers=prepared.numbers if first else (),
+        )  # fmt: skip
+        try:
+            await self._journal.move(move)
+        except ReservationLostError as lost:
+            raise Failure(FailureKind.NOT_APPLIED, str(lost), lost) from None
+        end.journaled, end.phase = True, phase
+
+    # Calling the handler
+
+    async def _called(
+        self,
+        code: Callable[..., Any] | None,
+        *given: object,
+        when_it_waits: Callable[[], Awaitable[None]] | None = None,
+    ) -> Any:  # noqa: ANN401 - whatever a handler returns
+        """Call a part of the handler. ``when_it_waits`` is awaited once before the first thing that the handler waits for."""
+        assert code is not None  # noqa: S101 - the definition says that it has it
+        context = self._context
+        try:
+            found = code(context, *given)
+            if when_it_waits is not None and inspect.iscoroutine(found):
+                found = await _eagerly(found, when_it_waits)
+            elif inspect.isawaitable(found):
+                found = await found
+        except HandlerStopped:
+            if context.failure is None:
+                raise
+        except Failure as failure:  # of what it waited for
+            raise context.failure or failure from None
+        except StaleClaimError:
+            raise
+        except Exception as error:
+            raise context.failure or classify(error) from None
+        if context.failure is not None:  # whatever the handler made of it
+            raise context.failure
+        return found
+
+    def _shown(self, prepared: PreparedRecord) -> Prepared[Any]:
+        """The prepare result as the other parts get it: always as it is stored."""
+        data = self._handler.data_type.read(text_of(prepared.data))
+        reservations = [Reservation(topic, list(ids)) for topic, ids in prepared.reservations]
+        return Prepared(reservations, data, title=prepared.title or None, key=prepared.key)
+
+    def _read_state(self) -> Any:  # noqa: ANN401
+        try:
+            return self._handler.state_type.read(self._state)
+        except (msgspec.MsgspecError, ValueError) as error:
+            reason = f"the state that an earlier version kept cannot be read: {error}"
+            raise Failure(FailureKind.LOGIC, reason, error) from None
+
+    def _keep_state(self, state: object) -> None:
+        try:
+            text = json_text(state, "the state", MAX_KEPT)
+        except ValueError as error:
+            raise Failure(FailureKind.LOGIC, str(error), error) from None
+        if text != (self._state or "null"):
+            self._end.state = text
+
+    async def _checked_result(self, found: object) -> PreparedRecord:
+        """What ``prepare`` returned, if it is right: its events are there, pending, and reserved once."""
+        if isinstance(found, Mapping):
+            try:
+                found = Prepared(**found)
+            except TypeError as error:
+                raise Failure(
+                    FailureKind.LOGIC, f"prepare returned another mapping: {error}", error
+                ) from None
+        if not isinstance(found, Prepared):
+            raise Failure(
+                FailureKind.LOGIC, f"prepare must return Prepared(…), and returned {type(found).__name__}"
+            )
+        reservations, events = await self._reserved(found.reservations)
+        try:
+            json_text(found.data, "the data of the prepare result", MAX_KEPT)
+        except ValueError as error:
+            raise Failure(FailureKind.LOGIC, str(error), error) from None
+        wake_at_ms, problem = wake_time(found.wake_at)
+        if problem:
+            _log.warning('flow "%s", handler "%s": %s', self._context.flow, self._handler.name, problem)
+        self._end.caused = [each.number for each in events if each.caused]
+        return PreparedRecord(
+            key=self._run.id, reservations=tuple((each.topic, tuple(each.ids)) for each in reservations),
+            numbers=tuple(each.number for each in events), data=found.data, wake_at_ms=wake_at_ms,
+            title=str(found.title or "")[:MAX_TITLE],
+        )  # fmt: skip
+
+    async def _reserved(self, given: Iterable[object]) -> tuple[list[Reservation], list[FlowEvent]]:
+        try:
+            wanted = [_reservation(each) for each in given]
+        except (TypeError, KeyError, msgspec.ValidationError) as error:
+            reason = f"reservations must be a list of Reservation(topic, ids): {error}"
+            raise Failure(FailureKind.LOGIC, reason, error) from None
+        found: dict[tuple[str, str], FlowEvent] = {}
+        for each in wanted:
+            await self._look_up(each)
+            for message_id in each.ids:
+                key = (each.topic, message_id)
+                event = self._context.seen.get(key)
+                if event is None or event.status is not EventStatus.PENDING:
+                    state = "absent" if event is None else event.status.value
+                    raise _violation(
+                        f'it reserves the event "{message_id}" of the topic "{each.topic}", which is {state}'
+                    )
+                if key in found:
+                    raise _violation(
+                        f'it reserves the event "{message_id}" of the topic "{each.topic}" twice'
+                    )
+                found[key] = event
+        if len(found) > MAX_RESERVED:
+            raise _violation(f"it reserves {len(found)} events, and a run takes at most {MAX_RESERVED}")
+        return wanted, list(found.values())
+
+    async def _look_up(self, reservation: Reservation) -> None:
+        """Read the events that are reserved without having been looked at."""
+        if reservation.topic not in self._handler.definition.subscribes:
+            raise _violation(
+                f'it reserves events of the topic "{reservation.topic}", to which it does not subscribe'
+            )
+        seen = self._context.seen
+        unseen = [each for each in reservation.ids if (reservation.topic, each) not in seen]
+        if unseen:
+            for event in await self._events.by_message(reservation.topic, unseen):
+                seen[event.topic, event.message_id] = event
+
+
+class Reconciliation:
+    """One attempt to find out whether a mutation was applied."""
+
+    def __init__(
+        self, flow: str, handler: Handler, run: FlowRun, *, events: EventSource, now: Callable[[], int]
+    ) -> None:
+        self._handler = handler
+        self._run = run
+        prepared = read_prepared(run)
+        self._prepared = prepared
+        self._context = FlowContext(flow, handler.definition, run.id, events, now, key=prepared.key or run.id)
+
+    async def __call__(self, attempt: RunningAttempt) -> Decided:  # noqa: ARG002 - all calls get it
+        """Ask ``reconcile``; one that fails does not know."""
+        context, record = self._context, self._prepared
+        context.enter(Part.RECONCILE)
+        reconcile = self._handler.part("reconcile")
+        assert reconcile is not None  # noqa: S101 - the definition says that it has it
+        reservations = [Reservation(topic, list(ids)) for topic, ids in record.reservations]
+        try:
+            data = self._handler.data_type.read(text_of(record.data))
+            found = reconcile(
+                context, Prepared(reservations, data, title=record.title or None, key=record.key)
+            )
+            if inspect.isawaitable(found):
+                found = await found
+        except (Exception, HandlerStopped) as error:
+            return Reconciled("unknown", kept_failure((context.failure or classify(error)).issue))
+        finally:
+            context.close()
+        if context.failure is not None:
+            return Reconciled("unknown", kept_failure(context.failure.issue))
+        return _answer(found)
+
+
+def _answer(found: object) -> Reconciled:
+    if isinstance(found, NotApplied) or found is NotApplied:
+        return Reconciled("not_applied")
+    if isinstance(found, Applied) or found is Applied:
+        result = found.result if isinstance(found, Applied) else None
+        try:
+            json_text(result, "the result of reconcile", MAX_KEPT)
+        except ValueError as error:
+            return Reconciled("unknown", str(error))
+        return Reconciled(Mutation(MutationStatus.APPLIED, result))
+    if isinstance(found, Unknown) or found is Unknown:
+        return Reconciled("unknown")
+    return Reconciled(
+        "unknown",
+        f"reconcile must return Applied, NotApplied or Unknown, and returned {type(found).__name__}",
+    )
+
+
+def _violation(reason: str) -> Failure:
+    return Failure(FailureKind.VIOLATION, reason)
+
+
+def _reservation(given: object) -> Reservation:
+    if isinstance(given, Mapping):
+        given = Reservation(given["topic"], given["ids"])
+    return msgspec.convert(given, Reservation, from_attributes=True)
+
+
+async def _eagerly(coroutine: Coroutine[Any, Any, Any], when_it_waits: Callable[[], Awaitable[None]]) -> Any:  # noqa: ANN401
+    """The result of a coroutine. If it ends without waiting for anything, nothing else happens; otherwise something is done first."""
+    try:
+        yielded = coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+    try:
+        await when_it_waits()
+    except BaseException:
+        coroutine.close()
+        raise
+    return await _Resumed(coroutine, yielded)
+
+
+class _Resumed:
+    """The rest of a coroutine that has begun, and waits for what it yielded."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], yielded: object) -> None:
+        self._coroutine = coroutine
+        self._yielded = yielded
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        yielded = self._yielded
+        while True:
+            try:
+                try:
+                    sent = yield yielded
+                except BaseException as error:
+                    yielded = self._coroutine.throw(error)
+                else:
+                    yielded = self._coroutine.send(sent)
+            except StopIteration as stop:
+                return stop.value

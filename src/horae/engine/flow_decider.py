@@ -1,0 +1,444 @@
+"""The decider of flows: records how runs ended, chooses what each flow does next, and claims it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import timedelta
+from typing import NamedTuple
+
+import msgspec
+
+from horae.engine.decider import Batch, Decider, NodeServices
+from horae.engine.flow_attempt import Fixed, HandlerRun, Reconciliation, read_prepared
+from horae.engine.flow_journal import FlowJournal
+from horae.engine.flow_registry import FlowRegistry, HostedFlow
+from horae.engine.flow_results import FlowResults, ReservationsGoneError
+from horae.engine.worker import Decided, Launch
+from horae.executor.context import RunningAttempt
+from horae.flow.definition import Handler
+from horae.flow.rules import DEFAULT_PEEK
+from horae.flow_model import (
+    FlowEvent,
+    FlowRun,
+    FlowStatus,
+    HandlerKind,
+    Lane,
+    Phase,
+    Recovery,
+    Task,
+    flow_run_id,
+)
+from horae.model import AUTOMATIC, AttemptResult, Overlap, Run, Status, Timeouts
+from horae.policy.flow_choice import begun, choose, due_handlers, published
+from horae.store.flow_records import FlowRecords
+from horae.store.port import Store, Transaction
+
+MAX_KNOWN_STATES = 10_000
+"""Of how many flows a node remembers what their handlers kept, to read it less often."""
+MAX_REVISIONS = 200
+"""Up to so many revisions are named in a query; a node that hosts more of them sees all flows, and leaves those of others."""
+_replace = msgspec.structs.replace
+
+
+class Claimed(NamedTuple):
+    """A flow that this node works on: its lane, the run, and the claim as the worker takes it."""
+
+    hosted: HostedFlow
+    handler: Handler
+    lane: Lane
+    run: FlowRun
+    claim: Run
+
+
+class FlowDecider(Decider):
+    """Decides flows in batches: one transaction records what ended, and claims what follows."""
+
+    name = "flows"
+
+    def __init__(self, node: NodeServices, registry: FlowRegistry) -> None:
+        super().__init__(node)
+        self.registry = registry
+        self._journal = FlowJournal(node.store, node.membership, node.clock, registry)
+        self._now = node.worker.shared_now
+        self._verify = False  # whether reservations are looked at closely, because some were gone
+        self._states: OrderedDict[int, tuple[int, dict[str, str]]] = OrderedDict()
+        """What handlers kept, by flow, as of a number of runs: another node may have had one since."""
+        self._peeks: dict[tuple[int, str], int] = {}
+        """How many events handlers look at."""
+
+    # The seam
+
+    async def run_batch(
+        self,
+        now: int,
+        results: Sequence[AttemptResult] = (),
+        excluded: AbstractSet[str] = frozenset(),
+        *,
+        free_capacity: int,
+    ) -> int | None:
+        if self.registry.is_empty and not results:
+            return None
+        try:
+            return await super().run_batch(now, results, excluded, free_capacity=free_capacity)
+        except ReservationsGoneError:
+            self._verify = True
+        try:
+            return await super().run_batch(now, results, excluded, free_capacity=free_capacity)
+        finally:
+            self._verify = False
+
+    async def record_and_decide(self, batch: Batch, results: Sequence[AttemptResult]) -> int | None:
+        work = self._results(batch.transaction, batch.now)
+        if results:
+            await work.record(results)
+        if self.node.membership.superseded:
+            await self._leave(work)
+            return None
+        return await self._decide(batch, work)
+
+    async def decide(self, batch: Batch) -> int | None:
+        return await self._decide(batch, self._results(batch.transaction, batch.now))
+
+    async def record(self, transaction: Transaction, results: Sequence[AttemptResult], now: int) -> object:
+        try:
+            work = self._results(transaction, now)
+            await work.record(results)
+            await self._leave(work)
+        except ReservationsGoneError:
+            self._verify = True
+            raise
+        return None
+
+    async def record_results(self, now: int) -> None:
+        try:
+            await super().record_results(now)
+        except ReservationsGoneError:
+            await super().record_results(now)
+        finally:
+            self._verify = False
+
+    async def claimed(self, transaction: Transaction, epochs: Sequence[int], limit: int) -> Sequence[Run]:
+        return [_claim_of(lane) for lane in await FlowRecords(transaction).claimed(epochs, limit)]
+
+    async def prepare(self, transaction: Transaction, runs: Sequence[Run]) -> Sequence[Launch]:
+        """Launch again what a commit whose answer was lost has claimed."""
+        records = FlowRecords(transaction)
+        lanes = await records.lanes([int(run.schedule_id) for run in runs])
+        stored = await records.runs_by_id([run.id for run in runs])
+        claimed = []
+        for run in runs:
+            lane, found = lanes[int(run.schedule_id)], stored[run.id]
+            hosted = self.registry.find(lane.flow_id, lane.revision)
+            handler = None if hosted is None else hosted.flow.handler(found.handler)
+            begins = (
+                found.phase in {Phase.EXECUTING, Phase.PREPARING, Phase.EMITTING} or lane.task is not Task.RUN
+            )
+            if hosted is None or handler is None or not begins:
+                self.node.worker.refuse(self.name, run)
+            else:
+                claimed.append(Claimed(hosted, handler, lane, found, run))
+        return await self._launches(records, claimed)
+
+    # Deciding
+
+    def _results(self, transaction: Transaction, now: int) -> FlowResults:
+        return FlowResults(transaction, self.registry, self.node.config, now, verify=self._verify)
+
+    async def _leave(self, work: FlowResults) -> None:
+        """Write the lanes of recorded results, and leave them due for the next decision."""
+        await work.records.write_lanes(
+            _replace(lane, next_at_ms=None if lane.run_id else work.now) for lane in work.lanes.values()
+        )
+
+    @property
+    def _revisions(self) -> list[str]:
+        return self.registry.revisions
+
+    async def _decide(self, batch: Batch, work: FlowResults) -> int | None:
+        records, now, lanes = work.records, batch.now, work.lanes
+        limit = self.node.store.batch
+        probe = await records.probe(self._revisions)
+        if probe.signalled:
+            for lane in await records.signalled(self._revisions, limit):
+                lanes.setdefault(lane.flow_id, lane)
+            await self._take_signals(work)
+        due: list[Lane] = []
+        if probe.next_at_ms is not None and probe.next_at_ms <= now:
+            due = await records.due(self._revisions, now, limit)
+            for lane in due:
+                lanes.setdefault(lane.flow_id, lane)
+        if not lanes:
+            return probe.next_at_ms
+        await work.load_flows(lanes.values())
+        claimed = await self._claim(batch, work)
+        await records.insert_runs([each.run for each in claimed if each.run.status is FlowStatus.ACTIVE])
+        await records.write_lanes(lanes.values())
+        batch.launches = await self._launches(records, claimed)
+        batch.decided = len(lanes)
+        batch.more = len(due) == limit
+        self._remember(work)
+        later = [lane.next_at_ms for lane in lanes.values() if lane.next_at_ms is not None]
+        if probe.next_at_ms is not None and probe.next_at_ms <= now:
+            probe = await records.probe(self._revisions)
+        if probe.next_at_ms is not None:
+            later.append(probe.next_at_ms)
+        return min(later, default=None)
+
+    async def _take_signals(self, work: FlowResults) -> None:
+        """Mark the consumers of what was published from outside, in the flows that are locked."""
+        await work.load_flows(work.lanes.values())
+        for flow_id, topics in (await work.records.take_signals(work.lanes)).items():
+            lane = work.lanes[flow_id]
+            work.lanes[flow_id] = published(lane, work.flows[flow_id].definition, topics)
+
+    async def _claim(self, batch: Batch, work: FlowResults) -> list[Claimed]:
+        """Choose what each locked flow does, and claim it; the lanes get when to decide them next."""
+        claimed: list[Claimed] = []
+        earlier = await self._earlier_runs(work)
+        handed_over = []
+        for flow_id, lane in work.lanes.items():
+            if lane.run_id is not None:
+                work.lanes[flow_id] = _replace(lane, next_at_ms=None)
+                continue
+            flow = work.flows[flow_id]
+            choice = choose(lane, flow.definition, batch.now, await self._oldest(work, lane, batch.now))
+            if choice.handler is None:
+                work.lanes[flow_id] = _replace(lane, next_at_ms=choice.next_at_ms)
+                continue
+            hosted = self.registry.find(flow_id, lane.revision)
+            handler = None if hosted is None else hosted.flow.handler(choice.handler)
+            if hosted is None or handler is None or batch.free_capacity <= 0:
+                work.lanes[flow_id] = _replace(lane, next_at_ms=batch.now)
+                batch.unclaimed += 1
+                continue
+            found = _begin(batch, lane, hosted, handler, task=choice.task, earlier=earlier)
+            if found.run.phase is Phase.EMITTING and found.run.retry_of is not None:
+                handed_over.append((found.run.retry_of, found.run.id, read_prepared(found.run).numbers))
+            work.lanes[flow_id] = found.lane
+            claimed.append(found)
+        if handed_over:
+            await work.records.hand_over(handed_over)
+        return claimed
+
+    async def _earlier_runs(self, work: FlowResults) -> dict[str, FlowRun]:
+        """The runs that those are tried again for, or reconciled, which are due now."""
+        ids = [lane.trouble.run_id for lane in work.lanes.values() if lane.run_id is None and lane.trouble]
+        return await work.records.runs_by_id(ids) if ids else {}
+
+    async def _oldest(self, work: FlowResults, lane: Lane, now: int) -> dict[str, int]:
+        """When the oldest pending events were published, if that matters: several consumers are due."""
+        if lane.trouble is not None or lane.paused:
+            return {}
+        due = due_handlers(lane, work.flows[lane.flow_id].definition, now)
+        consumers = [each for each in due if each.kind is HandlerKind.CONSUMER]
+        if len(consumers) < 2:
+            return {}
+        topics = {topic for each in consumers for topic in each.subscribes}
+        return await work.records.oldest_pending(lane.flow_id, topics)
+
+    # Launching
+
+    async def _launches(self, records: FlowRecords, claimed: Sequence[Claimed]) -> list[Launch]:
+        """What the claimed attempts need: states, and the pending events that they will look at."""
+        running = [each for each in claimed if each.lane.task is Task.RUN]
+        states = await self._known_states(records, running)
+        peeked = await self._prefetch(records, running)
+        return [self._launch_of(each, states, peeked) for each in claimed]
+
+    def _launch_of(
+        self,
+        each: Claimed,
+        states: dict[tuple[int, str], str],
+        peeked: dict[tuple[int, str], list[FlowEvent]],
+    ) -> Launch:
+        hosted, handler, lane, run, claim = each
+        flow_id, name = lane.flow_id, hosted.stored.name
+        timeout_ms = handler.definition.timeout_ms or self.node.config.flow_timeout_ms
+        events = Events(self.node.store, self.registry, flow_id, peeked)
+        call: object
+        match lane.task:
+            case Task.RUN:
+                call = HandlerRun(
+                    name, handler, run, claim.epoch, states.get((flow_id, run.handler)), events=events,
+                    journal=self._journal, now=self._now,
+                )  # fmt: skip
+            case Task.RECONCILE:
+                call = Reconciliation(name, handler, run, events=events, now=self._now)
+            case Task.FIX:
+                call = _Fix(self.registry, hosted, run)
+        return Launch(run=claim, timeouts=Timeouts(run=timedelta(milliseconds=timeout_ms)), call=call)
+
+    async def _known_states(
+        self, records: FlowRecords, claimed: Sequence[Claimed]
+    ) -> dict[tuple[int, str], str]:
+        """What the handlers of claimed runs kept; read, unless this node had the run before."""
+        known: dict[tuple[int, str], str] = {}
+        unknown = []
+        for each in claimed:
+            flow_id = each.lane.flow_id
+            runs, states = self._states.get(flow_id, (-1, {}))
+            if runs == each.lane.runs - 1:
+                known |= {(flow_id, handler): state for handler, state in states.items()}
+                self._states[flow_id] = (each.lane.runs, states)
+            else:
+                unknown.append(each.lane)
+        if unknown:
+            read = await records.states([lane.flow_id for lane in unknown])
+            for lane in unknown:
+                mine = {
+                    handler: state for (flow_id, handler), state in read.items() if flow_id == lane.flow_id
+                }
+                self._states[lane.flow_id] = (lane.runs, mine)
+            known |= read
+        while len(self._states) > MAX_KNOWN_STATES:
+            self._states.popitem(last=False)
+        return known
+
+    def _remember(self, work: FlowResults) -> None:
+        """Remember what handlers kept, and how many events they look at, once it is committed."""
+        kept, peeks = work.kept_states, work.peeks
+        if not kept and not peeks:
+            return
+
+        def remember() -> None:
+            for (flow_id, handler), state in kept.items():
+                if flow_id in self._states:
+                    runs, states = self._states[flow_id]
+                    self._states[flow_id] = (runs, {**states, handler: state})
+            self._peeks.update(peeks)
+            if len(self._peeks) > MAX_KNOWN_STATES:
+                self._peeks.clear()
+
+        remember()
+
+    async def _prefetch(
+        self, records: FlowRecords, claimed: Sequence[Claimed]
+    ) -> dict[tuple[int, str], list[FlowEvent]]:
+        """The pending events that claimed consumers will look at, in one statement."""
+        wanted: dict[tuple[int, str], int] = {}
+        for each in claimed:
+            if each.run.phase is Phase.PREPARING:
+                limit = self._peeks.get((each.lane.flow_id, each.run.handler), DEFAULT_PEEK)
+                for topic in each.handler.definition.subscribes if limit else ():
+                    wanted[each.lane.flow_id, topic] = limit
+        if not wanted:
+            return {}
+        limit = max(wanted.values())
+        found = await records.prefetch(list(wanted), limit)
+        return {key: Prefetched(found.get(key, ()), limit) for key in wanted}
+
+
+class Prefetched(list[FlowEvent]):
+    """The first pending events of a topic, up to a limit, as of the claim of a run."""
+
+    def __init__(self, events: Iterable[FlowEvent], limit: int) -> None:
+        super().__init__(events)
+        self.limit = limit
+
+    def first(self, limit: int) -> list[FlowEvent] | None:
+        """The first pending events; ``None`` if more must be read to know them."""
+        return self[:limit] if limit <= len(self) or len(self) < self.limit else None
+
+
+class Events:
+    """What the context of a run reads: as of its claim, as far as it was read then."""
+
+    def __init__(
+        self,
+        store: Store,
+        registry: FlowRegistry,
+        flow_id: int,
+        prefetched: dict[tuple[int, str], list[FlowEvent]],
+    ) -> None:
+        self._store = store
+        self._registry = registry
+        self._flow_id = flow_id
+        self._prefetched = prefetched
+
+    async def pending(self, topic: str, limit: int) -> Sequence[FlowEvent]:
+        """Pending events of a topic, oldest first."""
+        known = self._prefetched.get((self._flow_id, topic))
+        if isinstance(known, Prefetched) and (found := known.first(limit)) is not None:
+            return found
+        with self._registry.using_store():
+            async with self._store.reading() as transaction:
+                return await FlowRecords(transaction).pending(self._flow_id, topic, limit)
+
+    async def by_message(self, topic: str, message_ids: Sequence[str]) -> Sequence[FlowEvent]:
+        """Some events of a topic."""
+        with self._registry.using_store():
+            async with self._store.reading() as transaction:
+                return await FlowRecords(transaction).events_by_message(self._flow_id, topic, message_ids)
+
+
+class _Fix:
+    """One question to the fixer."""
+
+    def __init__(self, registry: FlowRegistry, hosted: HostedFlow, run: FlowRun) -> None:
+        self._registry = registry
+        self._hosted = hosted
+        self._run = run
+
+    async def __call__(self, attempt: RunningAttempt) -> Decided:  # noqa: ARG002 - all calls get it
+        fixer = self._registry.fixer
+        if fixer is None:
+            return Fixed(None)
+        try:
+            return Fixed(await fixer.fix(self._hosted.flow, self._run))
+        except Exception as error:
+            return Fixed(None, f"{type(error).__name__}: {error}")
+
+
+def _begin(
+    batch: Batch,
+    lane: Lane,
+    hosted: HostedFlow,
+    handler: Handler,
+    *,
+    task: Task,
+    earlier: dict[str, FlowRun],
+) -> Claimed:
+    """Claim a flow: for a new run, or to reconcile or fix the one that failed."""
+    now, trouble, stored = batch.now, lane.trouble, hosted.stored
+    if task is Task.RUN:
+        run = _new_run(lane, hosted, handler, earlier, now)
+        lane = _replace(begun(lane, handler.name), runs=lane.runs + 1)
+    else:
+        assert trouble is not None  # noqa: S101 - nothing else is reconciled or fixed
+        run = earlier[trouble.run_id]
+    lane = _replace(
+        lane, run_id=run.id, task=task, epoch=batch.epoch, attempt=lane.attempt + 1, next_at_ms=None
+    )
+    claim = batch.take(_replace(_claim_of(lane, f"{stored.name}/{handler.name}"), attempt=lane.attempt - 1))
+    return Claimed(hosted, handler, lane, run, claim)
+
+
+def _new_run(
+    lane: Lane, hosted: HostedFlow, handler: Handler, earlier: dict[str, FlowRun], now: int
+) -> FlowRun:
+    stored, trouble = hosted.stored, lane.trouble
+    producer = handler.definition.kind is HandlerKind.PRODUCER
+    run = FlowRun(
+        id=flow_run_id(lane.flow_id, stored.owner, stored.name, lane.runs), flow_id=lane.flow_id, handler=handler.name,
+        kind=handler.definition.kind, phase=Phase.EXECUTING if producer else Phase.PREPARING, status=FlowStatus.ACTIVE,
+        created_at_ms=now, updated_at_ms=now, revision=lane.revision,
+        retry_of=None if trouble is None else trouble.run_id,
+    )  # fmt: skip
+    if trouble is None or trouble.recovery is not Recovery.EMIT:
+        return run
+    before = earlier[trouble.run_id]
+    return _replace(
+        run, phase=Phase.EMITTING, prepared=before.prepared, mutation=trouble.mutation or before.mutation,
+        events=before.events, title=before.title,
+    )  # fmt: skip
+
+
+def _claim_of(lane: Lane, name: str = "") -> Run:
+    """The claim of a lane, as the worker takes it."""
+    return Run(
+        id=lane.run_id or "", schedule_id=str(lane.flow_id), generation=1, nominal_ms=0, origin=AUTOMATIC,
+        overlap=Overlap.SKIP, status=Status.RUNNING, fire_ms=0, start_at_ms=0, action="flow",
+        action_id=name or f"flow {lane.flow_id}", attempt=lane.attempt, epoch=lane.epoch,
+    )  # fmt: skip

@@ -1,0 +1,114 @@
+"""Moves runs of flows forward while they run: what must be durable before the next part of a handler is called.
+
+Runs that move at the same time are written in one transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from horae.clock import Clock
+from horae.engine.flow_registry import FlowRegistry
+from horae.engine.membership import Membership
+from horae.errors import StaleClaimError, StoreUnavailableError
+from horae.store.flow_records import FlowRecords, RunMove
+from horae.store.port import Store
+
+RETRY_SECONDS = 0.2
+
+
+class ReservationLostError(Exception):
+    """An event that a run reserves is not pending any more: it was skipped since the run looked at it."""
+
+
+class FlowJournal:
+    """Writes moves of runs, in groups."""
+
+    def __init__(self, store: Store, membership: Membership, clock: Clock, registry: FlowRegistry) -> None:
+        self._store = store
+        self._registry = registry
+        self._membership = membership
+        self._clock = clock
+        self._waiting: list[tuple[RunMove, asyncio.Future[None]]] = []
+        self._writing: asyncio.Task[None] | None = None
+
+    @property
+    def holds_lease(self) -> bool:
+        """Whether what begins now can be stopped before another node takes over."""
+        return self._membership.holds_lease
+
+    async def move(self, move: RunMove) -> None:
+        """Move a run forward under its claim; durable when this returns.
+
+        Raises ``StaleClaimError`` if another node has taken the run over, ``ReservationLostError`` if it cannot reserve its events.
+        """
+        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((move, written))
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write_all(), name="horae:flow-journal")
+        with self._registry.using_store():
+            await written
+
+    async def _write_all(self) -> None:
+        try:
+            while self._waiting:
+                group, self._waiting = self._waiting, []
+                await self._write(group)
+        finally:
+            self._writing = None
+
+    async def _write(self, group: list[tuple[RunMove, asyncio.Future[None]]]) -> None:
+        group = [(move, written) for move, written in group if not written.done()]
+        while group:
+            try:
+                error = await self._attempt([move for move, _ in group])
+            except StoreUnavailableError as unavailable:
+                # Whether it was written is not known; the same again does no harm. Without a lease it is for others.
+                if not self._membership.holds_lease:
+                    _answer(group, unavailable)
+                    return
+                await self._clock.wait(asyncio.Event(), RETRY_SECONDS)
+                continue
+            except Exception as fault:
+                _answer(group, fault)
+                return
+            if error is not None and len(group) > 1:
+                for each in group:
+                    await self._write([each])
+                return
+            _answer(group, error)
+            return
+
+    async def _attempt(self, moves: Sequence[RunMove]) -> Exception | None:
+        """Write moves in one transaction; if one of them cannot be written, write none, and say why if it is the only one."""
+        try:
+            async with self._store.transaction() as transaction:
+                records = FlowRecords(transaction)
+                _require(await records.move_runs(moves) == len(moves), StaleClaimError(moves[0].run_id, 1))
+                reserved = await records.reserve((each.run_id, each.numbers) for each in moves)
+                _require(reserved, ReservationLostError("an event that it reserves was skipped"))
+        except _RefusedError as refused:
+            return refused.why
+        return None
+
+
+def _require(written: bool, why: Exception) -> None:  # noqa: FBT001
+    """Roll the transaction back unless all of it was written."""
+    if not written:
+        raise _RefusedError(why)
+
+
+class _RefusedError(Exception):
+    def __init__(self, why: Exception) -> None:
+        self.why = why
+
+
+def _answer(group: list[tuple[RunMove, asyncio.Future[None]]], error: Exception | None) -> None:
+    for _, written in group:
+        if written.done():
+            continue
+        if error is None:
+            written.set_result(None)
+        else:
+            written.set_exception(error)

@@ -1,0 +1,341 @@
+"""Records how attempts of flows ended: commits, failures, reconciliations, fixes, crashes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import msgspec
+
+from horae.config import Config
+from horae.engine.flow_attempt import Fixed, Reconciled, RunEnd, read_mutation, read_prepared, text_of
+from horae.engine.flow_deploy import redeployed, with_pending
+from horae.engine.flow_registry import FlowRegistry
+from horae.errors import HoraeError
+from horae.flow.definition import Flow
+from horae.flow.failures import Failure
+from horae.flow_model import (
+    FailureKind,
+    FlowEvent,
+    FlowInput,
+    FlowRun,
+    FlowStatus,
+    Lane,
+    Phase,
+    PreparedRecord,
+    Recovery,
+    StoredFlow,
+    Task,
+    Trouble,
+    flow_run_id,
+)
+from horae.model import AttemptEnd, AttemptResult
+from horae.policy.flow_choice import clamped, committed, published
+from horae.policy.flow_phases import judge
+from horae.policy.flow_trouble import Answer, after_failure, after_fix, after_reconciliation, needs_person
+from horae.store.flow_records import FlowRecords
+from horae.store.port import Transaction
+from horae.store.tables import FlowState
+
+_replace = msgspec.structs.replace
+_SUDDEN = {AttemptEnd.CRASHED, AttemptEnd.STOPPED, AttemptEnd.UNLAUNCHED, AttemptEnd.NOT_ADMITTED}
+"""Ends of attempts that say nothing about their handlers."""
+
+
+class ReservationsGoneError(Exception):
+    """Some events that runs were to consume are not theirs: the transaction is rolled back, and made again with a closer look."""
+
+
+class FlowResults:
+    """Applies results to the lanes of their flows, and gathers what is written for them."""
+
+    def __init__(
+        self, transaction: Transaction, registry: FlowRegistry, config: Config, now: int, *, verify: bool
+    ) -> None:
+        self.records = FlowRecords(transaction)
+        self.lanes: dict[int, Lane] = {}
+        """The lanes that are locked, as they will be written."""
+        self.flows: dict[int, StoredFlow] = {}
+        self.kept_states: dict[tuple[int, str], str] = {}
+        self.peeks: dict[tuple[int, str], int] = {}
+        self._transaction = transaction
+        self._registry = registry
+        self._config = config
+        self.now = self._now = now
+        self._verify = verify
+        self._ended: list[FlowRun] = []
+        self._begun: list[FlowRun] = []
+        self._published: list[FlowEvent] = []
+        self._inputs: list[FlowInput] = []
+        self._causes: list[tuple[FlowEvent, FlowInput]] = []
+        self._inherited: list[tuple[FlowEvent, int]] = []
+        self._consumed: list[tuple[str, Sequence[int]]] = []
+        self._released: list[tuple[str, Sequence[int]]] = []
+        self._handed_over: list[tuple[str, str, Sequence[int]]] = []
+
+    async def record(self, results: Sequence[AttemptResult]) -> None:
+        """Lock the lanes of results, apply those whose claims hold, and write all but the lanes."""
+        wanted = {int(each.run.schedule_id) for each in results}
+        self.lanes = {each.flow_id: each for each in await self.records.lock(wanted)}
+        held = [each for each in results if self._holds(each)]
+        await self.load_flows(self.lanes.values())
+        if self._verify:
+            await self._fail_lost_reservations(held)
+        closer = [each.run.id for each in held if not _is_commit(each)]
+        runs = await self.records.runs_by_id(closer) if closer else {}
+        for each in held:
+            await self._apply(each, runs)
+        await self._write()
+
+    def _holds(self, result: AttemptResult) -> bool:
+        lane, run = self.lanes.get(int(result.run.schedule_id)), result.run
+        return lane is not None and (lane.run_id, lane.epoch, lane.attempt) == (
+            run.id,
+            run.epoch,
+            run.attempt,
+        )
+
+    async def load_flows(self, lanes: Iterable[Lane]) -> None:
+        """Know the definitions of flows: those of this process, others from the database."""
+        unknown = []
+        for lane in lanes:
+            hosted = self._registry.find(lane.flow_id, lane.revision)
+            if hosted is not None:
+                self.flows[lane.flow_id] = hosted.stored
+            elif lane.flow_id not in self.flows:
+                unknown.append(lane.flow_id)
+        if unknown:
+            self.flows |= await self.records.flows_by_id(unknown)
+
+    async def _fail_lost_reservations(self, held: Sequence[AttemptResult]) -> None:
+        """Let those commits fail whose events were skipped since they were reserved or looked at."""
+        ends = [each.value for each in held if _is_commit(each)]
+        numbers = [number for end in ends if end.prepared is not None for number in end.prepared.numbers]
+        events = await self.records.events_by_number(numbers)
+        for end in ends:
+            taken = () if end.prepared is None else end.prepared.numbers
+            if not all(_is_its_own(events.get(number), end.run.id) for number in taken):
+                end.failure, end.phase = _skipped(), Phase.EMITTING
+
+    # What each kind of result means
+
+    async def _apply(self, result: AttemptResult, runs: Mapping[str, FlowRun]) -> None:
+        flow_id = int(result.run.schedule_id)
+        lane = self.lanes[flow_id]
+        freed = _replace(lane, run_id=None, epoch=0)
+        if lane.task is Task.RECONCILE:
+            self._reconciled(freed, result, runs[result.run.id])
+        elif lane.task is Task.FIX:
+            await self._fixed(freed, result)
+        elif isinstance(result.value, RunEnd) and result.value.failure is None:
+            self._commit(freed, result.value)
+        else:
+            await self._fail(freed, result, runs[result.run.id])
+
+    def _commit(self, lane: Lane, end: RunEnd) -> None:
+        flow, run, now = self.flows[lane.flow_id], end.run, self._now
+        prepared = end.prepared or PreparedRecord()
+        config = self._config
+        wake_at_ms = clamped(
+            prepared.wake_at_ms, now, least_ms=config.flow_wake_least_ms, most_ms=config.flow_wake_most_ms
+        )
+        lane = committed(
+            lane, flow.definition, run.handler, now, wake_at_ms=wake_at_ms, reserved=bool(prepared.numbers)
+        )
+        lane = published(lane, flow.definition, {each.topic for each in end.published})
+        self.lanes[lane.flow_id] = _replace(lane, trouble=None)
+        self._ended.append(
+            _replace(
+                run, phase=Phase.COMMITTED, status=FlowStatus.COMMITTED, updated_at_ms=now, ended_at_ms=now,
+                prepared=None if end.prepared is None or end.journaled else text_of(prepared),
+                mutation=None if end.mutation is None else text_of(end.mutation), title=prepared.title,
+                events=len(prepared.numbers), published=len(end.published),
+            )
+        )  # fmt: skip
+        if prepared.numbers:
+            self._consumed.append((run.id, prepared.numbers))
+        if end.state is not None:
+            self.kept_states[lane.flow_id, run.handler] = end.state
+        self.peeks[lane.flow_id, run.handler] = end.largest_peek
+        self._publish(end)
+
+    def _publish(self, end: RunEnd) -> None:
+        run, now = end.run, self._now
+        inputs = {
+            each: FlowInput(
+                flow_id=run.flow_id, source=each.source, type=each.type, input_id=each.id, title=each.title, created_at_ms=now
+            )
+            for each in end.inputs
+        }  # fmt: skip
+        self._inputs += inputs.values()
+        for each in end.published:
+            caused = each.cause is not None or bool(end.caused)
+            event = FlowEvent(
+                flow_id=run.flow_id, topic=each.topic, message_id=each.message_id, payload=each.payload, caused=caused,
+                created_at_ms=now,
+            )  # fmt: skip
+            self._published.append(event)
+            if each.cause is not None:
+                self._causes.append((event, inputs[each.cause]))
+            self._inherited += [(event, number) for number in end.caused]
+
+    async def _fail(self, lane: Lane, result: AttemptResult, stored: FlowRun) -> None:
+        """A run did not commit: what it has done so far says how the next one begins."""
+        end = result.value if isinstance(result.value, RunEnd) else None
+        if end is not None:
+            assert end.failure is not None  # noqa: S101 - else it is a commit
+            phase, kind, issue = end.phase, end.failure.kind, end.failure.issue
+            prepared, mutation, journaled = end.prepared, end.mutation, end.journaled
+        else:
+            phase, (kind, issue) = stored.phase, _failure_of(result)
+            prepared, mutation = read_prepared(stored), read_mutation(stored.mutation)
+            journaled = stored.prepared is not None
+        verdict = judge(phase, kind, None if mutation is None else mutation.status)
+        numbers = prepared.numbers if prepared is not None and journaled else ()
+        record = text_of(prepared) if prepared is not None and not journaled else None
+        self._ended.append(
+            _replace(
+                stored, phase=phase, status=verdict.status, error=issue, failure_kind=kind.value, updated_at_ms=self._now,
+                ended_at_ms=self._now, prepared=record, mutation=None if mutation is None else text_of(mutation),
+                events=stored.events if prepared is None else len(prepared.numbers),
+                title=stored.title if prepared is None else prepared.title,
+            )
+        )  # fmt: skip
+        if verdict.recovery is Recovery.AFRESH:
+            self._released.append((stored.id, numbers))
+        trouble = Trouble(
+            run_id=stored.id, handler=stored.handler, status=verdict.status, recovery=verdict.recovery, since_ms=self._now,
+            issue=issue,
+        )  # fmt: skip
+        lane = await self._looked_again(lane) if kind is FailureKind.CRASH else lane
+        trouble = self._after(lane, trouble)
+        if verdict.status is FlowStatus.CRASHED and verdict.recovery is Recovery.RECONCILE:
+            lane, trouble = self._recovery_run(lane, trouble, stored, prepared or PreparedRecord())
+        self._troubled(lane, trouble)
+
+    def _recovery_run(
+        self, lane: Lane, trouble: Trouble, crashed: FlowRun, prepared: PreparedRecord
+    ) -> tuple[Lane, Trouble]:
+        """The run that recovers one whose process died in ``mutate``: it waits in reconciliation, with the reservations."""
+        flow = self.flows[lane.flow_id]
+        run = _replace(
+            crashed, id=flow_run_id(lane.flow_id, flow.owner, flow.name, lane.runs), retry_of=crashed.id,
+            phase=Phase.MUTATING, status=FlowStatus.RECONCILIATION, created_at_ms=self._now, updated_at_ms=self._now,
+            error=trouble.issue, failure_kind=FailureKind.CRASH.value, ended_at_ms=None, revision=lane.revision,
+        )  # fmt: skip
+        self._begun.append(run)
+        self._handed_over.append((crashed.id, run.id, prepared.numbers))
+        waiting = self._after(
+            lane, _replace(trouble, run_id=run.id, status=FlowStatus.RECONCILIATION), before=trouble
+        )
+        return _replace(lane, runs=lane.runs + 1), waiting
+
+    def _after(self, lane: Lane, trouble: Trouble, before: Trouble | None = None) -> Trouble:
+        handler = self.flows[lane.flow_id].definition.handler(trouble.handler)
+        return after_failure(
+            before or lane.trouble, trouble, self._now, has_fixer=self._registry.fixer is not None,
+            reconciles=handler is not None and handler.reconciles, max_crashes=self._config.max_crashes,
+        )  # fmt: skip
+
+    async def _looked_again(self, lane: Lane) -> Lane:
+        """After a crash, consumers with pending events look once more."""
+        return await with_pending(self.records, lane, self.flows[lane.flow_id].definition)
+
+    def _reconciled(self, lane: Lane, result: AttemptResult, run: FlowRun) -> None:
+        trouble = lane.trouble
+        if trouble is None:
+            self.lanes[lane.flow_id] = lane
+            return
+        if result.ending in _SUDDEN and result.ending is not AttemptEnd.CRASHED:
+            self.lanes[lane.flow_id] = lane  # it was not asked, and is due as before
+            return
+        answer: Answer = "unknown"
+        if isinstance(result.value, Reconciled):
+            answer = result.value.answer
+            if result.value.issue:
+                trouble = _replace(trouble, issue=result.value.issue)
+        after = after_reconciliation(trouble, self._now, answer)
+        if after.recovery is Recovery.AFRESH:
+            self._released.append((run.id, read_prepared(run).numbers))
+        self._troubled(lane, after)
+
+    async def _fixed(self, lane: Lane, result: AttemptResult) -> None:
+        trouble = lane.trouble
+        if trouble is None or (result.ending in _SUDDEN and result.ending is not AttemptEnd.CRASHED):
+            self.lanes[lane.flow_id] = lane
+            return
+        new = result.value.flow if isinstance(result.value, Fixed) else None
+        lane = _replace(lane, trouble=after_fix(trouble, self._now, fixed=False))
+        if new is not None:
+            lane = await self._take_version(lane, new)
+        assert lane.trouble is not None  # noqa: S101
+        self._troubled(lane, lane.trouble)
+
+    async def _take_version(self, lane: Lane, new: Flow) -> Lane:
+        """Deploy the version of a fixer; one that cannot be deployed is no fix."""
+        flow = self.flows[lane.flow_id]
+        try:
+            definition, revision = new.check(), new.revision
+        except HoraeError:
+            return lane
+        if new.name != flow.name or definition.handler(lane.trouble.handler if lane.trouble else "") is None:
+            return lane
+        fixed = _replace(flow, definition=definition, revision=revision, updated_at_ms=self._now)
+        trouble = lane.trouble
+        lane = redeployed(lane, flow.definition, fixed, self._now)
+        await self.records.update_flow(fixed)
+        self.flows[lane.flow_id] = fixed
+        self._transaction.on_commit += (lambda: self._registry.host(new, fixed),)
+        return _replace(lane, trouble=None if trouble is None else _replace(trouble, retry_at_ms=self._now))
+
+    def _troubled(self, lane: Lane, trouble: Trouble) -> None:
+        self.lanes[lane.flow_id] = _replace(lane, trouble=trouble)
+        if needs_person(trouble):
+            flow = self.flows[lane.flow_id]
+            tell: Callable[[], None] = lambda: self._registry.tell_attention(flow, trouble)  # noqa: E731
+            self._transaction.on_commit += (tell,)
+
+    async def _write(self) -> None:
+        """Write everything but the lanes: what a decision that follows must see."""
+        records = self.records
+        await records.end_runs(self._ended)
+        await records.insert_runs(self._begun)
+        if self._consumed and not await records.consume(self._consumed, self._now):
+            raise ReservationsGoneError
+        if self._released:
+            await records.release(self._released)
+        if self._handed_over:
+            await records.hand_over(self._handed_over)
+        if self._published:
+            await records.publish(self._published)
+        if self._inputs:
+            await records.register_inputs(self._inputs)
+            await records.cause(self._causes)
+        if self._inherited:
+            await records.inherit_causes(self._inherited)
+        await records.keep_states(
+            FlowState(flow_id=flow_id, handler=handler, state=state)
+            for (flow_id, handler), state in self.kept_states.items()
+        )
+
+
+def _is_commit(result: AttemptResult) -> bool:
+    return isinstance(result.value, RunEnd) and result.value.failure is None
+
+
+def _is_its_own(event: FlowEvent | None, run_id: str) -> bool:
+    return event is not None and (
+        event.status == "pending" or (event.status == "reserved" and event.run_id == run_id)
+    )
+
+
+def _skipped() -> Failure:
+    return Failure(FailureKind.NOT_APPLIED, "an event that it reserves was skipped")
+
+
+def _failure_of(result: AttemptResult) -> tuple[FailureKind, str]:
+    """Why an attempt ended that returned nothing."""
+    if result.ending is AttemptEnd.TIMED_OUT:
+        return FailureKind.TIMEOUT, result.failure or "the handler did not return in time"
+    if result.ending in _SUDDEN:
+        return FailureKind.CRASH, result.failure or "its process ended before it"
+    return FailureKind.INTERNAL, result.failure or "a fault of the host"

@@ -1,0 +1,311 @@
+"""What handlers of flows can ask of the host, by the part that is called."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from horae.flow.failures import Failure, HandlerStopped, classify
+from horae.flow.json_text import json_text
+from horae.flow.rules import (
+    ALLOWED,
+    DEFAULT_PEEK,
+    MAX_NAME,
+    MAX_PAYLOAD,
+    MAX_PEEK,
+    MAX_PUBLISHED,
+    MAX_PUBLISHED_BYTES,
+    Operation,
+    Part,
+)
+from horae.flow.values import Event, Input
+from horae.flow_model import FailureKind, FlowEvent, HandlerDefinition
+
+T = TypeVar("T")
+Call = Callable[[], Awaitable[T]] | Callable[[], T]
+"""What makes an outside call: a function without parameters, which may be a coroutine function."""
+_log = logging.getLogger("horae.flows")
+
+
+class Done(Awaitable[T]):
+    """A value that is there already; it may be awaited, or used without."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return self.value
+        yield
+
+
+class HandlerContext(Protocol):
+    """What every handler knows."""
+
+    @property
+    def flow(self) -> str:
+        """The name of its flow."""
+
+    @property
+    def handler(self) -> str:
+        """Its own name."""
+
+    @property
+    def run_id(self) -> str:
+        """The run that it works for."""
+
+    @property
+    def now(self) -> datetime:
+        """The current time by the clock that all nodes share."""
+
+    @property
+    def log(self) -> logging.Logger:
+        """A logger."""
+
+
+class ProducerContext(HandlerContext, Protocol):
+    """What a producer may do: read the outside world, register inputs and publish events."""
+
+    async def read(self, call: Call[T]) -> T:
+        """Read from the outside world."""
+
+    def register_input(self, source: str, type: str, id: str, title: str = "") -> Done[Input]:  # noqa: A002
+        """Register something of the outside world, once; events that follow are caused by it."""
+
+    def publish(
+        self, topic: str | Sequence[str], message_id: str, payload: Any = None, *, caused_by: Input | None = None  # noqa: ANN401
+    ) -> Done[None]:  # fmt: skip
+        """Publish an event with the commit of this run."""
+
+
+class PrepareContext(HandlerContext, Protocol):
+    """What ``prepare`` may do: look at events, and read the outside world."""
+
+    async def peek(self, topic: str, limit: int = DEFAULT_PEEK) -> list[Event[Any]]:
+        """Pending events of a topic, oldest first."""
+
+    async def get(self, topic: str, ids: Sequence[str]) -> list[Event[Any]]:
+        """Some events of a topic, whatever their status."""
+
+    async def read(self, call: Call[T]) -> T:
+        """Read from the outside world."""
+
+
+class MutateContext(HandlerContext, Protocol):
+    """What ``mutate`` may do: have one outside effect."""
+
+    @property
+    def key(self) -> str:
+        """The idempotency key of the effect; ``reconcile`` and ``next`` get the same."""
+
+    async def effect(self, call: Call[T]) -> T:
+        """Have the outside effect."""
+
+
+class NextContext(HandlerContext, Protocol):
+    """What ``next`` may do: publish events."""
+
+    @property
+    def key(self) -> str:
+        """The idempotency key that ``mutate`` had."""
+
+    def publish(self, topic: str | Sequence[str], message_id: str, payload: Any = None) -> Done[None]:  # noqa: ANN401
+        """Publish an event with the commit of this run."""
+
+
+class ReconcileContext(HandlerContext, Protocol):
+    """What ``reconcile`` may do: read the outside world."""
+
+    @property
+    def key(self) -> str:
+        """The idempotency key that ``mutate`` had."""
+
+    async def read(self, call: Call[T]) -> T:
+        """Read from the outside world."""
+
+
+class EventSource(Protocol):
+    """Where a context reads events."""
+
+    async def pending(self, topic: str, limit: int) -> Sequence[FlowEvent]:
+        """Pending events of a topic, oldest first."""
+
+    async def by_message(self, topic: str, message_ids: Sequence[str]) -> Sequence[FlowEvent]:
+        """Some events of a topic."""
+
+
+class Published(NamedTuple):
+    """An event that a run publishes when it commits."""
+
+    topic: str
+    message_id: str
+    payload: str
+    cause: Input | None
+
+
+class FlowContext:
+    """The context of one run. It refuses what the part that is called must not do, and keeps the first failure."""
+
+    def __init__(
+        self,
+        flow: str,
+        handler: HandlerDefinition,
+        run_id: str,
+        events: EventSource,
+        now: Callable[[], int],
+        *,
+        key: str = "",
+    ) -> None:
+        self.flow = flow
+        self.handler = handler.name
+        self.run_id = run_id
+        self.key = key or run_id
+        self.log = _log
+        self.failure: Failure | None = None
+        self.part = Part.PRODUCER
+        self.published: list[Published] = []
+        self.inputs: dict[Input, None] = {}
+        self.seen: dict[tuple[str, str], FlowEvent] = {}
+        """The events that the handler has looked at, by topic and message id."""
+        self.effects = 0
+        self.largest_peek = 0
+        self._handler = handler
+        self._events = events
+        self._now = now
+        self._latest: Input | None = None
+        self._bytes = 0
+        self._closed = False
+
+    @property
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self._now() / 1000, UTC)
+
+    def close(self) -> None:
+        """Allow nothing more: the run has ended."""
+        self._closed = True
+
+    def enter(self, part: Part) -> None:
+        """Begin a part of the handler."""
+        self.part = part
+
+    # What handlers call
+
+    async def peek(self, topic: str, limit: int = DEFAULT_PEEK) -> list[Event[Any]]:
+        self._require(Operation.PEEK)
+        self._subscribed(topic)
+        if not 1 <= limit <= MAX_PEEK:
+            self.refuse(f"peek takes a limit of 1 to {MAX_PEEK}, not {limit!r}")
+        self.largest_peek = max(self.largest_peek, limit)
+        return self._shown(await self._reading(self._events.pending(topic, limit)))
+
+    async def get(self, topic: str, ids: Sequence[str]) -> list[Event[Any]]:
+        self._require(Operation.GET)
+        self._subscribed(topic)
+        wanted = list(dict.fromkeys(ids))
+        if len(wanted) > MAX_PEEK or not all(isinstance(each, str) for each in wanted):
+            self.refuse(f"get takes at most {MAX_PEEK} message ids, which are texts")
+        return self._shown(await self._reading(self._events.by_message(topic, wanted)))
+
+    def publish(
+        self, topic: str | Sequence[str], message_id: str, payload: Any = None, *, caused_by: Input | None = None  # noqa: ANN401
+    ) -> Done[None]:  # fmt: skip
+        self._require(Operation.PUBLISH)
+        topics = [topic] if isinstance(topic, str) else list(topic)
+        for each in topics:
+            if each not in self._handler.publishes:
+                known = ", ".join(self._handler.publishes) or "none"
+                self.refuse(f'it publishes to the topic "{each}", and declares: {known}')
+        if not is_message_id(message_id):
+            self.refuse(f"a message id must be a text of 1 to {MAX_NAME} characters, not {message_id!r}")
+        if caused_by is not None and caused_by not in self.inputs:
+            self.refuse("caused_by is no input that this run registered")
+        try:
+            text = json_text(payload, f'the payload of "{message_id}"', MAX_PAYLOAD)
+        except ValueError as error:
+            self.refuse(str(error))
+        self._bytes += len(text) * len(topics)
+        if len(self.published) + len(topics) > MAX_PUBLISHED or self._bytes > MAX_PUBLISHED_BYTES:
+            self.refuse(
+                f"a run publishes at most {MAX_PUBLISHED} events, and {MAX_PUBLISHED_BYTES} bytes in all"
+            )
+        cause = caused_by or self._latest
+        self.published += [Published(each, message_id, text, cause) for each in topics]
+        return Done(None)
+
+    def register_input(self, source: str, type: str, id: str, title: str = "") -> Done[Input]:  # noqa: A002
+        self._require(Operation.REGISTER_INPUT)
+        if not (is_message_id(source) and is_message_id(type) and is_message_id(id)):
+            self.refuse(f"source, type and id of an input must be texts of 1 to {MAX_NAME} characters")
+        found = Input(source, type, id, str(title)[:MAX_NAME])
+        self.inputs[found] = None
+        self._latest = found
+        return Done(found)
+
+    async def read(self, call: Call[T]) -> T:
+        self._require(Operation.READ)
+        return await self._outside(call)
+
+    async def effect(self, call: Call[T]) -> T:
+        self._require(Operation.EFFECT)
+        if self.effects:
+            self.refuse("mutate may have one effect, and this is the second")
+        self.effects += 1
+        return await self._outside(call)
+
+    # How it refuses and fails
+
+    def refuse(self, reason: str) -> None:
+        """Stop the run: the handler did what it must not do."""
+        self.fail(Failure(FailureKind.VIOLATION, reason))
+
+    def fail(self, failure: Failure) -> None:
+        """Stop the run, with the first failure."""
+        self.failure = self.failure or failure
+        raise HandlerStopped(self.failure.issue)
+
+    def _require(self, operation: Operation) -> None:
+        if self._closed:
+            raise HandlerStopped("the run has ended")
+        if self.failure is not None:
+            raise HandlerStopped(self.failure.issue)
+        if self.part not in ALLOWED[operation]:
+            self.refuse(f"{self.part} must not call ctx.{operation}")
+
+    def _subscribed(self, topic: str) -> None:
+        if topic not in self._handler.subscribes:
+            known = ", ".join(self._handler.subscribes)
+            self.refuse(f'it looks at the topic "{topic}", and subscribes to: {known}')
+
+    async def _reading(self, reading: Awaitable[Sequence[FlowEvent]]) -> Sequence[FlowEvent]:
+        try:
+            return await reading
+        except Exception as error:  # the database: a fault of the host, and a temporary one
+            self.fail(Failure(FailureKind.TRANSIENT, f"events cannot be read now: {error}", error))
+            raise
+
+    async def _outside(self, call: Call[T]) -> T:
+        try:
+            found = call()
+            return await found if inspect.isawaitable(found) else found
+        except Exception as error:
+            self.fail(classify(error))
+            raise
+
+    def _shown(self, events: Sequence[FlowEvent]) -> list[Event[Any]]:
+        for each in events:
+            self.seen[each.topic, each.message_id] = each
+        return [
+            Event(each.topic, each.message_id, each.payload, datetime.fromtimestamp(each.created_at_ms / 1000, UTC))
+            for each in events
+        ]  # fmt: skip
+
+
+def is_message_id(value: object) -> bool:
+    """Whether a value can name a message, or a part of an input."""
+    return (
+        isinstance(value, str) and 1 <= len(value) <= MAX_NAME and "\x00" not in value and value.isprintable()
+    )

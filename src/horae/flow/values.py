@@ -1,0 +1,109 @@
+"""What handlers of flows get and return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from horae.flow_model import MutationStatus
+
+D = TypeVar("D")
+R = TypeVar("R")
+
+
+class Event(Generic[D]):
+    """An event that a consumer sees. Its payload is decoded when it is read."""
+
+    __slots__ = ("_payload", "created_at", "id", "topic")
+
+    def __init__(self, topic: str, id: str, payload: str, created_at: datetime) -> None:  # noqa: A002
+        self.topic = topic
+        self.id = id
+        """Its message id: unique in its topic."""
+        self.created_at = created_at
+        self._payload = payload
+
+    @property
+    def payload(self) -> Any:  # noqa: ANN401 - any JSON
+        """What was published with it; each read decodes a new value."""
+        return msgspec.json.decode(self._payload)
+
+    def __repr__(self) -> str:
+        return f"Event({self.topic!r}, {self.id!r})"
+
+
+class Reservation(msgspec.Struct, frozen=True):
+    """Events of a topic that a consumer takes."""
+
+    topic: str
+    ids: Sequence[str]
+
+
+class Prepared(Generic[D]):
+    """What ``prepare`` decides: the events to take, and data for ``mutate`` and ``next``.
+
+    ``wake_at`` asks to be called again at a time even without a new event. ``title`` says in a few words what the run is about.
+    """
+
+    __slots__ = ("data", "key", "reservations", "title", "wake_at")
+
+    def __init__(
+        self,
+        reservations: Sequence[Reservation | Mapping[str, Any]] = (),
+        data: D = None,  # type: ignore[assignment]  # without data, D is None
+        wake_at: datetime | str | None = None,
+        title: str | None = None,
+        *,
+        key: str = "",
+    ) -> None:
+        self.reservations = reservations
+        self.data = data
+        self.wake_at = wake_at
+        self.title = title
+        self.key = key
+        """The idempotency key of its mutation: the same in ``mutate``, ``reconcile`` and ``next``. The host sets it."""
+
+    def __repr__(self) -> str:
+        return f"Prepared({self.reservations!r}, data={self.data!r}, wake_at={self.wake_at!r}, title={self.title!r})"
+
+
+class Outcome(Generic[R]):
+    """What became of the mutation: ``applied`` with its result, ``none`` if there was nothing to do, or ``skipped``."""
+
+    __slots__ = ("result", "status")
+
+    def __init__(self, status: MutationStatus, result: R) -> None:
+        self.status = status.value
+        self.result = result
+
+    def __repr__(self) -> str:
+        return f"Outcome({self.status!r}, {self.result!r})"
+
+
+class Applied(Generic[R]):
+    """The answer of ``reconcile``: the effect happened, with this result."""
+
+    __slots__ = ("result",)
+
+    def __init__(self, result: R = None) -> None:  # type: ignore[assignment]  # without a result, R is None
+        self.result = result
+
+
+class NotApplied:
+    """The answer of ``reconcile``: the effect did not happen, and will not."""
+
+
+class Unknown:
+    """The answer of ``reconcile``: it cannot be told yet."""
+
+
+class Input(msgspec.Struct, frozen=True):
+    """Something of the outside world that a producer registered; events can be caused by it."""
+
+    source: str
+    type: str
+    id: str
+    title: str = ""

@@ -1,0 +1,38 @@
+"""Flows: handlers joined by topics of durable events, whose effects are never repeated.
+
+Write a :class:`Flow` with producers and consumers, and deploy it with ``app.flows.deploy(flow)``.
+"""
+
+from horae.flow.contexts import (
+    MutateContext,
+    NextContext,
+    PrepareContext,
+    ProducerContext,
+    ReconcileContext,
+)
+from horae.flow.definition import Consumer, Flow
+from horae.flow.failures import HandlerStopped, Internal, LogicError, NeedsApproval, Transient
+from horae.flow.values import Applied, Event, Input, NotApplied, Outcome, Prepared, Reservation, Unknown
+
+__all__ = [
+    "Applied",
+    "Consumer",
+    "Event",
+    "Flow",
+    "HandlerStopped",
+    "Input",
+    "Internal",
+    "LogicError",
+    "MutateContext",
+    "NeedsApproval",
+    "NextContext",
+    "NotApplied",
+    "Outcome",
+    "PrepareContext",
+    "Prepared",
+    "ProducerContext",
+    "ReconcileContext",
+    "Reservation",
+    "Transient",
+    "Unknown",
+]

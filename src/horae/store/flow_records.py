@@ -1,0 +1,352 @@
+"""What is stored of flows: lanes, events, inputs, runs. Written over a transaction of any store."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from horae.flow_model import (
+    EventStatus,
+    FlowEvent,
+    FlowInput,
+    FlowRun,
+    Lane,
+    Mutation,
+    MutationStatus,
+    Phase,
+    StoredFlow,
+)
+from horae.store.port import Transaction
+from horae.store.tables import (
+    FLOW,
+    FLOW_EVENT,
+    FLOW_INPUT,
+    FLOW_LANE,
+    FLOW_RUN,
+    FLOW_SIGNAL,
+    FLOW_STATE,
+    FlowSignal,
+    FlowState,
+)
+
+LAST_NUMBER = 2**62
+"""Greater than the number of every event, input and run."""
+
+
+class Probe(NamedTuple):
+    """When the next flow is due, and whether events were published from outside."""
+
+    next_at_ms: int | None
+    signalled: bool
+
+
+class RunMove(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """An active run that moves forward, under its claim, with the events that it reserves."""
+
+    run_id: str
+    epoch: int
+    phase: Phase
+    updated_at_ms: int
+    prepared: str | None = None
+    mutation: str | None = None
+    events: int = 0
+    title: str = ""
+    numbers: Sequence[int] = ()
+
+
+class EventOfInput(NamedTuple):
+    """An open event that an input caused, and how far the run has got that reserved it."""
+
+    number: int
+    status: EventStatus
+    run_id: str | None
+    phase: Phase | None
+    mutated: MutationStatus | None
+
+
+Reserved = Iterable[tuple[str, Sequence[int]]]
+"""Runs, and the numbers of the events of each."""
+
+
+class FlowRecords:
+    """The records of flows, in one transaction."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+        self._rows = transaction.rows
+        self._write = transaction.write
+
+    # Flows and lanes
+
+    async def flow(self, owner: str, name: str) -> StoredFlow | None:
+        """A flow by its owner and name."""
+        found = await self._rows("flow_named", owner=owner, name=name)
+        return FLOW.decode(found[0]) if found else None
+
+    async def flows(self, owner: str | None, after: tuple[str, str], limit: int) -> list[StoredFlow]:
+        """A page of flows by name and owner: an owner's, or all if it is ``None``."""
+        name, whose = after
+        found = await self._rows("flows", owner=owner, after_name=name, after_owner=whose, limit=limit)
+        return [FLOW.decode(row) for row in found]
+
+    async def flows_by_id(self, ids: Collection[int]) -> dict[int, StoredFlow]:
+        """Some flows by their ids."""
+        found = map(FLOW.decode, await self._rows("flows_by_id", ids=list(ids)))
+        return {each.flow_id: each for each in found}
+
+    async def insert_flow(self, flow: StoredFlow) -> None:
+        """Insert a flow, unless another node has just done so."""
+        columns = FLOW.parameters(flow)
+        del columns["flow_id"]
+        await self._rows("insert_flow", **columns)
+
+    async def update_flow(self, flow: StoredFlow) -> None:
+        """Replace the definition and the revision of a flow."""
+        columns = FLOW.parameters(flow)
+        wanted = ("flow_id", "definition", "revision", "updated_at_ms")
+        await self._rows("update_flow", **{name: columns[name] for name in wanted})
+
+    async def probe(self, revisions: Sequence[str]) -> Probe:
+        """What a node that can run some revisions must know before it looks closer."""
+        ((next_at_ms, signalled),) = await self._rows("flow_probe", revisions=list(revisions))
+        return Probe(next_at_ms, bool(signalled))
+
+    async def due(self, revisions: Sequence[str], now: int, limit: int) -> list[Lane]:
+        """The due lanes of some revisions, the longest overdue first; locked."""
+        found = await self._rows("due_flows", revisions=list(revisions), now=now, limit=limit)
+        return [FLOW_LANE.decode(row) for row in found]
+
+    async def signalled(self, revisions: Sequence[str], limit: int) -> list[Lane]:
+        """The lanes of some revisions with events that were published from outside; locked."""
+        found = await self._rows("signalled_flows", revisions=list(revisions), limit=limit)
+        return [FLOW_LANE.decode(row) for row in found]
+
+    async def take_signals(self, flow_ids: Collection[int]) -> dict[int, set[str]]:
+        """Take the topics of some locked lanes in which events were published from outside."""
+        topics: dict[int, set[str]] = defaultdict(set)
+        for flow_id, topic in await self._rows("take_signals", ids=list(flow_ids)):
+            topics[flow_id].add(topic)
+        return topics
+
+    async def signal(self, topics: Iterable[tuple[int, str]]) -> None:
+        """Tell the next decisions that events were published in some topics, and wake the other nodes."""
+        told = [FlowSignal(flow_id=flow_id, topic=topic) for flow_id, topic in topics]
+        if told:
+            await self._write("insert_signal", [FLOW_SIGNAL.parameters(each) for each in told])
+            await self._transaction.notify()
+
+    async def lock(self, flow_ids: Collection[int]) -> list[Lane]:
+        """Some lanes, locked."""
+        return [FLOW_LANE.decode(row) for row in await self._rows("lock_flows", ids=sorted(flow_ids))]
+
+    async def lanes(self, flow_ids: Collection[int]) -> dict[int, Lane]:
+        """Some lanes, not locked."""
+        found = map(FLOW_LANE.decode, await self._rows("flow_lanes", ids=list(flow_ids)))
+        return {each.flow_id: each for each in found}
+
+    async def claimed(self, epochs: Sequence[int], limit: int) -> list[Lane]:
+        """The lanes that some nodes work on."""
+        found = await self._rows("claimed_flows", epochs=list(epochs), limit=limit)
+        return [FLOW_LANE.decode(row) for row in found]
+
+    async def insert_lane(self, lane: Lane) -> None:
+        """Insert the lane of a new flow."""
+        await self._transaction.insert(FLOW_LANE, [lane])
+
+    async def write_lanes(self, lanes: Iterable[Lane]) -> None:
+        """Write decided lanes."""
+        await self._write("update_flow_lane", [FLOW_LANE.parameters(each) for each in lanes])
+
+    # What handlers keep
+
+    async def states(self, flow_ids: Collection[int]) -> dict[tuple[int, str], str]:
+        """What handlers of some flows kept, as JSON."""
+        found = await self._rows("flow_states", ids=list(flow_ids))
+        return {(flow_id, handler): state for flow_id, handler, state in found}
+
+    async def keep_states(self, states: Iterable[FlowState]) -> None:
+        """Keep what handlers hand to their next runs."""
+        await self._write("put_flow_state", [FLOW_STATE.parameters(each) for each in states])
+
+    # Events
+
+    async def publish(self, events: Sequence[FlowEvent]) -> None:
+        """Publish events, or update the payloads of pending ones; several with one message id count as the last."""
+        last = {(each.flow_id, each.topic, each.message_id): each for each in events}
+        await self._write("publish_events", [FLOW_EVENT.parameters(each) for each in last.values()])
+
+    async def pending(self, flow_id: int, topic: str, limit: int) -> list[FlowEvent]:
+        """Pending events of a topic, oldest first."""
+        found = await self._rows("pending_events", flow_id=flow_id, topic=topic, limit=limit)
+        return [FLOW_EVENT.decode(row) for row in found]
+
+    async def prefetch(
+        self, topics: Sequence[tuple[int, str]], limit: int
+    ) -> dict[tuple[int, str], list[FlowEvent]]:
+        """The first pending events of each of some topics of flows, oldest first."""
+        found: dict[tuple[int, str], list[FlowEvent]] = defaultdict(list)
+        rows = await self._rows(
+            "prefetch_events", pairs=[list(each) for each in topics], ids=[each for each, _ in topics],
+            topics=[each for _, each in topics], limit=limit,
+        )  # fmt: skip
+        for event in sorted(map(FLOW_EVENT.decode, rows), key=lambda each: each.number):
+            found[event.flow_id, event.topic].append(event)
+        return found
+
+    async def events_by_message(
+        self, flow_id: int, topic: str, message_ids: Collection[str]
+    ) -> list[FlowEvent]:
+        """Some events of a topic."""
+        found = await self._rows(
+            "events_by_message", flow_id=flow_id, topic=topic, message_ids=list(message_ids)
+        )
+        return [FLOW_EVENT.decode(row) for row in found]
+
+    async def events_by_number(self, numbers: Collection[int]) -> dict[int, FlowEvent]:
+        """Some events by their numbers."""
+        found = map(FLOW_EVENT.decode, await self._rows("events_by_number", numbers=list(numbers)))
+        return {each.number: each for each in found}
+
+    async def oldest_pending(self, flow_id: int, topics: Collection[str]) -> dict[str, int]:
+        """When the oldest pending event of each of some topics was published."""
+        found = await self._rows("oldest_pending", flow_id=flow_id, topics=list(topics))
+        return {topic: created_at_ms for topic, created_at_ms in found if created_at_ms is not None}
+
+    async def reserve(self, reserved: Reserved) -> bool:
+        """Reserve events for runs; ``False`` if some of them are not pending."""
+        rows = _numbered(reserved)
+        return await self._write("reserve_events", rows) == len(rows)
+
+    async def consume(self, reserved: Reserved, now: int) -> bool:
+        """Consume the events of runs; ``False`` if some of them are neither reserved by their run nor pending."""
+        rows = [row | {"ended_at_ms": now} for row in _numbered(reserved)]
+        return await self._write("consume_events", rows) == len(rows)
+
+    async def release(self, reserved: Reserved) -> None:
+        """Give up what runs have reserved."""
+        await self._write("release_events", _numbered(reserved))
+
+    async def hand_over(self, taken: Iterable[tuple[str, str, Sequence[int]]]) -> None:
+        """Hand what runs have reserved over to those that continue them: the old run, the new one, numbers of events."""
+        rows = [
+            {"number": number, "run_id": new, "retry_of": old} for old, new, numbers in taken for number in numbers
+        ]  # fmt: skip
+        await self._write("hand_over_events", rows)
+
+    async def skip(self, numbers: Iterable[int], now: int) -> int:
+        """Skip events that are not consumed; return how many."""
+        return await self._write("skip_events", [{"number": each, "ended_at_ms": now} for each in numbers])
+
+    async def find_events(
+        self, flow_id: int, topic: str | None, statuses: Collection[EventStatus], before: int, limit: int
+    ) -> list[FlowEvent]:
+        """A page of the events of a flow, newest first."""
+        found = await self._rows(
+            "find_events", flow_id=flow_id, topic=topic, statuses=[each.value for each in statuses],
+            before=before, limit=limit,
+        )  # fmt: skip
+        return [FLOW_EVENT.decode(row) for row in found]
+
+    async def count_events(self, flow_id: int, limit: int) -> dict[tuple[str, EventStatus], int]:
+        """How many events of a flow are pending and reserved, by topic, counted up to a limit."""
+        found = await self._rows("count_events", flow_id=flow_id, limit=limit)
+        return {(topic, EventStatus(status)): count for topic, status, count in found}
+
+    # Inputs
+
+    async def register_inputs(self, inputs: Iterable[FlowInput]) -> None:
+        """Register inputs, each once."""
+        last = {(each.flow_id, each.source, each.type, each.input_id): each for each in inputs}
+        await self._write("put_inputs", [FLOW_INPUT.parameters(each) for each in last.values()])
+
+    async def cause(self, events: Iterable[tuple[FlowEvent, FlowInput]]) -> None:
+        """Note which inputs caused published events."""
+        rows = [
+            {
+                "flow_id": event.flow_id, "topic": event.topic, "message_id": event.message_id,
+                "source": cause.source, "type": cause.type, "input_id": cause.input_id,
+            }
+            for event, cause in events
+        ]  # fmt: skip
+        await self._write("cause_events", rows)
+
+    async def inherit_causes(self, events: Iterable[tuple[FlowEvent, int]]) -> None:
+        """Note that published events were caused by what caused another event, by its number."""
+        rows = [
+            {"flow_id": event.flow_id, "topic": event.topic, "message_id": event.message_id, "number": number}
+            for event, number in events
+        ]
+        await self._write("inherit_causes", rows)
+
+    async def find_inputs(self, flow_id: int, before: int, limit: int) -> list[tuple[FlowInput, int]]:
+        """A page of the inputs of a flow, newest first, and how many open events each has."""
+        found = await self._rows("find_inputs", flow_id=flow_id, before=before, limit=limit)
+        return [(FLOW_INPUT.decode(columns), count) for *columns, count in found]
+
+    async def input(self, flow_id: int, source: str, kind: str, input_id: str) -> FlowInput | None:
+        """An input by what its producer registered it as."""
+        found = await self._rows("input_named", flow_id=flow_id, source=source, type=kind, input_id=input_id)
+        return FLOW_INPUT.decode(found[0]) if found else None
+
+    async def events_of_input(self, number: int) -> list[EventOfInput]:
+        """The open events of an input."""
+        return [
+            EventOfInput(
+                event,
+                EventStatus(status),
+                run_id,
+                None if phase is None else Phase(phase),
+                None if mutation is None else msgspec.json.decode(mutation, type=Mutation).status,
+            )
+            for event, status, run_id, phase, mutation in await self._rows("events_of_input", number=number)
+        ]
+
+    async def mark_input_skipped(self, number: int, now: int) -> None:
+        """Note that an input was skipped."""
+        await self._rows("mark_input_skipped", number=number, skipped_at_ms=now)
+
+    # Runs
+
+    async def insert_runs(self, runs: Sequence[FlowRun]) -> None:
+        """Insert new runs. A flow has one active run: another is an error."""
+        if runs:
+            await self._transaction.insert(FLOW_RUN, runs)
+
+    async def move_runs(self, moves: Sequence[RunMove]) -> int:
+        """Move active runs forward under their claims; return how many moved."""
+        rows = [msgspec.structs.asdict(each) for each in moves]
+        return await self._write("move_flow_run", rows)
+
+    async def end_runs(self, runs: Iterable[FlowRun]) -> None:
+        """Record how active runs ended."""
+        await self._write("end_flow_run", [FLOW_RUN.parameters(each) | {"run_id": each.id} for each in runs])
+
+    async def runs_by_id(self, ids: Collection[str]) -> dict[str, FlowRun]:
+        """Some runs; locked."""
+        found = map(FLOW_RUN.decode, await self._rows("flow_runs_by_id", ids=sorted(ids)))
+        return {each.id: each for each in found}
+
+    async def run(self, run_id: str) -> FlowRun | None:
+        """One run."""
+        found = await self._rows("flow_run", id=run_id)
+        return FLOW_RUN.decode(found[0]) if found else None
+
+    async def runs(self, flow_id: int, handler: str | None, before: int, limit: int) -> list[FlowRun]:
+        """A page of the runs of a flow, newest first."""
+        found = await self._rows("flow_runs", flow_id=flow_id, handler=handler, before=before, limit=limit)
+        return [FLOW_RUN.decode(row) for row in found]
+
+    async def runs_around(self, flow_id: int, at_ms: int) -> list[FlowRun]:
+        """The runs of a flow that began last before a moment, and the first that began after it, oldest first."""
+        found = await self._rows("flow_runs_around", flow_id=flow_id, at_ms=at_ms)
+        return sorted(map(FLOW_RUN.decode, found), key=lambda run: run.number)
+
+
+def _numbered(reserved: Reserved) -> list[dict[str, Any]]:
+    return sorted(
+        ({"number": number, "run_id": run_id} for run_id, numbers in reserved for number in numbers),
+        key=lambda row: row["number"],
+    )

@@ -1,0 +1,2 @@
+-- Some events.
+SELECT {columns(flow_event)} FROM flow_event WHERE number {among(numbers, bigint)}

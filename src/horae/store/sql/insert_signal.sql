@@ -1,0 +1,5 @@
+-- Tell the next decision of a flow that events were published in a topic.
+INSERT INTO flow_signal ({inserted(flow_signal)})
+SELECT {new(flow_signal)}
+{from_new}
+WHERE TRUE

@@ -1,0 +1,191 @@
+"""Flows on both databases, by the real clock: nodes that die, nodes that share the work, and what wakes them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from horae import App, Config
+from horae.flows import Applied, Flow, Prepared, Reservation
+from tests.support.flows import Script, crash, events_of, never, publish, runs_of, statuses
+from tests.support.wait import wait_until
+
+CONFIG = Config(lease_ms=2000, housekeeping_ms=300, terminate_ms=200, drain_ms=200, tick_ms=60_000)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres"))
+    return f"sqlite:///{tmp_path / 'horae.db'}"
+
+
+@asynccontextmanager
+async def serving(database: str, *flows: Flow, config: Config = CONFIG) -> AsyncIterator[App]:
+    async with App(database, config=config) as app:
+        for flow in flows:
+            await app.flows.deploy(flow)
+        running = asyncio.create_task(app.serve())
+        try:
+            yield app
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+
+
+@pytest.mark.contract("FLOW-14", "FLOW-17")
+async def test_all_parts_of_a_flow_on_both_databases(database: str):
+    flow = Flow("f")
+    script = Script()
+
+    @flow.producer(publishes=["in"], every="1h")
+    async def poll(ctx, state):
+        for number in range(20):
+            ctx.register_input("s", "t", str(number), f"Input {number}")
+            ctx.publish("in", f"{number:02}", {"number": number})
+
+    flow.handlers.append(script.flow.handlers[0])
+    async with serving(database, flow) as app:
+        await wait_until(lambda: len(script.effects) == 20)
+        assert script.effects == [[f"{number:02}"] for number in range(20)]
+        await wait_until(lambda: len(script.outcomes) >= 21)
+
+        async def is_idle() -> bool:
+            return (await app.flows.show("f")).status == "Idle"
+
+        await wait_until(is_idle)
+        assert await events_of(app, "consumed") == [f"{number:02}" for number in range(20)]
+        assert {each.status for each in await app.flows.inputs("f")} == {"done"}
+        assert (await app.flows.list())[0].schedule == "Checks every hour"
+
+
+@pytest.mark.contract("FLOW-18", "FLOW-23")
+@pytest.mark.parametrize("part", ["prepare", "mutate", "next"])
+async def test_another_node_recovers_what_a_dead_node_ran(database: str, part: str):
+    script = Script(reconciles=True)
+    script.deeds[part] = [never]
+    script.answers = [Applied("found out")]
+    dead = App(database, config=CONFIG)
+    await dead.open()
+    await dead.join()
+    await dead.flows.deploy(script.flow)
+    await publish(dead, "1")
+    await dead.engine.step(dead.now())
+    await wait_until(lambda: part in script.calls)
+    await dead.close()  # without a word: its claim stays
+
+    async with serving(database, script.flow) as app:
+
+        async def is_done() -> bool:
+            return await events_of(app, "consumed") == ["1"]
+
+        await wait_until(is_done)
+        found = await statuses(app)
+        assert found[0] == (
+            {"prepare": "preparing", "mutate": "mutating", "next": "emitting"}[part],
+            "crashed",
+        )
+        assert ("committed", "committed") in found
+        assert len(script.effects) == (0 if part == "mutate" else 1)
+        expected = "found out" if part == "mutate" else "did 1"
+        assert ("applied", expected) in script.outcomes
+
+
+@pytest.mark.contract("FLOW-24")
+async def test_nodes_share_flows_and_each_flow_runs_one_handler_at_a_time(database: str):
+    active: dict[str, int] = {}
+    overlaps: list[str] = []
+    done: dict[str, list[str]] = {}
+
+    def flows() -> list[Flow]:
+        made = []
+        for number in range(4):
+            flow = Flow(f"f{number}", revision="1")
+
+            @flow.consumer(subscribes=["in"], name="take")
+            class Take:
+                async def prepare(self, ctx, state):
+                    active[ctx.flow] = active.get(ctx.flow, 0) + 1
+                    if active[ctx.flow] > 1:
+                        overlaps.append(ctx.flow)
+                    found = await ctx.peek("in", limit=1)
+                    await asyncio.sleep(0.002)
+                    return Prepared(
+                        [Reservation("in", [each.id for each in found])], [each.id for each in found]
+                    )
+
+                async def next(self, ctx, prepared, outcome):
+                    done.setdefault(ctx.flow, []).extend(prepared.data)
+                    active[ctx.flow] -= 1
+
+            made.append(flow)
+        return made
+
+    config = Config(lease_ms=5000, housekeeping_ms=1000, tick_ms=200)
+    async with (
+        serving(database, *flows(), config=config) as one,
+        serving(database, *flows(), config=config) as two,
+    ):
+        for number in range(4):
+            ids = [f"{each:02}" for each in range(15)]
+            await (one if number % 2 else two).flows.publish_many(
+                f"f{number}", [("in", each, None) for each in ids]
+            )
+        await wait_until(lambda: sum(map(len, done.values())) == 60)
+    assert overlaps == []
+    assert done == {f"f{number}": [f"{each:02}" for each in range(15)] for number in range(4)}
+
+
+@pytest.mark.contract("FLOW-28")
+async def test_an_event_published_on_another_node_wakes_a_consumer(postgres: str):
+    script = Script()
+    async with serving(postgres, script.flow) as host, App(postgres, config=CONFIG) as other:
+        await wait_until(lambda: script.calls == ["prepare", "next"])
+        await publish(other, "1")  # the tick of the host is a minute: only a notification wakes it
+        await wait_until(lambda: script.effects == [["1"]], 5)
+        assert host.flow_registry.revisions == ["1"]
+        assert other.flow_registry.is_empty
+
+
+async def test_two_hosts_with_different_versions_the_last_deployed_runs(database: str):
+    old, new = Script(), Script()
+    old.flow = old.version("old")
+    new.flow = new.version("new")
+    config = Config(lease_ms=5000, housekeeping_ms=1000, tick_ms=100)
+    async with serving(database, old.flow, config=config) as one:
+        await wait_until(lambda: old.outcomes)
+        async with serving(database, new.flow, config=config) as two:
+            await wait_until(lambda: new.outcomes)
+            for number in range(5):
+                await publish(one, str(number))
+            await wait_until(lambda: len(new.effects) == 5)
+            assert old.effects == []
+            assert not (await one.flows.show("f")).operator.hosted_here  # type: ignore[union-attr]
+            assert (await two.flows.show("f")).operator.hosted_here  # type: ignore[union-attr]
+
+
+async def test_a_stale_holder_writes_nothing(database: str):
+    script = Script()
+    go_on = asyncio.Event()
+
+    async def slow(ctx: Any) -> None:
+        await go_on.wait()
+
+    script.deeds["next"] = [None, slow]
+    async with serving(database, script.flow) as app:
+        await wait_until(lambda: script.outcomes)
+        await publish(app, "1")
+        await wait_until(lambda: script.calls.count("next") == 2)
+        await crash(app)
+        app.wake()
+        await wait_until(lambda: len(script.outcomes) >= 2)
+        go_on.set()
+        await wait_until(lambda: not app.worker.tasks and not app.worker.ended())
+        assert await statuses(app) == [("emitting", "crashed"), ("committed", "committed")]
+        assert len(script.effects) == 1
+        assert len(await runs_of(app)) == 2
