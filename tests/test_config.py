@@ -136,7 +136,7 @@ def rows() -> dict[str, str]:
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
 def test_the_page_lists_each_setting_with_its_default(field: msgspec.structs.FieldInfo):
     default = field.default
-    shown = ",".join(default) if isinstance(default, tuple) else str(default)
+    shown = ",".join(default) if isinstance(default, tuple) else "" if default is None else str(default)
     assert rows()[setting_name(field.name)] == (shown.lower() if isinstance(default, bool) else shown)
 
 

@@ -70,6 +70,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The address that the service listens on. Without authentication it must be a loopback address."""
     port: int = 8420
     """The port that the service listens on; 0 is any free one."""
+    temporal_port: int | None = None
+    """The port on which the service answers Temporal's schedule calls (gRPC), at the same address; 0 is any free one, unset is none."""
+    temporal_calls: int = 1000
+    """How many of these calls are under way at once; others are refused."""
     public_url: str = ""
     """The URL under which external workers reach the service to report; if empty, the address it listens on."""
     secret_key: str = ""
@@ -200,7 +204,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SCHEMA_NAME = re.compile("(?!pg_)[a-z_][a-z0-9_]{0,62}")
-_MAY_BE_ZERO = {"attempt_log_lines", "default_jitter_ms", "drain_ms", "lookahead_ms", "port"}
+_MAY_BE_ZERO = {"attempt_log_lines", "default_jitter_ms", "drain_ms", "lookahead_ms", "port", "temporal_port"}
 SECRETS = {"database_url", "jwt_secret", "secret_key"}
 """The settings that are never shown."""
 

@@ -25,6 +25,16 @@ def serve(
     port: Annotated[
         int | None, option("--port", "N", "0 is any free one.  \\[HORAE_PORT, 8420]", min=0, max=65535)
     ] = None,
+    temporal_port: Annotated[
+        int | None,
+        option(
+            "--temporal-port",
+            None,
+            "Answer Temporal's schedule calls there.  \\[HORAE_TEMPORAL_PORT, none]",
+            min=0,
+            max=65535,
+        ),
+    ] = None,
     app: Annotated[
         str | None, option("--app", "PACKAGE.MODULE", "A module that registers actions, imported first.")
     ] = None,
@@ -41,8 +51,11 @@ def serve(
 
     All settings are in docs/reference/settings.md; horae check looks at them.
     """
-    named = given(host=host, port=port, database_url=here.target.database)
+    named = given(host=host, port=port, temporal_port=temporal_port, database_url=here.target.database)
     config = msgspec.structs.replace(Config.from_environment(), **named)
     for module in ("litestar", "uvicorn"):
         needed(module)
+    if config.temporal_port is not None:
+        for module in ("grpc", "temporalio"):
+            needed(module, "temporal")
     importlib.import_module("horae.face.service.server").serve(config, app)

@@ -9,7 +9,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import Any
 
@@ -106,7 +106,7 @@ async def _serve(config: Config, actions: App | None, log: Log, left: list[str])
         address = address_of(config, listener)
         app.use_builtin(config.public_url or address)
         try:
-            async with app:
+            async with app, _temporal(app, config):
                 _log.info("Horae listens on %s%s", address, "" if is_guarded(config) else _UNGUARDED)
                 await _until_asked(app, _server(config, service, connections), listener)
         finally:
@@ -120,6 +120,23 @@ def _traced(config: Config) -> list[Observer]:
     from horae.face.service.tracing import TraceWatcher, tracer_provider  # noqa: PLC0415 - an extra
 
     return [TraceWatcher(tracer_provider())]
+
+
+@contextlib.asynccontextmanager
+async def _temporal(app: App, config: Config) -> AsyncIterator[None]:
+    """Answer Temporal's calls meanwhile, if a port is set for them."""
+    if config.temporal_port is None:
+        yield
+        return
+    from horae.face.temporal.server import TemporalServer  # noqa: PLC0415 - an extra
+
+    server = TemporalServer(app, config)
+    port = await server.start()
+    _log.info("Horae answers Temporal's schedule calls on %s:%s", config.host, port)
+    try:
+        yield
+    finally:
+        await server.stop()
 
 
 _UNGUARDED = ": without authentication it serves this machine only, as the user local"

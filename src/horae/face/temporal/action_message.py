@@ -1,0 +1,192 @@
+"""The workflow that a schedule starts, as Temporal's message, and the action that Horae runs for it. Pure.
+
+The workflow type is the address of the action. What the action cannot say (task queue, headers, priority …) is kept with the schedule as
+it was sent (``originals.py``), and shown again as long as it fits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from google.protobuf.duration_pb2 import Duration
+from temporalio.api.common.v1 import Payloads, RetryPolicy, WorkflowType
+from temporalio.api.enums.v1 import WorkflowIdReusePolicy
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflow.v1 import NewWorkflowExecutionInfo
+
+from horae.errors import InvalidInputError
+from horae.face.temporal.payloads import payload_of, value_of
+from horae.face.temporal.times import duration_of, milliseconds_of
+from horae.model import DEFAULT_ID_FORMAT, Action, Policies, Schedule
+from horae.spec.duration import duration_text, milliseconds
+
+TASK_QUEUE = "horae"
+"""The task queue that is shown of an action that was not created through Temporal's API."""
+ORIGINAL_ID = "{id}"
+"""The format of action ids that are the workflow's id, without a time."""
+_FIELD = "schedule.action.start_workflow"
+_REUSE = {
+    WorkflowIdReusePolicy.WORKFLOW_ID_REUSE_POLICY_UNSPECIFIED,
+    WorkflowIdReusePolicy.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+}
+_replace = msgspec.structs.replace
+
+
+class Retries(msgspec.Struct, frozen=True):
+    """How often and when a workflow is attempted again, in milliseconds; ``attempts`` of ``None`` are any number."""
+
+    attempts: int | None
+    initial_ms: int
+    factor: float
+    max_ms: int
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True):
+    """What a message says of an action, in Horae's terms."""
+
+    address: str
+    id: str
+    input: Any = None
+    run_ms: int | None = None
+    retries: Retries | None = None
+    """``None`` is one attempt."""
+
+
+def start_of(message: NewWorkflowExecutionInfo) -> Start:
+    """What a message says; an error names its field."""
+    if not message.workflow_id:
+        raise InvalidInputError(f"{_FIELD}.workflow_id", "is not set")
+    if not message.workflow_type.name:
+        raise InvalidInputError(f"{_FIELD}.workflow_type", "is not set")
+    if message.cron_schedule:
+        raise InvalidInputError(
+            f"{_FIELD}.cron_schedule", "cannot be used: the schedule's own spec says when"
+        )
+    if message.workflow_id_reuse_policy not in _REUSE:
+        raise InvalidInputError(f"{_FIELD}.workflow_id_reuse_policy", "must be ALLOW_DUPLICATE")
+    values = [value_of(each) for each in message.input.payloads]
+    return Start(
+        address=message.workflow_type.name,
+        id=message.workflow_id,
+        input=values if len(values) > 1 else values[0] if values else None,
+        run_ms=_shortest(message),
+        retries=_retries(message.retry_policy) if message.HasField("retry_policy") else None,
+    )
+
+
+def _shortest(message: NewWorkflowExecutionInfo) -> int | None:
+    """The limit of a run: that of one run, or that of all of them, whichever is shorter."""
+    named = {
+        "workflow_run_timeout": message.workflow_run_timeout,
+        "workflow_execution_timeout": message.workflow_execution_timeout,
+    }
+    found = [milliseconds_of(given, f"{_FIELD}.{name}") for name, given in named.items()]
+    return min((each for each in found if each), default=None)
+
+
+def _retries(policy: RetryPolicy) -> Retries | None:
+    """A retry policy with Temporal's defaults: a second, doubling up to a hundred times as much, for ever."""
+    field = f"{_FIELD}.retry_policy"
+    if policy.maximum_attempts < 0:
+        raise InvalidInputError(f"{field}.maximum_attempts", "must be at least 0")
+    if policy.maximum_attempts == 1:
+        return None
+    initial_ms = _or(policy.initial_interval, 1000, f"{field}.initial_interval")
+    max_ms = _or(policy.maximum_interval, 100 * initial_ms, f"{field}.maximum_interval")
+    factor = policy.backoff_coefficient or 2.0
+    if not 1 <= factor <= 1_000_000:
+        raise InvalidInputError(f"{field}.backoff_coefficient", "must be from 1 to 1,000,000")
+    return Retries(policy.maximum_attempts or None, initial_ms, factor, max_ms)
+
+
+def _or(duration: Duration, default: int, field: str) -> int:
+    return milliseconds_of(duration, field) or default
+
+
+def stored_start(schedule: Schedule) -> Start:
+    """What a message can say of a stored action."""
+    retry, run = schedule.policies.retry, schedule.policies.timeouts.run
+    retries = Retries(
+        retry.attempts, milliseconds(retry.initial_delay), retry.factor, milliseconds(retry.max_delay)
+    )
+    return Start(
+        address=schedule.action.address,
+        id=schedule.action.id or schedule.id,
+        input=schedule.action.input,
+        run_ms=milliseconds(run),
+        retries=None if retry.attempts == 1 else retries,
+    )
+
+
+def message_of(start: Start, original: NewWorkflowExecutionInfo | None = None) -> NewWorkflowExecutionInfo:
+    """The message that says this. What an earlier message said besides, or in other words, stays."""
+    shown = NewWorkflowExecutionInfo(task_queue=TaskQueue(name=TASK_QUEUE))
+    said = None
+    if original is not None:
+        shown.CopyFrom(original)
+        said = start_of(original)
+    if said is None or said.address != start.address:
+        shown.workflow_type.CopyFrom(WorkflowType(name=start.address))
+    shown.workflow_id = start.id
+    if said is None or said.input != start.input:
+        shown.ClearField("input")
+        if start.input is not None:
+            shown.input.CopyFrom(Payloads(payloads=[payload_of(start.input)]))
+    if said is None or said.run_ms != start.run_ms:
+        shown.ClearField("workflow_run_timeout")
+        shown.ClearField("workflow_execution_timeout")
+        if start.run_ms is not None:
+            shown.workflow_run_timeout.CopyFrom(duration_of(start.run_ms))
+    if said is None or said.retries != start.retries:
+        shown.ClearField("retry_policy")
+        if start.retries is not None:
+            shown.retry_policy.CopyFrom(_retry_policy(start.retries))
+    return shown
+
+
+def _retry_policy(retries: Retries) -> RetryPolicy:
+    return RetryPolicy(
+        initial_interval=duration_of(retries.initial_ms),
+        backoff_coefficient=retries.factor,
+        maximum_interval=duration_of(retries.max_ms),
+        maximum_attempts=min(retries.attempts or 0, 2**31 - 1),
+    )
+
+
+def new_action(start: Start, *, original_id: bool) -> Action:
+    """The action of a new schedule."""
+    return Action(
+        name=start.address, input=start.input, id=start.id,
+        id_format=ORIGINAL_ID if original_id else DEFAULT_ID_FORMAT,
+    )  # fmt: skip
+
+
+def changed_action(start: Start, stored: Schedule, *, original_id: bool) -> Action:
+    """The action of a schedule after an update; what the message does not say otherwise stays as it is."""
+    action, before = stored.action, stored_start(stored)
+    if start.address != before.address:
+        action = Action(name=start.address, input=action.input, id=action.id, id_format=action.id_format)
+    if start.input != before.input:
+        action = _replace(action, input=start.input)
+    if start.id != before.id:
+        action = _replace(action, id=start.id)
+    if original_id != (action.id_format == ORIGINAL_ID):
+        action = _replace(action, id_format=ORIGINAL_ID if original_id else DEFAULT_ID_FORMAT)
+    return action
+
+
+def with_limits(policies: Policies, start: Start, before: Start | None) -> Policies:
+    """Policies with the timeouts and retries that a message says, as far as it says others than before."""
+    if before is None or start.run_ms != before.run_ms:
+        run = None if start.run_ms is None else duration_text(start.run_ms)
+        policies = _replace(policies, timeouts=_replace(policies.timeouts, run=run))
+    if before is None or start.retries != before.retries:
+        retry = _replace(policies.retry, attempts=1)
+        if (given := start.retries) is not None:
+            retry = _replace(
+                retry, attempts=given.attempts, initial_delay=duration_text(given.initial_ms), factor=given.factor,
+                max_delay=duration_text(given.max_ms),
+            )  # fmt: skip
+        policies = _replace(policies, retry=retry)
+    return policies

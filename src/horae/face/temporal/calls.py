@@ -1,0 +1,251 @@
+"""The schedule calls: read a request, call an operation in the scope of its namespace, answer with a message."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, TypeVar
+from uuid import NAMESPACE_URL, uuid5
+
+from google.protobuf.message import Message
+from temporalio.api.enums.v1 import NamespaceState
+from temporalio.api.namespace.v1 import NamespaceConfig, NamespaceInfo
+from temporalio.api.replication.v1 import NamespaceReplicationConfig
+from temporalio.api.workflowservice import v1 as api
+
+from horae import __version__
+from horae.app import App, ScopedOperations
+from horae.app.fire_times import times_ahead
+from horae.errors import InvalidInputError
+from horae.face.service.caller import Caller
+from horae.face.temporal.info_message import RUNNING, info_of, list_entry
+from horae.face.temporal.list_query import filter_of
+from horae.face.temporal.originals import shown_memo, shown_search
+from horae.face.temporal.schedule_message import (
+    backfills_of,
+    edit_of,
+    new_schedule,
+    shown_schedule,
+    token_of,
+    trigger_of,
+)
+from horae.face.temporal.times import is_set, moment_of, timestamp_of
+from horae.model import Run
+
+SERVER_VERSION = "1.28.0"
+"""The Temporal server whose schedule calls these are like; clients ask for it to know what they may use."""
+MAX_LIST = 100
+"""The most schedules in one part of a list: each is shown with its recent runs."""
+LISTED_TIMES = 5
+MAX_RUNNING = 100
+MAX_REMEMBERED = 10_000
+MAX_REQUEST_ID = 1000
+T = TypeVar("T")
+Handler = Callable[["Call", Any], Awaitable[Message]]
+
+
+class Remembered:
+    """Patches by their request ids: one that is sent again, because its answer was lost, is not carried out again by this process."""
+
+    def __init__(self) -> None:
+        self._tasks: OrderedDict[tuple[str, ...], asyncio.Task[Any]] = OrderedDict()
+
+    async def once(self, key: tuple[str, ...], work: Callable[[], Awaitable[T]]) -> T:
+        """Do some work once for a key, and give every caller its result; work that failed may be tried again."""
+        if not key[-1]:
+            return await work()
+        task = self._tasks.get(key)
+        if task is None:
+            task = self._tasks[key] = asyncio.ensure_future(_awaited(work))
+            if len(self._tasks) > MAX_REMEMBERED:
+                self._tasks.popitem(last=False)
+        try:
+            found: T = await asyncio.shield(task)
+        except BaseException:
+            if not task.done() or task.cancelled() or task.exception() is not None:
+                self._tasks.pop(key, None)
+            raise
+        return found
+
+
+async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
+    return await work()
+
+
+class Call:
+    """What a call needs besides its request: the app, its caller, and the patches that were carried out."""
+
+    def __init__(self, app: App, caller: Caller, remembered: Remembered) -> None:
+        self.app, self.caller, self.remembered = app, caller, remembered
+
+    def operations(self, namespace: str) -> ScopedOperations:
+        """The operations of the owner that a namespace is."""
+        if not namespace:
+            raise InvalidInputError("namespace", "is not set: it is the owner of the schedules")
+        self.caller.owner_for(namespace)
+        return self.app.owned_by(namespace)
+
+
+async def get_system_info(_call: Call, _: api.GetSystemInfoRequest) -> api.GetSystemInfoResponse:
+    """What clients ask on connecting."""
+    return api.GetSystemInfoResponse(
+        server_version=SERVER_VERSION,
+        capabilities=api.GetSystemInfoResponse.Capabilities(
+            internal_error_differentiation=True, supports_schedules=True
+        ),
+    )
+
+
+async def get_cluster_info(call: Call, _: api.GetClusterInfoRequest) -> api.GetClusterInfoResponse:
+    return api.GetClusterInfoResponse(
+        server_version=SERVER_VERSION,
+        cluster_id=str(uuid5(NAMESPACE_URL, "horae")),
+        cluster_name=f"horae {__version__}",
+        persistence_store=call.app.config.database_url.partition(":")[0],
+        visibility_store="horae",
+        history_shard_count=1,
+    )
+
+
+async def describe_namespace(
+    call: Call, request: api.DescribeNamespaceRequest
+) -> api.DescribeNamespaceResponse:
+    """A namespace is an owner, and exists for every caller who may act for that owner."""
+    call.operations(request.namespace)
+    return api.DescribeNamespaceResponse(
+        namespace_info=NamespaceInfo(
+            name=request.namespace,
+            id=str(uuid5(NAMESPACE_URL, f"horae:{request.namespace}")),
+            state=NamespaceState.NAMESPACE_STATE_REGISTERED,
+        ),
+        config=NamespaceConfig(),
+        replication_config=NamespaceReplicationConfig(),
+    )
+
+
+async def create_schedule(call: Call, request: api.CreateScheduleRequest) -> api.CreateScheduleResponse:
+    _check_request_id(request.request_id, required=True)
+    operations = call.operations(request.namespace)
+    new = await operations.evaluate(lambda: new_schedule(request, call.caller.user))
+    created = await operations.schedules.create_once([new])
+    return api.CreateScheduleResponse(conflict_token=token_of(created.schedules[0]))
+
+
+def _check_request_id(request_id: str, *, required: bool = False) -> None:
+    if required and not request_id:
+        raise InvalidInputError("request_id", "is not set")
+    if len(request_id) > MAX_REQUEST_ID:
+        raise InvalidInputError("request_id", f"has more than {MAX_REQUEST_ID} characters")
+
+
+async def describe_schedule(call: Call, request: api.DescribeScheduleRequest) -> api.DescribeScheduleResponse:
+    operations = call.operations(request.namespace)
+    description = await operations.schedules.describe(request.schedule_id)
+    running: list[Run] = []
+    if description.running or description.retrying:
+        found = await operations.runs.search(
+            status=[each.value for each in RUNNING], schedule_id=request.schedule_id, limit=MAX_RUNNING
+        )
+        running = [each for each in found if isinstance(each, Run)]
+    schedule = description.schedule
+    return api.DescribeScheduleResponse(
+        schedule=await operations.evaluate(lambda: shown_schedule(schedule)),
+        info=info_of(description, reversed(running)),
+        memo=shown_memo(schedule),
+        search_attributes=shown_search(schedule),
+        conflict_token=token_of(schedule),
+    )
+
+
+async def update_schedule(call: Call, request: api.UpdateScheduleRequest) -> api.UpdateScheduleResponse:
+    _check_request_id(request.request_id)
+    await call.operations(request.namespace).schedules.edit(request.schedule_id, partial(edit_of, request))
+    return api.UpdateScheduleResponse()
+
+
+async def patch_schedule(call: Call, request: api.PatchScheduleRequest) -> api.PatchScheduleResponse:
+    _check_request_id(request.request_id)
+    if not request.HasField("patch"):
+        raise InvalidInputError("patch", "is not set")
+    operations, patch, author = call.operations(request.namespace), request.patch, call.caller.user
+
+    async def carry_out() -> None:
+        await operations.schedules.patch(
+            request.schedule_id,
+            trigger=trigger_of(patch, author),
+            backfills=backfills_of(patch.backfill_request, author),
+            pause=patch.pause or None,
+            resume=patch.unpause or None,
+        )
+
+    key = (call.caller.user, request.namespace, request.schedule_id, request.request_id)
+    await call.remembered.once(key, carry_out)
+    return api.PatchScheduleResponse()
+
+
+async def delete_schedule(call: Call, request: api.DeleteScheduleRequest) -> api.DeleteScheduleResponse:
+    await call.operations(request.namespace).schedules.delete(request.schedule_id)
+    return api.DeleteScheduleResponse()
+
+
+async def list_schedules(call: Call, request: api.ListSchedulesRequest) -> api.ListSchedulesResponse:
+    operations = call.operations(request.namespace)
+    asked = request.maximum_page_size if request.maximum_page_size > 0 else MAX_LIST
+    try:
+        cursor = request.next_page_token.decode() or None
+    except UnicodeDecodeError:
+        raise InvalidInputError("next_page_token", "is none that a list gave") from None
+    page = await operations.schedules.list(
+        filter_of(request.query), cursor=cursor, limit=min(asked, MAX_LIST)
+    )
+    now = call.app.now()
+    recent = [await operations.runs.list(each.id, LISTED_TIMES) for each in page]
+
+    def entries() -> list[Any]:
+        return [
+            list_entry(schedule, runs, times_ahead(schedule, now, LISTED_TIMES))
+            for schedule, runs in zip(page, recent, strict=True)
+        ]
+
+    return api.ListSchedulesResponse(
+        schedules=await operations.evaluate(entries), next_page_token=(page.next or "").encode()
+    )
+
+
+async def count_schedules(call: Call, request: api.CountSchedulesRequest) -> api.CountSchedulesResponse:
+    operations = call.operations(request.namespace)
+    return api.CountSchedulesResponse(count=await operations.schedules.count(filter_of(request.query)))
+
+
+async def list_schedule_matching_times(
+    call: Call, request: api.ListScheduleMatchingTimesRequest
+) -> api.ListScheduleMatchingTimesResponse:
+    operations = call.operations(request.namespace)
+    for name, timestamp in (("start_time", request.start_time), ("end_time", request.end_time)):
+        if not request.HasField(name) or not is_set(timestamp):  # type: ignore[arg-type]
+            raise InvalidInputError(name, "is not set")
+    found = await operations.schedules.times(
+        request.schedule_id,
+        moment_of(request.start_time, "start_time"),
+        moment_of(request.end_time, "end_time"),
+        limit=call.app.config.preview_limit,
+    )
+    return api.ListScheduleMatchingTimesResponse(start_time=[timestamp_of(each.fire) for each in found.items])
+
+
+HANDLERS: dict[str, tuple[type[Message], Handler]] = {
+    "GetSystemInfo": (api.GetSystemInfoRequest, get_system_info),
+    "GetClusterInfo": (api.GetClusterInfoRequest, get_cluster_info),
+    "DescribeNamespace": (api.DescribeNamespaceRequest, describe_namespace),
+    "CreateSchedule": (api.CreateScheduleRequest, create_schedule),
+    "DescribeSchedule": (api.DescribeScheduleRequest, describe_schedule),
+    "UpdateSchedule": (api.UpdateScheduleRequest, update_schedule),
+    "PatchSchedule": (api.PatchScheduleRequest, patch_schedule),
+    "DeleteSchedule": (api.DeleteScheduleRequest, delete_schedule),
+    "ListSchedules": (api.ListSchedulesRequest, list_schedules),
+    "CountSchedules": (api.CountSchedulesRequest, count_schedules),
+    "ListScheduleMatchingTimes": (api.ListScheduleMatchingTimesRequest, list_schedule_matching_times),
+}
+"""The calls that Horae answers, by name."""

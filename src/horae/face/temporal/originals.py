@@ -1,0 +1,155 @@
+"""What was sent through Temporal's API and Horae's own fields cannot say: kept in the schedule's memo, and shown again if it still fits.
+
+An original *fits* if it means what the schedule says now. So a change through another face is never hidden by what was once sent.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from google.protobuf.message import DecodeError, Message
+from temporalio.api.common.v1 import Memo, Payload, SearchAttributes
+from temporalio.api.schedule.v1 import ScheduleSpec
+from temporalio.api.workflow.v1 import NewWorkflowExecutionInfo
+
+from horae.errors import HoraeError, InvalidInputError
+from horae.face.temporal import action_message, spec_message
+from horae.face.temporal.action_message import Start
+from horae.face.temporal.payloads import payload_of, search_payload_of, search_value_of, value_of
+from horae.model import Schedule, SearchValue
+from horae.spec import Spec
+
+KEY = "horae.temporal"
+"""The entry of the memo that has the originals."""
+MAX_ORIGINAL_LENGTH = 32 * 1024
+"""The most bytes of a message that is kept; of a larger one, the meaning remains."""
+M = TypeVar("M", bound=Message)
+
+
+class Originals(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Messages as they were sent, in base64; only those that would be shown otherwise."""
+
+    spec: str = ""
+    action: str = ""
+    memo: dict[str, str] = {}
+    search: dict[str, str] = {}
+
+
+def originals_of(memo: Mapping[str, Any]) -> Originals:
+    """The originals that a memo has; none if that entry is something else."""
+    try:
+        return msgspec.convert(memo.get(KEY, {}), Originals)
+    except msgspec.ValidationError:
+        return Originals()
+
+
+def stored_memo(memo: Mapping[str, Any], originals: Originals) -> dict[str, Any]:
+    """A memo with originals."""
+    kept = msgspec.to_builtins(originals)
+    plain = {name: value for name, value in memo.items() if name != KEY}
+    return plain | {KEY: kept} if kept else plain
+
+
+def plain_memo(memo: Mapping[str, Any]) -> dict[str, Any]:
+    """A memo without originals."""
+    return {name: value for name, value in memo.items() if name != KEY}
+
+
+def _kept(message: Message) -> str:
+    data = message.SerializeToString(deterministic=True)
+    return base64.b64encode(data).decode() if len(data) <= MAX_ORIGINAL_LENGTH else ""
+
+
+def _read(kind: type[M], text: str) -> M | None:
+    if not text:
+        return None
+    try:
+        return kind.FromString(base64.b64decode(text))
+    except (ValueError, DecodeError):
+        return None
+
+
+def original_spec(message: ScheduleSpec, spec: Spec) -> str:
+    """A spec as it was sent, unless it would be shown so anyway; ``spec`` is what is stored for it."""
+    shown = spec_message.cleaned(message)
+    return "" if shown == spec_message.message_of(spec) else _kept(shown)
+
+
+def shown_spec(schedule: Schedule) -> ScheduleSpec:
+    """The spec of a schedule; none if the stored one cannot be read."""
+    try:
+        spec = Spec.parse(schedule.spec)
+    except HoraeError:
+        return ScheduleSpec()
+    original = _read(ScheduleSpec, originals_of(schedule.memo).spec)
+    if original is not None and spec_message.says(original, spec):
+        return original
+    return spec_message.message_of(spec)
+
+
+def original_action(message: NewWorkflowExecutionInfo, start: Start) -> str:
+    """An action as it was sent, unless it would be shown so anyway; an input that can be written again is not kept twice."""
+    if message == action_message.message_of(start):
+        return ""
+    stripped = NewWorkflowExecutionInfo()
+    stripped.CopyFrom(message)
+    stripped.ClearField("input")
+    if action_message.message_of(start, stripped) == message:
+        return _kept(stripped)
+    return _kept(message) or _kept(stripped)
+
+
+def shown_action(schedule: Schedule) -> NewWorkflowExecutionInfo:
+    """The action of a schedule."""
+    original = _read(NewWorkflowExecutionInfo, originals_of(schedule.memo).action)
+    try:
+        return action_message.message_of(action_message.stored_start(schedule), original)
+    except HoraeError:
+        return action_message.message_of(action_message.stored_start(schedule))
+
+
+def read_memo(memo: Memo) -> tuple[dict[str, Any], dict[str, str]]:
+    """The values of a memo, and the originals of those that would be shown otherwise."""
+    if KEY in memo.fields:
+        raise InvalidInputError(f"memo.{KEY}", "is Horae's own, and cannot be set")
+    values = {name: value_of(payload) for name, payload in memo.fields.items()}
+    kept = {
+        name: _kept(payload) for name, payload in memo.fields.items() if payload_of(values[name]) != payload
+    }
+    return values, {name: text for name, text in kept.items() if text}
+
+
+def shown_memo(schedule: Schedule) -> Memo:
+    """The memo of a schedule."""
+    originals = originals_of(schedule.memo).memo
+    fields = {}
+    for name, value in plain_memo(schedule.memo).items():
+        original = _read(Payload, originals.get(name, ""))
+        fits = original is not None and value_of(original) == value
+        fields[name] = original if original is not None and fits else payload_of(value)
+    return Memo(fields=fields)
+
+
+def read_search(given: SearchAttributes) -> tuple[dict[str, SearchValue], dict[str, str]]:
+    """The values of search attributes, and the originals of those that would be shown otherwise."""
+    values = {name: search_value_of(payload) for name, payload in given.indexed_fields.items()}
+    kept = {
+        name: _kept(payload)
+        for name, payload in given.indexed_fields.items()
+        if search_payload_of(values[name]) != payload
+    }
+    return values, {name: text for name, text in kept.items() if text}
+
+
+def shown_search(schedule: Schedule) -> SearchAttributes:
+    """The search attributes of a schedule."""
+    originals = originals_of(schedule.memo).search
+    fields = {}
+    for name, value in schedule.search_attributes.items():
+        original = _read(Payload, originals.get(name, ""))
+        fits = original is not None and search_value_of(original) == value
+        fields[name] = original if original is not None and fits else search_payload_of(value)
+    return SearchAttributes(indexed_fields=fields)

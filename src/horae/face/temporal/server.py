@@ -1,0 +1,159 @@
+"""The gRPC server: it reads a caller and a request, lets ``calls.py`` answer, and turns every failure into a code with a sentence."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+from google.protobuf.message import DecodeError
+from google.protobuf.wrappers_pb2 import Int32Value, StringValue
+
+from horae.app import App
+from horae.config import Config
+from horae.errors import ConfigError, HoraeError
+from horae.face.service.auth import Authenticator, takes_tokens
+from horae.face.service.rate_limit import RateLimit
+from horae.face.temporal.calls import HANDLERS, Call, Remembered
+from horae.face.temporal.rpc_errors import DETAILS, INTERNAL, Answer, Code, Refusal, answer_to
+
+SERVICE = "temporal.api.workflowservice.v1.WorkflowService"
+HEALTH = "grpc.health.v1.Health"
+_SERVING = Int32Value(value=1).SerializeToString()
+"""``HealthCheckResponse``: its one field is a number, as that of this message is; so is the one of the request a text."""
+_KEEPALIVE_S = 10
+_GRACE = 5
+"""Seconds that calls may take to finish when the service shuts down."""
+_log = logging.getLogger("horae")
+Context = grpc.aio.ServicerContext[bytes, bytes]
+
+
+class TemporalServer(grpc.GenericRpcHandler):
+    """The calls of Temporal's service, on an open app."""
+
+    def __init__(self, app: App, config: Config) -> None:
+        self._app, self._config = app, config
+        self._authenticator = Authenticator(config, app.now)
+        self._pace = RateLimit(config.requests_per_second, app.clock.monotonic)
+        self._remembered = Remembered()
+        self._server: grpc.aio.Server | None = None
+
+    async def start(self) -> int:
+        """Listen; the port."""
+        config = self._config
+        self._server = grpc.aio.server(
+            maximum_concurrent_rpcs=config.temporal_calls,
+            options=[
+                ("grpc.max_receive_message_length", config.body_limit),
+                ("grpc.max_concurrent_streams", config.temporal_calls),
+                ("grpc.max_metadata_size", 32 * 1024),
+                ("grpc.http2.min_ping_interval_without_data_ms", _KEEPALIVE_S * 1000),
+                ("grpc.keepalive_permit_without_calls", 1),
+                ("grpc.so_reuseport", 0),
+            ],
+        )
+        self._server.add_generic_rpc_handlers((self,))
+        port = self._listen(self._server, config)
+        await self._server.start()
+        return port
+
+    def _listen(self, server: grpc.aio.Server, config: Config) -> int:
+        host = f"[{config.host}]" if ":" in config.host else config.host
+        place = f"{host}:{config.temporal_port}"
+        try:
+            if config.tls_certificate:
+                return server.add_secure_port(place, _credentials(config))
+            return server.add_insecure_port(place)
+        except RuntimeError:
+            raise ConfigError("HORAE_TEMPORAL_PORT", place, "cannot be listened on") from None
+
+    async def stop(self) -> None:
+        """Take no more calls, and let those that are under way finish."""
+        if self._server is not None:
+            await self._server.stop(_GRACE)
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:  # noqa: ANN401 - as grpc has it
+        """The handler of any call, known or not: requests are read here, so that wrong ones get a code that says so."""
+        path = handler_call_details.method
+
+        async def handle(request: bytes, context: Context) -> bytes:
+            return await self._answer(path, request, context)
+
+        return grpc.unary_unary_rpc_method_handler(handle)
+
+    async def _answer(self, path: str, request: bytes, context: Context) -> bytes:
+        try:
+            return await self._dispatch(path, request, context)
+        except (HoraeError, Refusal) as error:
+            await _refuse(context, answer_to(error))
+        except grpc.aio.AbortError:
+            raise
+        except Exception:
+            _log.exception("%s failed", path)
+            await _refuse(context, answer_to(Refusal(Code.INTERNAL, INTERNAL)))
+        raise AssertionError("a refusal ends the call")
+
+    async def _dispatch(self, path: str, request: bytes, context: Context) -> bytes:
+        service, _, method = path.strip("/").rpartition("/")
+        if service == HEALTH and method == "Check":
+            return _health(request)
+        headers = _headers(context)
+        caller = await self._authenticator.caller(headers, _peer(context))
+        self._pace.check(caller.user, f'the user "{caller.user}" asks too often')
+        if service != SERVICE or method not in HANDLERS:
+            raise Refusal(
+                Code.UNIMPLEMENTED,
+                f"Horae answers Temporal's schedule calls, and {method or 'this'} is none of them: "
+                "a Temporal cluster runs workflows",
+            )
+        kind, handler = HANDLERS[method]
+        try:
+            message = kind.FromString(request)
+        except DecodeError:
+            raise Refusal(Code.INVALID_ARGUMENT, f"The message is no {kind.__name__}") from None
+        answer = await handler(Call(self._app, caller, self._remembered), message)
+        return answer.SerializeToString()
+
+
+async def _refuse(context: Context, answer: Answer) -> None:
+    await context.abort(answer.code, answer.message, trailing_metadata=((DETAILS, answer.details),))
+
+
+def _health(request: bytes) -> bytes:
+    try:
+        asked = StringValue.FromString(request).value
+    except DecodeError:
+        raise Refusal(Code.INVALID_ARGUMENT, "The message is no HealthCheckRequest") from None
+    if asked not in {"", SERVICE}:
+        raise Refusal(Code.NOT_FOUND, f"There is no service {asked[:200]!r} here")
+    return _SERVING
+
+
+def _headers(context: Context) -> list[tuple[bytes, bytes]]:
+    """The headers of a call. Browsers cannot send one, so without authentication every name of this machine will do."""
+    given = context.invocation_metadata() or ()
+    headers = [(_bytes(name).lower(), _bytes(value)) for name, value in given]
+    return [*(each for each in headers if each[0] != b"host"), (b"host", b"localhost")]
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+
+
+def _peer(context: Context) -> str | None:
+    """The common name in the connection's verified certificate, if it brought one."""
+    names = context.auth_context().get("x509_common_name", ())
+    return next((each.decode("utf-8", "replace") for each in names), None)
+
+
+def _credentials(config: Config) -> grpc.ServerCredentials:
+    """TLS as the HTTP service has it; where tokens are accepted too, a connection may have no client certificate."""
+    key, certificate = Path(config.tls_key).read_bytes(), Path(config.tls_certificate).read_bytes()
+    if not config.tls_client_ca:
+        return grpc.ssl_server_credentials([(key, certificate)])
+    authority = Path(config.tls_client_ca).read_bytes()
+    return grpc.ssl_server_credentials(
+        [(key, certificate)], authority, require_client_auth=not takes_tokens(config)
+    )
