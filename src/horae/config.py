@@ -118,6 +118,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """How many shared calendars one user may have, and how many may belong to no user."""
     grants_per_user: int = 20_000
     """How many grants that were not revoked one user may have."""
+    graphs: str = ""
+    """The LangGraph graphs that schedules may run: a JSON object from names to ``module:attribute``. A name makes ``langgraph:NAME``."""
+    graph_execution_url: str = ""
+    """The Horae service that executes graphs; if empty, this process does."""
+    graph_execution_token: str = ""
+    """The token for that service, with the scope service; if empty, one is made for each request with ``jwt_secret``."""
     accounts_required: bool = False
     """Whether only users with an account may run graphs; otherwise one without has an account of the same name, without a limit."""
     jitter_limit_ms: int = DAY_MS
@@ -205,7 +211,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
 _SCHEMA_NAME = re.compile("(?!pg_)[a-z_][a-z0-9_]{0,62}")
 _MAY_BE_ZERO = {"attempt_log_lines", "default_jitter_ms", "drain_ms", "lookahead_ms", "port", "temporal_port"}
-SECRETS = {"database_url", "jwt_secret", "secret_key"}
+SECRETS = {"database_url", "graph_execution_token", "jwt_secret", "secret_key"}
 """The settings that are never shown."""
 
 

@@ -32,6 +32,10 @@
     ├── FlowRunNotFoundError            no run of the flow has this id
     ├── FlowInputNotFoundError          no such input was registered in the flow
     ├── FlowRefusedError                a flow cannot do this in its present state; says why
+    ├── ExecutionInProgressError        the executing side is working on this very request
+    ├── IdempotencyMismatchError        an idempotency key was used before, for another graph or input
+    ├── GraphError                      a graph did not end well
+    │   └── GraphUnavailableError       there is no such graph, or it cannot be loaded
     ├── LimitExceededError              a limit of the service was reached; names it
     ├── EvaluationTimeoutError          an answer about times took too long to compute, and was given up
     ├── TooManyEvaluationsError         too many answers about times are being computed for one owner
@@ -46,6 +50,7 @@
     ├── UnknownActionError              no action of this name was registered in this program
     ├── InvalidActionError              a function cannot be registered as an action
     ├── NotStartedError                 raised by an action: it cannot begin now, and has not begun
+    ├── NotAdmittedError                raised by an executor: the run must not happen, and has not begun
     ├── HttpStatusError                 a request of the action http was answered with a status that is no success
     ├── HttpAnswerError                 the answer to a request of the action http has too many interim answers, headers or pieces
     ├── DestinationRefusedError         a request of the action http had a destination that is not allowed
@@ -337,6 +342,38 @@ class NoCreditError(HoraeError):
         super().__init__(f'The account of "{_shown(user_id)}" {reason}', {"userId": user_id})
 
 
+class ExecutionInProgressError(HoraeError):
+    """The executing side is working on this very request, or its lease has not ended; ask again later."""
+
+    def __init__(self, seconds: float) -> None:
+        wait = max(1, int(seconds + 0.999))
+        super().__init__(
+            "This request is being executed", {"retryAfter": wait}, hint=f"ask again in {wait} s"
+        )
+
+
+class IdempotencyMismatchError(HoraeError):
+    """An idempotency key was used before, for another graph or another input; nothing was run."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f'The key "{_shown(key)}" was used for another graph or input', {"key": key})
+
+
+class GraphError(HoraeError):
+    """A graph did not end well. ``code`` is one of the reasons of the ledger."""
+
+    def __init__(self, message: str, code: str = "failed") -> None:
+        super().__init__(message, {"code": code})
+        self.code = code
+
+
+class GraphUnavailableError(GraphError):
+    """There is no such graph, or it cannot be loaded."""
+
+    def __init__(self, graph_id: str, reason: str) -> None:
+        super().__init__(f'The graph "{_shown(graph_id)}" {reason}', "graph_unavailable")
+
+
 class RerunRefusedError(HoraeError):
     """A run cannot be run again; ``details`` have the reason."""
 
@@ -401,6 +438,14 @@ class NotStartedError(HoraeError):
     def __init__(self, reason: str, *, permanent: bool = False) -> None:
         super().__init__(reason, {"permanent": permanent})
         self.permanent = permanent
+
+
+class NotAdmittedError(HoraeError):
+    """Raised by an executor before it began: the run must not happen. It is skipped with the reason, and not attempted again."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message, {"reason": reason})
+        self.reason = reason
 
 
 class HttpStatusError(HoraeError):

@@ -5,6 +5,7 @@ None of them holds a secret in the clear: an account's key is sealed before it i
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -12,6 +13,9 @@ from typing import Any
 import msgspec
 
 from horae.model import Instant
+
+GRAPH_ID = re.compile(r"[a-z][a-z0-9_-]{0,49}:[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""A prefix, which names the provider, and the provider's name of the graph: ``langgraph:poet``."""
 
 
 class Grant(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -56,12 +60,38 @@ class ExecutionStatus(StrEnum):
     ENDED = "ended"
 
 
+class ExecutionOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How the execution of a graph ended: with a result, or with a code and a message."""
+
+    ok: bool
+    result: Any = None
+    code: str = ""
+    """The reason of a failure, as the ledger has it; empty if it succeeded."""
+    message: str = ""
+    events: tuple[str, ...] = ()
+    """The events that are kept, as JSON: the first and the last of them."""
+    dropped: int = 0
+    """How many events were not kept."""
+
+
+class ExecutionRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker asks of the executing side. It names a grant; it holds no key and no token."""
+
+    key: str
+    """The slot and the attempt: ``SCHEDULE_ID:SCHEDULED_FOR/ATTEMPT``."""
+    user_id: str
+    grant_id: str
+    graph_id: str
+    run_id: str
+    attempt: int
+    input: Any = None
+
+
 class ExecutionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What the executing side knows of a request: under one key, a graph is executed once."""
 
     user_id: str
     key: str
-    """The slot and the attempt, as the Idempotency-Key names them."""
     request_hash: str
     run_id: str
     holder: str
@@ -69,9 +99,9 @@ class ExecutionRecord(msgspec.Struct, frozen=True, kw_only=True):
     status: ExecutionStatus
     lease_until_ms: int
     created_at_ms: int
-    stop: bool = False
+    stopping: bool = False
     """Whether the execution was asked to stop."""
-    outcome: Any = None
+    outcome: ExecutionOutcome | None = None
 
     created_at = Instant[datetime]()
 
@@ -94,12 +124,16 @@ class Usage(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     recorded_at = Instant[datetime]()
 
 
-class UsageSum(msgspec.Struct, frozen=True, gc=False):
+class UsageSum(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The usage of an account in a span of time."""
 
     billing_account_id: str
+    since_ms: int | None
+    """When the span begins; ``None`` if all of it is summed."""
     records: int
     runs: int
     input_tokens: int
     output_tokens: int
     cost: int
+
+    since = Instant[datetime | None]()

@@ -43,6 +43,8 @@ NOT_READ = NotRead()
 
 FUNCTION = "function"
 """The kind of action that calls a function of the program."""
+GRAPH = "graph"
+"""The kind of action that runs a graph for an absent user, under a grant."""
 DEFAULT_ID_FORMAT = "{id}-%Y-%m-%dT%H:%M:%SZ"
 MAX_ID_FORMAT_LENGTH = 200
 MAX_TEXT_LENGTH = 10_000
@@ -124,6 +126,8 @@ class Reason(StrEnum):
     GRANT_EXPIRED = "grant_expired"
     GRANT_SCOPE = "grant_scope"
     NO_CREDIT = "no_credit"
+    GRAPH_UNAVAILABLE = "graph_unavailable"
+    INVALID_RESULT = "invalid_result"
     FAILED = "failed"
 
 
@@ -160,6 +164,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When a schedule with nothing left to do was found finished."""
     attention: str = ""
     """A problem that the owner or operator should check, in a sentence."""
+    attention_reason: str = ""
+    """Why slots are skipped until the grant or its account changes, if that is the problem."""
     orphaned: bool = False
     """Whether what manages it no longer defines it."""
 
@@ -241,6 +247,8 @@ class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Fields whose stored values cannot be read, and what is wrong with each; these have their defaults here. It does not run."""
     managed_by: str = ""
     """The program or file that defines it; empty if it was created by hand."""
+    execution_grant_id: str = ""
+    """The grant under which its graph runs; empty if it runs no graph."""
 
     created_at = Instant[datetime]()
     updated_at = Instant[datetime]()

@@ -17,6 +17,9 @@ from horae.app.create import NewSchedule
 from horae.app.database import store_of
 from horae.app.driver import Driver, SharedClock
 from horae.app.evaluation import Evaluator
+from horae.app.graph_execution import GraphExecution
+from horae.app.graph_memory import GraphMemoryTable
+from horae.app.graph_setup import execution_of, graph_providers
 from horae.app.manual import BackfillRequest, Trigger
 from horae.app.operations import ScopedOperations
 from horae.app.owner_scope import Billing, OwnerScope
@@ -27,6 +30,7 @@ from horae.app.runs import Runs
 from horae.app.schedule_views import Description
 from horae.app.schedules import Schedules
 from horae.app.update import Edit
+from horae.app.usage_port import UsagePort, UsageTable
 from horae.clock import Clock, SystemClock
 from horae.config import Config
 from horae.engine.attempt_log_writer import AttemptLogWriter
@@ -40,6 +44,8 @@ from horae.engine.observer import Observer
 from horae.engine.worker import Worker
 from horae.executor.builtin_kinds import builtin_executors
 from horae.executor.function import FunctionExecutor
+from horae.executor.graph import GraphExecutor
+from horae.executor.graph_port import GraphProvider, GraphRouter
 from horae.executor.port import Executor
 from horae.executor.registry import Executors
 from horae.executor.sealing import Sealer
@@ -118,14 +124,7 @@ class App:
         self._logs = AttemptLogWriter(self._limited_store, self.clock, self.now, self.config)
         self.worker.new_log = self._logs.new_log
         self._evaluator = Evaluator(self.clock)
-        self.accounts = Accounts(
-            self._limited_store,
-            Sealer(self.config.secret_key),
-            self.now,
-            required=self.config.accounts_required,
-        )
-        """The accounts in the database, unless ``use_accounts`` names others."""
-        self._billing = Billing(self.accounts)
+        self._set_up_delegation()
         self._scope = OwnerScope(
             self._limited_store, self.now, self.wake, executors=self.executors, config=self.config, billing=self._billing,
             evaluator=self._evaluator, flows=self.flow_registry,
@@ -136,11 +135,32 @@ class App:
         self.backfills, self.calendars = self.all_owners.backfills, self.all_owners.calendars
         self.why, self.evaluate = self.all_owners.why, self.all_owners.evaluate
         self.once, self.grants = self.all_owners.once, self.all_owners.grants
-        self.flows = self.all_owners.flows
+        self.flows, self.usage = self.all_owners.flows, self.all_owners.usage
         self.program = Program(calling_module() if name is None else name, self._scope, self.schedules)
         """The schedules that this program defines."""
         self.schedule = self.program.schedule
         self.prune_orphans = self.program.prune_orphans
+
+    def _set_up_delegation(self) -> None:
+        """Make what runs graphs for absent users: accounts, usage, and the executing side of this process."""
+        self.accounts = Accounts(
+            self._limited_store,
+            Sealer(self.config.secret_key),
+            self.now,
+            required=self.config.accounts_required,
+        )
+        """The accounts in the database, unless ``use_accounts`` names others."""
+        self._billing = Billing(self.accounts, UsageTable(self._limited_store))
+        self.graphs = GraphRouter()
+        """The graphs that this process can execute."""
+        self.graph_execution = GraphExecution(
+            self._limited_store,
+            self.graphs,
+            self._billing,
+            self.now,
+            clock=self.clock,
+            lease_ms=self.config.lease_ms,
+        )
 
     @checked_call
     def owned_by(self, owner: str) -> ScopedOperations:
@@ -190,10 +210,21 @@ class App:
         """Add the executors that every service has. ``address`` is where external workers report to."""
         for executor in builtin_executors(self.config, self.now, address):
             self.use(executor)
+        self.use_graphs(*graph_providers(self.config, GraphMemoryTable(self._limited_store, self.now)))
 
     def use_accounts(self, accounts: AccountPort) -> None:
         """Ask other accounts than those in the database which account a run is charged to, and for its key and credit."""
         self._billing.accounts = accounts
+
+    def use_usage(self, usage: UsagePort) -> None:
+        """Record usage elsewhere than in the database."""
+        self._billing.usage = usage
+
+    def use_graphs(self, *providers: GraphProvider) -> None:
+        """Add graphs that schedules can run, in this process or, if the settings name another service, there."""
+        for provider in providers:
+            self.graphs.use(provider)
+        self.use(GraphExecutor(execution_of(self.config, self.graph_execution, self.now), self.clock.wait))
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction on the app's database, for faces that store their own data in it."""

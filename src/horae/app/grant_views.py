@@ -34,3 +34,32 @@ class AccountView(View, frozen=True):
     @classmethod
     def computed(cls, account: Account) -> dict[str, Any]:
         return {"has_key": bool(account.virtual_key)}
+
+
+class ExecutionView(View, frozen=True):
+    """How the execution of a graph ended: with a result, or with a code and a message."""
+
+    ok: bool
+    result: Any
+    code: Annotated[str, about("The reason of a failure, as the ledger has it; empty if it succeeded.")]
+    message: str
+    events: Annotated[list[str], about("The first and the last events of the graph, as JSON.")]
+    dropped: Annotated[int, about("How many events between them were not kept.")]
+
+
+class CancelledView(View, frozen=True):
+    """Whether an execution was asked to stop."""
+
+    asked: bool
+
+
+class UsageView(View, frozen=True):
+    """The usage of an account in a span of time."""
+
+    billing_account_id: str
+    since: Annotated[datetime | None, about("When the span begins; null if all of it is summed.")]
+    records: int
+    runs: int
+    input_tokens: int
+    output_tokens: int
+    cost: int

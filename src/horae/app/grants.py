@@ -20,8 +20,8 @@ from horae.errors import (
     PermissionDeniedError,
 )
 from horae.grant_model import Grant
-from horae.policy.grants import MAX_SCOPES, check_scopes, error_of, fault_of
-from horae.store.port import Transaction
+from horae.policy.grants import MAX_SCOPES, REASONS, check_scopes, error_of, fault_of, without_attention
+from horae.store.port import Advance, Transaction
 
 SCOPES_PER_GRANT = MAX_SCOPES
 _replace = msgspec.structs.replace
@@ -101,12 +101,21 @@ class Grants:
     async def renew(self, grant_id: str, expires_at: datetime | str | None = None) -> Grant:
         """Let a grant hold until another time, or without ``expires_at`` until it is revoked; a revoked one stays so."""
         expires_at_ms = _expiry(expires_at, self._scope.now())
+        await self.get(grant_id)
         async with self._scope.store.transaction() as transaction:
+            # Schedules are locked before grants, as a change of a schedule does: otherwise the two would deadlock.
+            most = self._scope.config.schedules_per_user
+            schedules = await transaction.schedules(await transaction.schedules_with_grant(grant_id, most))
             grant = self._own(await transaction.lock_grant(grant_id), grant_id)
             if grant.revoked_at_ms is not None:
                 raise GrantRevokedError(grant_id)
             grant = _replace(grant, expires_at_ms=expires_at_ms)
             await transaction.update_grants([grant])
+            await transaction.advance(
+                Advance(each.id, each.cursor_ms, self._scope.now(), without_attention(each.state))
+                for each in schedules
+                if each.state.attention_reason in REASONS
+            )
         self._scope.wake()
         return grant
 

@@ -18,6 +18,7 @@ from horae.app.owner_scope import OwnerScope
 from horae.app.reconcile import Tasks
 from horae.app.runs import Runs
 from horae.app.schedules import Schedules
+from horae.app.usage import UsageSums
 from horae.app.why import Why
 from horae.errors import ScheduleNotFoundError
 from horae.executor.registry import ActionLike
@@ -37,6 +38,7 @@ class ScopedOperations:
         self.backfills = Backfills(scope)
         self.calendars = Calendars(scope)
         self.grants = Grants(scope)
+        self.usage = UsageSums(scope)
         self.why = Why(scope)
         self.tasks = Tasks(scope)
         self.flows = Flows(scope)

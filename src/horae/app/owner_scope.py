@@ -12,6 +12,7 @@ from horae.app.accounts import AccountPort, Accounts
 from horae.app.evaluation import Answers, Evaluator
 from horae.app.field_checks import check_owner
 from horae.app.page import Page, cursor_of, fitting, page_limit
+from horae.app.usage_port import UsagePort, UsageTable
 from horae.config import Config
 from horae.engine.flow_registry import FlowRegistry
 from horae.errors import InvalidInputError, RunNotFoundError, ScheduleNotFoundError, ScheduleUnreadableError
@@ -28,8 +29,9 @@ L = TypeVar("L", Run, UnstartedRange, Backfill, Version)
 class Billing:
     """The ports through which runs are charged; a program may replace them."""
 
-    def __init__(self, accounts: AccountPort) -> None:
+    def __init__(self, accounts: AccountPort, usage: UsagePort) -> None:
         self.accounts = accounts
+        self.usage = usage
 
 
 class OwnerScope:
@@ -54,7 +56,8 @@ class OwnerScope:
         self.executors = executors
         self.config = config
         self.billing = billing or Billing(
-            Accounts(store, Sealer(config.secret_key), now, required=config.accounts_required)
+            Accounts(store, Sealer(config.secret_key), now, required=config.accounts_required),
+            UsageTable(store),
         )
         self.evaluator = evaluator or Evaluator()
         self.flows = FlowRegistry() if flows is None else flows

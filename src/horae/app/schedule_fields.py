@@ -111,6 +111,10 @@ class ScheduleFields(Body, frozen=True):
     managed_by: Annotated[
         Text, about("The program or file that defines it; empty if it was created by hand.")
     ] = ""
+    execution_grant_id: Annotated[
+        Text,
+        about("The grant under which its graph runs; without one, creating it makes one for that graph."),
+    ] = ""
 
 
 class GivenFields(TypedDict, total=False):
@@ -125,6 +129,7 @@ class GivenFields(TypedDict, total=False):
     memo: Mapping[str, Any]
     search_attributes: Mapping[str, SearchValue]
     managed_by: str
+    execution_grant_id: str
     input: Any
     """What the action gets: any JSON."""
 

@@ -24,6 +24,7 @@ from horae.app.create import (
 from horae.app.evaluation import Answers
 from horae.app.field_checks import check_jitter, check_text, moment, moment_ms
 from horae.app.fire_times import times_ahead
+from horae.app.graph_grants import granted, grants_for, revoke_with
 from horae.app.manual import (
     BackfillRequest,
     Trigger,
@@ -59,6 +60,7 @@ from horae.errors import (
     UnknownActionError,
 )
 from horae.executor.registry import ActionLike
+from horae.grant_model import Grant
 from horae.model import (
     Backfill,
     BackfillStatus,
@@ -129,6 +131,7 @@ class Schedules:
             raise ScheduleExistsError(next(each for each in ids if ids.count(each) > 1))
         await self._check_actions([each.action for each in wanted])
         answers, now = self._scope.answers(), self._scope.now()
+        grants = await grants_for(self._scope, wanted)
         await answers.learn(
             [
                 self._draft(each, number, {}, now)
@@ -136,12 +139,18 @@ class Schedules:
                 if not calendar_names(each.spec)
             ]
         )
-        created = await answers.carry_out(lambda: self._create(wanted, answers, now, dry_run=dry_run))
+        created = await answers.carry_out(lambda: self._create(wanted, grants, answers, now, dry_run=dry_run))
         self._scope.wake()
         return created
 
     async def _create(
-        self, wanted: Sequence[NewSchedule], answers: Answers, now: int, *, dry_run: bool
+        self,
+        wanted: Sequence[NewSchedule],
+        grants: Sequence[Grant | None],
+        answers: Answers,
+        now: int,
+        *,
+        dry_run: bool,
     ) -> Creation:
         ids = [each.id for each in wanted]
         async with self._changing(dry_run=dry_run) as transaction:
@@ -159,6 +168,10 @@ class Schedules:
             created = [
                 (_replace(schedule, generation=generations[schedule.id]), next_at_ms)
                 for schedule, next_at_ms in drafts
+            ]
+            created = [
+                (await granted(self._scope, transaction, schedule, grant, now), next_at_ms)
+                for (schedule, next_at_ms), grant in zip(created, grants, strict=True)
             ]
             await self._check_room(transaction, wanted)
             made = zip(wanted, created, strict=True)
@@ -540,6 +553,7 @@ class Schedules:
             key = ("faults", schedule.generation, schedule.version)
             if not answers.ask(key, lambda: faults_of(schedule)):
                 await transaction.insert_versions([version_of(schedule, now)])
+            await revoke_with(transaction, schedule, now)
             with contextlib.suppress(HoraeError):  # a spec that cannot be read has no slots
                 await leave_undecided(transaction, schedule, Reason.DELETED, now, answers=answers)
             await transaction.delete_schedules([schedule_id])

@@ -24,6 +24,7 @@ from horae.app.operations import ScopedOperations
 from horae.app.program import Program
 from horae.app.runs import Runs
 from horae.app.schedules import Schedules
+from horae.app.usage import UsageSums
 from horae.app.why import Why
 from horae.clock import Clock
 from horae.config import Config
@@ -231,6 +232,13 @@ class SyncGrants(Proxy[Grants]):
     renew = Blocking(Grants.renew)
 
 
+class SyncUsage(Proxy[UsageSums]):
+    """:class:`UsageSums`, blocking."""
+
+    sums = Blocking(UsageSums.sums)
+    of_run = Blocking(UsageSums.of_run)
+
+
 class SyncAccounts(Proxy[Accounts]):
     """:class:`Accounts`, blocking."""
 
@@ -266,6 +274,7 @@ class SyncOperations(Proxy[ScopedOperations]):
         self.backfills = SyncBackfills(background, target.backfills)
         self.calendars = SyncCalendars(background, target.calendars)
         self.grants = SyncGrants(background, target.grants)
+        self.usage = SyncUsage(background, target.usage)
         self.why = SyncWhy(background, target.why)
 
     once = Blocking(ScopedOperations.once)

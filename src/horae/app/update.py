@@ -12,6 +12,7 @@ import msgspec
 from horae.app.create import stored_action
 from horae.app.evaluation import Answers
 from horae.app.field_checks import check_jitter
+from horae.app.graph_grants import regranted
 from horae.app.owner_scope import OwnerScope
 from horae.app.schedule_fields import (
     STORED,
@@ -108,6 +109,7 @@ async def apply_edit(
     check_jitter(spec, scope.config)
     new, unstarted = answers.ask(("edited", *standing(old), spec), lambda: _edited(old, edit, spec, now))
     new = _replace(new, action=_action(scope, old.action, edit))
+    new = await regranted(transaction, old, new, now)
     await record_unstarted(transaction, old, unstarted, now)
     if old.state.remaining_actions == 0 and (new.spec, new.state.remaining_actions) != (old.spec, 0):
         new = await _leave_limit(transaction, old, new, now, answers)
@@ -307,7 +309,7 @@ def resumed_schedule(
 ) -> tuple[Schedule, tuple[UnstartedRange, ...]]:
     spec = undecided(schedule, Spec.parse(schedule.spec))
     resumed = pause.resume(schedule, spec, now, note, way=way)
-    state = _replace(resumed.state, attention="")
+    state = _replace(resumed.state, attention="", attention_reason="")
     unstarted = tuple(unstarted_ranges(schedule, spec, each, now) for each in resumed.unstarted)
     return _replace(schedule, state=state, cursor_ms=resumed.cursor_ms), unstarted
 

@@ -9,6 +9,7 @@ import msgspec
 
 from horae.engine.failure_log import log_failures
 from horae.model import (
+    GRAPH,
     Attempt,
     AttemptEnd,
     AttemptResult,
@@ -23,6 +24,7 @@ from horae.model import (
     Status,
 )
 from horae.policy.admission import give_back, has_begun
+from horae.policy.grants import with_attention
 from horae.policy.outcome import judge_end
 from horae.store.port import Advance, Transaction
 
@@ -40,7 +42,8 @@ async def record(
     ids = {each.run.schedule_id for each in ended}
     await transaction.lock(ids)
     troubled = [each for each in ended if each.ending is not AttemptEnd.RETURNED]
-    schedules = await _schedules(transaction, troubled)
+    graphs = [each for each in ended if each.run.action.partition(":")[0] == GRAPH]
+    schedules = await _schedules(transaction, troubled + graphs)
     if troubled:
         ended = await _as_stored(transaction, ended)
     judged = [(each, judge_end(each, _policies(each.run, schedules), now, limits)) for each in ended]
@@ -146,6 +149,10 @@ def _advances(
         elif each.ending is AttemptEnd.NOT_ADMITTED and each.run.id not in begun:
             states[schedule.id] = give_back(state, each.run)
             unstarted[schedule.id][Reason(outcome.reason)] += 1
+        state = states.get(schedule.id, schedule.state)
+        attended = with_attention(state, each, outcome)
+        if attended != state:
+            states[schedule.id] = attended
     for each_id, state in states.items():
         counts = Counts(started=-unstarted[each_id].total(), unstarted=unstarted[each_id])
         yield Advance(each_id, schedules[each_id].cursor_ms, now, state, counts)

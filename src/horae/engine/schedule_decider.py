@@ -13,18 +13,22 @@ from horae.engine.attempt_results import record
 from horae.engine.decider import Batch, Decider, NodeServices, all_of
 from horae.engine.worker import Launch
 from horae.errors import SpecError, SpecTooCostlyError
+from horae.grant_model import Grant
 from horae.model import (
+    GRAPH,
     NOT_READ,
     UNREADABLE,
     AttemptResult,
     Backfill,
     Checkpoint,
+    Denial,
     Limits,
     Run,
     Schedule,
     Status,
 )
 from horae.policy.decide import decide
+from horae.policy.grants import denial_of, fault_of
 from horae.policy.ledger_changes import Decision, version_of
 from horae.spec import Spec
 from horae.spec.budget import QUESTION_STEPS, shared_budget
@@ -69,7 +73,8 @@ class ScheduleDecider(Decider):
 
     async def prepare(self, transaction: Transaction, runs: Sequence[Run]) -> Sequence[Launch]:
         found = await transaction.schedules({run.schedule_id for run in runs})
-        return await _launches(transaction, runs, {each.id: each for each in found})
+        now = int(self.node.clock.now().timestamp() * 1000)
+        return await _launches(transaction, runs, {each.id: each for each in found}, now)
 
     async def run_batches(self, now: int) -> int | None:
         worker, parallel = self.node.worker, self.node.store.parallel_batches
@@ -125,7 +130,7 @@ class ScheduleDecider(Decider):
         decisions = self._decide(found, runs, backfills, batch.now)
         decided = found[: len(decisions)]
         await _write(batch, decided, runs, decisions)
-        batch.launches = await _launches(transaction, batch.claimed, schedules)
+        batch.launches = await _launches(transaction, batch.claimed, schedules, batch.now)
         batch.decided = len(decided)
         batch.more = len(due) == self._batch or len(decided) < len(schedules)
         told = [(schedule, decisions[schedule.id]) for schedule in decided]
@@ -144,7 +149,7 @@ class ScheduleDecider(Decider):
         runs = await _open_runs(batch.transaction, list(schedules.values()))
         released = (run for each in runs.values() for run in each if run.status is Status.STARTING)
         await batch.transaction.update_runs(_claim_all(batch, released))
-        batch.launches = await _launches(batch.transaction, batch.claimed, schedules)
+        batch.launches = await _launches(batch.transaction, batch.claimed, schedules, batch.now)
         batch.decided = len(schedules)
 
     async def _with_released_runs(self, batch: Batch) -> list[Schedule]:
@@ -255,7 +260,7 @@ def _advances(schedules: list[Schedule], decisions: dict[str, Decision], batch: 
     for schedule in schedules:
         decision = decisions[schedule.id]
         state = decision.state
-        if state.attention and schedule.id in claimed:  # it runs again
+        if state.attention and not state.attention_reason and schedule.id in claimed:  # it runs again
             state = msgspec.structs.replace(state, attention="")
         changed = state if state != schedule.state else None
         attempted_at_ms = batch.now if schedule.id in claimed else None
@@ -265,20 +270,24 @@ def _advances(schedules: list[Schedule], decisions: dict[str, Decision], batch: 
 
 
 async def _launches(
-    transaction: Transaction, runs: Sequence[Run], schedules: Mapping[str, Schedule]
+    transaction: Transaction, runs: Sequence[Run], schedules: Mapping[str, Schedule], now: int
 ) -> list[Launch]:
-    """What the attempts of claimed runs need."""
+    """What the attempts of claimed runs need. Grants are read only for schedules that run graphs."""
     if not runs:
         return []
     runs, unreadable = await _with_inputs(transaction, runs)
     lasts = await transaction.last_outcomes({run.schedule_id for run in runs})
     checkpoints = await _checkpoints(transaction, [run.id for run in runs if run.attempt > 1])
+    granted = [each for each in schedules.values() if each.action.kind == GRAPH]
+    grants = await transaction.grants_by_id({each.execution_grant_id for each in granted}) if granted else {}
     return [
         Launch(
             run=run,
             timeouts=schedule.policies.timeouts,
             last=lasts.get(run.schedule_id),
             action=schedule.action,
+            grant_id=schedule.execution_grant_id,
+            denial=_denial(schedule, grants, now) if granted else None,
             unreadable=unreadable.get(run.id, ""),
             checkpoints=checkpoints.get(run.id, ()),
         )
@@ -286,6 +295,14 @@ async def _launches(
         else Launch(run=run, deleted=True)
         for run in runs
     ]
+
+
+def _denial(schedule: Schedule, grants: Mapping[str, Grant], now: int) -> Denial | None:
+    """Why the grant of a schedule does not allow its graph to run now; ``None`` if it does, or if it runs no graph."""
+    if schedule.action.kind != GRAPH:
+        return None
+    grant_id = schedule.execution_grant_id
+    return denial_of(fault_of(grants.get(grant_id), schedule.owner, schedule.action.name, now), grant_id)
 
 
 async def _with_inputs(

@@ -15,7 +15,7 @@ from itertools import count
 
 import msgspec
 
-from horae.errors import NotStartedError
+from horae.errors import GraphError, NotAdmittedError, NotStartedError
 from horae.executor.attempt_log import AttemptLog, capture_standard_logging, collect_in
 from horae.executor.context import Accepted, Context, KeepToken, RunningAttempt, SaveCheckpoint
 from horae.executor.registry import Executors
@@ -48,6 +48,10 @@ class Launch(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     last: LastOutcome | None = None
     action: Action | None = None
     """The schedule's current action; ``None`` if the schedule was deleted."""
+    grant_id: str = ""
+    """The grant that the schedule names; empty if it names none."""
+    denial: Denial | None = None
+    """Why its grant did not allow it when it was claimed; ``None`` if it did, or needs none."""
     deleted: bool = False
     """Whether the schedule was deleted since the run was claimed."""
     unreadable: str = ""
@@ -130,7 +134,14 @@ class Worker:
             self._begin((decider, run.id, run.attempt), RunningAttempt(run, timeouts, self._now), start.call)
             return
         denied = self._executors.admit(run.action, start.action)
-        denial = admit(Facts(deleted=start.deleted, unreadable=start.unreadable, by_executor=denied))
+        denial = admit(
+            Facts(
+                deleted=start.deleted,
+                unreadable=start.unreadable,
+                by_grant=start.denial,
+                by_executor=denied,
+            )
+        )
         if denial is not None:
             self._deny(decider, run, denial)
             return
@@ -140,6 +151,7 @@ class Worker:
             run, start.last, attempt, self.keep_token,
             save_checkpoint=self.save_checkpoint, earlier=start.checkpoints,
         )  # fmt: skip
+        context.grant_id = start.grant_id
         self._begin((decider, run.id, run.attempt), attempt, partial(self._execute, context, start.action))
 
     def _begin(
@@ -328,6 +340,11 @@ def _raised(attempt: RunningAttempt, error: BaseException) -> AttemptResult:
     if attempt.timed_out or attempt.stop:
         return _stopped(attempt, "" if isinstance(error, asyncio.CancelledError) else failure, error)
     names = tuple(kind.__name__ for kind in type(error).__mro__)
+    if isinstance(error, NotAdmittedError):
+        failure = kept_failure(error.message)
+        return AttemptResult(
+            run=attempt.run, ending=AttemptEnd.NOT_ADMITTED, reason=Reason(error.reason), failure=failure
+        )
     if isinstance(error, NotStartedError):
         return AttemptResult(
             run=attempt.run, ending=AttemptEnd.REFUSED, failure=failure, errors=names, permanent=error.permanent,
@@ -335,6 +352,7 @@ def _raised(attempt: RunningAttempt, error: BaseException) -> AttemptResult:
         )  # fmt: skip
     return AttemptResult(
         run=attempt.run, ending=AttemptEnd.RAISED, failure=failure, errors=names,
+        reason=Reason(error.code) if isinstance(error, GraphError) else None,
         launched_at_ms=attempt.launched_at_ms, error=error, traceback=traceback_text(error),
     )  # fmt: skip
 

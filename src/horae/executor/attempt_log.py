@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-from horae.executor.stored_output import storable, without_credentials
+from horae.executor.stored_output import secrets_in, storable, without, without_credentials
 from horae.executor.tracebacks import traceback_text
 from horae.model import LogBatch, LogChunk, LogEntry, Run
 
@@ -46,7 +46,7 @@ class _Line(NamedTuple):
 class AttemptLog:
     """The lines of one attempt, from any thread. Without lines it costs next to nothing."""
 
-    __slots__ = ("_bounds", "_closed", "_kept", "_noticed", "_now", "_on_line", "_run")
+    __slots__ = ("_bounds", "_closed", "_kept", "_noticed", "_now", "_on_line", "_run", "_secrets")
 
     def __init__(
         self, run: Run, bounds: LogBounds, now: Callable[[], int], on_line: Callable[[AttemptLog], None]
@@ -57,12 +57,19 @@ class AttemptLog:
         self._now = now
         self._on_line = on_line
         self._kept: _KeptLines | None = None
+        self._secrets: list[bytes] = []
         self._noticed = False
         self._closed = False
+
+    def hide(self, secret: str) -> None:
+        """Replace a text in all lines that follow."""
+        self._secrets = secrets_in([*(each.decode() for each in self._secrets), secret])
 
     def add(self, level: str, logger: str, message: str) -> None:
         """Add a line."""
         text = without_credentials(storable(message))
+        if self._secrets:
+            text = without(text.encode(), self._secrets).decode()
         most = min(
             MAX_MESSAGE_LENGTH, self._bounds.bytes // 8
         )  # half of the bytes, and a character has up to 4

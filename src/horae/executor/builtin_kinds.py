@@ -9,8 +9,9 @@ from horae.executor import command, http_options
 from horae.executor.command import CommandExecutor, read_commands
 from horae.executor.http import HttpExecutor
 from horae.executor.port import Executor
+from horae.model import GRAPH
 
-KINDS = (HttpExecutor.kind, CommandExecutor.kind)
+KINDS = (HttpExecutor.kind, CommandExecutor.kind, GRAPH)
 
 
 class Settings(command.Settings, http_options.Settings, Protocol):

@@ -63,7 +63,7 @@ class Context:
     """What an action knows about its run."""
 
     __slots__ = (
-        "_attempt", "_checkpoints", "_earlier", "_keep_token", "_last", "_logger", "_run", "_save_checkpoint", "options",
+        "_attempt", "_checkpoints", "_earlier", "_keep_token", "_last", "_logger", "_run", "_save_checkpoint", "grant_id", "options",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +84,8 @@ class Context:
         self._last = last
         self._attempt = attempt
         self._keep_token = keep_token
+        self.grant_id = ""
+        """The grant that its schedule names; empty if it names none."""
         self.options: Any = None
         """The options of the action, as its kind types them, secrets decrypted; ``None`` if the kind has none."""
 
@@ -101,6 +103,16 @@ class Context:
     def run_id(self) -> str:
         """The same for every attempt of the run."""
         return self._run.id
+
+    @property
+    def owner(self) -> str:
+        """The owner of its schedule; empty if it has none."""
+        return self._run.owner
+
+    @property
+    def failures(self) -> int:
+        """How many attempts of the run have failed; crashes, and attempts that could not begin, do not count."""
+        return self._run.failures
 
     @property
     def action_id(self) -> str:
@@ -182,6 +194,16 @@ class Context:
         if self._logger is None:
             self._logger = AttemptLogger(self._run, self._attempt.log)
         return self._logger
+
+    def keep_line(self, line: str) -> None:
+        """Keep a line with this attempt, and pass it on to no logger."""
+        if self._attempt.log is not None:
+            self._attempt.log.add("INFO", self.action, line)
+
+    def hide(self, secret: str) -> None:
+        """Replace a text in all that this attempt logs from now on."""
+        if self._attempt.log is not None and secret:
+            self._attempt.log.hide(secret)
 
     @property
     def checkpoints(self) -> Mapping[str, Any]:

@@ -25,6 +25,8 @@ class Facts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Whether its schedule was deleted since it was claimed."""
     unreadable: str = ""
     """Why its input cannot be read; empty if it can."""
+    by_grant: Denial | None = None
+    """Why its grant does not allow it; ``None`` if it does, or needs none."""
     by_executor: Denial | None = None
     """Why the executor of its action denies it; ``None`` if it does not."""
 
@@ -35,7 +37,7 @@ def admit(facts: Facts) -> Denial | None:
         return _DELETED
     if facts.unreadable:
         return Denial(Reason.NOT_STARTED, f"its input cannot be read: {facts.unreadable}")
-    return facts.by_executor
+    return facts.by_grant or facts.by_executor
 
 
 def has_begun(earlier: Sequence[Attempt]) -> bool:

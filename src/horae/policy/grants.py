@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+
+import msgspec
 
 from horae.errors import (
     GrantError,
@@ -13,14 +14,13 @@ from horae.errors import (
     GrantScopeError,
     InvalidInputError,
 )
-from horae.grant_model import Grant
-from horae.model import Denial, Reason
+from horae.grant_model import GRAPH_ID, Grant
+from horae.model import AttemptEnd, AttemptResult, Denial, Outcome, Reason, State
 
 SCOPE = "graph:execute"
+_replace = msgspec.structs.replace
 ANY_GRAPH = f"{SCOPE}:*"
 MAX_SCOPES = 100
-GRAPH_ID = re.compile(r"[a-z][a-z0-9_-]{0,49}:[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-"""A prefix, which names the provider, and the provider's name of the graph: ``langgraph:poet``."""
 
 REASONS: dict[Reason, type[GrantError]] = {
     Reason.GRANT_NOT_FOUND: GrantNotFoundError,
@@ -82,3 +82,20 @@ def error_of(fault: Reason, grant_id: str) -> GrantError:
 def denial_of(fault: Reason | None, grant_id: str) -> Denial | None:
     """The denial of a run whose grant does not allow it; ``None`` if it does."""
     return None if fault is None else Denial(fault, error_of(fault, grant_id).message)
+
+
+_NEVER_BEGAN = {AttemptEnd.NOT_ADMITTED, AttemptEnd.REFUSED, AttemptEnd.UNLAUNCHED}
+
+
+def with_attention(state: State, ended: AttemptResult, outcome: Outcome) -> State:
+    """The state of a schedule after an attempt: it needs attention while its grant or account lets nothing run."""
+    if ended.ending is AttemptEnd.NOT_ADMITTED and outcome.reason in NEEDS_RENEWAL:
+        return _replace(state, attention=ended.failure or outcome.reason, attention_reason=outcome.reason)
+    if state.attention_reason and ended.ending not in _NEVER_BEGAN:
+        return without_attention(state)
+    return state
+
+
+def without_attention(state: State) -> State:
+    """The state of a schedule whose grant holds again."""
+    return _replace(state, attention="", attention_reason="") if state.attention_reason else state

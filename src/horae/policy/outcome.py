@@ -36,7 +36,7 @@ def _judge_ending(ended: AttemptResult, policies: Policies, now: int, limits: Li
             return _outcome(ended, Status.SUCCEEDED, now, "")
         case AttemptEnd.RAISED:
             again = retry_at(policies.retry, run.failures + 1, ended.errors, now)
-            return _again_or(Status.FAILED, ended, again, now, Reason.FAILED, failed=True)
+            return _again_or(Status.FAILED, ended, again, now, ended.reason or Reason.FAILED, failed=True)
         case AttemptEnd.TIMED_OUT:
             again = retry_at(policies.retry, run.failures + 1, ("TimeoutError",), now)
             reason = ended.reason or Reason.RUN_TIMEOUT

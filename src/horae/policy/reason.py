@@ -33,5 +33,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.GRANT_EXPIRED: "its grant has expired",
     Reason.GRANT_SCOPE: "its grant is for other graphs",
     Reason.NO_CREDIT: "its account has no credit left",
+    Reason.GRAPH_UNAVAILABLE: "its graph could not be loaded",
+    Reason.INVALID_RESULT: "its graph returned what cannot be kept as JSON",
     Reason.FAILED: "its action failed",
 }

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from horae.grant_model import Account, Grant
-from horae.store.mapping import Row, Table
-from horae.store.tables import ACCOUNT, GRANT
+from horae.grant_model import Account, ExecutionOutcome, ExecutionRecord, Grant, Usage, UsageSum
+from horae.store.mapping import Row, Table, to_json
+from horae.store.tables import ACCOUNT, EXECUTION, GRANT, USAGE
 
 
 class GrantQueries(ABC):
@@ -57,6 +57,10 @@ class GrantQueries(ABC):
         """Update renewed and revoked grants."""
         await self.write("update_grant", [GRANT.parameters(each) for each in grants])
 
+    async def schedules_with_grant(self, grant_id: str, limit: int) -> list[str]:
+        """What the store calls the schedules that name a grant, up to a limit."""
+        return [key for (key,) in await self.rows("schedules_with_grant", grant_id=grant_id, limit=limit)]
+
     async def account(self, account_id: str) -> Account | None:
         """An account."""
         found = await self.rows("account", id=account_id)
@@ -70,3 +74,87 @@ class GrantQueries(ABC):
     async def put_account(self, account: Account) -> None:
         """Insert or change the account of a user; what it has spent stays."""
         await self.write("put_account", [ACCOUNT.parameters(account)])
+
+    async def execution(self, user_id: str, key: str) -> ExecutionRecord | None:
+        """What is known of an execution request."""
+        found = await self.rows("execution", user_id=user_id, key=key)
+        return EXECUTION.decode(found[0]) if found else None
+
+    async def claim_execution(self, record: ExecutionRecord) -> bool:
+        """Begin an execution, unless another one has ended, or holds its lease at the moment that this one was made."""
+        return bool(await self.rows("claim_execution", **EXECUTION.parameters(record)))
+
+    async def renew_execution(self, record: ExecutionRecord, until_ms: int) -> bool | None:
+        """Set until when an execution holds its request; whether it was asked to stop, or ``None`` if it holds it no more."""
+        found = await self.rows(
+            "renew_execution", user_id=record.user_id, key=record.key, holder=record.holder, until_ms=until_ms
+        )
+        return bool(found[0][0]) if found else None
+
+    async def end_execution(self, record: ExecutionRecord, outcome: ExecutionOutcome) -> bool:
+        """Store how an execution ended; ``False``, and nothing stored, if it holds its request no more."""
+        found = await self.rows(
+            "end_execution",
+            user_id=record.user_id,
+            key=record.key,
+            holder=record.holder,
+            outcome=to_json(outcome),
+        )
+        return bool(found)
+
+    async def stop_execution(self, user_id: str, key: str) -> bool:
+        """Ask an execution to stop; ``False`` if there is none that runs."""
+        return bool(await self.rows("stop_execution", user_id=user_id, key=key))
+
+    async def prune_executions(self, before_ms: int, limit: int) -> int:
+        """Forget executions of before a moment; return how many."""
+        return len(await self.rows("prune_executions", before_ms=before_ms, limit=limit))
+
+    async def graph_state(self, run_id: str) -> dict[str, str]:
+        """What is kept of a graph's state while it runs, by key."""
+        return {key: value for key, value in await self.rows("graph_state", run_id=run_id)}  # noqa: C416 - rows are no pairs to mypy
+
+    async def put_graph_state(
+        self, run_id: str, entries: Mapping[str, str], dropped: Collection[str], now: int
+    ) -> None:
+        """Keep parts of a graph's state, and drop others."""
+        if dropped:
+            await self.rows("drop_graph_state", run_id=run_id, keys=list(dropped))
+        rows = [
+            {"run_id": run_id, "key": key, "value": value, "saved_at_ms": now}
+            for key, value in entries.items()
+        ]
+        await self.write("put_graph_state", rows)
+
+    async def prune_graph_state(self, before_ms: int, limit: int) -> int:
+        """Forget states of graphs of before a moment; return how many parts."""
+        return len(await self.rows("prune_graph_state", before_ms=before_ms, limit=limit))
+
+    async def insert_usage(self, usage: Usage) -> bool:
+        """Record usage and charge its account; ``False``, and nothing charged, if it was recorded before."""
+        if not await self.rows("insert_usage", **USAGE.parameters(usage)):
+            return False
+        if usage.cost:
+            await self.rows("charge", id=usage.billing_account_id, cost=usage.cost)
+        return True
+
+    async def usage(self, run_ids: Collection[str]) -> list[Usage]:
+        """What some runs of graphs used."""
+        return [USAGE.decode(row) for row in await self.rows("usage", ids=list(run_ids))]
+
+    async def usage_sums(
+        self, user_id: str | None, since_ms: int, until_ms: int, step_ms: int, limit: int
+    ) -> list[UsageSum]:
+        """Usage recorded in a span, summed by account and by steps of time, the latest first; a user's, or all users' if it is ``None``."""
+        name = "usage_sums" if user_id is None else "owned_usage_sums"
+        given: dict[str, Any] = {} if user_id is None else {"user_id": user_id}
+        found = await self.rows(
+            name, since_ms=since_ms, until_ms=until_ms, step_ms=step_ms, limit=limit, **given
+        )
+        return [
+            UsageSum(
+                billing_account_id=account, since_ms=step or None, records=records, runs=runs, input_tokens=given_tokens,
+                output_tokens=made_tokens, cost=cost,
+            )
+            for account, step, records, runs, given_tokens, made_tokens, cost in found
+        ]  # fmt: skip

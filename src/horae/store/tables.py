@@ -9,7 +9,7 @@ import msgspec
 
 from horae.checked import input_error
 from horae.flow_model import FlowEvent, FlowInput, FlowRun, Lane, StoredFlow
-from horae.grant_model import Account, Grant
+from horae.grant_model import Account, ExecutionRecord, Grant, Usage
 from horae.model import (
     AUTOMATIC,
     UNREADABLE,
@@ -133,6 +133,8 @@ VERSION = Table(Version, "version", shared=("policies",))
 CALENDAR = Table(StoredCalendar, "calendar", not_updated=("owner", "name"))
 NODE = Table(Node, "node", unstored=("alive",))
 GRANT = Table(Grant, "execution_grant", not_updated=("id", "user_id", "billing_account_id", "created_at_ms"))
+EXECUTION = Table(ExecutionRecord, "execution", not_updated=("user_id", "key"))
+USAGE = Table(Usage, "usage_record")
 ACCOUNT = Table(Account, "account", not_updated=("id", "user_id", "spent"))
 
 
@@ -183,6 +185,8 @@ TABLES: dict[str, Table[Any]] = {
         FLOW_INPUT,
         FLOW_RUN,
         FLOW_SIGNAL,
+        EXECUTION,
+        USAGE,
     )
 }
 

@@ -82,13 +82,15 @@ async def test_bad_grants_are_refused(client: httpx.AsyncClient, body: dict[str,
 @pytest.mark.contract("GRNT-06", "GRNT-16")
 async def test_accounts_are_the_operators(client: httpx.AsyncClient):
     key = "sk-planted-secret"
-    assert (await ask(client, "PUT", "/accounts/ada", "ada", virtual_key=key)).status_code == 403
-    assert (await ask(client, "PUT", "/accounts/ada", "robot", "service", virtual_key=key)).status_code == 403
-    stored = await ask(client, "PUT", "/accounts/ada", "root", "admin", virtual_key=key, credit=7)
+    assert (await ask(client, "PUT", "/account?owner=ada", "ada", virtual_key=key)).status_code == 403
+    assert (
+        await ask(client, "PUT", "/account?owner=ada", "robot", "service", virtual_key=key)
+    ).status_code == 403
+    stored = await ask(client, "PUT", "/account?owner=ada", "root", "admin", virtual_key=key, credit=7)
     assert stored.json() == {"id": "ada", "user_id": "ada", "has_key": True, "credit": 7, "spent": 0}
-    assert (await ask(client, "GET", "/accounts/ada", "ada")).json() == stored.json()
-    assert (await ask(client, "GET", "/accounts/ada", "eve")).status_code == 403
-    wrong = await ask(client, "PUT", "/accounts/ada", "root", "admin", virtual_key=key + "\0")
+    assert (await ask(client, "GET", "/account?owner=ada", "ada")).json() == stored.json()
+    assert (await ask(client, "GET", "/account?owner=ada", "eve")).status_code == 403
+    wrong = await ask(client, "PUT", "/account?owner=ada", "root", "admin", virtual_key=key + "\0")
     assert wrong.status_code in {400, 422}
     assert key not in stored.text + wrong.text
 

@@ -26,7 +26,7 @@ SEED = 20261116
 EXAMPLES = "4"
 """How many requests each operation gets in a phase."""
 METHODS = ("get", "post", "put", "patch", "delete")
-TAGS = ["schedules", "runs", "why", "bulk", "calendars", "grants", "system", "registrar"]
+TAGS = ["schedules", "runs", "why", "bulk", "calendars", "grants", "internal", "system", "registrar"]
 
 
 def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

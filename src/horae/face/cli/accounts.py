@@ -7,7 +7,6 @@ from typing import Annotated
 
 from rich.console import RenderableType
 
-from horae.face.cli.client import path
 from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.options import argument, flag, option
 from horae.face.cli.render import Json
@@ -24,7 +23,7 @@ async def show(session: Session, user: User) -> None:
 
     horae accounts show ada
     """
-    session.show(await session.client.get(path("accounts", user)), _facts)
+    session.show(await session.client.get("/account", owner=user), _facts)
 
 
 @command(cli, "put")
@@ -45,7 +44,7 @@ async def put(
     body: Json = {"credit": credit}
     if key:
         body["virtual_key"] = sys.stdin.read().strip()
-    session.show(await session.client.put(path("accounts", user), body), _facts)
+    session.show(await session.client.put("/account", body, owner=user), _facts)
 
 
 def _facts(found: Json) -> RenderableType:

@@ -17,6 +17,7 @@ from horae.face.service.auth import Authenticator
 from horae.face.service.bulk import bulk_router
 from horae.face.service.calendars import calendars_router
 from horae.face.service.grants import grants_router
+from horae.face.service.internal import internal_router
 from horae.face.service.metrics import Metrics
 from horae.face.service.nodes import nodes_router
 from horae.face.service.openapi import Document, document_of
@@ -113,4 +114,4 @@ def _routes() -> list[ControllerRouterHandler]:
         grants_router,
     ]  # fmt: skip
     api = Router("/api/v1", route_handlers=[router() for router in routers])
-    return [api, registrar_router(), health, readiness, metrics, openapi]
+    return [api, internal_router(), registrar_router(), health, readiness, metrics, openapi]

@@ -93,6 +93,11 @@ REQUESTS: dict[str, Any] = {
     "CreateGrant": {"scopes": ["graph:execute:langgraph:poet"], "expires_at": "2126-12-01T00:00:00Z"},
     "RenewGrant": {"expires_at": "2127-12-01T00:00:00Z"},
     "PutAccount": {"credit": 5_000_000},
+    "ExecuteGraph": {
+        "run_id": RUN["id"], "user_id": "alice", "grant_id": "3f1c0d52-9c0e-4f0c-8d59-6f1c58a0a7f1",
+        "input": {"messages": [], "model": "default"},
+    },
+    "CancelGraph": {"user_id": "alice"},
     "SucceededBody": {"result": {"pages": 12}},
     "FailedBody": {"failure": "the printer is on fire"},
     "ScheduleInput": {

@@ -1,4 +1,4 @@
-"""``/api/v1/grants`` and ``/api/v1/accounts``: what runs for absent users, and what it is charged to."""
+"""``/api/v1/grants`` and ``/api/v1/account``: what runs for absent users, and what it is charged to."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ async def renew_grant(there: ScopedOperations, grant_id: str, data: RenewGrant |
     return view_of(GrantView, await there.grants.renew(grant_id, (data or RenewGrant()).expires_at))
 
 
-@get("/accounts/{user_id:str}", summary="The account of a user")
-async def get_account(app: App, caller: Caller, user_id: str) -> AccountView:
-    """The caller's own; others need the scope `service` or `admin`."""
-    return view_of(AccountView, await app.accounts.get(caller.owner_of_new(user_id)))
+@get("/account", summary="An account")
+async def get_account(app: App, new: ScopedOperations) -> AccountView:
+    """What the runs of the caller, or of the named owner, are charged to."""
+    return view_of(AccountView, await app.accounts.get(new.owner or ""))
 
 
-@put("/accounts/{user_id:str}", summary="Create or change the account of a user")
-async def put_account(app: App, caller: Caller, user_id: str, data: PutAccount) -> AccountView:
+@put("/account", summary="Create or change an account")
+async def put_account(app: App, caller: Caller, new: ScopedOperations, data: PutAccount) -> AccountView:
     """Needs the scope `admin`. The key is stored encrypted, and never shown."""
     if not caller.sees_all:
         raise PermissionDeniedError("Only the scope admin may change accounts")
-    stored = await app.accounts.put(user_id, virtual_key=data.virtual_key, credit=data.credit)
+    stored = await app.accounts.put(new.owner or "", virtual_key=data.virtual_key, credit=data.credit)
     return view_of(AccountView, stored)
 
 

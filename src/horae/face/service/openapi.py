@@ -51,7 +51,7 @@ _IN_PATHS = {
     "backfill_id": "The id of a backfill, percent-encoded.",
     "name": "The name of a shared calendar, percent-encoded.",
     "grant_id": "The id of a grant.",
-    "user_id": "The user, percent-encoded.",
+    "graph_id": "The id of a graph, percent-encoded: `langgraph:poet`.",
 }
 _IN_QUERIES = {"user_id": "Whose: needs the scope service or admin.", "limit": "How many at most."}
 _PROBLEMS = {
@@ -69,7 +69,7 @@ _PROBLEMS = {
 }
 _CONFLICTS = {
     "createSchedule", "createSchedules", "replaceSchedule", "mergeSchedule", "patchSchedule", "deleteCalendar",
-    "reportStarted", "reportHeartbeat", "reportSucceeded", "reportFailed", "rerun",
+    "executeGraph", "reportStarted", "reportHeartbeat", "reportSucceeded", "reportFailed", "rerun",
 }  # fmt: skip
 _ETAG = {"ETag": {"description": "The token of the schedule, for If-Match.", "schema": {"type": "string"}}}
 _LOCATION = {"Location": {"description": "Where the schedule is.", "schema": {"type": "string"}}}
@@ -332,12 +332,13 @@ def _link(document: Json) -> None:
         "backfill_id": ("startBackfill", "202", "$response.body#/id"),
         "name": ("putCalendar", "200", "$response.body#/name"),
         "grant_id": ("createGrant", "201", "$response.body#/id"),
-        "user_id": ("putAccount", "200", "$response.body#/user_id"),
     }
     by_name = {operation["operationId"]: operation for _, operation in operations_of(document)}
     for path, operation in operations_of(document):
         for parameter in operation["parameters"]:
             if parameter["in"] != "path" or path.endswith(REPORTS):
+                continue
+            if parameter["name"] not in made:
                 continue
             source, status, expression = made[parameter["name"]]
             links = by_name[source]["responses"][status].setdefault("links", {})

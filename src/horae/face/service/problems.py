@@ -22,6 +22,7 @@ from horae.errors import (
     ConflictTokenMismatchError,
     DatabaseVersionError,
     EvaluationTimeoutError,
+    ExecutionInProgressError,
     FlowInputNotFoundError,
     FlowNotFoundError,
     FlowRefusedError,
@@ -31,6 +32,7 @@ from horae.errors import (
     GrantRevokedError,
     GrantScopeError,
     HoraeError,
+    IdempotencyMismatchError,
     InvalidFlowError,
     InvalidSpecError,
     LimitExceededError,
@@ -60,6 +62,8 @@ STATUSES: dict[type[HoraeError], int] = {
     GrantExpiredError: 403,
     GrantScopeError: 403,
     NoCreditError: 402,
+    ExecutionInProgressError: 409,
+    IdempotencyMismatchError: 422,
     ScheduleExistsError: 409,
     ScheduleUnreadableError: 409,
     CalendarInUseError: 409,
@@ -162,7 +166,7 @@ def on_horae_error(_: Request[Any, Any, Any], error: HoraeError) -> Response[byt
     headers = {}
     if problem.status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="horae"'
-    if problem.status in {429, 503}:
+    if problem.status in {429, 503} or "retryAfter" in error.details:
         headers["Retry-After"] = str(error.details.get("retryAfter", 1))
     return answer(problem, headers)
 

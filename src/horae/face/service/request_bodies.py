@@ -94,6 +94,9 @@ class ReplaceSchedule(Versioned, frozen=True):
     managed_by: Annotated[Text | msgspec.UnsetType, about("The program or file that defines it.")] = (
         msgspec.UNSET
     )
+    execution_grant_id: Annotated[
+        Text | msgspec.UnsetType, about("The grant under which its graph runs.")
+    ] = msgspec.UNSET
 
 
 @with_fields(ScheduleBody, "unset")
@@ -228,6 +231,24 @@ class PutAccount(Body, frozen=True):
         ),
     ] = None
     credit: Annotated[Natural | None, about("All that it may ever spend; null is unlimited.")] = None
+
+
+class ExecuteGraph(Body, frozen=True):
+    """A request of a worker to execute a graph."""
+
+    run_id: Annotated[Id, about("The run; the same for every attempt of one slot.")]
+    user_id: Annotated[Id, about("For whom.")]
+    grant_id: Annotated[Id, about("By which grant.")]
+    attempt: Annotated[
+        Annotated[int, about(minimum=1)], about("Counted from 1; usage is recorded under it.")
+    ] = 1
+    input: Annotated[Any, about("An object; `messages` is [] and `model` is default if it has none.")] = None
+
+
+class CancelGraph(Body, frozen=True):
+    """A request of a worker to stop an execution."""
+
+    user_id: Annotated[Id, about("For whom it runs.")]
 
 
 class SucceededBody(Body, frozen=True):

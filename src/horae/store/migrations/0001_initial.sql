@@ -20,10 +20,12 @@ CREATE TABLE schedule (
     memo TEXT,
     search_attributes TEXT,
     request_id TEXT NOT NULL DEFAULT '',
-    managed_by TEXT NOT NULL DEFAULT ''
+    managed_by TEXT NOT NULL DEFAULT '',
+    execution_grant_id TEXT NOT NULL DEFAULT ''
 ) {clustered};
 CREATE INDEX schedule_owner ON schedule (owner, id);
 CREATE INDEX schedule_managed_by ON schedule (managed_by, id) WHERE managed_by <> '';
+CREATE INDEX schedule_grant ON schedule (execution_grant_id) WHERE execution_grant_id <> '';
 
 -- One row for each schedule: its cursor, when it is due next, and how many runs it started.
 -- Narrow, because every decision updates it. Where rows can be locked, its row is the lock of a decision.
@@ -91,6 +93,50 @@ CREATE TABLE account (
     spent BIGINT NOT NULL DEFAULT 0,
     updated_at_ms BIGINT NOT NULL
 ) {clustered};
+
+-- What the executing side knows of requests: under one key, a graph is executed once.
+CREATE TABLE execution (
+    user_id TEXT NOT NULL,
+    key TEXT NOT NULL,
+    request_hash TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    holder TEXT NOT NULL,
+    status TEXT NOT NULL,
+    lease_until_ms BIGINT NOT NULL,
+    created_at_ms BIGINT NOT NULL,
+    stopping BOOLEAN NOT NULL DEFAULT FALSE,
+    outcome TEXT,
+    PRIMARY KEY (user_id, key)
+) {clustered};
+CREATE INDEX execution_created ON execution (created_at_ms);
+
+-- The states of graphs while they run, so that one that was killed resumes.
+CREATE TABLE graph_state (
+    run_id TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    saved_at_ms BIGINT NOT NULL,
+    PRIMARY KEY (run_id, key)
+) {clustered};
+CREATE INDEX graph_state_saved ON graph_state (saved_at_ms);
+
+-- What runs of graphs used: charged once.
+CREATE TABLE usage_record (
+    run_id TEXT NOT NULL,
+    attempt BIGINT NOT NULL,
+    unit TEXT NOT NULL,
+    billing_account_id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    graph_id TEXT NOT NULL,
+    recorded_at_ms BIGINT NOT NULL,
+    model TEXT NOT NULL,
+    input_tokens BIGINT NOT NULL,
+    output_tokens BIGINT NOT NULL,
+    cost BIGINT NOT NULL,
+    PRIMARY KEY (run_id, attempt, unit)
+) {clustered};
+CREATE INDEX usage_record_recorded ON usage_record (recorded_at_ms);
+CREATE INDEX usage_record_user ON usage_record (user_id, recorded_at_ms);
 
 -- The id is a hash of the slot (schedule, generation, nominal time, origin): a unique id makes the slot unique.
 CREATE TABLE run (

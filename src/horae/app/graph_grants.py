@@ -1,0 +1,84 @@
+"""The grants of schedules that run graphs: made with them, checked when they change, and revoked with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from horae.app.create import NewSchedule
+from horae.app.grants import insert_grant, new_grant
+from horae.app.owner_scope import OwnerScope
+from horae.errors import InvalidInputError, NoCreditError
+from horae.grant_model import Grant
+from horae.model import GRAPH, Schedule
+from horae.policy.grants import error_of, fault_of, scope_of, without_attention
+from horae.store.port import Transaction
+
+_replace = msgspec.structs.replace
+
+
+async def grants_for(scope: OwnerScope, wanted: Sequence[NewSchedule]) -> list[Grant | None]:
+    """A new grant for each new schedule that runs a graph and names none, scoped to that graph; refuse an account without credit."""
+    made: list[Grant | None] = []
+    for each in wanted:
+        action = scope.executors.read(each.action)
+        grant = None
+        if action.kind == GRAPH:
+            if not each.owner:
+                raise InvalidInputError("owner", "must say for whom the graph runs")
+            account = await scope.billing.accounts.account_of(each.owner)
+            if not await scope.billing.accounts.has_credit(account):
+                raise NoCreditError(each.owner)
+            if not each.execution_grant_id:
+                grant = await new_grant(scope, each.owner, [scope_of(action.name)])
+        made.append(grant)
+    return made
+
+
+async def granted(
+    scope: OwnerScope, transaction: Transaction, schedule: Schedule, grant: Grant | None, now: int
+) -> Schedule:
+    """A new schedule with its grant, which is stored here if it is new, and otherwise must hold."""
+    if grant is not None:
+        await insert_grant(scope, transaction, grant)
+        return _consented(_replace(schedule, execution_grant_id=grant.id))
+    return await regranted(transaction, None, schedule, now)
+
+
+async def regranted(transaction: Transaction, old: Schedule | None, new: Schedule, now: int) -> Schedule:
+    """A schedule as it is stored: another grant, or the old one for another graph, must hold for it now.
+
+    A schedule with another grant needs no attention any more. One that runs no graph has no grant.
+    """
+    if new.action.kind != GRAPH:
+        if new.execution_grant_id and (old is None or old.action.kind != GRAPH):
+            raise InvalidInputError("execution_grant_id", "goes with a graph only")
+        return _replace(new, execution_grant_id="")
+    new = _consented(new)
+    asked = (new.execution_grant_id, new.action.name, new.owner)
+    if old is not None and asked == (old.execution_grant_id, old.action.name, old.owner):
+        return new
+    grant = (await transaction.grants_by_id([new.execution_grant_id])).get(new.execution_grant_id)
+    fault = fault_of(grant, new.owner, new.action.name, now)
+    if fault is not None:
+        raise error_of(fault, new.execution_grant_id)
+    return _replace(new, state=without_attention(new.state))
+
+
+def _consented(schedule: Schedule) -> Schedule:
+    """A schedule that makes up no slots without the consent of who pays for them."""
+    policies = schedule.policies
+    if policies.backfill_limit is not None:
+        return schedule
+    return _replace(schedule, policies=_replace(policies, backfill_limit=0))
+
+
+async def revoke_with(transaction: Transaction, schedule: Schedule, now: int) -> None:
+    """Revoke the grant of a schedule that is deleted, unless another schedule has it too."""
+    grant_id = schedule.execution_grant_id
+    if not grant_id or len(await transaction.schedules_with_grant(grant_id, 2)) > 1:
+        return
+    grant = await transaction.lock_grant(grant_id)
+    if grant is not None and grant.revoked_at_ms is None:
+        await transaction.update_grants([_replace(grant, revoked_at_ms=now)])

@@ -1,0 +1,59 @@
+"""How a program finds its graphs: by its settings, and by the entry points of installed packages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from importlib.metadata import entry_points
+
+import msgspec
+
+from horae.app.graph_execution import GraphExecution
+from horae.app.graph_memory import GraphMemoryTable
+from horae.config import Config
+from horae.errors import ConfigError
+from horae.executor.graph import Execution
+from horae.executor.graph_port import GraphProvider
+
+GROUP = "horae.graphs"
+"""The entry points that are providers: classes that are called without arguments."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_PLACE = re.compile(r"[\w.]+:[\w.]+")
+
+
+def graph_providers(config: Config, memory: GraphMemoryTable) -> list[GraphProvider]:
+    """The providers of installed packages, and that of the graphs that the settings name, which loads when it is used."""
+    found: list[GraphProvider] = [each.load()() for each in entry_points(group=GROUP)]
+    graphs = read_graphs(config)
+    if graphs:
+        from horae.executor.langgraph_provider import LangGraphProvider  # noqa: PLC0415 - only some programs have graphs
+
+        found.append(LangGraphProvider(graphs, memory))
+    return found
+
+
+def read_graphs(config: Config) -> dict[str, str]:
+    """The graphs that the settings name, and where each is."""
+    if not config.graphs:
+        return {}
+    try:
+        found = msgspec.json.decode(config.graphs, type=dict[str, str])
+    except msgspec.MsgspecError as error:
+        raise ConfigError("HORAE_GRAPHS", config.graphs, f"must be a JSON object of texts: {error}") from None
+    for name, place in found.items():
+        if not _NAME.fullmatch(name):
+            raise ConfigError(
+                "HORAE_GRAPHS", name, "must have names of letters, digits, dots, dashes and underscores"
+            )
+        if not _PLACE.fullmatch(place):
+            raise ConfigError("HORAE_GRAPHS", place, "must say where each graph is: module:attribute")
+    return found
+
+
+def execution_of(config: Config, here: GraphExecution, now: Callable[[], int]) -> Execution:
+    """The executing side: another service if the settings name one, else this process."""
+    if not config.graph_execution_url:
+        return here
+    from horae.executor.graph_client import RemoteExecution  # noqa: PLC0415 - needs an HTTP client
+
+    return RemoteExecution(config, here.graphs, now)

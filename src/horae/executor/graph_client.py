@@ -1,0 +1,151 @@
+"""The executing side behind HTTP: the same requests, sent to another Horae service."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
+
+import msgspec
+
+from horae.errors import (
+    ExecutionInProgressError,
+    GrantError,
+    GrantExpiredError,
+    GrantNotFoundError,
+    GrantRevokedError,
+    GrantScopeError,
+    IdempotencyMismatchError,
+    MissingExtraError,
+    NoCreditError,
+    NotStartedError,
+)
+from horae.executor.graph import Watch
+from horae.grant_model import ExecutionOutcome, ExecutionRequest
+
+if TYPE_CHECKING:
+    import httpx
+
+ANSWERED_WITHIN = 90
+"""Seconds; the executing side answers within a minute that a graph is still running."""
+CONNECTED_WITHIN = 10
+TOKEN_LIFETIME = 300
+_GRANTS: dict[str, type[GrantError]] = {
+    "grant_not_found": GrantNotFoundError,
+    "grant_revoked": GrantRevokedError,
+    "grant_expired": GrantExpiredError,
+    "grant_scope": GrantScopeError,
+}
+
+
+class Settings(Protocol):
+    """The settings of a worker that does not execute graphs itself."""
+
+    @property
+    def graph_execution_url(self) -> str: ...
+    @property
+    def graph_execution_token(self) -> str: ...
+    @property
+    def jwt_secret(self) -> str: ...
+    @property
+    def jwt_audience(self) -> str: ...
+    @property
+    def jwt_issuer(self) -> str: ...
+
+
+class RemoteExecution:
+    """Sends requests to the executing side. What is not known to have happened is asked for again, with the same key."""
+
+    def __init__(
+        self, settings: Settings, graphs: Callable[[], Collection[str]], now: Callable[[], int]
+    ) -> None:
+        self._settings = settings
+        self.graphs = graphs
+        self._now = now
+        self._client: httpx.AsyncClient | None = None
+
+    async def execute(self, request: ExecutionRequest, watch: Watch) -> ExecutionOutcome:
+        """Execute a request there."""
+        path = f"/api/internal/graphs/{quote(request.graph_id, safe='')}/runs"
+        body = {
+            name: getattr(request, name) for name in ("run_id", "user_id", "grant_id", "attempt", "input")
+        }
+        try:
+            answer = await self._post(path, request.key, body)
+        except asyncio.CancelledError:
+            with contextlib.suppress(NotStartedError, asyncio.CancelledError):
+                await asyncio.shield(self._post(f"{path}/cancel", request.key, {"user_id": request.user_id}))
+            raise
+        if answer.status_code == 200:
+            outcome = _read(answer)
+            for event in outcome.events:
+                watch.event(event)
+            return outcome
+        raise _error(answer, request)
+
+    async def _post(self, path: str, key: str, body: dict[str, Any]) -> httpx.Response:
+        import httpx  # noqa: PLC0415 - an extra
+
+        if self._client is None:
+            timeout = httpx.Timeout(ANSWERED_WITHIN, connect=CONNECTED_WITHIN)
+            self._client = httpx.AsyncClient(
+                base_url=self._settings.graph_execution_url.rstrip("/"), timeout=timeout, trust_env=False
+            )
+        headers = {
+            "Authorization": f"Bearer {self._token()}", "Content-Type": "application/json",
+            "Idempotency-Key": quote(key, safe=":/"),
+        }  # fmt: skip
+        try:
+            return await self._client.post(path, content=msgspec.json.encode(body), headers=headers)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            reason = str(error) or type(error).__name__
+            raise NotStartedError(f"the executing side cannot be reached: {reason}") from None
+
+    def _token(self) -> str:
+        settings = self._settings
+        if settings.graph_execution_token or not settings.jwt_secret:
+            return settings.graph_execution_token or "none"
+        try:
+            import jwt  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise MissingExtraError("service", "jwt") from None
+        now = self._now() // 1000
+        claims = {"sub": "horae-worker", "aud": settings.jwt_audience, "scope": "service", "iat": now}
+        claims |= {"exp": now + TOKEN_LIFETIME}
+        claims |= {"iss": settings.jwt_issuer} if settings.jwt_issuer else {}
+        return jwt.encode(claims, settings.jwt_secret, "HS256")
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+
+def _read(answer: httpx.Response) -> ExecutionOutcome:
+    try:
+        return msgspec.json.decode(answer.content, type=ExecutionOutcome)
+    except msgspec.MsgspecError:
+        raise NotStartedError("the executing side answered with what is no outcome") from None
+
+
+def _error(answer: httpx.Response, request: ExecutionRequest) -> Exception:
+    """What a problem of the executing side means; what it does not say for sure may be tried again."""
+    try:
+        code = str(msgspec.json.decode(answer.content)["code"])
+    except (msgspec.MsgspecError, KeyError, TypeError):
+        code = ""
+    match code:
+        case "execution_in_progress":
+            after = answer.headers.get("Retry-After", "1")
+            return ExecutionInProgressError(float(after) if after.isdecimal() else 1)
+        case "idempotency_mismatch":
+            return IdempotencyMismatchError(request.key)
+        case "no_credit":
+            return NoCreditError(request.user_id)
+        case _ if code in _GRANTS:
+            return _GRANTS[code](request.grant_id)
+        case _:
+            return NotStartedError(f"the executing side answered {answer.status_code} {code}".rstrip())

@@ -1,0 +1,6 @@
+-- Keep a part of a graph's state.
+INSERT INTO graph_state (run_id, key, value, saved_at_ms)
+SELECT new.run_id, new.key, new.value, new.saved_at_ms
+{from_new}
+WHERE TRUE
+ON CONFLICT (run_id, key) DO UPDATE SET value = excluded.value, saved_at_ms = excluded.saved_at_ms
