@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from horae.testing import TimeMachine
+from tests.support.installed import unpacked_wheel
 from tests.support.machine import START, Recorder
 from tests.support.postgres import (
     FragileServer,
@@ -84,6 +85,13 @@ def hello(machine: TimeMachine) -> Recorder:
     recorder = Recorder(machine)
     machine.app.action("hello")(recorder)
     return recorder
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the unpacked wheel of this tree, built once for all workers."""
+    base = tmp_path_factory.getbasetemp()
+    return unpacked_wheel(base.parent if base.name.startswith("popen-") else base)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,150 @@
+"""The pages are true: each is followed by a reader who has an empty folder, and on whose machine only ``pip install`` was done.
+
+Every block of the README, the tutorials and the how-tos is run as it is written, or is named below with the reason why not. A block that
+is neither fails its page. Only ports, and the ids and times of the day, are put in the place of those that a page shows.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.pages import DOCS, PAGES, blocks_of, page_name
+from tests.support.process import ROOT
+from tests.support.reader import Reader
+
+FOLLOWED = [
+    "README.md",
+    *(page_name(page) for page in PAGES if page.parent in (DOCS / "tutorial", DOCS / "how-to")),
+]
+
+NOT_RUN: dict[str, dict[str, str]] = {
+    "README.md": {"make run ": "needs a checkout and a network; make test is what runs this"},
+    "docs/how-to/back-up.md": {
+        "sqlite3 /var/lib": "test_a_backup_of_sqlite_under_load_is_restored",
+        "sqlite3 /var/backups": "test_a_backup_of_sqlite_under_load_is_restored",
+        "ok\n": "test_a_backup_of_sqlite_under_load_is_restored",
+        "mkdir /var/lib": "test_a_backup_of_sqlite_under_load_is_restored",
+        "horae schedules update greetings": "test_a_backup_of_sqlite_under_load_is_restored",
+        "pg_dump": "test_a_dump_of_postgres_is_restored",
+        "pg_restore": "test_a_dump_of_postgres_is_restored",
+    },
+    "docs/how-to/deploy.md": {
+        "useradd": "makes a user of the machine",
+        "[Unit]": "test_the_unit_is_one",
+        "HORAE_DATABASE_URL=sqlite": "test_the_settings_of_one_machine_are_accepted",
+        "systemd-analyze": "needs a running systemd; test_the_unit_is_one",
+        "set -a": "test_the_settings_of_one_machine_are_accepted",
+        "HORAE_DATABASE_URL=postgresql": "test_two_nodes_with_the_settings_of_the_page",
+        "curl -sS http://127.0.0.1:8420/healthz": "test_the_settings_of_one_machine_are_accepted",
+        '{"status":"ok"}': "test_the_settings_of_one_machine_are_accepted",
+        "import os\n": "test_two_nodes_with_the_settings_of_the_page",
+        "scrape_configs": "test_two_nodes_with_the_settings_of_the_page",
+        '{"event":"ended"': "test_a_line_of_the_log_is_as_shown",
+        "GRANT": "test_a_user_who_may_not_change_tables_serves_what_another_one_migrated",
+    },
+    "docs/how-to/schedules-as-files.md": {
+        "horae apply -f schedules/ --managed-by billing --prune --dry-run --url": "a pipeline's, on a server; run above on the database",
+    },
+    "docs/how-to/temporal.md": {"temporal schedule describe": "needs Temporal's command"},
+    "docs/how-to/external-work.md": {'{"report":': "tests/executor: what a receiver gets"},
+}
+"""The blocks that cannot be run here: page → the beginning of the block → why, or the test that runs it."""
+
+
+@pytest.fixture
+def reader(tmp_path: Path, wheel: Path) -> Iterator[Reader]:
+    reader = Reader(tmp_path, wheel)
+    yield reader
+    reader.kill()
+
+
+def stored(reader: Reader, database: str) -> dict[str, str]:
+    """The schedules in a database, and by what each is managed."""
+    listed = reader.ask("schedules", "list", f"--database sqlite:///{database}")
+    return {each["id"]: each["managed_by"] for each in listed}
+
+
+def check_web_application(reader: Reader, program: str) -> None:
+    again = httpx.post(f"{reader.address}/orders/7/reminder", timeout=30)
+    assert again.json() == {"reminder": "reminder-7"}
+    assert "the report of today" in reader.printed
+    assert stored(reader, "shop.db") == {"report": f"program:{program}", "reminder-7": ""}
+
+
+def check_django(reader: Reader) -> None:
+    assert "1 orders" in reader.printed
+    assert "ada has not paid" in reader.printed
+    assert httpx.post(f"{reader.address}/orders/nobody", timeout=30).status_code == 500
+    assert httpx.post(f"{reader.address}/orders/bob", timeout=30).status_code == 200
+    found = stored(reader, "horae.db")
+    assert [found[each] for each in ("report", "reminder-1")] == ["program:shop.scheduling", ""]
+    assert len(found) == 3  # of two orders, and the report: none of the order that was rolled back
+
+
+def check_celery(reader: Reader) -> None:
+    (first,) = reader.ask("schedules", "times", "'first monday'", "-n", "1")["items"]
+    day = datetime.fromisoformat(first["local"])
+    assert (day.isoweekday(), day.day <= 7, day.hour, day.minute) == (1, True, 8, 30)
+    sweep = reader.ask("schedules", "describe", "sweep")["policies"]
+    assert (sweep["timeouts"]["start"], sweep["catch_up"]["mode"], sweep["overlap"]) == ("1m", "latest", "allow_all")  # fmt: skip
+
+
+CHECKS: dict[str, Callable[[Reader], None]] = {
+    "docs/how-to/fastapi.md": partial(check_web_application, program="main"),
+    "docs/how-to/flask.md": partial(check_web_application, program="shop"),
+    "docs/how-to/django.md": check_django,
+    "docs/how-to/from-celery-beat.md": check_celery,
+}
+"""What else is so when a reader has come to the end of a page."""
+
+
+@pytest.mark.parametrize("page", FOLLOWED)
+def test_a_page_can_be_followed(reader: Reader, page: str):
+    if page.startswith("docs/how-to"):  # its reader has come through a tutorial
+        reader.installed.install(["horae"])
+    reader.follow(page, NOT_RUN.get(page, {}))
+    if page in CHECKS:
+        CHECKS[page](reader)
+    reader.end()
+
+
+def test_what_is_not_run_is_there_and_has_a_reason():
+    tests = re.findall(r"def (test_\w+)", (ROOT / "tests" / "test_docs_service.py").read_text("utf-8"))
+    for page, blocks in NOT_RUN.items():
+        for beginning, reason in blocks.items():
+            assert any(each.text.startswith(beginning) for each in blocks_of(page)), (page, beginning)
+            assert all(name in tests for name in re.findall(r"\btest_\w+", reason)), reason
+
+
+EXAMPLES = """
+import doctest, sys
+for page in sys.argv[1:]:
+    if doctest.testfile(page, module_relative=False).failed:
+        sys.exit(page)
+"""
+
+
+def installs(page: str) -> tuple[str, ...]:
+    """What a page lets its reader install."""
+    told = [re.match(r"pip install (.*)", each.text) for each in blocks_of(page) if each.kind == "sh"]
+    return tuple(sorted({word for each in told if each for word in shlex.split(each[1])})) or ("horae",)
+
+
+def test_examples_of_python_run(tmp_path: Path, wheel: Path):
+    """Those of pages that install the same run in one process."""
+    pages: dict[tuple[str, ...], list[str]] = {}
+    for page in map(page_name, PAGES):
+        if any(each.is_doctest for each in blocks_of(page)):
+            pages.setdefault(installs(page), []).append(str(ROOT / page))
+    assert sum(map(len, pages.values())) > 15
+    for number, (requirements, some) in enumerate(pages.items()):
+        reader = Reader(tmp_path / str(number), wheel, *requirements)
+        reader.run(shlex.join(["python", "-c", EXAMPLES, *some]))
