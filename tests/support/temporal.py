@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
 from typing import Any
 
 import grpc
@@ -40,13 +39,13 @@ class RpcError(Exception):
 class Calls:
     """A client that sends messages as they are."""
 
-    def __init__(self, channel: grpc.aio.Channel, metadata: tuple[tuple[str, str], ...] = ()) -> None:
-        self.channel, self.metadata = channel, metadata
+    def __init__(self, channel: grpc.aio.Channel, target: str = "") -> None:
+        self.channel, self.target = channel, target
 
     async def raw(self, path: str, request: bytes, **more: Any) -> bytes:
         call: Any = self.channel.unary_unary(path)
         try:
-            answer = await call(request, timeout=30, metadata=more.pop("metadata", self.metadata), **more)
+            answer = await call(request, timeout=30, **more)
         except grpc.aio.AioRpcError as error:
             raise RpcError(error) from None
         return bytes(answer)
@@ -69,9 +68,12 @@ async def calls_to(app: App, config: Config | None = None) -> AsyncIterator[Call
     """A server on an open app in this process, and a client of it."""
     server = TemporalServer(app, config or Config(temporal_port=0))
     port = await server.start()
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        yield Calls(channel)
-    await server.stop()
+    target = f"127.0.0.1:{port}"
+    try:
+        async with grpc.aio.insecure_channel(target) as channel:
+            yield Calls(channel, target)
+    finally:
+        await server.stop()
 
 
 def temporal_address(server: Server) -> str:
@@ -125,6 +127,3 @@ def update_request(schedule_id: str, schedule: Schedule, **more: Any) -> api.Upd
     return api.UpdateScheduleRequest(
         namespace=NAMESPACE, schedule_id=schedule_id, schedule=schedule, request_id="u", **more
     )
-
-
-HOUR = timedelta(hours=1)

@@ -55,7 +55,11 @@ class TemporalServer(grpc.GenericRpcHandler):
             ],
         )
         self._server.add_generic_rpc_handlers((self,))
-        port = self._listen(self._server, config)
+        try:
+            port = self._listen(self._server, config)
+        except ConfigError:
+            await self.stop()
+            raise
         await self._server.start()
         return port
 
