@@ -14,14 +14,21 @@ from queue import Empty, Queue
 import pytest
 
 from horae import App
+from tests.support.pages import blocks_of
 from tests.support.process import environment, kill
+from tests.support.wait import wait_for
 
-BERLIN = """\
-import horae
-app = horae.App()
-@app.schedule("0 9 * * *", timezone="Europe/Berlin", retries=3)
-def report(): print("the report of today")
-app.run()
+BERLIN = next(each.text for each in blocks_of("README.md") if each.kind == "python")
+
+AT_ANOTHER_TIME = """\
+import runpy, sys
+from datetime import datetime
+from horae.clock import SystemClock
+
+now = SystemClock.now
+away = datetime.fromisoformat(sys.argv[1]) - now(None)
+SystemClock.now = lambda self: now(self) + away
+runpy.run_path("report.py", run_name="__main__")
 """
 
 EVERY_SECOND = """\
@@ -38,14 +45,28 @@ app.run()
 print("goodbye", flush=True)
 """
 
+INTERRUPTED_TWICE = """\
+import os, signal
+from horae.app import process
+
+exit_within = process.exit_within
+
+def exit_within_and_interrupt(seconds):
+    process.exit_within = exit_within
+    os.kill(os.getpid(), signal.SIGTERM)
+    return exit_within(seconds)
+
+process.exit_within = exit_within_and_interrupt
+""" + EVERY_SECOND.format(seconds=60)
+
 
 class Program:
     """A Python program in a process; what it says is read as it comes."""
 
-    def __init__(self, folder: Path, text: str) -> None:
+    def __init__(self, folder: Path, text: str, *arguments: str) -> None:
         (folder / "program.py").write_text(text)
         self.process = subprocess.Popen(
-            [sys.executable, "program.py"], cwd=folder, env=environment(), stdout=subprocess.PIPE,
+            [sys.executable, "-u", "program.py", *arguments], cwd=folder, env=environment(), stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         self.said: list[str] = []
@@ -79,39 +100,51 @@ class Program:
         return code
 
 
-Start = Callable[[str], Program]
+Start = Callable[..., Program]
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     started: list[Program] = []
 
-    def one(text: str) -> Program:
-        started.append(Program(tmp_path, text))
+    def one(text: str, *arguments: str) -> Program:
+        started.append(Program(tmp_path, text, *arguments))
         return started[-1]
 
     yield one
     kill(*(each.process for each in started))
 
 
-async def stored(folder: Path) -> list[tuple[str, str, int]]:
+async def ledger(folder: Path) -> tuple[dict[str, str], list[tuple[str, int, str]]]:
+    """What became of the slots of the report: those that ran, and the ranges of those that did not."""
     app = App(f"sqlite:///{folder}/horae.db")
     await app.open()
     try:
-        return [(each.id, each.managed_by, each.version) for each in await app.schedules.list()]
+        runs = {f"{run.nominal:%a %H:%M}": str(run.status) for run in await app.runs.list("report")}
+        ranges = await app.runs.unstarted_ranges("report")
+        return runs, [(str(each.status), each.count, str(each.reason)) for each in ranges]
     finally:
         await app.close()
 
 
-def test_the_job_in_berlin_takes_six_lines_and_survives_kill_9(start: Start, tmp_path: Path):
-    assert len(BERLIN.splitlines()) <= 6
-    for _ in range(2):
-        program = start(BERLIN)
-        while not (found := asyncio.run(stored(tmp_path))):
-            assert program.process.poll() is None
-        assert found == [("report", "program:program", 1)]
-        program.process.kill()
-        program.process.wait()
+def test_the_job_of_the_readme_survives_kill_9_with_only_its_clock_set_by_the_test(
+    start: Start, tmp_path: Path
+):
+    lines = [line for line in BERLIN.splitlines() if line and not line.startswith("#")]
+    assert len(lines) <= 6
+    (tmp_path / "report.py").write_text(BERLIN)
+    program = start(AT_ANOTHER_TIME, "2026-11-16T08:59:58+01:00")
+    program.says("the report of today")
+    wait_for(lambda: asyncio.run(ledger(tmp_path)) == ({"Mon 08:00": "succeeded"}, []))
+    program.process.kill()
+    program.process.wait()
+    again = start(AT_ANOTHER_TIME, "2026-11-19T12:00:00+01:00")  # down for three mornings
+    again.says("the report of today")
+    made_up = {"Mon 08:00": "succeeded", "Thu 08:00": "succeeded"}
+    wait_for(lambda: asyncio.run(ledger(tmp_path)) == (made_up, [("missed", 2, "superseded")]))
+    again.process.send_signal(signal.SIGTERM)
+    assert again.ends() == 0
+    assert again.said == ["the report of today"]
 
 
 def test_a_run_that_was_killed_is_attempted_again(start: Start):
@@ -143,6 +176,32 @@ def test_a_second_signal_ends_it_at_once(start: Start):
     assert "Traceback" not in "".join(program.said)
     assert "goodbye" in program.said
     start(EVERY_SECOND.format(seconds=0)).says("begins 2")
+
+
+def test_two_signals_that_arrive_at_once_are_both_heard(start: Start):
+    """The second arrives before the program has done anything about the first."""
+    program = start(EVERY_SECOND.format(seconds=60))
+    program.says("begins 1")
+    program.process.send_signal(signal.SIGSTOP)
+    program.process.send_signal(signal.SIGTERM)
+    program.process.send_signal(signal.SIGINT)
+    program.process.send_signal(signal.SIGCONT)
+    assert program.ends() == 0
+    assert "Traceback" not in "".join(program.said)
+    assert "done" not in program.said
+    assert "goodbye" in program.said
+    start(EVERY_SECOND.format(seconds=0)).says("begins 2")
+
+
+def test_a_second_signal_while_the_first_is_being_handled_is_heard(start: Start):
+    """It comes inside the handler of the first: a program may be interrupted at any instruction."""
+    program = start(INTERRUPTED_TWICE)
+    program.says("begins 1")
+    program.process.send_signal(signal.SIGTERM)
+    assert program.ends() == 0
+    assert "Traceback" not in "".join(program.said)
+    assert "done" not in program.said
+    assert "goodbye" in program.said
 
 
 async def test_run_says_what_to_call_inside_an_event_loop():
