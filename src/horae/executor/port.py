@@ -27,7 +27,7 @@ class Executor(ABC):
         return (self.kind,)
 
     def can_run(self, run: Run) -> bool:
-        """Whether a run can be attempted here."""
+        """Whether a run can be attempted here; its input is not read before it is."""
         return run.action in self.actions()
 
     def check(self, action: Action, options: Any, stored: Any) -> Any:  # noqa: ANN401, ARG002 - the kind's own type

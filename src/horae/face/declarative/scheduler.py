@@ -61,7 +61,7 @@ class Scheduler:
         self._owner = f"declarative:{name}"
         self._listener = listener
         self._state = SchedulerState.UNINITIALIZED
-        self._by_name: dict[str, Task] = {}
+        self._tasks: Mapping[str, Task] = {}  # by the ids of their schedules
         self._retrying: dict[str, str] = {}
         """The failed runs that wait for their retry, by the name of the task."""
         self._app: App | None = None
@@ -117,7 +117,7 @@ class Scheduler:
             raise wrapped from error
         for each in reconciled.forgotten:
             _log.info("the task %s is no longer registered, and is forgotten", each)
-        self._by_name = {task.name: task for task in tasks.values()}
+        self._tasks = tasks
         self._retrying = dict(reconciled.retrying)
         self._app = app
         if not self._stop_requested:
@@ -158,12 +158,12 @@ class Scheduler:
 
     def _is_ours(self, run: Run) -> bool:
         """Whether a run is for a task of this instance; another instance of the same name may have other tasks."""
-        return isinstance(run.input, dict) and run.input.get("task") in self._by_name
+        return run.schedule_id in self._tasks
 
     async def _run(self, context: Context) -> dict[str, Any]:
         """The action of all tasks: call the callback of the run's task."""
-        name = context.input["task"]
-        task = self._by_name[name]
+        task = self._tasks[context.schedule_id]
+        name = task.name
         failed = self._retrying.pop(name, None)
         if failed is not None and failed != context.run_id:
             self._emit(events.TaskRetryPreempted, name)
