@@ -72,6 +72,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The port that the service listens on; 0 is any free one."""
     temporal_port: int | None = None
     """The port on which the service answers Temporal's schedule calls (gRPC), at the same address; 0 is any free one, unset is none."""
+    temporal_forward: str = ""
+    """The Temporal cluster that gets the calls there that are not about schedules: ``host:port``, or ``https://host:port``."""
     temporal_calls: int = 1000
     """How many of these calls are under way at once; others are refused."""
     public_url: str = ""

@@ -29,10 +29,18 @@ def serve(
         int | None,
         option(
             "--temporal-port",
-            None,
+            "N",
             "Answer Temporal's schedule calls there.  \\[HORAE_TEMPORAL_PORT, none]",
             min=0,
             max=65535,
+        ),
+    ] = None,
+    temporal_forward: Annotated[
+        str | None,
+        option(
+            "--temporal-forward",
+            "HOST:PORT",
+            "A Temporal cluster for its other calls.  \\[HORAE_TEMPORAL_FORWARD, none]",
         ),
     ] = None,
     app: Annotated[
@@ -51,7 +59,13 @@ def serve(
 
     All settings are in docs/reference/settings.md; horae check looks at them.
     """
-    named = given(host=host, port=port, temporal_port=temporal_port, database_url=here.target.database)
+    named = given(
+        host=host,
+        port=port,
+        temporal_port=temporal_port,
+        temporal_forward=temporal_forward,
+        database_url=here.target.database,
+    )
     config = msgspec.structs.replace(Config.from_environment(), **named)
     for module in ("litestar", "uvicorn"):
         needed(module)

@@ -249,3 +249,13 @@ HANDLERS: dict[str, tuple[type[Message], Handler]] = {
     "ListScheduleMatchingTimes": (api.ListScheduleMatchingTimesRequest, list_schedule_matching_times),
 }
 """The calls that Horae answers, by name."""
+
+ANSWERED_BY_THE_CLUSTER = {"GetSystemInfo", "GetClusterInfo", "DescribeNamespace"}
+"""The calls that a Temporal cluster answers if there is one: workers ask it what they may use."""
+
+
+def with_schedules(answer: bytes) -> bytes:
+    """A cluster's answer about itself, with the schedules that Horae has."""
+    info = api.GetSystemInfoResponse.FromString(answer)
+    info.capabilities.supports_schedules = True
+    return info.SerializeToString()

@@ -13,10 +13,12 @@ from google.protobuf.wrappers_pb2 import Int32Value, StringValue
 
 from horae.app import App
 from horae.config import Config
-from horae.errors import ConfigError, HoraeError
+from horae.errors import ConfigError, HoraeError, LimitExceededError
 from horae.face.service.auth import Authenticator, takes_tokens
+from horae.face.service.caller import Caller
 from horae.face.service.rate_limit import RateLimit
-from horae.face.temporal.calls import HANDLERS, Call, Remembered
+from horae.face.temporal.calls import ANSWERED_BY_THE_CLUSTER, HANDLERS, Call, Remembered, with_schedules
+from horae.face.temporal.forward import MAX_REQUEST_BYTES, Forwarder, check_forwarded, passed_back
 from horae.face.temporal.rpc_errors import DETAILS, INTERNAL, Answer, Code, Refusal, answer_to
 
 SERVICE = "temporal.api.workflowservice.v1.WorkflowService"
@@ -24,6 +26,10 @@ HEALTH = "grpc.health.v1.Health"
 _SERVING = Int32Value(value=1).SerializeToString()
 """``HealthCheckResponse``: its one field is a number, as that of this message is; so is the one of the request a text."""
 _KEEPALIVE_S = 10
+_UNIMPLEMENTED = (
+    "Horae answers Temporal's schedule calls, and {method} is none of them: a Temporal cluster runs workflows, "
+    "and --temporal-forward passes other calls on to one"
+)
 _GRACE = 5
 """Seconds that calls may take to finish when the service shuts down."""
 _log = logging.getLogger("horae")
@@ -39,14 +45,17 @@ class TemporalServer(grpc.GenericRpcHandler):
         self._pace = RateLimit(config.requests_per_second, app.clock.monotonic)
         self._remembered = Remembered()
         self._server: grpc.aio.Server | None = None
+        self._forward: Forwarder | None = None
 
     async def start(self) -> int:
         """Listen; the port."""
         config = self._config
+        if config.temporal_forward:
+            self._forward = Forwarder(config.temporal_forward, keeps_tokens=takes_tokens(config))
         self._server = grpc.aio.server(
             maximum_concurrent_rpcs=config.temporal_calls,
             options=[
-                ("grpc.max_receive_message_length", config.body_limit),
+                ("grpc.max_receive_message_length", self._most_bytes),
                 ("grpc.max_concurrent_streams", config.temporal_calls),
                 ("grpc.max_metadata_size", 32 * 1024),
                 ("grpc.http2.min_ping_interval_without_data_ms", _KEEPALIVE_S * 1000),
@@ -63,6 +72,11 @@ class TemporalServer(grpc.GenericRpcHandler):
         await self._server.start()
         return port
 
+    @property
+    def _most_bytes(self) -> int:
+        limit = self._config.body_limit
+        return max(limit, MAX_REQUEST_BYTES) if self._config.temporal_forward else limit
+
     def _listen(self, server: grpc.aio.Server, config: Config) -> int:
         host = f"[{config.host}]" if ":" in config.host else config.host
         place = f"{host}:{config.temporal_port}"
@@ -77,6 +91,8 @@ class TemporalServer(grpc.GenericRpcHandler):
         """Take no more calls, and let those that are under way finish."""
         if self._server is not None:
             await self._server.stop(_GRACE)
+        if self._forward is not None:
+            await self._forward.close()
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:  # noqa: ANN401 - as grpc has it
         """The handler of any call, known or not: requests are read here, so that wrong ones get a code that says so."""
@@ -92,8 +108,8 @@ class TemporalServer(grpc.GenericRpcHandler):
             return await self._dispatch(path, request, context)
         except (HoraeError, Refusal) as error:
             await _refuse(context, answer_to(error))
-        except grpc.aio.AbortError:
-            raise
+        except grpc.aio.AioRpcError as error:
+            await _refuse(context, passed_back(error))
         except Exception:
             _log.exception("%s failed", path)
             await _refuse(context, answer_to(Refusal(Code.INTERNAL, INTERNAL)))
@@ -106,12 +122,24 @@ class TemporalServer(grpc.GenericRpcHandler):
         headers = _headers(context)
         caller = await self._authenticator.caller(headers, _peer(context))
         self._pace.check(caller.user, f'the user "{caller.user}" asks too often')
-        if service != SERVICE or method not in HANDLERS:
-            raise Refusal(
-                Code.UNIMPLEMENTED,
-                f"Horae answers Temporal's schedule calls, and {method or 'this'} is none of them: "
-                "a Temporal cluster runs workflows",
-            )
+        own = service == SERVICE and method in HANDLERS
+        if self._forward is not None and (not own or method in ANSWERED_BY_THE_CLUSTER):
+            check_forwarded(caller, method, request, known_service=service == SERVICE)
+            try:
+                answer = await self._forward.call(path, request, headers, context.time_remaining())
+                return with_schedules(answer) if method == "GetSystemInfo" else answer
+            except grpc.aio.AioRpcError as error:
+                if not own or error.code() is not Code.UNAVAILABLE:
+                    raise
+        if not own:
+            raise Refusal(Code.UNIMPLEMENTED, _UNIMPLEMENTED.format(method=method or "this"))
+        return await self._own(method, request, caller)
+
+    async def _own(self, method: str, request: bytes, caller: Caller) -> bytes:
+        """The answer to one of Horae's own calls."""
+        if len(request) > self._config.body_limit:
+            reason = f"the message has {len(request)} bytes"
+            raise LimitExceededError("body_limit", self._config.body_limit, reason)
         kind, handler = HANDLERS[method]
         try:
             message = kind.FromString(request)

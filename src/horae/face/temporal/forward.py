@@ -1,0 +1,77 @@
+"""Calls that are not Horae's own are passed on to a Temporal cluster, as they came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import grpc
+import grpc.aio
+from google.protobuf.message import DecodeError
+from temporalio.api.workflowservice import v1 as api
+
+from horae.errors import PermissionDeniedError
+from horae.face.service.caller import Caller
+from horae.face.temporal.rpc_errors import DETAILS, Answer, Code, Refusal, answer_to
+
+MAX_REQUEST_BYTES = 4 * 1024 * 1024
+"""The most bytes of a call that is passed on: what Temporal's own server takes."""
+MAX_ANSWER_BYTES = 128 * 1024 * 1024
+"""The most bytes of an answer that is passed back; histories are large."""
+_OWN_HEADERS = {"user-agent", "content-type", "te", "host"}
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+class Forwarder:
+    """A connection to a Temporal cluster: ``host:port``, or ``https://host:port`` for TLS."""
+
+    def __init__(self, target: str, *, keeps_tokens: bool) -> None:
+        """With ``keeps_tokens`` the header authorization is Horae's, and is not passed on."""
+        self._dropped = _OWN_HEADERS | {"authorization"} if keeps_tokens else _OWN_HEADERS
+        options = [
+            ("grpc.max_receive_message_length", MAX_ANSWER_BYTES),
+            ("grpc.max_send_message_length", MAX_REQUEST_BYTES),
+        ]
+        plain = target.removeprefix("https://")
+        self._channel = (
+            grpc.aio.insecure_channel(plain, options=options)
+            if plain == target
+            else grpc.aio.secure_channel(plain, grpc.ssl_channel_credentials(), options=options)
+        )
+
+    async def call(self, path: str, request: bytes, headers: Headers, seconds: float | None) -> bytes:
+        """The cluster's answer; its error is raised as it is."""
+        given = [(name.decode("latin-1"), value) for name, value in headers]
+        metadata = [
+            (name, value if name.endswith("-bin") else value.decode("utf-8", "replace"))
+            for name, value in given
+            if name not in self._dropped and not name.startswith("grpc-")
+        ]
+        send: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(path)
+        return await send(request, timeout=seconds, metadata=metadata)
+
+    async def close(self) -> None:
+        """End the connection."""
+        await self._channel.close()
+
+
+def check_forwarded(caller: Caller, method: str, request: bytes, *, known_service: bool) -> None:
+    """Refuse a call in a namespace that is not the caller's; one without a namespace is for those who see all of them."""
+    kind = getattr(api, f"{method}Request", None) if known_service else None
+    if kind is not None and "namespace" in kind.DESCRIPTOR.fields_by_name:
+        try:
+            namespace = kind.FromString(request).namespace
+        except DecodeError:
+            raise Refusal(Code.INVALID_ARGUMENT, f"The message is no {kind.__name__}") from None
+        caller.owner_for(namespace)
+    elif not caller.sees_all:
+        raise PermissionDeniedError(f"Only the scope admin may call {method}, which names no namespace")
+
+
+def passed_back(error: grpc.aio.AioRpcError) -> Answer:
+    """A cluster's error as our answer."""
+    trailing = {str(name): value for name, value in error.trailing_metadata() or ()}
+    details = trailing.get(DETAILS, b"")
+    message = error.details() or ""
+    if isinstance(details, bytes) and details:
+        return Answer(error.code(), message, details)
+    return answer_to(Refusal(error.code(), message))

@@ -1,0 +1,203 @@
+"""Calls that are not Horae's own reach a cluster, and what it answers comes back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import grpc
+import grpc.aio
+import jwt
+import pytest
+from temporalio import workflow
+from temporalio.api.common.v1 import GrpcStatus
+from temporalio.api.workflowservice import v1 as api
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+import horae
+from horae.config import Config
+from horae.face.temporal.server import SERVICE
+from tests.support.temporal import (
+    NAMESPACE,
+    Calls,
+    RpcError,
+    calls_to,
+    create_request,
+    schedule_message,
+    start_workflow,
+    temporal_client,
+)
+
+Code = grpc.StatusCode
+SECRET = "a secret of at least thirty-two characters"  # noqa: S105
+REAL = os.environ.get("HORAE_TEMPORAL_TEST_SERVER", "")
+"""The address of a Temporal server, such as that of Maven's io.temporal:temporal-test-server, for the test that needs one."""
+
+
+class Cluster(grpc.GenericRpcHandler):
+    """A server that answers every call, and remembers what it got."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, bytes, dict[str, Any], bool]] = []
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
+        path = handler_call_details.method
+
+        async def answer(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+            self.seen.append(
+                (
+                    path,
+                    request,
+                    dict(context.invocation_metadata() or ()),
+                    context.time_remaining() is not None,
+                )
+            )
+            if path.endswith("TerminateWorkflowExecution"):
+                details = GrpcStatus(code=5, message="gone").SerializeToString()
+                await context.abort(Code.NOT_FOUND, "gone", (("grpc-status-details-bin", details),))
+            if path.endswith("GetSystemInfo"):
+                return api.GetSystemInfoResponse(server_version="9.9.9").SerializeToString()
+            return (
+                b""
+                if path.endswith("Respond")
+                else api.StartWorkflowExecutionResponse(run_id="r").SerializeToString()
+            )
+
+        return grpc.unary_unary_rpc_method_handler(answer)
+
+
+@asynccontextmanager
+async def forwarding(**settings: Any) -> AsyncIterator[tuple[Cluster, Calls, grpc.aio.Server]]:
+    cluster, server = Cluster(), grpc.aio.server()
+    server.add_generic_rpc_handlers((cluster,))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    config = Config(temporal_port=0, temporal_forward=f"127.0.0.1:{port}", **settings)
+    app = horae.App(":memory:", config=config)
+    app.action("ping")(lambda: None)
+    try:
+        async with app, calls_to(app, config) as calls:
+            yield cluster, calls, server
+    finally:
+        await server.stop(None)
+
+
+@pytest.mark.contract("SCHD-30")
+async def test_other_calls_are_passed_on_with_their_headers_deadlines_and_errors():
+    async with forwarding() as (cluster, calls, _):
+        request = api.StartWorkflowExecutionRequest(namespace=NAMESPACE, workflow_id="w")
+        answer = await calls(
+            request, metadata=(("client-name", "x"), ("authorization", "Bearer theirs"), ("odd-bin", b"\xff"))
+        )
+        assert answer.run_id == "r"
+        path, sent, headers, has_deadline = cluster.seen[-1]
+        assert (path, sent, has_deadline) == (
+            f"/{SERVICE}/StartWorkflowExecution",
+            request.SerializeToString(),
+            True,
+        )
+        assert (headers["client-name"], headers["authorization"], headers["odd-bin"]) == (
+            "x",
+            "Bearer theirs",
+            b"\xff",
+        )
+        with pytest.raises(RpcError) as caught:
+            await calls(api.TerminateWorkflowExecutionRequest(namespace=NAMESPACE))
+        assert (caught.value.code, caught.value.message, caught.value.status.message) == (
+            Code.NOT_FOUND,
+            "gone",
+            "gone",
+        )
+        await calls.raw("/some.other.Service/Do", b"anything")
+        assert cluster.seen[-1][:2] == ("/some.other.Service/Do", b"anything")
+
+
+@pytest.mark.contract("SCHD-30")
+async def test_schedule_calls_stay_here_and_the_cluster_says_what_else_there_is():
+    async with forwarding() as (cluster, calls, server):
+        info = await calls(api.GetSystemInfoRequest())
+        assert (info.server_version, info.capabilities.supports_schedules) == ("9.9.9", True)
+        await calls(create_request("s"))
+        assert (await calls(api.CountSchedulesRequest(namespace=NAMESPACE))).count == 1
+        assert [each[0].rpartition("/")[2] for each in cluster.seen] == ["GetSystemInfo"]
+        await server.stop(None)  # schedules go on without the cluster
+        assert (await calls(api.GetSystemInfoRequest())).capabilities.supports_schedules
+        assert (await calls(api.CountSchedulesRequest(namespace=NAMESPACE))).count == 1
+        with pytest.raises(RpcError) as caught:
+            await calls(api.StartWorkflowExecutionRequest(namespace=NAMESPACE))
+        assert caught.value.code is Code.UNAVAILABLE
+
+
+@pytest.mark.contract("SCHD-30", "CRON-18")
+async def test_a_caller_reaches_only_their_own_namespace_of_the_cluster_and_keeps_their_token_here():
+    def bearer(user: str, scope: str = "") -> tuple[tuple[str, str], ...]:
+        claims = {"sub": user, "aud": "horae", "exp": 2**33, "scope": scope}
+        return (("authorization", f"Bearer {jwt.encode(claims, SECRET, 'HS256')}"),)
+
+    async with forwarding(jwt_secret=SECRET) as (cluster, calls, _):
+        mine = api.StartWorkflowExecutionRequest(namespace="alice")
+        await calls(mine, metadata=bearer("alice"))
+        assert "authorization" not in cluster.seen[-1][2]
+        seen = len(cluster.seen)
+        refusals = [
+            (calls(mine, metadata=bearer("bob")), Code.PERMISSION_DENIED),
+            (calls(mine), Code.UNAUTHENTICATED),
+            (calls(api.ListNamespacesRequest(), metadata=bearer("bob")), Code.PERMISSION_DENIED),
+            (calls.raw("/some.other.Service/Do", b"", metadata=bearer("bob")), Code.PERMISSION_DENIED),
+            (
+                calls.raw(f"/{SERVICE}/StartWorkflowExecution", b"\xff", metadata=bearer("bob")),
+                Code.INVALID_ARGUMENT,
+            ),
+        ]
+        for answer, code in refusals:
+            with pytest.raises(RpcError) as caught:
+                await answer
+            assert caught.value.code is code
+        assert len(cluster.seen) == seen
+        await calls.raw("/some.other.Service/Do", b"", metadata=bearer("root", "admin"))
+        assert len(cluster.seen) == seen + 1
+
+
+async def test_large_calls_are_passed_on_while_horaes_own_keep_their_limit():
+    async with forwarding(body_limit=10_000) as (_, calls, _server):
+        large = "x" * 100_000
+        await calls(api.StartWorkflowExecutionRequest(namespace=NAMESPACE, identity=large))
+        with pytest.raises(RpcError) as caught:
+            await calls(
+                create_request("s", schedule_message(action=start_workflow("ping", f'"{large}"'.encode())))
+            )
+        assert caught.value.code is Code.RESOURCE_EXHAUSTED
+
+
+@workflow.defn(name="Greet", sandboxed=False)
+class Greet:
+    @workflow.run
+    async def run(self, name: str) -> str:
+        return f"hello {name}"
+
+
+@pytest.mark.skipif(not REAL, reason="HORAE_TEMPORAL_TEST_SERVER names no Temporal server")
+@pytest.mark.contract("SCHD-30")
+async def test_a_worker_and_a_workflow_go_on_working_beside_schedules():
+    config = Config(temporal_port=0, temporal_forward=REAL)
+    app = horae.App(":memory:", config=config)
+    app.action("ping")(lambda: None)
+    async with app, calls_to(app, config) as calls, temporal_client(calls.target) as client:
+        worker = Worker(
+            client, task_queue="tq", workflows=[Greet], workflow_runner=UnsandboxedWorkflowRunner()
+        )
+        async with worker:
+            greeted = await client.execute_workflow(
+                "Greet",
+                "you",
+                id="g",
+                task_queue="tq",
+                execution_timeout=timedelta(seconds=20),
+                result_type=str,
+            )
+            assert greeted == "hello you"
+            await calls(create_request("s"))
+            assert [each.id async for each in await client.list_schedules()] == ["s"]
