@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from horae.app.fire_times import fire_time, next_time, nominal_times
+from horae.app.graph_schedules import graph_fields, graph_run
+from horae.app.page import Page
 from horae.app.resume import Resumed
 from horae.app.schedule_fields import ScheduleFields, about, reference, with_fields
-from horae.app.view import View, view_of, whole
+from horae.app.view import PageView, View, view_of, whole
 from horae.app.views import BackfillView, RunView
 from horae.errors import HoraeError
 from horae.executor.sealing import redact
-from horae.model import Counts, Policies, Run, Schedule, Version, instant
+from horae.model import Counts, Policies, Run, Schedule, UnstartedRange, Version, instant
 from horae.spec import Spec
 
 PoliciesView = Annotated[Any, about(**{"$ref": reference("Policies")})]
@@ -47,6 +49,22 @@ class ScheduleView(View, frozen=True):
     created_at: datetime
     updated_at: datetime
     next_time: datetime | None
+    owner_user_id: Annotated[
+        str | msgspec.UnsetType, about("Of a schedule of a graph, as are those that follow.")
+    ] = msgspec.UNSET
+    graph_id: str | msgspec.UnsetType = msgspec.UNSET
+    input: Any = msgspec.UNSET
+    cron: Annotated[
+        str | msgspec.UnsetType | None, about("Null if its spec is more than one cron expression.")
+    ] = msgspec.UNSET
+    enabled: bool | msgspec.UnsetType = msgspec.UNSET
+    next_run_at: datetime | msgspec.UnsetType | None = msgspec.UNSET
+    last_run_at: Annotated[datetime | msgspec.UnsetType | None, about("When its latest run began.")] = (
+        msgspec.UNSET
+    )
+    concurrency_policy: str | msgspec.UnsetType = msgspec.UNSET
+    backfill_limit: int | msgspec.UnsetType = msgspec.UNSET
+    starting_deadline_seconds: int | msgspec.UnsetType = msgspec.UNSET
 
     if TYPE_CHECKING:  # the derived fields
 
@@ -66,8 +84,39 @@ class ScheduleView(View, frozen=True):
             status, attention = "paused", f"needs attention: {'; '.join(faults.values())}"
         return {
             "action": {**whole(action), "options": redact(action.options)}, "policies": policies_view(schedule.policies),
-            "state": status, "attention": attention, "unreadable": faults, **when,
+            "state": status, "attention": attention, "unreadable": faults, **when, **_of_graph(schedule, when),
         }  # fmt: skip
+
+
+def _of_graph(schedule: Schedule, when: dict[str, Any]) -> dict[str, Any]:
+    """What a schedule of a graph shows besides; its last start is for the caller to add."""
+    shown = graph_fields(schedule)
+    return shown and {**shown, "next_run_at": when["next_time"], "last_run_at": None}
+
+
+class GraphRunView(View, frozen=True):
+    """A run of a graph, or consecutive slots that did not run for one reason."""
+
+    id: str | None
+    run_id: Annotated[
+        str | None, about("Null until its execution first starts; the same for all its attempts.")
+    ]
+    schedule_id: str
+    scheduled_for: datetime
+    last_scheduled_for: Annotated[datetime, about("The last of the slots, if there are several.")]
+    count: Annotated[int, about("How many slots.")]
+    status: Annotated[str, about(enum=["pending", "running", "success", "error", "skipped", "cancelled"])]
+    error_code: Annotated[str | None, about("Why it did not succeed, or did not run: one of the reasons.")]
+    started_at: datetime | None
+    completed_at: datetime | None
+    attempt: int = 0
+    result: Any = None
+    failure: str | None = None
+
+
+def graph_runs_view(page: Page[Run | UnstartedRange]) -> PageView[GraphRunView]:
+    """The ledger of a schedule of a graph."""
+    return PageView(items=[GraphRunView(**graph_run(each)) for each in page], next=page.next)
 
 
 class Info(View, frozen=True):
@@ -114,7 +163,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     last_failure: str | None = None
 
 
-class DescribedSchedule(ScheduleView, frozen=True):
+class DescribedSchedule(ScheduleView, frozen=True, kw_only=True):
     """A schedule with its counts, its latest runs and its next times."""
 
     info: Info
@@ -148,7 +197,7 @@ class ResumptionView(View, frozen=True):
     later: Annotated[int, about("How many are decided after these.")]
 
 
-class ResumedSchedule(ScheduleView, frozen=True):
+class ResumedSchedule(ScheduleView, frozen=True, kw_only=True):
     """A schedule, and what ending its pause starts and does not start."""
 
     resumption: ResumptionView

@@ -62,6 +62,7 @@ from horae.errors import (
 from horae.executor.registry import ActionLike
 from horae.grant_model import Grant
 from horae.model import (
+    GRAPH,
     Backfill,
     BackfillStatus,
     Counts,
@@ -73,6 +74,7 @@ from horae.model import (
     Schedule,
     Status,
     Version,
+    instant,
 )
 from horae.policies import OnResumeName, OverlapName
 from horae.policy.ledger_changes import version_of
@@ -269,6 +271,23 @@ class Schedules:
         """The current version of a schedule."""
         async with self._scope.store.reading() as transaction:
             return await self._scope.read(transaction, schedule_id)
+
+    async def is_of_graph(self, schedule_id: str) -> bool:
+        """Whether there is such a schedule, and it runs a graph."""
+        try:
+            return (await self.get(schedule_id)).action.kind == GRAPH
+        except ScheduleNotFoundError:
+            return False
+
+    async def last_starts(self, schedules: Sequence[Schedule]) -> Sequence[datetime | None]:
+        """When the latest run of each of some schedules began, of those that run graphs; ``None`` for the others."""
+        keys = [each.id for each in schedules if each.action.kind == GRAPH]
+        if not keys:
+            return [None] * len(schedules)
+        async with self._scope.store.reading() as transaction:
+            found = await transaction.last_starts(keys)
+        started = [found.get(each.id) for each in schedules]
+        return [None if each is None else instant(each) for each in started]
 
     async def exists(self, schedule_id: str) -> bool:
         """Whether there is such a schedule."""

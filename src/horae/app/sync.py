@@ -164,6 +164,8 @@ class SyncSchedules(Proxy[Schedules]):
     create_once = Blocking(Schedules.create_once)
     get = Blocking(Schedules.get)
     exists = Blocking(Schedules.exists)
+    is_of_graph = Blocking(Schedules.is_of_graph)
+    last_starts = Blocking(Schedules.last_starts)
     meaning = Blocking(Schedules.meaning)
     describe = Blocking(Schedules.describe)
     times = Blocking(Schedules.times)

@@ -33,9 +33,10 @@ GRANTS = Policies(
     on_resume=OnResume.SKIP,
     backfill_limit=0,
     start_attempts=3,
+    timeouts=Timeouts(run="1h"),
     finished_ttl=None,
 )
-"""Schedules that act for an absent user under a grant: nothing is made up without consent."""
+"""Schedules that act for an absent user under a grant: nothing is made up without consent, and a graph that never ends blocks no slot for ever."""
 
 
 @lru_cache(maxsize=256)
@@ -93,8 +94,8 @@ def registrar_shows(status: Status, reason: str) -> str:
             assert_never(status)
 
 
-def grants_show(status: Status) -> str:
-    """A run's status in the words of granted schedules."""
+def grants_show(status: Status, reason: str = "") -> str:
+    """A run's status in the words of granted schedules. One whose executing side could not be reached has failed."""
     match status:
         case Status.PENDING | Status.RETRYING | Status.STARTING:
             return "pending"
@@ -106,7 +107,9 @@ def grants_show(status: Status) -> str:
             return "error"
         case Status.CANCELLED | Status.TERMINATED:
             return "cancelled"
-        case Status.SKIPPED | Status.MISSED | Status.DROPPED:
+        case Status.DROPPED:
+            return "error" if reason == Reason.NOT_STARTED else "skipped"
+        case Status.SKIPPED | Status.MISSED:
             return "skipped"
         case _:
             assert_never(status)

@@ -61,6 +61,10 @@ class GrantQueries(ABC):
         """What the store calls the schedules that name a grant, up to a limit."""
         return [key for (key,) in await self.rows("schedules_with_grant", grant_id=grant_id, limit=limit)]
 
+    async def last_starts(self, ids: Collection[str]) -> dict[str, int | None]:
+        """When the latest run of each of some schedules began; ``None`` if none has."""
+        return {key: start for key, start in await self.rows("last_starts", ids=list(ids))}  # noqa: C416
+
     async def account(self, account_id: str) -> Account | None:
         """An account."""
         found = await self.rows("account", id=account_id)

@@ -22,7 +22,9 @@ from horae.face.service.metrics import Metrics
 from horae.face.service.nodes import nodes_router
 from horae.face.service.openapi import Document, document_of
 from horae.face.service.problems import (
+    BadRequestError,
     PreconditionFailedError,
+    on_bad_request,
     on_defect,
     on_failed_precondition,
     on_horae_error,
@@ -87,6 +89,7 @@ def make_service(app: App, config: Config, counted: Metrics | None = None) -> Se
         exception_handlers={
             HoraeError: on_horae_error,
             PreconditionFailedError: on_failed_precondition,
+            BadRequestError: on_bad_request,
             HTTPException: on_http_error,
             Exception: on_defect,
         },

@@ -42,7 +42,7 @@ OPEN = {"/healthz", "/readyz"}
 REPORTS = ("/started", "/heartbeat", "/succeeded", "/failed")
 """Routes that take the report token of a run."""
 REFERENCE = reference("")
-_BASES = {"Body", "RunSearch", "ScheduleBody", "Versioned", "View"}
+_BASES = {"Body", "GraphFields", "RunSearch", "ScheduleBody", "Versioned", "View"}
 """Types that no body and no answer is."""
 
 _IN_PATHS = {
@@ -184,7 +184,11 @@ def _schemas(named: Json, options: list[type[msgspec.Struct]]) -> Json:
 
 
 def _refine(schemas: Json) -> None:
-    """Add the bounds of policies, which are not part of their types."""
+    """Add the bounds of policies, which are not part of their types, and what a new schedule needs."""
+    ways = (["spec", "action"], ["graph_id", "cron", "timezone"])
+    schemas["CreateSchedule"]["anyOf"] = [{"required": way} for way in ways]
+    runs = [{"$ref": reference(name)} for name in ("RunView", "GraphRunView")]
+    schemas["RunPage"]["properties"]["items"]["items"] = {"anyOf": runs}
     for kind, bounds in POLICY_BOUNDS.items():
         for field, (least, most) in bounds.items():
             if not isinstance(least, str) and not isinstance(most, str):

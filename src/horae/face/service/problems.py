@@ -110,6 +110,14 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     details: dict[str, Any] = {}
 
 
+class BadRequestError(Exception):
+    """A value that a schedule of a graph cannot have: its face answers 400."""
+
+    def __init__(self, error: HoraeError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
 class PreconditionFailedError(Exception):
     """What the header If-Match or If-None-Match says of a schedule does not hold."""
 
@@ -174,6 +182,11 @@ def on_horae_error(_: Request[Any, Any, Any], error: HoraeError) -> Response[byt
 def on_failed_precondition(_: Request[Any, Any, Any], error: PreconditionFailedError) -> Response[bytes]:
     """A header that says something else of a schedule than what holds."""
     return answer(problem_of(error.error, 412))
+
+
+def on_bad_request(_: Request[Any, Any, Any], error: BadRequestError) -> Response[bytes]:
+    """A value that a schedule of a graph cannot have."""
+    return answer(problem_of(error.error, 400))
 
 
 _CODES = {404: "not_found", 405: "method_not_allowed", 413: "limit_exceeded", 415: "unsupported_media_type"}

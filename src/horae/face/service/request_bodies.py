@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from horae.app.grants import SCOPES_PER_GRANT
+from horae.app.graph_schedules import MAX_BACKFILL_LIMIT, MAX_DEADLINE, Concurrency
 from horae.app.schedule_fields import (
     BackfillBody,
     Body,
@@ -20,10 +21,11 @@ from horae.app.schedule_fields import (
     Text,
     TriggerBody,
     about,
+    reference,
     with_fields,
 )
 from horae.app.why import MAX_DAYS
-from horae.model import Action, OnResume, Reason, Status
+from horae.model import Action, OnResume, Policies, Reason, Status
 
 MAX_BACKFILLS = 100
 """The most backfills that one request may start."""
@@ -43,8 +45,65 @@ class ScheduleBody(ScheduleFields, frozen=True, kw_only=True):
     action: Annotated[Action | str, about("What: an action, or just its address.")]
 
 
-class CreateSchedule(ScheduleBody, frozen=True):
-    """A new schedule. ``spec`` is a document or a cron expression in UTC; without an ``id`` it gets one."""
+class GraphFields(Body, frozen=True):
+    """The fields of a schedule of a graph."""
+
+    input: Annotated[
+        Any, about("What the graph gets: an object; `messages` is [] and `model` is default if it has none.")
+    ] = msgspec.UNSET
+    cron: Annotated[
+        Annotated[str, about(examples=["0 9 * * 1-5"])] | msgspec.UnsetType,
+        about("When: a cron expression of five fields."),
+    ] = msgspec.UNSET
+    timezone: Annotated[
+        Annotated[str, about(examples=["Europe/Berlin"])] | msgspec.UnsetType,
+        about("Where the times of `cron` are meant."),
+    ] = msgspec.UNSET
+    enabled: Annotated[
+        bool | msgspec.UnsetType, about("Whether it fires; it does unless it is said not to.")
+    ] = msgspec.UNSET
+    concurrency_policy: Annotated[
+        Concurrency | msgspec.UnsetType,
+        about(
+            "Slots that pass while a run executes are skipped (`Forbid`, which is the default), run beside it, or replace it."
+        ),
+    ] = msgspec.UNSET
+    backfill_limit: Annotated[
+        Annotated[int, about(minimum=0, maximum=MAX_BACKFILL_LIMIT)] | msgspec.UnsetType,
+        about("How many missed slots may be made up; 0, the default, makes up none."),
+    ] = msgspec.UNSET
+    starting_deadline_seconds: Annotated[
+        Annotated[int, about(minimum=0, maximum=MAX_DEADLINE)] | msgspec.UnsetType,
+        about("How late a slot may start; 10 unless it is said otherwise."),
+    ] = msgspec.UNSET
+
+
+@with_fields(ScheduleBody, without={"spec", "action", "policies"})
+class CreateSchedule(GraphFields, frozen=True):
+    """A new schedule: with ``spec`` and ``action``, or of a graph with ``graph_id``, ``cron`` and ``timezone``.
+
+    ``spec`` is a document or a cron expression in UTC; without an ``id`` it gets one.
+    """
+
+    spec: Annotated[
+        Document | str | msgspec.UnsetType,
+        about(
+            "When: a document, or a cron expression in UTC.",
+            oneOf=[{"$ref": reference("SpecDocument")}, {"type": "string", "examples": ["0 9 * * 1-5"]}],
+        ),
+    ] = msgspec.UNSET
+    action: Annotated[Action | str | msgspec.UnsetType, about("What: an action, or just its address.")] = (
+        msgspec.UNSET
+    )
+    graph_id: Annotated[
+        Annotated[str, about(examples=["langgraph:poet"])] | msgspec.UnsetType,
+        about("The graph that it runs for its owner, under a grant that is made with it."),
+    ] = msgspec.UNSET
+    policies: Annotated[Policies | msgspec.UnsetType, about("What becomes of its slots.")] = msgspec.UNSET
+
+    if TYPE_CHECKING:  # the derived fields
+
+        def __getattr__(self, name: str) -> Any: ...  # noqa: ANN401
 
     id: Annotated[
         Id | None, about("What it is called, in all the service; without one it is called by a UUID.")
@@ -99,6 +158,7 @@ class ReplaceSchedule(Versioned, frozen=True):
     ] = msgspec.UNSET
 
 
+@with_fields(GraphFields)
 @with_fields(ScheduleBody, "unset")
 class MergeSchedule(Versioned, frozen=True):
     """The fields to change from now on; ``spec`` and ``policies`` are merged, and a ``null`` in them removes what was there."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
 
 import msgspec
 from litestar import Response, Router, delete, get, patch, post, put
+from litestar.exceptions import ValidationException
 
 from horae.app import Edit, NewSchedule, ScopedOperations
+from horae.app.graph_schedules import graph_edit, new_graph_fields
 from horae.app.merge_patch import merged_policies, merged_spec
 from horae.app.schedule_fields import ScheduleFields, TriggerBody, values_of
 from horae.app.schedule_views import (
@@ -21,6 +24,7 @@ from horae.app.schedule_views import (
     TimesView,
     VersionView,
     description_view,
+    graph_runs_view,
     resumed_view,
 )
 from horae.app.schedules import Creation
@@ -31,13 +35,15 @@ from horae.errors import (
     InvalidInputError,
     ScheduleExistsError,
     ScheduleNotFoundError,
+    SpecError,
 )
 from horae.face.service.caller import Caller
-from horae.face.service.problems import PreconditionFailedError
+from horae.face.service.problems import BadRequestError, PreconditionFailedError
 from horae.face.service.query_parameters import asked
 from horae.face.service.request_bodies import (
     MAX_BACKFILLS,
     CreateSchedule,
+    GraphFields,
     MergeSchedule,
     PatchSchedule,
     PauseSchedule,
@@ -76,11 +82,53 @@ def check_backfills(number: int) -> None:
 
 def new_schedule(body: CreateSchedule, caller: Caller) -> NewSchedule:
     """The new schedule of a body; without an id it gets one."""
+    fields = values_of(body, ScheduleFields)
+    if body.graph_id is not msgspec.UNSET:
+        fields |= _of_graph(body, body.graph_id)
+    elif given := values_of(body, GraphFields):
+        raise InvalidInputError(
+            next(iter(given)), "goes with graph_id", hint="or say spec and action instead"
+        )
+    else:
+        for name in ("spec", "action"):
+            if getattr(body, name) is msgspec.UNSET:
+                raise _missing(name)
+        fields["action"] = body.action
     return NewSchedule(
-        **values_of(body, ScheduleFields), id=str(uuid4()) if body.id is None else body.id, request_id=body.request_id,
-        action=body.action, trigger=trigger_of(body.trigger, caller),
+        **fields, id=str(uuid4()) if body.id is None else body.id, request_id=body.request_id,
+        trigger=trigger_of(body.trigger, caller),
         backfills=tuple(backfill_of(each, caller) for each in body.backfills),
     )  # fmt: skip
+
+
+def _of_graph(body: CreateSchedule, graph_id: str) -> dict[str, Any]:
+    """The fields of a new schedule of a graph."""
+    for name in ("spec", "action"):
+        if getattr(body, name) is not msgspec.UNSET:
+            raise InvalidInputError(name, "does not go with graph_id", hint="say cron and timezone instead")
+    given = values_of(body, GraphFields)
+    for name in ("cron", "timezone"):
+        if name not in given:
+            raise _missing(name)
+    return new_graph_fields(
+        graph_id, given | ({} if body.policies is msgspec.UNSET else {"policies": body.policies})
+    )
+
+
+def _missing(field: str) -> ValidationException:
+    fault = {"key": field, "message": "is missing", "hint": None}
+    return ValidationException("The body is not what it should be", extra=[fault])
+
+
+@contextlib.contextmanager
+def _bad_request(*, of_graph: bool) -> Iterator[None]:
+    """Answer 400, and not 422, to values that a schedule of a graph cannot have."""
+    try:
+        yield
+    except (InvalidInputError, SpecError) as error:
+        if not of_graph:
+            raise
+        raise BadRequestError(error) from None
 
 
 @post("/", summary="Create a schedule")
@@ -89,9 +137,12 @@ async def create_schedule(
 ) -> Response[ScheduleView]:
     """It fires from now on; with one of `times` as its spec, it fires once. With a `request_id`, repeating the request creates
     nothing and answers 200.
+
+    With a `graph_id` it runs a graph for its owner, under a grant for that graph, which is made with it: both, or neither.
     """
     check_backfills(len(data.backfills))
-    return await _created(new, await new.schedules.create_once([new_schedule(data, caller)]))
+    with _bad_request(of_graph=data.graph_id is not msgspec.UNSET):
+        return await _created(new, await new.schedules.create_once([new_schedule(data, caller)]))
 
 
 async def _created(new: ScopedOperations, made: Creation) -> Response[ScheduleView]:
@@ -106,14 +157,17 @@ async def list_schedules(
 ) -> PageView[ScheduleView]:
     """Those that match all given parameters, in the order of their ids. A page ends early when it has 4 MiB."""
     found = await there.schedules.list(filter_of(which), cursor=cursor, limit=limit)
-    return await there.evaluate(lambda: page_of(ScheduleView, found))
+    page = await there.evaluate(lambda: page_of(ScheduleView, found))
+    return PageView(items=await _with_last_run(there, page.items, found), next=page.next)
 
 
 @get("/{schedule_id:str}", summary="Describe a schedule")
 async def describe_schedule(there: ScopedOperations, schedule_id: str) -> Response[DescribedSchedule]:
     """With its counts, its latest runs and its next times."""
     found = await there.schedules.describe(schedule_id)
-    return with_etag(await there.evaluate(lambda: description_view(found)))
+    view = await there.evaluate(lambda: description_view(found))
+    (view,) = await _with_last_run(there, [view], [found.schedule])
+    return with_etag(view)
 
 
 @put("/{schedule_id:str}", summary="Create or replace a schedule")
@@ -165,8 +219,8 @@ async def replace_schedule(
 async def merge_schedule(
     there: ScopedOperations, schedule_id: str, data: MergeSchedule, if_match: IfMatch = None
 ) -> Response[ScheduleView]:
-    """Changes only the given fields; `spec` and `policies` are merged into the current ones, and `null` removes a part of them."""
-    fields = values_of(data, ScheduleFields)
+    """Changes only the given fields, also those of a schedule of a graph; `spec` and `policies` are merged into the current ones, and `null` removes a part of them."""
+    fields, of_graph = values_of(data, ScheduleFields), values_of(data, GraphFields)
     if data.action is not msgspec.UNSET:
         fields["action"] = _whole(data.action)
 
@@ -176,9 +230,10 @@ async def merge_schedule(
             merged["spec"] = merged_spec(schedule.spec, data.spec)
         if data.policies is not msgspec.UNSET:
             merged["policies"] = merged_policies(schedule.policies, data.policies)
-        return Edit(**fields | merged)
+        return Edit(**fields | merged | (graph_edit(schedule, of_graph) if of_graph else {}))
 
-    return await _edited(there, schedule_id, edit_of, data.version, if_match)
+    with _bad_request(of_graph=bool(of_graph)):
+        return await _edited(there, schedule_id, edit_of, data.version, if_match)
 
 
 def _whole(action: Action | str) -> Action:
@@ -212,7 +267,20 @@ async def _shown(
     there: ScopedOperations, schedule: Schedule, status: int = 200, **headers: str
 ) -> Response[ScheduleView]:
     view = await there.evaluate(lambda: view_of(ScheduleView, schedule))
+    (view,) = await _with_last_run(there, [view], [schedule])
     return with_etag(view, status, **headers)
+
+
+V = TypeVar("V", bound=ScheduleView)
+
+
+async def _with_last_run(there: ScopedOperations, views: list[V], schedules: Sequence[Schedule]) -> list[V]:
+    """Views of schedules, with when the latest run of each that runs a graph began."""
+    starts = await there.schedules.last_starts(schedules)
+    return [
+        view if start is None else msgspec.structs.replace(view, last_run_at=start)
+        for view, start in zip(views, starts, strict=True)
+    ]
 
 
 @delete("/{schedule_id:str}", summary="Delete a schedule")
@@ -313,8 +381,11 @@ async def list_runs(
 ) -> PageView[RunView]:
     """The latest first, each with its status and reason. Those of a deleted schedule stay for its retention.
 
-    A page ends early when it has 4 MiB.
+    A page ends early when it has 4 MiB. Of a schedule of a graph, the slots that did not run are among them.
     """
+    if await there.schedules.is_of_graph(schedule_id):
+        found = await there.runs.search(schedule_id=schedule_id, limit=limit, cursor=cursor)
+        return graph_runs_view(found)  # type: ignore[return-value]  # the document says both
     return await ledger_of(
         there, schedule_id, RunView, await there.runs.list(schedule_id, limit, cursor=cursor)
     )
