@@ -11,6 +11,7 @@
     │   ├── UnknownTimezoneError        no such time zone in the installed database
     │   └── UnknownCalendarError        a spec excludes a shared calendar that is not defined
     ├── ScheduleNotFoundError           no schedule has this id
+    ├── ScheduleAmbiguousError          several owners have a schedule of this id, and none was named
     ├── ScheduleExistsError             the id of a new schedule is taken
     ├── DefinitionConflictError         a program defines a schedule whose id another program, or a caller, has taken
     ├── ScheduleUnreadableError         the stored row of a schedule was spoiled; names the fields
@@ -89,10 +90,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 MAX_SHOWN_LENGTH = 1000
+MAX_OWNERS_SHOWN = 10
 
 
 class HoraeError(Exception):
@@ -235,6 +237,19 @@ class ScheduleNotFoundError(HoraeError):
 
     def __init__(self, schedule_id: str) -> None:
         super().__init__(f'There is no schedule "{schedule_id}"', {"scheduleId": schedule_id})
+
+
+class ScheduleAmbiguousError(HoraeError):
+    """Several owners have a schedule of this id, and a caller who sees all of them named none; nothing was changed."""
+
+    def __init__(self, schedule_id: str, owners: Sequence[str]) -> None:
+        named = [f'"{each}"' if each else "one without an owner" for each in owners[:MAX_OWNERS_SHOWN]]
+        more = " and others" if len(owners) > MAX_OWNERS_SHOWN else ""
+        super().__init__(
+            f'There are several schedules "{schedule_id}", of different owners: {", ".join(named)}{more}',
+            {"scheduleId": schedule_id, "owners": list(owners[:MAX_OWNERS_SHOWN])},
+            hint='name the owner; "" is that of schedules without one',
+        )
 
 
 class ScheduleExistsError(HoraeError):

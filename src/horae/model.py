@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Annotated, Any, Generic, TypeVar, cast
+from typing import Annotated, Any, Generic, NewType, TypeVar, cast
 
 import msgspec
 from msgspec import Meta
@@ -68,6 +68,35 @@ class Instant(Generic[T]):
     def __get__(self, value: object, owner: type) -> T:
         milliseconds = getattr(value, self._field)
         return cast("T", None if milliseconds is None else instant(milliseconds))
+
+
+ScheduleKey = NewType("ScheduleKey", str)
+"""What the store calls a schedule: one text for its owner and its id, because ids are unique only within an owner."""
+BETWEEN = "\x1f"
+"""Between the owner and the id of a key. It cannot be shown, so neither of them contains it."""
+
+
+def schedule_key(owner: str, schedule_id: str) -> ScheduleKey:
+    """The key of a schedule; without an owner it is the id."""
+    return ScheduleKey(f"{owner}{BETWEEN}{schedule_id}" if owner else schedule_id)
+
+
+def owner_and_id(key: ScheduleKey) -> tuple[str, str]:
+    """The owner and the id that a key was made of."""
+    owner, _, schedule_id = key.rpartition(BETWEEN)
+    return owner, schedule_id
+
+
+class OfSchedule:
+    """Attributes of what belongs to a schedule and names it by its key."""
+
+    __slots__ = ()
+    schedule_key: ScheduleKey
+
+    @property
+    def schedule_id(self) -> str:
+        """The id of its schedule."""
+        return owner_and_id(self.schedule_key)[1]
 
 
 class Status(StrEnum):
@@ -253,6 +282,11 @@ class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     created_at = Instant[datetime]()
     updated_at = Instant[datetime]()
 
+    @property
+    def key(self) -> ScheduleKey:
+        """What the store calls it."""
+        return schedule_key(self.owner, self.id)
+
 
 class Counts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """How many starts of a schedule began or never started, since it was created."""
@@ -312,11 +346,11 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
 AUTOMATIC = Origin(OriginKind.AUTOMATIC)
 
 
-class Run(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class Run(OfSchedule, msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A run of a schedule: its slot or trigger, its status, and its latest attempt."""
 
     id: str
-    schedule_id: str
+    schedule_key: ScheduleKey
     generation: int
     nominal_ms: int
     origin: Origin
@@ -454,10 +488,10 @@ class LogLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     at = Instant[datetime]()
 
 
-class UnstartedRange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class UnstartedRange(OfSchedule, msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Consecutive slots that did not run, for one reason: both ends, and how many."""
 
-    schedule_id: str
+    schedule_key: ScheduleKey
     generation: int
     start_ms: int
     end_ms: int
@@ -485,11 +519,11 @@ class BackfillStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-class Backfill(msgspec.Struct, frozen=True, kw_only=True):
+class Backfill(OfSchedule, msgspec.Struct, frozen=True, kw_only=True):
     """A range of nominal times, both ends included, whose slots are made up on request."""
 
     id: str
-    schedule_id: str
+    schedule_key: ScheduleKey
     generation: int
     start_ms: int
     end_ms: int
@@ -513,10 +547,10 @@ class Backfill(msgspec.Struct, frozen=True, kw_only=True):
     ended_at = Instant[datetime | None]()
 
 
-class Version(msgspec.Struct, frozen=True, kw_only=True):
+class Version(OfSchedule, msgspec.Struct, frozen=True, kw_only=True):
     """What a schedule was before an edit: the spec and policies that were in force from one moment until another."""
 
-    schedule_id: str
+    schedule_key: ScheduleKey
     generation: int
     version: int
     spec: str
@@ -616,7 +650,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 class LastOutcome(msgspec.Struct, frozen=True, gc=False):
     """What the latest ended run of a schedule hands to the next: a result as JSON, and a failure."""
 
-    schedule_id: str
+    schedule_key: ScheduleKey
     result: str | None = None
     failure: str | None = None
 

@@ -21,7 +21,7 @@ from horae.app.evaluation import AT_ONCE, TRIES, WAITING_PER_OWNER, Answers, Eva
 from horae.clock import SystemClock
 from horae.errors import EvaluationTimeoutError, InvalidInputError, TooManyEvaluationsError
 from horae.face.service import make_service
-from horae.model import OnResume, Policies
+from horae.model import OnResume, Policies, ScheduleKey
 from horae.spec import Spec, budget
 from horae.spec import spec as spec_module
 from horae.spec.budget import QUESTION_STEPS, begin_question, charge
@@ -288,7 +288,7 @@ async def test_a_stored_spec_over_the_budget_can_be_seen_mended_and_removed(app:
     for name in ("bad", "gone", "good"):
         await app.schedules.create(name, "0 9 * * *", "x", policies=policies, paused=True)
     async with app.transaction() as transaction:
-        for stored in await transaction.schedules(["bad", "gone"]):
+        for stored in await transaction.schedules([ScheduleKey("bad"), ScheduleKey("gone")]):
             spoiled = msgspec.structs.replace(stored, spec=Spec.parse(costly).text)
             await transaction.update_schedules([(spoiled, None)])
     assert (await app.schedules.describe("bad")).next_times == ()

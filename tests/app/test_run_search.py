@@ -103,11 +103,12 @@ async def test_owners_find_what_they_have(machine: TimeMachine):
     assert await bob.runs.search(tag="team") == []
     with pytest.raises(ScheduleNotFoundError):
         await bob.runs.search(schedule_id="good")
-    # A schedule that another owner makes under the same id later leads nobody to the old ledger, nor to the new one.
+    # A schedule that another owner makes under the same id leads nobody to the other ledger; that of a deleted one stays its owner's.
     await ada.schedules.delete("good")
     await bob.schedules.create("good", "*/2 * * * *", "ok")
     await machine.advance(minutes=1)
-    assert {each.schedule_id for each in await ada.runs.search()} == {"bad"}
+    assert {each.schedule_id for each in await ada.runs.search()} == {"good", "bad"}
+    assert "good 00:10 succeeded" not in [shown(each) for each in await ada.runs.search(schedule_id="good")]
     assert [shown(each) for each in await bob.runs.search(schedule_id="good")] == ["good 00:10 succeeded"]
 
 

@@ -113,7 +113,7 @@ async def test_a_spoiled_row_is_named_stops_no_other_and_is_repaired_by_an_updat
         if column == "state":
             assert (await app.schedules.get("bad")).state.remaining_actions == (9 if "9" in value else None)
         await wait_until(runs_of(app, "bad"))
-        assert await app.schedules.unreadable() == {}
+        assert await app.schedules.unreadable() == []
         fixed = await app.schedules.get("bad")
         assert (fixed.unreadable, fixed.state.attention, fixed.state.note) == ({}, "", "")
         await app.schedules.delete("bad")
@@ -141,7 +141,7 @@ async def test_it_is_refused_what_would_overwrite_it_and_checked_and_counted(dat
         assert refused.value.hint == "update it with tags, or delete it"
         assert await app.schedules.pause_all(Filter(), "all") == 1
         assert await app.schedules.get("bad") == spoiled
-        assert list(await app.schedules.unreadable()) == ["bad"]
+        assert [each.id for each in await app.schedules.unreadable()] == ["bad"]
         await app.schedules.delete("bad")
         assert not await app.schedules.exists("bad")
         await app.calendars.put("c", {"dates": ["2026-12-25"]})

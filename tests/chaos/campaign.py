@@ -54,13 +54,13 @@ SETTLING = 90.0
 EXPLAINED = 400
 """How many slots are asked about."""
 
-PLACES = "SELECT s.id, s.created_at_ms / 1000, d.cursor_ms / 1000 FROM schedule AS s JOIN due AS d ON d.schedule_id = s.id"
-CURSOR = "SELECT cursor_ms / 1000 FROM due WHERE schedule_id = '{schedule}'"
-RUNS = "SELECT id, schedule_id, nominal_ms / 1000, origin, overlap, status, attempt, fire_ms FROM run ORDER BY number"
+PLACES = "SELECT s.id, s.created_at_ms / 1000, d.cursor_ms / 1000 FROM schedule AS s JOIN due AS d ON d.schedule_key = s.key"
+CURSOR = "SELECT cursor_ms / 1000 FROM due WHERE schedule_key = '{schedule}'"
+RUNS = "SELECT id, schedule_key, nominal_ms / 1000, origin, overlap, status, attempt, fire_ms FROM run ORDER BY number"
 PASSED = (
-    "SELECT schedule_id, start_ms / 1000, end_ms / 1000, count, reason FROM unstarted_range ORDER BY number"
+    "SELECT schedule_key, start_ms / 1000, end_ms / 1000, count, reason FROM unstarted_range ORDER BY number"
 )
-BACKFILLS = "SELECT id, schedule_id, status FROM backfill ORDER BY number"
+BACKFILLS = "SELECT id, schedule_key, status FROM backfill ORDER BY number"
 UNSETTLED = """
     SELECT count(*) FROM run WHERE status IN ('pending', 'retrying', 'starting', 'running') AND nominal_ms / 1000 <= {cutoff}
     UNION ALL SELECT count(*) FROM backfill WHERE status = 'open'
@@ -256,7 +256,7 @@ class Campaign:
         left = await self._database.rows(UNSETTLED.format(cutoff=cutoff))
         rhythms = {each.id: each.rhythm for each in self._schedules}
         rhythms |= {edit.schedule: edit.rhythm for edit in self.edits}
-        cursors = await self._database.rows("SELECT schedule_id, cursor_ms / 1000 FROM due")
+        cursors = await self._database.rows("SELECT schedule_key, cursor_ms / 1000 FROM due")
         return not any(count for (count,) in left) and not any(
             rhythms[schedule].slots(cursor, cutoff) for schedule, cursor in cursors
         )

@@ -14,6 +14,7 @@ from horae.model import (
     Overlap,
     Run,
     Schedule,
+    ScheduleKey,
     Status,
     Version,
 )
@@ -22,6 +23,8 @@ from horae.policy.catch_up import fire_instant
 from horae.policy.lifecycle import ENDED
 from horae.spec import Spec
 from tests.engine.simulator import World
+
+KEY = ScheduleKey("s")
 
 
 class Ledger:
@@ -35,12 +38,12 @@ class Ledger:
 
     async def read(self) -> None:
         async with self.world.store.transaction() as transaction:
-            self.runs = await transaction.runs("s", 1_000_000)
-            self.ranges = await transaction.unstarted_ranges("s", 1_000_000)
-            self.versions = await transaction.versions("s", 1000)
-            self.schedule: Schedule = (await transaction.schedules(["s"]))[0]
-            self.backfills = await transaction.backfills("s", 1000)
-            self.counts: Counts = (await transaction.counts_of(["s"]))["s"]
+            self.runs = await transaction.runs(KEY, 1_000_000)
+            self.ranges = await transaction.unstarted_ranges(KEY, 1_000_000)
+            self.versions = await transaction.versions(KEY, 1000)
+            self.schedule: Schedule = (await transaction.schedules([KEY]))[0]
+            self.backfills = await transaction.backfills(KEY, 1000)
+            self.counts: Counts = (await transaction.counts_of([KEY]))[KEY]
             denied = [run.id for run in self.runs if run.status is Status.SKIPPED and run.attempt]
             self.never_began = {
                 each for each in denied if not has_begun(await transaction.attempts(each, 1000))

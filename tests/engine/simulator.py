@@ -40,6 +40,7 @@ from horae.model import (
     Policies,
     RetryPolicy,
     Schedule,
+    ScheduleKey,
     Timeouts,
     WhenFull,
 )
@@ -175,9 +176,9 @@ class LineTransaction(Transaction):
         self._line.call()
         await self._transaction.insert(table, values)
 
-    async def lock(self, schedule_ids: Collection[str]) -> Collection[str]:
+    async def lock(self, keys: Collection[ScheduleKey]) -> Collection[ScheduleKey]:
         self._line.call()
-        return await self._transaction.lock(schedule_ids)
+        return await self._transaction.lock(keys)
 
     async def due(self, now: int, limit: int) -> list[Schedule]:
         found = await super().due(now, limit)

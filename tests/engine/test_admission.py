@@ -13,7 +13,18 @@ from horae.errors import StoreUnavailableError
 from horae.executor.function import FunctionExecutor
 from horae.executor.http import HttpExecutor
 from horae.executor.registry import Executors
-from horae.model import NOT_READ, Action, Denial, Overlap, Policies, Reason, RetryPolicy, Run, Status
+from horae.model import (
+    NOT_READ,
+    Action,
+    Denial,
+    Overlap,
+    Policies,
+    Reason,
+    RetryPolicy,
+    Run,
+    ScheduleKey,
+    Status,
+)
 from horae.store.port import Transaction
 from horae.testing import TimeMachine
 from tests.executor.harness import serving
@@ -237,7 +248,9 @@ async def test_waiting_runs_are_given_their_inputs_when_they_start_and_no_earlie
         await app.schedules.trigger("s", input={"number": number})
     await machine.advance(seconds=1)
     async with app.transaction() as transaction:
-        waiting = [run for run in await transaction.open_runs(["s"]) if run.status is Status.PENDING]
+        waiting = [
+            run for run in await transaction.open_runs([ScheduleKey("s")]) if run.status is Status.PENDING
+        ]
         assert [run.input for run in waiting] == [NOT_READ] * 3
         # A run whose input was spoiled by hand while it waited is not called with anything else.
         await transaction.execute("UPDATE run SET input = '{' WHERE id = :id", id=waiting[1].id)

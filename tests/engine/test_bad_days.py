@@ -27,6 +27,7 @@ from horae.engine.worker import Worker
 from horae.errors import NodeNameTakenError, StoreUnavailableError, UnknownActionError
 from horae.executor.function import FunctionExecutor
 from horae.executor.registry import Executors
+from horae.model import ScheduleKey
 from horae.store.sqlite import SqliteStore
 from tests.engine.programs import Programs
 from tests.support.nodes import (
@@ -319,8 +320,11 @@ def is_said(caplog: pytest.LogCaptureFixture, words: str) -> bool:
 async def check_every_second(app: App, begun: list[str]) -> None:
     """A schedule of every second that overlaps with itself: each slot is a run, and each was begun once."""
     async with app._store.transaction() as transaction:
-        (schedule,) = await transaction.schedules(["s"])
-        runs, unstarted = await transaction.runs("s", 1000), await transaction.unstarted_ranges("s", 1000)
+        (schedule,) = await transaction.schedules([ScheduleKey("s")])
+        runs, unstarted = (
+            await transaction.runs(ScheduleKey("s"), 1000),
+            await transaction.unstarted_ranges(ScheduleKey("s"), 1000),
+        )
     assert unstarted == []
     nominal = sorted(run.nominal_ms // 1000 for run in runs)
     assert nominal == list(range(schedule.created_at_ms // 1000 + 1, schedule.cursor_ms // 1000 + 1))
@@ -399,8 +403,8 @@ async def test_a_database_that_is_locked_for_too_long_loses_nothing(tmp_path: Pa
     await wait_until(lambda: fired(4))
     await engine.drain(now)
     async with store.transaction() as transaction:
-        runs = await transaction.runs("s", 100)
-        (schedule,) = await transaction.schedules(["s"])
+        runs = await transaction.runs(ScheduleKey("s"), 100)
+        (schedule,) = await transaction.schedules([ScheduleKey("s")])
     await store.close()
     assert [run.nominal_ms // 1000 for run in reversed(runs)] == list(
         range(schedule.created_at_ms // 1000 + 1, schedule.cursor_ms // 1000 + 1)
@@ -637,7 +641,7 @@ async def test_a_transaction_that_stands_still_holds_up_a_takeover_for_less_than
 
         async def stand() -> None:
             async with standing.transaction() as transaction:
-                await transaction.schedules(["s"])
+                await transaction.schedules([ScheduleKey("s")])
                 begun.set()
                 await go_on.wait()
 

@@ -11,7 +11,7 @@ import pytest
 from horae.engine import schedule_decider
 from horae.engine.observer import Observer
 from horae.errors import SpecTooCostlyError
-from horae.model import CatchUp, CatchUpPolicy, OnResume, Overlap, Policies, Reason, Schedule
+from horae.model import CatchUp, CatchUpPolicy, OnResume, Overlap, Policies, Reason, Schedule, ScheduleKey
 from horae.policy.ledger_changes import Decision
 from horae.spec import Spec
 from horae.testing import TimeMachine
@@ -40,7 +40,7 @@ async def test_a_stored_spec_over_the_budget_is_put_aside_alone(machine: TimeMac
     for name in ("bad", "good"):
         await machine.app.schedules.create(name, "*/10 * * * *", "hello")
     async with machine.app.transaction() as transaction:  # a row from before there was a budget
-        [stored] = await transaction.schedules(["bad"])
+        [stored] = await transaction.schedules([ScheduleKey("bad")])
         spoiled = msgspec.structs.replace(stored, spec=Spec.parse({"rrules": [COSTLY]}).text)
         await transaction.update_schedules([(spoiled, machine.app.now())])
     await machine.advance(minutes=21)
@@ -156,7 +156,7 @@ async def test_schedules_with_full_buffers_wait_for_one_transaction_and_no_longe
     due = list(await machine.app.schedules.list())
     decider = machine.app.engine._deciders[0]
     assert isinstance(decider, schedule_decider.ScheduleDecider)
-    decider._crowded["full"] = 10 * schedule_decider.BATCH_RUNS
+    decider._crowded[ScheduleKey("full")] = 10 * schedule_decider.BATCH_RUNS
     taken = [[each.id for each in decider._within_bounds(due)] for _ in range(4)]
     assert taken == [["other"], ["other", "full"]] * 2
     assert decider._within_bounds(due[:1]) == due[:1]  # it alone is due

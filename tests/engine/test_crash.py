@@ -201,10 +201,10 @@ def test_connections_that_are_cut_lose_no_slot(postgres: str, postgres_server: A
 
 
 LEDGER = """
-    SELECT d.schedule_id, s.created_at_ms / 1000, d.cursor_ms / 1000,
-        (SELECT count(*) FROM run AS r WHERE r.schedule_id = d.schedule_id),
-        (SELECT coalesce(sum(count), 0) FROM unstarted_range AS p WHERE p.schedule_id = d.schedule_id)
-    FROM due AS d JOIN schedule AS s ON s.id = d.schedule_id
+    SELECT d.schedule_key, s.created_at_ms / 1000, d.cursor_ms / 1000,
+        (SELECT count(*) FROM run AS r WHERE r.schedule_key = d.schedule_key),
+        (SELECT coalesce(sum(count), 0) FROM unstarted_range AS p WHERE p.schedule_key = d.schedule_key)
+    FROM due AS d JOIN schedule AS s ON s.key = d.schedule_key
 """
 """Each schedule with its first and last decided second, its runs, and its unstarted slots."""
 
@@ -275,16 +275,16 @@ def test_nodes_and_the_database_are_killed_at_any_time_and_every_slot_is_in_the_
 
 def check_ledger(database: str, programs: Programs) -> None:
     places = asyncio.run(
-        fetch(database, "SELECT d.schedule_id, s.created_at_ms / 1000, d.cursor_ms / 1000 FROM due AS d "
-              "JOIN schedule AS s ON s.id = d.schedule_id")
+        fetch(database, "SELECT d.schedule_key, s.created_at_ms / 1000, d.cursor_ms / 1000 FROM due AS d "
+              "JOIN schedule AS s ON s.key = d.schedule_key")
     )  # fmt: skip
     runs = asyncio.run(
-        fetch(database, "SELECT schedule_id, nominal_ms / 1000, id, status, reason, attempt, epoch FROM run")
+        fetch(database, "SELECT schedule_key, nominal_ms / 1000, id, status, reason, attempt, epoch FROM run")
     )
     unstarted = asyncio.run(
         fetch(
             database,
-            "SELECT schedule_id, start_ms / 1000, end_ms / 1000, count, status, reason FROM unstarted_range",
+            "SELECT schedule_key, start_ms / 1000, end_ms / 1000, count, status, reason FROM unstarted_range",
         )
     )
     assert len(places) == MANY

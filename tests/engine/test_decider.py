@@ -13,7 +13,7 @@ import pytest
 from horae import App, Config, Context, Run
 from horae.engine.decider import CONTENTION_WAIT_MS, Batch, Decider
 from horae.errors import ClockOffError, StoreUnavailableError
-from horae.model import AUTOMATIC, AttemptEnd, AttemptResult, Overlap, Status
+from horae.model import AUTOMATIC, AttemptEnd, AttemptResult, Overlap, ScheduleKey, Status
 from horae.store.port import Transaction
 from horae.testing import TimeMachine
 from tests.support.machine import START
@@ -68,7 +68,7 @@ class Reminders(Decider):
 
 def run_of(name: str, attempt: int, epoch: int) -> Run:
     return Run(
-        id=name, schedule_id=name, generation=1, nominal_ms=0, origin=AUTOMATIC, overlap=Overlap.SKIP,
+        id=name, schedule_key=ScheduleKey(name), generation=1, nominal_ms=0, origin=AUTOMATIC, overlap=Overlap.SKIP,
         status=Status.STARTING, fire_ms=0, start_at_ms=0, action="remind", action_id=name, attempt=attempt, epoch=epoch,
     )  # fmt: skip
 

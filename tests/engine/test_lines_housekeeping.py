@@ -37,7 +37,7 @@ async def test_a_schedule_that_lost_its_next_time_is_repaired_and_reported(
     for name in ("broken", "fine", "paused"):
         await machine.app.schedules.create(name, "*/10 * * * *", "hello", paused=name == "paused")
     await machine.advance(seconds=1)
-    await edit(machine, "UPDATE due SET next_at_ms = NULL WHERE schedule_id = 'broken'")
+    await edit(machine, "UPDATE due SET next_at_ms = NULL WHERE schedule_key = 'broken'")
     assert (await renew_and_maintain(machine, 4.9)).repaired == 0  # it looks every five minutes
     assert (await renew_and_maintain(machine, 5)).repaired == 1
     assert (await renew_and_maintain(machine, 10)).repaired == 0

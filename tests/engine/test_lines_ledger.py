@@ -367,7 +367,7 @@ async def test_no_row_goes_backwards(machine: TimeMachine, reason: Reason):
     allowed = TRANSITIONS | {each: TRANSITIONS[each] | {Status.RUNNING} for each in WAITING}
     for before, after in seen:
         assert Status(after) in allowed[Status(before)]
-    ids = await store.work(lambda c: c.execute("SELECT schedule_id, nominal_ms, origin FROM run").fetchall())
+    ids = await store.work(lambda c: c.execute("SELECT schedule_key, nominal_ms, origin FROM run").fetchall())
     assert len(ids) == len(set(ids))
 
 

@@ -17,7 +17,7 @@ import pytest
 from horae import App, Config, Context, NewSchedule, Overlap, Policies, Run, Timeouts
 from horae.engine.engine import Engine
 from horae.errors import StoreUnavailableError
-from horae.model import Schedule
+from horae.model import Schedule, ScheduleKey
 from horae.spec import slot_key
 from horae.store.postgres import PostgresStore
 from tests.engine.programs import Programs
@@ -47,6 +47,7 @@ async def database_time(database: str) -> float:
     return found
 
 
+KEY = ScheduleKey("s")
 HERD = 10_000
 
 
@@ -104,7 +105,7 @@ def test_a_node_that_stood_still_longer_than_its_lease_begins_anew(postgres: str
     wait_for(lambda: asyncio.run(fetch(postgres, later, str(standing.pid), epoch))[0][0] == 1)
     wait_for(lambda: len({key for key, _, pid in programs.log() if pid == str(standing.pid)}) > 4)
     programs.end()
-    claims = "SELECT schedule_id, nominal_ms / 1000, attempt, epoch, status FROM run"
+    claims = "SELECT schedule_key, nominal_ms / 1000, attempt, epoch, status FROM run"
     rows = asyncio.run(fetch(postgres, claims))
     assert all(row[3] != epoch for row in rows)
     taken_over = {slot_key(row[0], row[1]): (row[2], row[4]) for row in rows}
@@ -199,7 +200,7 @@ async def test_the_result_of_a_run_that_was_taken_over_is_not_left_to_the_next(p
         await wait_until(lambda: bool(late.worker.ended()))
         await late.engine.step(late.now())
         async with other._store.transaction() as transaction:
-            last = (await transaction.last_outcomes(["s"]))["s"]
+            last = (await transaction.last_outcomes([KEY]))[KEY]
         assert last.result == '"other"'
 
 
@@ -262,7 +263,7 @@ async def test_no_more_runs_go_on_at_once_than_a_node_may_have(
 
         async def all_ran() -> bool:
             async with app._store.transaction() as transaction:
-                runs = [await transaction.runs(f"s{number}", 2) for number in range(20)]
+                runs = [await transaction.runs(ScheduleKey(f"s{number}"), 2) for number in range(20)]
             return all(len(found) == 1 and found[0].status == "succeeded" for found in runs)
 
         await wait_until(all_ran)
@@ -303,8 +304,11 @@ async def fires_every_second(app: App, database: str, times: int) -> None:
 
 async def check_by_database(app: App, database: str) -> None:
     async with app._store.transaction() as transaction:
-        (schedule,) = await transaction.schedules(["s"])
-        runs, unstarted = await transaction.runs("s", 1000), await transaction.unstarted_ranges("s", 1000)
+        (schedule,) = await transaction.schedules([KEY])
+        runs, unstarted = (
+            await transaction.runs(KEY, 1000),
+            await transaction.unstarted_ranges(KEY, 1000),
+        )
     check_second_by_second(schedule, runs, unstarted, await database_time(database))
 
 
@@ -414,7 +418,7 @@ async def test_a_node_that_falls_silent_in_the_middle_of_a_decision_holds_up_no_
         await other.schedules.create("s", soon(other), "work")
         with contextlib.suppress(Exception):  # what it finds when it wakes is its own affair
             async with silent._store.transaction() as transaction:
-                await transaction.schedules(["s"])
+                await transaction.schedules([KEY])
                 # It is silent for several leases; the database is to end what it had begun.
                 await wait_until(lambda: step_until(other, "succeeded", house=True), 5)
         assert await has_status(other, "succeeded")

@@ -74,7 +74,7 @@ async def locked(database: str, schedule_id: str) -> AsyncIterator[None]:
     connection = await asyncpg.connect(database)
     try:
         async with connection.transaction():
-            await connection.execute("SELECT 1 FROM due WHERE schedule_id = $1 FOR UPDATE", schedule_id)
+            await connection.execute("SELECT 1 FROM due WHERE schedule_key = $1 FOR UPDATE", schedule_id)
             yield
     finally:
         await connection.close()

@@ -24,6 +24,7 @@ from horae.model import (
     LastOutcome,
     Overlap,
     Run,
+    ScheduleKey,
     Status,
 )
 from tests.support.wait import wait_until
@@ -32,7 +33,7 @@ NOW = 1_772_366_400_000
 
 DECIDER = "test"
 RUN = Run(
-    id="5f0c", schedule_id="nightly", generation=1, nominal_ms=NOW, origin=AUTOMATIC, overlap=Overlap.SKIP,
+    id="5f0c", schedule_key=ScheduleKey("nightly"), generation=1, nominal_ms=NOW, origin=AUTOMATIC, overlap=Overlap.SKIP,
     status=Status.RUNNING, fire_ms=NOW + 250, start_at_ms=NOW, action="act", action_id="nightly-2026", attempt=2, epoch=7,
     started_at_ms=NOW, input={"a": [1, "ü"]},
 )  # fmt: skip

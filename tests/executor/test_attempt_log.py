@@ -18,10 +18,10 @@ from horae.executor.attempt_log import (
     capture_standard_logging,
     collect_in,
 )
-from horae.model import AUTOMATIC, LogBatch, LogEntry, Overlap, Run, Status
+from horae.model import AUTOMATIC, LogBatch, LogEntry, Overlap, Run, ScheduleKey, Status
 
 RUN = Run(
-    id="r", schedule_id="s", generation=1, nominal_ms=0, origin=AUTOMATIC, overlap=Overlap.SKIP, status=Status.RUNNING, fire_ms=0,
+    id="r", schedule_key=ScheduleKey("s"), generation=1, nominal_ms=0, origin=AUTOMATIC, overlap=Overlap.SKIP, status=Status.RUNNING, fire_ms=0,
     start_at_ms=0, action="work", attempt=2, epoch=7,
 )  # fmt: skip
 

@@ -33,7 +33,7 @@ from horae.executor.http import HttpExecutor
 from horae.executor.http_connection import PORTION, look_up, new_pool, read_body
 from horae.executor.http_destination import Destinations
 from horae.executor.http_options import HttpRequest
-from horae.model import AttemptResult, LastOutcome
+from horae.model import AttemptResult, LastOutcome, ScheduleKey
 from tests.executor.harness import NOW, RUN, Asked, Attempts, Server, say, serving, stored
 
 pytestmark = pytest.mark.contract("SCHD-17")
@@ -82,7 +82,7 @@ def result(ended: AttemptResult) -> Any:
 
 async def test_a_request_says_which_slot_it_is_for():
     async with serving() as server:
-        last = LastOutcome("nightly", '{"rows": 3}', "it rained")
+        last = LastOutcome(ScheduleKey("nightly"), '{"rows": 3}', "it rained")
         ended = await ask(HttpRequest(url=f"{server.url}/hook?a=b"), last=last)
     assert result(ended) == {"status": 200, "body": {"ok": True}}
     (asked,) = server.asked

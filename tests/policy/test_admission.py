@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from horae.model import AUTOMATIC, Attempt, Denial, Origin, Overlap, Reason, Run, State, Status
+from horae.model import AUTOMATIC, Attempt, Denial, Origin, Overlap, Reason, Run, ScheduleKey, State, Status
 from horae.policy.admission import Facts, admit, give_back, has_begun
 
 RUN = Run(
-    id="r", schedule_id="s", generation=2, nominal_ms=1000, origin=AUTOMATIC, overlap=Overlap.SKIP, status=Status.RUNNING,
+    id="r", schedule_key=ScheduleKey("s"), generation=2, nominal_ms=1000, origin=AUTOMATIC, overlap=Overlap.SKIP, status=Status.RUNNING,
     fire_ms=1000, start_at_ms=1000, attempt=1, epoch=7, started_at_ms=1000,
 )  # fmt: skip
 OBJECTION = Denial(Reason.NOT_ALLOWED, "the host is not among the allowed ones")

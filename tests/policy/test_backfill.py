@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horae.model import Backfill, BackfillStatus, Limits, Overlap
+from horae.model import Backfill, BackfillStatus, Limits, Overlap, ScheduleKey
 from horae.policy.backfill import advance, capacity
 from horae.policy.times import slots_ms
 from horae.spec import Spec
@@ -34,7 +34,7 @@ SPECS = [
 
 def backfill_of(spec: Spec, first: int, last: int, number: int = 1) -> Backfill:
     return Backfill(
-        id=f"s:{number}", schedule_id="s", generation=1, start_ms=first * 1000, end_ms=last * 1000, overlap=Overlap.BUFFER_ALL,
+        id=f"s:{number}", schedule_key=ScheduleKey("s"), generation=1, start_ms=first * 1000, end_ms=last * 1000, overlap=Overlap.BUFFER_ALL,
         cursor_ms=(first - 1) * 1000, total=spec.count(first - 1, last), created_at_ms=NOW,
     )  # fmt: skip
 

@@ -32,6 +32,7 @@ from horae.model import (
     RetryPolicy,
     Run,
     Schedule,
+    ScheduleKey,
     State,
     Status,
     Timeouts,
@@ -65,7 +66,7 @@ def run_of(schedule: Schedule, minute: int, status: Status = Status.PENDING, **m
 
 def backfill_of(first: int, last: int, number: int = 1, overlap: Overlap = Overlap.BUFFER_ALL) -> Backfill:
     return Backfill(
-        id=f"s:{number}", schedule_id="s", generation=1, start_ms=first * 1000, end_ms=last * 1000, overlap=overlap, cursor_ms=(first - 1) * 1000,
+        id=f"s:{number}", schedule_key=ScheduleKey("s"), generation=1, start_ms=first * 1000, end_ms=last * 1000, overlap=overlap, cursor_ms=(first - 1) * 1000,
         total=MINUTELY.count(first - 1, last), created_at_ms=T * 1000,
     )  # fmt: skip
 

@@ -16,6 +16,7 @@ from horae.model import (
     Reason,
     Run,
     Schedule,
+    ScheduleKey,
     State,
     Status,
     UnstartedRange,
@@ -54,14 +55,14 @@ def version(
     version: int = 4, since: int = -300, until: int = -100, generation: int = 2, created: int = -5000
 ) -> Version:
     return Version(
-        schedule_id="s", generation=generation, version=version, spec=SPEC.text, policies=Policies(),
+        schedule_key=ScheduleKey("s"), generation=generation, version=version, spec=SPEC.text, policies=Policies(),
         since_ms=(NOON + since) * 1000, until_ms=(NOON + until) * 1000, created_at_ms=(NOON + created) * 1000,
     )  # fmt: skip
 
 
 def run(status: Status, **more: Any) -> Run:
     made = Run(
-        id="r", schedule_id="s", generation=2, nominal_ms=NOON * 1000, origin=AUTOMATIC, overlap=Overlap.SKIP, status=status,
+        id="r", schedule_key=ScheduleKey("s"), generation=2, nominal_ms=NOON * 1000, origin=AUTOMATIC, overlap=Overlap.SKIP, status=status,
         fire_ms=NOON * 1000, start_at_ms=NOON * 1000, started_at_ms=NOON * 1000 + 250, ended_at_ms=NOON * 1000 + 900,
     )  # fmt: skip
     return _replace(made, **more)
@@ -94,7 +95,7 @@ def test_every_status_of_a_run_has_a_verdict_and_a_sentence(status: Status):
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_is_told(reason: Reason):
     unstarted = UnstartedRange(
-        schedule_id="s", generation=2, start_ms=NOON * 1000, end_ms=NOON * 1000, count=1, status=Status.SKIPPED, reason=reason,
+        schedule_key=ScheduleKey("s"), generation=2, start_ms=NOON * 1000, end_ms=NOON * 1000, count=1, status=Status.SKIPPED, reason=reason,
         decided_at_ms=7,
     )  # fmt: skip
     found = told(unstarted=unstarted)
@@ -189,7 +190,7 @@ def test_a_slot_that_is_not_decided_is_explained_by_the_schedule_as_it_stands_no
 
 def test_a_range_has_the_slots_that_its_own_spec_names():
     unstarted = UnstartedRange(
-        schedule_id="s", generation=1, start_ms=NOON * 1000, end_ms=(NOON + 172_800) * 1000, count=3, status=Status.MISSED,
+        schedule_key=ScheduleKey("s"), generation=1, start_ms=NOON * 1000, end_ms=(NOON + 172_800) * 1000, count=3, status=Status.MISSED,
         reason=Reason.LATE, decided_at_ms=7,
     )  # fmt: skip
     assert [holds(unstarted, (NOON + each) * 1000, SPEC) for each in (0, 1, 86_400, 172_799, 172_800)] == [
@@ -200,8 +201,8 @@ def test_a_range_has_the_slots_that_its_own_spec_names():
 
 def test_the_ids_of_a_nominal_time_begin_alike():
     for origin in (AUTOMATIC, Origin.parse("trigger:7"), Origin.parse("backfill:abc")):
-        assert run_id("s", 3, NOON * 1000, origin).startswith(run_ids_at(NOON * 1000))
-    assert not run_id("s", 3, (NOON + 1) * 1000, AUTOMATIC).startswith(run_ids_at(NOON * 1000))
+        assert run_id(ScheduleKey("s"), 3, NOON * 1000, origin).startswith(run_ids_at(NOON * 1000))
+    assert not run_id(ScheduleKey("s"), 3, (NOON + 1) * 1000, AUTOMATIC).startswith(run_ids_at(NOON * 1000))
 
 
 @pytest.mark.contract("SCHD-29")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horae.model import AUTOMATIC, Origin, OriginKind, Overlap, Run, Status
+from horae.model import AUTOMATIC, Origin, OriginKind, Overlap, Run, ScheduleKey, Status
 from horae.policy.ledger_changes import run_id
 from horae.spec import slot_key
 
@@ -34,7 +34,7 @@ def test_an_unknown_kind_is_no_origin(text: str):
 def test_only_the_slot_itself_has_the_key_of_the_slot(text: str):
     origin = Origin.parse(text)
     run = Run(
-        id=run_id("s", 1, 60_000, origin), schedule_id="s", generation=1, nominal_ms=60_000, origin=origin, overlap=Overlap.SKIP,
+        id=run_id(ScheduleKey("s"), 1, 60_000, origin), schedule_key=ScheduleKey("s"), generation=1, nominal_ms=60_000, origin=origin, overlap=Overlap.SKIP,
         status=Status.PENDING, fire_ms=60_000, start_at_ms=60_000,
     )  # fmt: skip
     assert run.is_automatic is text.startswith("automatic")

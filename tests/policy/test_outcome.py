@@ -19,6 +19,7 @@ from horae.model import (
     Reason,
     RetryPolicy,
     Run,
+    ScheduleKey,
     Status,
     Timeouts,
 )
@@ -31,7 +32,7 @@ TWICE = Policies(retry=RetryPolicy(attempts=2, initial_delay="5s"), start_attemp
 ONCE = Policies(at_most_once=True, start_attempts=1)
 
 RUN = Run(
-    id="r", schedule_id="s", generation=1, nominal_ms=NOW, origin=AUTOMATIC, overlap=Overlap.SKIP,
+    id="r", schedule_key=ScheduleKey("s"), generation=1, nominal_ms=NOW, origin=AUTOMATIC, overlap=Overlap.SKIP,
     status=Status.RUNNING, fire_ms=NOW, start_at_ms=NOW, attempt=1, epoch=7, started_at_ms=NOW,
 )  # fmt: skip
 

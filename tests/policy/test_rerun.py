@@ -5,7 +5,19 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from horae.model import AUTOMATIC, OPEN, UNREADABLE, Action, Overlap, Policies, Run, Schedule, State, Status
+from horae.model import (
+    AUTOMATIC,
+    OPEN,
+    UNREADABLE,
+    Action,
+    Overlap,
+    Policies,
+    Run,
+    Schedule,
+    ScheduleKey,
+    State,
+    Status,
+)
 from horae.policy.lifecycle import ENDED
 from horae.policy.rerun import rerun_refusal, run_again
 
@@ -15,7 +27,7 @@ SCHEDULE = Schedule(
     version=1, cursor_ms=0, created_at_ms=0, updated_at_ms=0, owner="ada",
 )  # fmt: skip
 RUN = Run(
-    id="r", schedule_id="s", generation=2, nominal_ms=60_000, origin=AUTOMATIC, overlap=Overlap.SKIP, status=Status.FAILED,
+    id="r", schedule_key=ScheduleKey("s"), generation=2, nominal_ms=60_000, origin=AUTOMATIC, overlap=Overlap.SKIP, status=Status.FAILED,
     fire_ms=60_000, start_at_ms=60_000, action="old", input="then", reason="failed", attempt=3, failure="no",
 )  # fmt: skip
 

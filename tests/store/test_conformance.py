@@ -35,12 +35,15 @@ from horae.model import (
     Reason,
     Run,
     Schedule,
+    ScheduleKey,
     State,
     Status,
     UnstartedRange,
     Version,
+    owner_and_id,
+    schedule_key,
 )
-from horae.store.port import Advance, Filter, LedgerFilter, RetentionBounds, Store, Transaction
+from horae.store.port import BEGINNING, Advance, Filter, LedgerFilter, RetentionBounds, Store, Transaction
 from horae.store.postgres import PostgresStore
 from horae.store.sqlite import SqliteStore
 
@@ -70,7 +73,7 @@ def schedule(name: str, cursor: int = 100, **more: Any) -> Schedule:
 
 def run(number: int, status: Status = Status.RUNNING, schedule_id: str = "s", **more: Any) -> Run:
     made = Run(
-        id=f"run-{schedule_id}-{number}", schedule_id=schedule_id, generation=1, nominal_ms=number * 1000, origin=AUTOMATIC,
+        id=f"run-{schedule_id}-{number}", schedule_key=ScheduleKey(schedule_id), generation=1, nominal_ms=number * 1000, origin=AUTOMATIC,
         overlap=Overlap.SKIP, status=status, fire_ms=number * 1000, start_at_ms=number * 1000, action="a",
         action_id=f"{schedule_id}-{number}", attempt=int(status is Status.RUNNING),
         epoch=7 if status is Status.RUNNING else 0, input={"a": 1},
@@ -83,22 +86,22 @@ def ended(number: int, status: Status = Status.SUCCEEDED, **more: Any) -> Outcom
 
 
 async def test_what_is_written_is_read_again(store: Store):
-    owned = schedule("s", owner="ada", tags=("red", "blue"))
+    made = schedule("s", tags=("red", "blue"))
     async with store.transaction() as transaction:
-        await transaction.insert_schedules([(owned, 5000)])
+        await transaction.insert_schedules([(made, 5000)])
         await transaction.insert_runs([run(1), run(2, Status.PENDING, author="ada", note="why not")])
     async with store.transaction() as transaction:
-        assert await transaction.schedules(["s", "none"]) == [owned]
+        assert await transaction.schedules([ScheduleKey("s"), ScheduleKey("none")]) == [made]
         found = [run(1), run(2, Status.PENDING, author="ada", note="why not")]
-        assert await transaction.runs("s", 1) == found[1:]
+        assert await transaction.runs(ScheduleKey("s"), 1) == found[1:]
         assert await transaction.runs_by_id(["run-s-1", "none"]) == found[:1]
         without_input = [_replace(each, input=NOT_READ) for each in found]
-        assert await transaction.open_runs(["s"]) == without_input
+        assert await transaction.open_runs([ScheduleKey("s")]) == without_input
         assert await transaction.claimed([7, 8], 10) == without_input[:1]
         assert await transaction.claimed([8], 10) == []
-        changed = _replace(owned, version=2, cursor_ms=150_000, state=State(paused=True), tags=())
+        changed = _replace(made, version=2, cursor_ms=150_000, state=State(paused=True), tags=())
         await transaction.update_schedules([(changed, None)])
-        assert await transaction.schedules(["s"]) == [changed]
+        assert await transaction.schedules([ScheduleKey("s")]) == [changed]
 
 
 async def test_due_schedules_come_in_the_order_of_their_time(store: Store):
@@ -110,8 +113,8 @@ async def test_due_schedules_come_in_the_order_of_their_time(store: Store):
         assert [s.id for s in await transaction.due(base + 300, 10)] == ["b", "d", "a"]
         assert [s.id for s in await transaction.due(base + 300, 2)] == ["b", "d"]
         assert await transaction.due(base + 99, 10) == []
-        assert await transaction.without_next_time("", 9) == ["c"]
-        await transaction.mark_due(["c", "e"], base + 50)
+        assert await transaction.without_next_time(ScheduleKey(""), 9) == ["c"]
+        await transaction.mark_due([ScheduleKey("c"), ScheduleKey("e")], base + 50)
         assert [s.id for s in await transaction.due(base + 60, 10)] == ["c", "e"]
 
 
@@ -142,8 +145,8 @@ async def test_schedules_are_found_by_what_they_are(store: Store):
             (Filter(orphaned=False), ["a1", "a2"]),
             (Filter(owner="ada", paused=False), ["b1"]),
         ):
-            assert [s.id for s in await transaction.find_schedules(only, "", 9)] == expected, only
-        assert [s.id for s in await transaction.find_schedules(Filter(), "a1", 1)] == ["a2"]
+            assert [s.id for s in await transaction.find_schedules(only, BEGINNING, 9)] == expected, only
+        assert [s.id for s in await transaction.find_schedules(Filter(), made[0].key, 1)] == ["a2"]
 
 
 async def test_a_transaction_is_all_or_nothing(store: Store):
@@ -152,7 +155,7 @@ async def test_a_transaction_is_all_or_nothing(store: Store):
             await transaction.insert_schedules([(schedule("s"), 5000)])
             raise RuntimeError
     async with store.transaction() as transaction:
-        assert await transaction.schedules(["s"]) == []
+        assert await transaction.schedules([ScheduleKey("s")]) == []
 
 
 @pytest.mark.contract("CRON-06", "GRNT-07")
@@ -163,7 +166,7 @@ async def test_a_slot_is_unique(store: Store):
         async with store.transaction() as transaction:
             await transaction.insert_runs([run(2), run(1)])
     async with store.transaction() as transaction:
-        assert await transaction.runs("s", 9) == [run(1)]
+        assert await transaction.runs(ScheduleKey("s"), 9) == [run(1)]
 
 
 @pytest.mark.parametrize("status", [Status.SUCCEEDED, Status.FAILED, Status.RETRYING])
@@ -173,7 +176,7 @@ async def test_a_stale_claim_writes_nothing_however_it_ended(store: Store, statu
         done = ended(1, status)
         for stale in (_replace(done, epoch=6), _replace(done, attempt=2)):
             assert await transaction.finish([stale]) == 0
-        assert await transaction.runs("s", 9) == [run(1)]
+        assert await transaction.runs(ScheduleKey("s"), 9) == [run(1)]
         assert await transaction.finish([done]) == 1
 
 
@@ -184,9 +187,9 @@ async def test_an_end_is_final(store: Store):
         assert await transaction.finish([done]) == 1
         assert await transaction.finish([done]) == 0
         assert await transaction.finish([ended(1, Status.FAILED)]) == 0
-        (read,) = await transaction.runs("s", 9)
+        (read,) = await transaction.runs(ScheduleKey("s"), 9)
         assert (read.status, read.result, read.ended_at_ms) == (Status.SUCCEEDED, {"ok": True}, 9)
-        assert await transaction.open_runs(["s"]) == []
+        assert await transaction.open_runs([ScheduleKey("s")]) == []
 
 
 async def test_only_runs_that_no_node_has_claimed_are_changed(store: Store):
@@ -195,12 +198,16 @@ async def test_only_runs_that_no_node_has_claimed_are_changed(store: Store):
         for number in (1, 2, 3):
             changed = _replace(run(number), status=Status.SKIPPED, reason="overlap")
             await transaction.update_runs([changed])
-        assert [r.status for r in await transaction.runs("s", 9)] == ["skipped", "skipped", "running"]
+        assert [r.status for r in await transaction.runs(ScheduleKey("s"), 9)] == [
+            "skipped",
+            "skipped",
+            "running",
+        ]
 
 
 def unstarted(first: int, last: int, before: int | None, reason: Reason = Reason.OVERLAP) -> UnstartedRange:
     return UnstartedRange(
-        schedule_id="s", generation=1, start_ms=first * 1000, end_ms=last * 1000, count=last - first + 1,
+        schedule_key=ScheduleKey("s"), generation=1, start_ms=first * 1000, end_ms=last * 1000, count=last - first + 1,
         status=Status.SKIPPED, reason=reason, decided_at_ms=last, before_ms=None if before is None else before * 1000,
     )  # fmt: skip
 
@@ -215,7 +222,7 @@ async def test_consecutive_slots_that_did_not_run_are_one_range(store: Store):
         await transaction.insert_unstarted_ranges([unstarted(12, 20, 11, Reason.PAUSED)])
         found = [
             (p.start_ms // 1000, p.end_ms // 1000, p.count)
-            for p in await transaction.unstarted_ranges("s", 9)
+            for p in await transaction.unstarted_ranges(ScheduleKey("s"), 9)
         ]
     assert found == [(11, 20, 10), (8, 10, 3), (1, 5, 5)]
 
@@ -225,32 +232,35 @@ async def test_cursors_states_and_counts_advance(store: Store):
         await transaction.insert_schedules([(schedule("s"), 1), (schedule("t"), 1)])
         counted = Counts(started=1, unstarted={Reason.OVERLAP: 2, Reason.LATE: 3, Reason.PAUSED: 4})
         await transaction.advance(
-            [Advance("s", 160_000, 200, counts=counted), Advance("t", 170_000, None, State(paused=True))]
+            [
+                Advance(ScheduleKey("s"), 160_000, 200, counts=counted),
+                Advance(ScheduleKey("t"), 170_000, None, State(paused=True)),
+            ]
         )
-        await transaction.advance([Advance("s", 160_000, 200, counts=counted)])
-        first, second = await transaction.schedules(["s", "t"])
+        await transaction.advance([Advance(ScheduleKey("s"), 160_000, 200, counts=counted)])
+        first, second = await transaction.schedules([ScheduleKey("s"), ScheduleKey("t")])
         assert (first.cursor_ms // 1000, first.state) == (160, schedule("s").state)
         assert (second.cursor_ms // 1000, second.state) == (170, State(paused=True))
         assert await transaction.wake_at() == 200
-        assert await transaction.counts_of(["s", "t"]) == {
+        assert await transaction.counts_of([ScheduleKey("s"), ScheduleKey("t")]) == {
             "s": Counts(started=2, unstarted={Reason.OVERLAP: 4, Reason.LATE: 6, Reason.PAUSED: 8}),
             "t": Counts(),
         }
-        await transaction.delete_schedules(["s"])
+        await transaction.delete_schedules([ScheduleKey("s")])
         await transaction.insert_schedules([(schedule("s"), 1)])
-        assert await transaction.counts_of(["s"]) == {"s": Counts()}
+        assert await transaction.counts_of([ScheduleKey("s")]) == {"s": Counts()}
 
 
 async def test_numbers_are_never_given_twice(store: Store):
     async with store.transaction() as transaction:
         assert [await transaction.next_number() for _ in range(3)] == [1, 2, 3]
-        assert await transaction.next_generations(["a", "b"]) == {"a": 1, "b": 1}
-        assert await transaction.next_generations(["a"]) == {"a": 2}
+        assert await transaction.next_generations([ScheduleKey("a"), ScheduleKey("b")]) == {"a": 1, "b": 1}
+        assert await transaction.next_generations([ScheduleKey("a")]) == {"a": 2}
         await transaction.insert_schedules([(schedule("a"), 1)])
-        await transaction.delete_schedules(["a"])
-        assert await transaction.next_generations(["a"]) == {"a": 3}
+        await transaction.delete_schedules([ScheduleKey("a")])
+        assert await transaction.next_generations([ScheduleKey("a")]) == {"a": 3}
         assert await transaction.wake_at() is None
-        assert await transaction.known_ids("", 9) == ["a", "b"]
+        assert await transaction.known_keys(BEGINNING, 9) == ["a", "b"]
 
 
 async def test_what_waits_behind_a_run_that_ended_is_due(store: Store):
@@ -259,7 +269,7 @@ async def test_what_waits_behind_a_run_that_ended_is_due(store: Store):
         await transaction.insert_schedules([(schedule(name), base + 9000) for name in "st"])
         await transaction.insert_schedules([(schedule("u"), None)])
         await transaction.insert_runs([run(1), run(2, Status.PENDING), run(1, schedule_id="t")])
-        await transaction.wake_waiting(["s", "t", "u"], base)
+        await transaction.wake_waiting([ScheduleKey("s"), ScheduleKey("t"), ScheduleKey("u")], base)
         assert sorted(s.id for s in await transaction.due(base, 9)) == ["s", "u"]
 
 
@@ -312,31 +322,35 @@ async def test_attempts_and_what_is_left_to_the_next_run(store: Store):
         await transaction.insert_attempts([attempt])
         assert await transaction.attempts("run-s-1", 9) == [attempt]
         await transaction.insert_schedules([(schedule("s"), None), (schedule("t"), None)])
-        s, t = (_replace(run(1), schedule_id=each) for each in "st")
+        s, t = (_replace(run(1), schedule_key=ScheduleKey(each)) for each in "st")
         await transaction.keep_last_outcomes([(s, ended(1)), (t, ended(1, result="1"))])
-        assert await transaction.last_outcomes(["s", "t"]) == {"t": LastOutcome("t", "1", None)}
+        assert await transaction.last_outcomes([ScheduleKey("s"), ScheduleKey("t")]) == {
+            "t": LastOutcome(ScheduleKey("t"), "1", None)
+        }
         await transaction.keep_last_outcomes(
             [(s, ended(1, result="2")), (s, ended(1, result="3")), (t, ended(1, Status.FAILED, failure="no"))]
         )  # fmt: skip
-        assert await transaction.last_outcomes(["s", "t"]) == {
-            "s": LastOutcome("s", "3", None),
-            "t": LastOutcome("t", "1", "no"),
+        assert await transaction.last_outcomes([ScheduleKey("s"), ScheduleKey("t")]) == {
+            "s": LastOutcome(ScheduleKey("s"), "3", None),
+            "t": LastOutcome(ScheduleKey("t"), "1", "no"),
         }
         earlier = [_replace(each, generation=each.generation + 1) for each in (s, t)]
         await transaction.keep_last_outcomes(
             [(earlier[0], ended(1, result="4")), (earlier[1], ended(1, Status.FAILED, failure="not mine"))]
         )
-        assert await transaction.last_outcomes(["s", "t"]) == {
-            "s": LastOutcome("s", "3", None),
-            "t": LastOutcome("t", "1", "no"),
+        assert await transaction.last_outcomes([ScheduleKey("s"), ScheduleKey("t")]) == {
+            "s": LastOutcome(ScheduleKey("s"), "3", None),
+            "t": LastOutcome(ScheduleKey("t"), "1", "no"),
         }
         await transaction.keep_last_outcomes([(earlier[0], ended(1)), (s, ended(1)), (earlier[1], ended(1))])
-        assert await transaction.last_outcomes(["s", "t"]) == {
-            "s": LastOutcome("s", None, None),
-            "t": LastOutcome("t", "1", "no"),
+        assert await transaction.last_outcomes([ScheduleKey("s"), ScheduleKey("t")]) == {
+            "s": LastOutcome(ScheduleKey("s"), None, None),
+            "t": LastOutcome(ScheduleKey("t"), "1", "no"),
         }
         await transaction.keep_last_outcomes([(t, ended(1))])
-        assert await transaction.last_outcomes(["t"]) == {"t": LastOutcome("t", None, None)}
+        assert await transaction.last_outcomes([ScheduleKey("t")]) == {
+            "t": LastOutcome(ScheduleKey("t"), None, None)
+        }
 
 
 async def test_checkpoints_are_kept_by_run_and_key_and_gone_with_the_run(store: Store):
@@ -355,7 +369,7 @@ async def test_checkpoints_are_kept_by_run_and_key_and_gone_with_the_run(store: 
         assert len(await transaction.checkpoints(["run-s-1", "run-s-2"])) == 3
         await transaction.finish([ended(1)])
         assert await transaction.checkpoints(["run-s-1"]) == kept
-        assert await transaction.prune([RetentionBounds("s", 100, 100)]) == 1
+        assert await transaction.prune([RetentionBounds(ScheduleKey("s"), 100, 100)]) == 1
         assert await transaction.checkpoints(["run-s-1"]) == []
         assert len(await transaction.checkpoints(["run-s-2"])) == 1
 
@@ -420,7 +434,7 @@ async def test_logs_are_kept_by_run_and_attempt_and_gone_with_the_run(store: Sto
         await transaction.write_logs([logged(1, 5, "e", dropped=(3, 4))])
         assert [each.number for each in await transaction.log("run-s-1", begin, end, 9)] == [1, 5]
         await transaction.finish([ended(1)])
-        assert await transaction.prune([RetentionBounds("s", 100, 100)]) == 1
+        assert await transaction.prune([RetentionBounds(ScheduleKey("s"), 100, 100)]) == 1
         assert await transaction.log("run-s-1", begin, end, 9) == []
         assert len(await transaction.log("run-s-2", begin, end, 9)) == 1
 
@@ -448,11 +462,11 @@ async def test_a_stale_claim_writes_no_log(store: Store, change: dict[str, Any])
 
 async def test_backfills_and_versions(store: Store):
     backfill = Backfill(
-        id="b1", schedule_id="s", generation=1, start_ms=10000, end_ms=90000, overlap=Overlap.BUFFER_ALL, cursor_ms=9000, total=5,
+        id="b1", schedule_key=ScheduleKey("s"), generation=1, start_ms=10000, end_ms=90000, overlap=Overlap.BUFFER_ALL, cursor_ms=9000, total=5,
         created_at_ms=1, author="ada", note="again", input={"x": 1},
     )  # fmt: skip
     version = Version(
-        schedule_id="s",
+        schedule_key=ScheduleKey("s"),
         generation=1,
         version=1,
         spec="{}",
@@ -463,15 +477,15 @@ async def test_backfills_and_versions(store: Store):
     )
     async with store.transaction() as transaction:
         await transaction.insert_backfills([backfill, _replace(backfill, id="b2")])
-        assert [b.id for b in await transaction.open_backfills(["s"])] == ["b1", "b2"]
+        assert [b.id for b in await transaction.open_backfills([ScheduleKey("s")])] == ["b1", "b2"]
         done = _replace(backfill, cursor_ms=90_000, made=5, status=BackfillStatus.DONE, ended_at_ms=7)
         await transaction.update_backfills([done])
         await transaction.update_backfills([_replace(backfill, made=1)])  # what ended stays as it is
         assert await transaction.backfill("b1") == done
         assert await transaction.backfill("none") is None
-        assert [b.id for b in await transaction.backfills("s", 1)] == ["b2"]
+        assert [b.id for b in await transaction.backfills(ScheduleKey("s"), 1)] == ["b2"]
         await transaction.insert_versions([version])
-        assert await transaction.versions("s", 9) == [version]
+        assert await transaction.versions(ScheduleKey("s"), 9) == [version]
 
 
 @pytest.mark.contract("SCHD-28")
@@ -480,7 +494,7 @@ async def test_what_was_at_a_moment_is_found(store: Store):
     first = run(1, id="019ca6f5-b000-8aaa-aaaa-0", origin=AUTOMATIC)
     again = run(1, id="019ca6f5-b000-8fff-aaaa-0", origin=Origin.parse("backfill:1"))
     version = Version(
-        schedule_id="s",
+        schedule_key=ScheduleKey("s"),
         generation=1,
         version=3,
         spec="{}",
@@ -495,8 +509,8 @@ async def test_what_was_at_a_moment_is_found(store: Store):
             [run(2, id="019ca6f5-b001-8000-aaaa-0"), run(3, id="019ca6f5-afff-8fff-aaaa-0")]
         )
         await transaction.insert_runs([run(1, id="019ca6f5-b000-8bbb-aaaa-0", schedule_id="t")])
-        assert await transaction.runs_at("s", "019ca6f5-b000-") == [again, first]
-        assert await transaction.runs_at("s", "019ca6f5-b002-") == []
+        assert await transaction.runs_at(ScheduleKey("s"), "019ca6f5-b000-") == [again, first]
+        assert await transaction.runs_at(ScheduleKey("s"), "019ca6f5-b002-") == []
         await transaction.insert_attempts(
             Attempt(
                 run_id=first.id,
@@ -509,12 +523,15 @@ async def test_what_was_at_a_moment_is_found(store: Store):
             )
             for number, at in ((3, 8), (2, 7), (1, None))
         )
-        assert await transaction.runs_at("s", "019ca6f5-b000-") == [again, _replace(first, started_at_ms=7)]
+        assert await transaction.runs_at(ScheduleKey("s"), "019ca6f5-b000-") == [
+            again,
+            _replace(first, started_at_ms=7),
+        ]
         await transaction.insert_unstarted_ranges([unstarted(10, 20, None), unstarted(30, 30, None)])
         for nominal, expected in ((9, None), (10, 10), (15, 10), (20, 10), (21, None), (30, 30)):
-            found = await transaction.unstarted_at("s", nominal * 1000)
+            found = await transaction.unstarted_at(ScheduleKey("s"), nominal * 1000)
             assert (None if found is None else found.start_ms // 1000) == expected
-        assert await transaction.unstarted_at("t", 15_000) is None
+        assert await transaction.unstarted_at(ScheduleKey("t"), 15_000) is None
         following = _replace(version, version=7, since_ms=6000, until_ms=9000)
         later = _replace(version, generation=2, version=1, since_ms=9500, until_ms=9900)
         await transaction.insert_versions([later, following, version])
@@ -522,9 +539,9 @@ async def test_what_was_at_a_moment_is_found(store: Store):
             (0, version, None), (5000, version, None), (5001, following, version), (9000, following, version),
             (9001, later, following), (9901, None, later),
         ):  # fmt: skip
-            assert await transaction.version_at("s", moment) == at
-            assert await transaction.version_before("s", moment) == before
-        assert await transaction.version_at("t", 0) is None
+            assert await transaction.version_at(ScheduleKey("s"), moment) == at
+            assert await transaction.version_before(ScheduleKey("s"), moment) == before
+        assert await transaction.version_at(ScheduleKey("t"), 0) is None
 
 
 async def test_what_is_past_its_retention_is_removed_and_nothing_open(store: Store):
@@ -549,29 +566,37 @@ async def test_what_is_past_its_retention_is_removed_and_nothing_open(store: Sto
             await transaction.insert_unstarted_ranges(
                 [_replace(unstarted(number, number, None), decided_at_ms=number * 100)]
             )
-        assert await transaction.prune([RetentionBounds("s", 0, 100), RetentionBounds("none", 9999, 0)]) == 0
-        assert await transaction.prune([RetentionBounds("s", 300, 100)]) == 1  # run 2, by age
-        assert [r.nominal_ms // 1000 for r in await transaction.runs("s", 9)] == [6, 5, 4, 3, 1]
+        assert (
+            await transaction.prune(
+                [RetentionBounds(ScheduleKey("s"), 0, 100), RetentionBounds(ScheduleKey("none"), 9999, 0)]
+            )
+            == 0
+        )
+        assert await transaction.prune([RetentionBounds(ScheduleKey("s"), 300, 100)]) == 1  # run 2, by age
+        assert [r.nominal_ms // 1000 for r in await transaction.runs(ScheduleKey("s"), 9)] == [6, 5, 4, 3, 1]
         assert await transaction.attempts("run-s-2", 9) == []
         assert (
-            await transaction.prune([RetentionBounds("s", 0, 2)]) == 3
+            await transaction.prune([RetentionBounds(ScheduleKey("s"), 0, 2)]) == 3
         )  # runs 3 and 4, and a range, by number
-        assert [r.nominal_ms // 1000 for r in await transaction.runs("s", 9)] == [6, 5, 1]
-        assert [p.start_ms // 1000 for p in await transaction.unstarted_ranges("s", 9)] == [30, 20]
+        assert [r.nominal_ms // 1000 for r in await transaction.runs(ScheduleKey("s"), 9)] == [6, 5, 1]
+        assert [p.start_ms // 1000 for p in await transaction.unstarted_ranges(ScheduleKey("s"), 9)] == [
+            30,
+            20,
+        ]
 
 
 async def test_a_ledger_is_pruned_a_few_rows_at_a_time_the_oldest_first(store: Store):
     """Whatever has piled up, one transaction removes no more than it was told to."""
     backfills = [
         Backfill(
-            id=f"b{number}", schedule_id="s", generation=1, start_ms=1000, end_ms=2000, overlap=Overlap.SKIP, cursor_ms=2000, total=0,
+            id=f"b{number}", schedule_key=ScheduleKey("s"), generation=1, start_ms=1000, end_ms=2000, overlap=Overlap.SKIP, cursor_ms=2000, total=0,
             created_at_ms=1,
         )
         for number in range(3)
     ]  # fmt: skip
     versions = [
         Version(
-            schedule_id="s",
+            schedule_key=ScheduleKey("s"),
             generation=1,
             version=number,
             spec="{}",
@@ -592,11 +617,11 @@ async def test_a_ledger_is_pruned_a_few_rows_at_a_time_the_oldest_first(store: S
             _replace(each, status=BackfillStatus.DONE, ended_at_ms=5) for each in backfills
         )
         await transaction.insert_versions(versions)
-        past = RetentionBounds("s", 10_000, 100, 2)
+        past = RetentionBounds(ScheduleKey("s"), 10_000, 100, 2)
         assert await transaction.prune([past]) == 8  # two of each
-        assert [each.nominal_ms // 1000 for each in await transaction.runs("s", 9)] == [2]
-        assert [each.id for each in await transaction.backfills("s", 9)] == ["b2"]
-        assert [each.version for each in await transaction.versions("s", 9)] == [2]
+        assert [each.nominal_ms // 1000 for each in await transaction.runs(ScheduleKey("s"), 9)] == [2]
+        assert [each.id for each in await transaction.backfills(ScheduleKey("s"), 9)] == ["b2"]
+        assert [each.version for each in await transaction.versions(ScheduleKey("s"), 9)] == [2]
         assert [await transaction.prune([past]) for _ in range(2)] == [4, 0]
 
 
@@ -761,18 +786,18 @@ async def test_of_several_ends_of_one_schedule_the_order_counts(store: Store):
     good, nothing = ended(1, result="1"), ended(1)
     bad = ended(1, Status.FAILED, failure="no")
     left = {
-        "gb": ([good, bad], LastOutcome("gb", "1", "no")),
-        "bg": ([bad, good], LastOutcome("bg", "1", None)),
-        "gn": ([good, nothing], None),
-        "ng": ([nothing, good], LastOutcome("ng", "1", None)),
-        "bn": ([bad, nothing], None),
-        "gbn": ([good, bad, nothing], None),
-        "gnb": ([good, nothing, bad], LastOutcome("gnb", None, "no")),
+        ScheduleKey("gb"): ([good, bad], LastOutcome(ScheduleKey("gb"), "1", "no")),
+        ScheduleKey("bg"): ([bad, good], LastOutcome(ScheduleKey("bg"), "1", None)),
+        ScheduleKey("gn"): ([good, nothing], None),
+        ScheduleKey("ng"): ([nothing, good], LastOutcome(ScheduleKey("ng"), "1", None)),
+        ScheduleKey("bn"): ([bad, nothing], None),
+        ScheduleKey("gbn"): ([good, bad, nothing], None),
+        ScheduleKey("gnb"): ([good, nothing, bad], LastOutcome(ScheduleKey("gnb"), None, "no")),
     }
     async with store.transaction() as transaction:
         await transaction.insert_schedules([(schedule(name), None) for name in left])
         await transaction.keep_last_outcomes(
-            (_replace(run(1), schedule_id=name), end) for name, (ends, _) in left.items() for end in ends
+            (_replace(run(1), schedule_key=name), end) for name, (ends, _) in left.items() for end in ends
         )
         found = await transaction.last_outcomes(list(left))
     assert found == {name: last for name, (_, last) in left.items() if last is not None}
@@ -794,13 +819,13 @@ async def test_the_ledger_is_searched_along_an_index_each(store: Store):
         await transaction.insert_schedules([(ours, 5000), (schedule("t", owner="bob"), 5000)])
         await transaction.insert_runs(
             [
-                run(n, Status.FAILED if n % 2 else Status.SUCCEEDED, "s" if n < 4 else "t", reason="late" if n == 3 else "",
+                run(n, Status.FAILED if n % 2 else Status.SUCCEEDED, "ada\x1fs" if n < 4 else "bob\x1ft", reason="late" if n == 3 else "",
                     decided_at_ms=n * 10, owner="ada" if n < 4 else "bob")
                 for n in range(1, 6)
             ]
         )  # fmt: skip
         for n in (1, 3):
-            left = _replace(unstarted(n, n, None), decided_at_ms=n * 10, owner="ada")
+            left = _replace(unstarted(n, n, None), schedule_key=ours.key, decided_at_ms=n * 10, owner="ada")
             await transaction.insert_unstarted_ranges([left])
 
     async def found(only: LedgerFilter) -> tuple[list[int], list[int]]:
@@ -814,20 +839,68 @@ async def test_the_ledger_is_searched_along_an_index_each(store: Store):
 
     assert await found(LedgerFilter()) == ([50, 40, 30, 20, 10], [30, 10])
     assert await found(LedgerFilter(owner="ada")) == ([30, 20, 10], [30, 10])
-    assert await found(LedgerFilter(schedule_id="s", generation=2)) == ([], [])
-    assert await found(LedgerFilter(schedule_id="t")) == ([50, 40], [])
+    assert await found(LedgerFilter(owner="")) == ([], [])
+    assert await found(LedgerFilter(schedule_key=schedule_key("bob", "t"))) == ([50, 40], [])
     assert await found(LedgerFilter(tag="red", statuses=(Status.FAILED,))) == ([30, 10], [])
     assert await found(LedgerFilter(reason="late", until=30)) == ([], [])
-    assert await found(LedgerFilter(since=30, statuses=(Status.SKIPPED,), schedule_id="s")) == ([], [30])
+    assert await found(LedgerFilter(since=30, statuses=(Status.SKIPPED,), schedule_key=ours.key)) == (
+        [],
+        [30],
+    )
     async with store.reading() as transaction:
         assert await transaction.search_ranges(
             LedgerFilter(), (30, 1), 10
         ) == await transaction.search_ranges(LedgerFilter(until=30), (30, 1), 10)
         numbers = [await transaction.run_number_at(moment) for moment in (0, 10, 11, 50, 51)]
         assert [number - numbers[0] for number in numbers[1:4]] == [0, 1, 4]
-        ((_, size),) = await transaction.run_sizes("t", 1)
+        ((_, size),) = await transaction.run_sizes(schedule_key("bob", "t"), 1)
         assert await transaction.search_runs(LedgerFilter(), numbers[4], numbers[3], 10) == [
             (numbers[3], 50, size)
         ]
         (last,) = await transaction.runs_numbered([numbers[3]])
         assert (last.nominal_ms, last.owner) == (5000, "bob")
+
+
+@pytest.mark.parametrize(
+    ("owner", "schedule_id"), [("", "s"), ("ada", "s"), ("a", "da s"), ("ada ", "s"), ("", "ada s")]
+)
+def test_a_key_says_whose_schedule_it_is_and_which(owner: str, schedule_id: str):
+    assert owner_and_id(schedule_key(owner, schedule_id)) == (owner, schedule_id)
+    assert owner or schedule_key(owner, schedule_id) == schedule_id
+
+
+async def test_owners_have_schedules_of_the_same_id_and_ledgers_of_their_own(store: Store):
+    owners = ["", "ada", "bob"]
+    ours = [schedule("s", owner=each, tags=(each,), cursor=100) for each in owners]
+    keys = [each.key for each in ours]
+    async with store.transaction() as transaction:
+        assert await transaction.next_generations(keys) == dict.fromkeys(keys, 1)
+        assert await transaction.next_generations(keys[1:2]) == {keys[1]: 2}
+        await transaction.insert_schedules([(each, 5000) for each in ours])
+        await transaction.insert_runs(
+            [_replace(run(n), id=f"r{n}", schedule_key=key, owner=owners[n]) for n, key in enumerate(keys)]
+        )
+    with pytest.raises(Exception, match=r"(?i)unique"):
+        async with store.transaction() as transaction:
+            await transaction.insert_schedules([(schedule("s", owner="ada"), 5000)])
+    async with store.transaction() as transaction:
+        assert await transaction.schedules(list(reversed(keys))) == ours
+        assert [each.id for each in await transaction.runs(keys[1], 9)] == ["r1"]
+        assert (await transaction.runs(keys[1], 9))[0].schedule_id == "s"
+        assert await transaction.keys_of_id("s", 9) == keys
+        assert await transaction.keys_of_id("s", 2) == keys[:2]
+        assert await transaction.find_schedules(Filter(prefix="s"), BEGINNING, 2) == ours[:2]
+        assert await transaction.find_schedules(Filter(prefix="s"), keys[1], 2) == ours[2:]
+        assert await transaction.find_schedules(Filter(owner=""), BEGINNING, 9) == ours[:1]
+        await transaction.update_schedules([(_replace(ours[1], version=2), None)])
+        await transaction.advance([Advance(keys[1], 200_000, None, State(note="n"), Counts(started=3))])
+        await transaction.delete_schedules([keys[2]])
+        assert [each.version for each in await transaction.schedules(keys)] == [1, 2]
+        assert (await transaction.schedules(keys))[0] == ours[0]
+        counts = await transaction.counts_of(keys)
+        assert {key: each.started for key, each in counts.items()} == {keys[0]: 0, keys[1]: 3}
+        assert await transaction.keys_of_id("s", 9) == keys[:2]
+        await transaction.delete_schedules(keys[:2])
+        assert sorted(await transaction.keys_of_id("s", 9)) == sorted(keys)  # of those that were deleted
+        assert await transaction.keys_of_id("t", 9) == []
+        assert [each.id for each in await transaction.runs(keys[2], 9)] == ["r2"]

@@ -16,7 +16,7 @@ import asyncpg
 import pytest
 
 from horae.errors import DatabaseNotSetUpError, DatabaseVersionError, StoreUnavailableError
-from horae.model import Counts, Status
+from horae.model import Counts, ScheduleKey, Status
 from horae.store.postgres import PostgresStore
 from horae.store.postgres.dialect import POSTGRES
 from horae.store.queries import Dialect, migrations
@@ -25,18 +25,18 @@ from tests.support.postgres import new_postgres_database
 
 ROWS = (
     """
-    INSERT INTO schedule (id, generation, spec, action, policies, state, version, created_at_ms, updated_at_ms, owner, tags)
-    VALUES ('s', 1, '{"crons":["* * * * *"]}', '{"name":"a"}', '{}', '{}', 1, 5, 5, 'ada', '["t"]')
+    INSERT INTO schedule (key, id, generation, spec, action, policies, state, version, created_at_ms, updated_at_ms, owner, tags)
+    VALUES ('s', 's', 1, '{"crons":["* * * * *"]}', '{"name":"a"}', '{}', '{}', 1, 5, 5, '', '["t"]')
     """,
-    "INSERT INTO due (schedule_id, cursor_ms, next_at_ms, started) VALUES ('s', 60000, 120000, 1)",
-    "INSERT INTO generation (schedule_id, latest) VALUES ('s', 1)",
+    "INSERT INTO due (schedule_key, cursor_ms, next_at_ms, started) VALUES ('s', 60000, 120000, 1)",
+    "INSERT INTO generation (schedule_key, schedule_id, latest) VALUES ('s', 's', 1)",
     """
-    INSERT INTO run (id, schedule_id, generation, nominal_ms, origin, overlap, status, fire_ms, start_at_ms, decided_at_ms, action,
+    INSERT INTO run (id, schedule_key, generation, nominal_ms, origin, overlap, status, fire_ms, start_at_ms, decided_at_ms, action,
         action_id, reason, attempt, epoch, author, note)
     VALUES ('r', 's', 1, 60000, 'automatic', 'skip', 'running', 60000, 60000, 60000, 'a', 's-1', '', 1, 1, '', '')
     """,
     """
-    INSERT INTO unstarted_range (schedule_id, generation, start_ms, end_ms, count, status, reason, decided_at_ms)
+    INSERT INTO unstarted_range (schedule_key, generation, start_ms, end_ms, count, status, reason, decided_at_ms)
     VALUES ('s', 1, 0, 0, 1, 'skipped', 'overlap', 3)
     """,
 )
@@ -46,7 +46,7 @@ FURTHER_STEPS = (
     """
     ALTER TABLE schedule ADD COLUMN colour TEXT;
     CREATE TABLE seen (schedule_id TEXT NOT NULL, number INTEGER NOT NULL);
-    INSERT INTO seen (schedule_id, number) SELECT schedule_id, 1 FROM run;
+    INSERT INTO seen (schedule_id, number) SELECT schedule_key, 1 FROM run;
     """,
     """
     CREATE INDEX seen_number ON seen (number) WHERE number > 0;
@@ -260,21 +260,21 @@ async def test_a_database_of_any_age_is_brought_up_to_date_with_its_rows(
     store.schema_steps = database.steps
     await store.open(lambda: None)
     async with store.transaction() as transaction:
-        found = await transaction.schedules(["s"])
-        runs = await transaction.runs("s", 9)
-        unstarted = await transaction.unstarted_ranges("s", 9)
-        counts = await transaction.counts_of(["s"])
+        found = await transaction.schedules([ScheduleKey("s")])
+        runs = await transaction.runs(ScheduleKey("s"), 9)
+        unstarted = await transaction.unstarted_ranges(ScheduleKey("s"), 9)
+        counts = await transaction.counts_of([ScheduleKey("s")])
     await store.close()
     seen = await database.fetch("SELECT schedule_id, number FROM seen")
     if version:
         assert [(each.id, each.cursor_ms // 1000, each.owner, each.tags) for each in found] == [
-            ("s", 60, "ada", ("t",))
+            ("s", 60, "", ("t",))
         ]
         assert [(run.id, run.status, run.attempt, run.failures) for run in runs] == [
             ("r", Status.RUNNING, 1, 0)
         ]
         assert [(each.start_ms // 1000, each.reason) for each in unstarted] == [(0, "overlap")]
-        assert counts["s"] == Counts(started=1)
+        assert counts[ScheduleKey("s")] == Counts(started=1)
         assert seen == [("s", 1)]
     else:
         assert (found, runs, unstarted, seen) == ([], [], [], [])

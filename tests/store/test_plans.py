@@ -27,6 +27,7 @@ SEARCH = {
     "statuses": ["failed", "skipped"],
     "reason": "late",
     "tag": "t",
+    "owner": None,
     "since": 500,
     "until": 199_000,
     "limit": 1000,
@@ -35,61 +36,64 @@ SEARCH = {
 QUESTIONS: dict[str, dict[str, Any]] = {
     "due": {"now": DUE, "limit": 500},
     "wake_at": {},
-    "managed_ids": {"managed_by": "program:jobs", "after": "s", "limit": 200},
+    "managed_keys": {"managed_by": "program:jobs", "after": "s", "limit": 200},
+    "known_keys": {"after": "s", "limit": 500},
+    "keys_of_id": {"id": "s0000001", "limit": 11},
+    "known_keys_of_id": {"id": "s0000001", "limit": 11},
     "count_due": {"now": DUE, "limit": 500},
     "count_open": {"limit": 500},
     "unclaimed": {"actions": ["a", "b"], "limit": 500},
     "stopping": {"epoch": 7},
     "overdue_reports": {"now": DUE, "limit": 500},
     "reportable_run": {"id": "r7"},
-    "open_runs": {"ids": IDS},
-    "wake_waiting": {"ids": IDS, "now": DUE},
-    "mark_due": {"ids": IDS, "now": DUE},
-    "last_outcomes": {"ids": IDS},
+    "open_runs": {"keys": IDS},
+    "wake_waiting": {"keys": IDS, "now": DUE},
+    "mark_due": {"keys": IDS, "now": DUE},
+    "last_outcomes": {"keys": IDS},
     "claimed": {"epochs": [7, 8], "limit": 500},
     "waiting_for_node": {"before": 5, "limit": 500},
     "delete_node": {"epoch": 7},
     "without_next_time": {"after": "", "limit": 500},
-    "open_backfills": {"ids": IDS},
-    "runs": {"id": "s0000001", "limit": 20, "before": 9},
-    "unstarted_ranges": {"id": "s0000001", "limit": 20, "before": 9},
-    "versions": {"id": "s0000001", "limit": 20, "generation": 1, "version": 9},
-    "version_sizes": {"id": "s0000001", "limit": 20, "generation": 1, "version": 9},
-    "backfills": {"id": "s0000001", "limit": 20, "before": 9},
-    "backfill_sizes": {"id": "s0000001", "limit": 20, "before": 9},
-    "count_open_backfills": {"id": "s0000001", "limit": 100},
-    "counts_of": {"ids": IDS},
-    "runs_at": {"id": "s0000001", "from_id": "019ca6f5-b000-", "to_id": "019ca6f5-b000-g"},
-    "unstarted_at": {"id": "s0000001", "nominal_ms": 5},
-    "version_at": {"id": "s0000001", "at": 5},
-    "version_before": {"id": "s0000001", "at": 5},
-    "read_schedules": {"ids": IDS},
+    "open_backfills": {"keys": IDS},
+    "runs": {"key": "s0000001", "limit": 20, "before": 9},
+    "unstarted_ranges": {"key": "s0000001", "limit": 20, "before": 9},
+    "versions": {"key": "s0000001", "limit": 20, "generation": 1, "version": 9},
+    "version_sizes": {"key": "s0000001", "limit": 20, "generation": 1, "version": 9},
+    "backfills": {"key": "s0000001", "limit": 20, "before": 9},
+    "backfill_sizes": {"key": "s0000001", "limit": 20, "before": 9},
+    "count_open_backfills": {"key": "s0000001", "limit": 100},
+    "counts_of": {"keys": IDS},
+    "runs_at": {"key": "s0000001", "from_id": "019ca6f5-b000-", "to_id": "019ca6f5-b000-g"},
+    "unstarted_at": {"key": "s0000001", "nominal_ms": 5},
+    "version_at": {"key": "s0000001", "at": 5},
+    "version_before": {"key": "s0000001", "at": 5},
+    "read_schedules": {"keys": IDS},
     "checkpoints": {"ids": ["r1", "r2"]},
-    "open_counts": {"ids": IDS},
-    "count_triggers": {"id": "s0000001", "limit": 1000},
-    "count_waiting": {"id": "s0000001", "limit": 1000},
-    "run_sizes": {"id": "s0000001", "limit": 20, "before": 9},
+    "open_counts": {"keys": IDS},
+    "count_triggers": {"key": "s0000001", "limit": 1000},
+    "count_waiting": {"key": "s0000001", "limit": 1000},
+    "run_sizes": {"key": "s0000001", "limit": 20, "before": 9},
     "runs_numbered": {"numbers": [7, 8]},
     "run_number_at": {"moment": 100_000},
     "search_runs": SEARCH | {"before": 150_000, "least": 1000},
     "search_owned_runs": SEARCH | {"before": 150_000, "least": 1000, "owner": "o7"},
-    "search_runs_of_schedule": SEARCH | {"before": 9, "least": 1, "schedule_id": "s0000001", "generation": 1},
+    "search_runs_of_schedule": SEARCH | {"before": 9, "least": 1, "schedule_key": "s0000001"},
     "search_ranges": SEARCH | {"before_ms": 150_000, "before": 9},
     "search_owned_ranges": SEARCH | {"before_ms": 150_000, "before": 9, "owner": "o7"},
-    "search_ranges_of_schedule": SEARCH | {"before": 9, "schedule_id": "s0000001", "generation": 1},
+    "search_ranges_of_schedule": SEARCH | {"before": 9, "schedule_key": "s0000001"},
 }
 
 # One schedule in each row, a few of them due, a thousand with nothing ahead; many runs that ended, some that are open.
 SCHEDULES = """
-    INSERT INTO schedule (id, generation, spec, action, policies, state, version, created_at_ms, updated_at_ms, owner, tags)
-    SELECT {id}, 1, '{{"crons":["0 0 * * *"]}}', '{{"name":"a"}}', '{{}}', '{{}}', 1, 1, 1, '', '[]' FROM {numbers}
+    INSERT INTO schedule (key, id, generation, spec, action, policies, state, version, created_at_ms, updated_at_ms, owner, tags)
+    SELECT {id}, {id}, 1, '{{"crons":["0 0 * * *"]}}', '{{"name":"a"}}', '{{}}', '{{}}', 1, 1, 1, '', '[]' FROM {numbers}
 """
 PLACES = """
-    INSERT INTO due (schedule_id, cursor_ms, next_at_ms)
+    INSERT INTO due (schedule_key, cursor_ms, next_at_ms)
     SELECT {id}, 1, CASE WHEN n % 1000 = 999 THEN NULL ELSE n END FROM {numbers}
 """
 RUNS = """
-    INSERT INTO run (id, schedule_id, generation, nominal_ms, origin, overlap, status, fire_ms, start_at_ms, decided_at_ms, owner,
+    INSERT INTO run (id, schedule_key, generation, nominal_ms, origin, overlap, status, fire_ms, start_at_ms, decided_at_ms, owner,
         action, action_id, reason, attempt, epoch, stop, author, note)
     SELECT 'r' || n, {id}, 1, n, 'automatic', 'skip',
         CASE WHEN n % 400 <> 0 THEN 'succeeded' WHEN n % 1200 = 0 THEN 'starting' WHEN n % 800 = 0 THEN 'pending'
@@ -99,11 +103,11 @@ RUNS = """
 """
 
 RANGES = """
-    INSERT INTO unstarted_range (schedule_id, generation, start_ms, end_ms, count, status, reason, decided_at_ms, owner)
+    INSERT INTO unstarted_range (schedule_key, generation, start_ms, end_ms, count, status, reason, decided_at_ms, owner)
     SELECT {id}, 1, n, n, 1, 'skipped', 'overlap', n, CASE WHEN n % 3 = 0 THEN '' ELSE 'o' || n % 1000 END FROM {numbers}
 """
 
-LASTS = "INSERT INTO last_outcome (schedule_id, result) SELECT {id}, '1' FROM {numbers}"
+LASTS = "INSERT INTO last_outcome (schedule_key, result) SELECT {id}, '1' FROM {numbers}"
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +145,7 @@ def check_sqlite(connection: sqlite3.Connection, name: str) -> None:
     if name == "due":  # the longest overdue first, without sorting all that is due
         assert plan == [
             "SEARCH due USING INDEX due_next (next_at_ms<?)",
-            "SEARCH schedule USING PRIMARY KEY (id=?)",
+            "SEARCH schedule USING PRIMARY KEY (key=?)",
         ]
 
 
@@ -180,12 +184,14 @@ async def full_database(postgres: str) -> AsyncIterator[Any]:
 def literal(value: object) -> str:
     if isinstance(value, list):
         return f"ARRAY[{', '.join(literal(each) for each in value)}]"
+    if value is None:
+        return "NULL"
     return f"'{value}'" if isinstance(value, str) else str(value)
 
 
 @pytest.mark.long
 async def test_postgresql_answers_by_its_indexes(full_database: Any):
-    for name, values in {**QUESTIONS, "lock": {"ids": IDS}}.items():
+    for name, values in {**QUESTIONS, "lock": {"keys": IDS}}.items():
         text, names = prepared(name)
         given = ", ".join(literal(values[each]) for each in names)
         call = f"EXECUTE {name}_question" + (f" ({given})" if given else "")
@@ -247,7 +253,7 @@ async def test_postgresql_looks_up_what_it_changes_however_much_there_is(postgre
             asked = f"EXPLAIN EXECUTE {name}_change ({nulls(text, names)})"
             plan = [row[0] for row in await connection.fetch(asked)]
             assert any(f"Index Scan using {index}" in line for line in plan), (name, "\n".join(plan))
-            assert any(re.search(r"Index Cond: \(\(?(schedule_)?id = ", line) for line in plan), (
+            assert any(re.search(r"Index Cond: \(\(?(id|key|schedule_key) = ", line) for line in plan), (
                 name,
                 "\n".join(plan),
             )

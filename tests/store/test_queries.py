@@ -63,9 +63,9 @@ def test_a_batch_is_arrays_in_one_dialect_and_parameters_of_a_row_in_the_other()
             "=",
             ":next_at_ms",
             "WHERE",
-            "due.schedule_id",
+            "due.schedule_key",
             "=",
-            ":schedule_id",
+            ":schedule_key",
         ]
     )
     assert query(POSTGRES, "update_due").split() == (
@@ -82,16 +82,16 @@ def test_a_batch_is_arrays_in_one_dialect_and_parameters_of_a_row_in_the_other()
             "FROM",
             "unnest(:cursor_ms::bigint[],",
             ":next_at_ms::bigint[],",
-            ":schedule_id::text[])",
+            ":schedule_key::text[])",
             "AS",
             "new",
             "(cursor_ms,",
             "next_at_ms,",
-            "schedule_id)",
+            "schedule_key)",
             "WHERE",
-            "due.schedule_id",
+            "due.schedule_key",
             "=",
-            "new.schedule_id",
+            "new.schedule_key",
         ]
     )
 
@@ -99,13 +99,13 @@ def test_a_batch_is_arrays_in_one_dialect_and_parameters_of_a_row_in_the_other()
 def test_another_dialect_needs_its_own_phrases_only():
     phrases: dict[str, Any] = {"among": "MEMBER OF (:{0})", "bytes": "LENGTH({0})", "new_value": ":{0}"}
     other = Dialect("another", phrases)
-    assert query(other, "delete_due").strip() == "DELETE FROM due WHERE schedule_id MEMBER OF (:ids)"
+    assert query(other, "delete_due").strip() == "DELETE FROM due WHERE schedule_key MEMBER OF (:keys)"
     assert "coalesce(LENGTH(version.spec), 0)" in query(other, "version_sizes")
 
 
 def test_parameters_are_numbered_in_the_order_of_their_first_use():
     text, parameters = prepared("mark_due")
-    assert parameters == ("now", "ids")
+    assert parameters == ("now", "keys")
     assert ":" not in text.replace("::", "")
     assert "next_at_ms < $1 THEN" in text
     assert "= ANY ($2::text[])" in text

@@ -9,7 +9,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from horae.model import AUTOMATIC, UNREADABLE, Action, Overlap, Policies, Run, Schedule, State, Status
+from horae.model import (
+    AUTOMATIC,
+    UNREADABLE,
+    Action,
+    Overlap,
+    Policies,
+    Run,
+    Schedule,
+    ScheduleKey,
+    State,
+    Status,
+)
 from horae.store.mapping import Table
 from horae.store.queries import migrations
 from horae.store.sqlite import SQLITE
@@ -95,7 +106,9 @@ def test_a_schedule_that_was_edited_by_hand_has_defaults_for_what_cannot_be_read
         id="s", generation=1, spec="{}", action=Action(name="a"), policies=Policies(overlap="queue"),
         state=State(paused=True, remaining_actions=3), version=1, cursor_ms=0, created_at_ms=0, updated_at_ms=0, tags=("t",),
     )  # fmt: skip
-    row = SCHEDULE.parameters(schedule)
+    parameters = SCHEDULE.parameters(schedule)
+    assert parameters["key"] == "s"
+    row = {name: parameters[name] for name in SCHEDULE.columns}
     assert SCHEDULE.decode(tuple(row.values())) == schedule
     for spoiled, instead, said in (
         ({"policies": '{"overlap":"skp"}'}, {"policies": Policies()}, 'policies.overlap is "skp"'),
@@ -118,7 +131,7 @@ def test_a_schedule_that_was_edited_by_hand_has_defaults_for_what_cannot_be_read
 
 def test_a_name_has_one_type_in_all_tables():
     for table in TABLES.values():
-        assert {name: KINDS[name] for name in table.columns} == table.kinds
+        assert {name: KINDS[name] for name in table.kinds} == table.kinds
 
 
 def test_every_column_is_in_the_schema():
@@ -135,7 +148,7 @@ def test_every_column_is_in_the_schema():
 
 def test_a_run_that_was_edited_by_hand_is_known_by_its_reason():
     run = Run(
-        id="r", schedule_id="s", generation=2, nominal_ms=1000, origin=AUTOMATIC, overlap=Overlap.SKIP,
+        id="r", schedule_key=ScheduleKey("s"), generation=2, nominal_ms=1000, origin=AUTOMATIC, overlap=Overlap.SKIP,
         status=Status.RUNNING, fire_ms=1, start_at_ms=1,
     )  # fmt: skip
     row = RUN.parameters(run)

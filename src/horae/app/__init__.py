@@ -130,13 +130,16 @@ class App:
             evaluator=self._evaluator, flows=self.flow_registry,
         )  # fmt: skip
         self.all_owners = ScopedOperations(self._scope)
-        """The operations on what any owner has; the attributes that follow are shortcuts to them."""
+        """The operations on what any owner has; the attributes that follow are shortcuts to them. What they create has no owner.
+
+        An id that several owners have is an error that names them: :meth:`owned_by` says which one is meant.
+        """
         self.schedules, self.runs = self.all_owners.schedules, self.all_owners.runs
         self.backfills, self.calendars = self.all_owners.backfills, self.all_owners.calendars
         self.why, self.evaluate = self.all_owners.why, self.all_owners.evaluate
         self.once, self.grants = self.all_owners.once, self.all_owners.grants
         self.flows, self.usage = self.all_owners.flows, self.all_owners.usage
-        self.program = Program(calling_module() if name is None else name, self._scope, self.schedules)
+        self.program = Program(calling_module() if name is None else name, self._scope)
         """The schedules that this program defines."""
         self.schedule = self.program.schedule
         self.prune_orphans = self.program.prune_orphans
@@ -164,7 +167,7 @@ class App:
 
     @checked_call
     def owned_by(self, owner: str) -> ScopedOperations:
-        """The operations of one owner, who sees only what they own."""
+        """The operations of one owner, who sees only what they own; with an empty name, on what has no owner."""
         return ScopedOperations(self._scope.for_owner(owner))
 
     def _set_up(self) -> None:

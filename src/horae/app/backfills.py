@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import msgspec
@@ -19,7 +18,7 @@ from horae.app.manual import (
 from horae.app.owner_scope import OwnerScope
 from horae.app.page import Page, place_of
 from horae.app.schedule_fields import Moment
-from horae.errors import BackfillNotFoundError, ScheduleNotFoundError
+from horae.errors import BackfillNotFoundError
 from horae.model import Backfill, BackfillStatus, Origin, OriginKind, Overlap, Reason, Status
 from horae.policies import OverlapName
 from horae.spec import Spec
@@ -85,18 +84,17 @@ class Backfills:
 
     async def _one(self, transaction: Transaction, backfill_id: str) -> Backfill:
         found = await transaction.backfill(backfill_id)
-        with contextlib.suppress(ScheduleNotFoundError):
-            if found and (own := await self._scope.own(transaction, found.schedule_id, [found])):
-                return own[0]
-        raise BackfillNotFoundError(backfill_id)
+        if found is None or not self._scope.sees(found):
+            raise BackfillNotFoundError(backfill_id)
+        return found
 
     async def list(self, schedule_id: str, limit: int = 20, *, cursor: str | None = None) -> Page[Backfill]:
         """The latest backfills of a schedule, newest first."""
         (before,) = NEWEST[:1] if cursor is None else place_of(cursor, tuple[int])
         return await self._scope.ledger(
             schedule_id, limit,
-            lambda transaction, number: transaction.backfill_sizes(schedule_id, number, before),
-            lambda transaction, number: transaction.backfills(schedule_id, number, before),
+            lambda transaction, key, number: transaction.backfill_sizes(key, number, before),
+            lambda transaction, key, number: transaction.backfills(key, number, before),
         )  # fmt: skip
 
     async def cancel(self, backfill_id: str) -> Backfill:
@@ -104,7 +102,7 @@ class Backfills:
         backfill = await self.get(backfill_id)
         now = self._scope.now()
         async with self._scope.store.transaction() as transaction:
-            await transaction.lock([backfill.schedule_id])
+            await transaction.lock([backfill.schedule_key])
             backfill = await transaction.backfill(backfill_id) or backfill
             if backfill.status is BackfillStatus.OPEN:
                 backfill = _replace(backfill, status=BackfillStatus.CANCELLED, ended_at_ms=now)
@@ -112,13 +110,13 @@ class Backfills:
             origin = Origin(OriginKind.BACKFILL, backfill_id)
             waiting = [
                 run
-                for run in await transaction.open_runs([backfill.schedule_id])
+                for run in await transaction.open_runs([backfill.schedule_key])
                 if run.origin == origin and run.status is not Status.RUNNING
             ]
             await transaction.update_runs(
                 _replace(run, status=Status.DROPPED, reason=Reason.BACKFILL_CANCELLED, ended_at_ms=now)
                 for run in waiting
             )
-            await transaction.wake_waiting([backfill.schedule_id], now)
+            await transaction.wake_waiting([backfill.schedule_key], now)
         self._scope.wake()
         return backfill

@@ -14,8 +14,8 @@ from horae.app.owner_scope import OwnerScope
 from horae.app.page import fitting
 from horae.app.update import next_version, record_unstarted, standing
 from horae.errors import SpecError
-from horae.model import Schedule, UnstartedRange
-from horae.store.port import Filter
+from horae.model import Schedule, ScheduleKey, UnstartedRange
+from horae.store.port import BEGINNING, Filter
 
 BATCH = 200
 """The most schedules that one transaction changes; it bounds how long others wait."""
@@ -23,15 +23,15 @@ BATCH = 200
 Change = Callable[[Schedule, int], tuple[Schedule, tuple[UnstartedRange, ...]]]
 
 
-async def batches(scope: OwnerScope, only: Filter) -> AsyncIterator[list[str]]:
-    """The ids of the schedules that match a filter, in batches that are neither long nor large."""
-    after = ""
+async def batches(scope: OwnerScope, only: Filter) -> AsyncIterator[list[ScheduleKey]]:
+    """The keys of the schedules that match a filter, in batches that are neither long nor large."""
+    after = BEGINNING
     while True:
         async with scope.store.reading() as transaction:
             sizes = await transaction.schedule_sizes(scope.only(only), after, BATCH)
         number, more = fitting([size for _, size in sizes], BATCH)
         if number:
-            yield [schedule_id for schedule_id, _ in sizes[:number]]
+            yield [key for key, _ in sizes[:number]]
             after = sizes[number - 1][0]
         if not more:
             return
@@ -41,25 +41,24 @@ async def batches(scope: OwnerScope, only: Filter) -> AsyncIterator[list[str]]:
 async def change_all(scope: OwnerScope, only: Filter, change: Change) -> int:
     """Change all schedules that match a filter; return how many matched. A schedule without a difference is not written."""
     number = 0
-    async for ids in batches(scope, only):
-        number += await change_batch(scope, ids, change)
+    async for keys in batches(scope, only):
+        number += await change_batch(scope, keys, change)
     return number
 
 
-async def change_batch(scope: OwnerScope, ids: Sequence[str], change: Change) -> int:
+async def change_batch(scope: OwnerScope, keys: Sequence[ScheduleKey], change: Change) -> int:
     """Change some schedules in one transaction; return how many there are."""
     answers, now = scope.answers(), scope.now()
-    number = await answers.carry_out(partial(_change_batch, scope, ids, change, answers, now))
+    number = await answers.carry_out(partial(_change_batch, scope, keys, change, answers, now))
     scope.wake()
     return number
 
 
 async def _change_batch(
-    scope: OwnerScope, ids: Sequence[str], change: Change, answers: Answers, now: int
+    scope: OwnerScope, keys: Sequence[ScheduleKey], change: Change, answers: Answers, now: int
 ) -> int:
     async with scope.store.transaction() as transaction:
-        # The id may belong to another owner by now.
-        locked = [each for each in await transaction.schedules(ids) if scope.owner in {None, each.owner}]
+        locked = await transaction.schedules(keys)
         changes = answers.ask_all([(standing(each), partial(_changed, change, each, now)) for each in locked])
         possible = [(old, found) for old, found in zip(locked, changes, strict=True) if found is not None]
         changed = [(new, unstarted) for old, (new, unstarted) in possible if unstarted or new != old]

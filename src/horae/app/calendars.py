@@ -20,10 +20,10 @@ from horae.app.owner_scope import OwnerScope
 from horae.app.page import Page, cursor_of, fitting, page_limit, place_of
 from horae.app.update import rewrite_specs
 from horae.errors import CalendarInUseError, CalendarNotFoundError, HoraeError, LimitExceededError
-from horae.model import Schedule, StoredCalendar
+from horae.model import Schedule, ScheduleKey, StoredCalendar
 from horae.spec import SharedCalendar, Spec
 from horae.spec.document import read_document
-from horae.store.port import Transaction
+from horae.store.port import BEGINNING, Transaction
 
 
 @checks_arguments
@@ -55,22 +55,22 @@ class Calendars:
 
     async def _rewrite_all(self, name: str, now: int) -> int:
         """Copy this calendar's contents into the schedules that exclude it, batch by batch; return how many changed."""
-        changed, after = 0, ""
+        changed, after = 0, BEGINNING
         while True:
             async with self._scope.store.reading() as transaction:
-                ids = await transaction.schedules_with_spec_text(_needle(name), self._owner, after, BATCH)
-            if ids:
+                keys = await transaction.schedules_with_spec_text(_needle(name), self._owner, after, BATCH)
+            if keys:
                 answers = self._scope.answers()
-                changed += await answers.carry_out(partial(self._rewrite, name, ids, answers, now))
+                changed += await answers.carry_out(partial(self._rewrite, name, keys, answers, now))
                 self._scope.wake()
-            if len(ids) < BATCH:
+            if len(keys) < BATCH:
                 return changed
-            after = ids[-1]
+            after = keys[-1]
 
-    async def _rewrite(self, name: str, ids: Sequence[str], answers: Answers, now: int) -> int:
+    async def _rewrite(self, name: str, keys: Sequence[ScheduleKey], answers: Answers, now: int) -> int:
         async with self._scope.store.transaction() as transaction:
             # Read the contents after locking the schedules, so that no batch undoes a later change of the calendar.
-            excluding = [each async for each in self._excluding(transaction, name, ids)]
+            excluding = [each async for each in self._excluding(transaction, name, keys)]
             changed = await rewrite_specs(transaction, excluding, name, now, answers)
             await transaction.notify()
         return changed
@@ -105,23 +105,25 @@ class Calendars:
 
     async def delete(self, name: str) -> None:
         """Remove a calendar that no schedule excludes."""
-        after = ""
+        after = BEGINNING
         async with self._scope.store.transaction() as transaction:
             if not await transaction.delete_calendar(self._owner, name):
                 raise CalendarNotFoundError(name)
-            while ids := await transaction.schedules_with_spec_text(_needle(name), self._owner, after, BATCH):
-                for schedule in await transaction.read_schedules(ids):
+            while keys := await transaction.schedules_with_spec_text(
+                _needle(name), self._owner, after, BATCH
+            ):
+                for schedule in await transaction.read_schedules(keys):
                     left = await transaction.calendars_named([name], schedule.owner)
                     if (self._owner or not left) and _names(schedule, name):
                         raise CalendarInUseError(name, schedule.id)
-                after = ids[-1]
+                after = keys[-1]
 
     async def _excluding(
-        self, transaction: Transaction, name: str, ids: Sequence[str]
+        self, transaction: Transaction, name: str, keys: Sequence[ScheduleKey]
     ) -> AsyncIterator[tuple[Schedule, SharedCalendar]]:
         """Those of some schedules that exclude this calendar, and not their owner's calendar of the same name."""
         used: dict[str, StoredCalendar | None] = {}
-        for schedule in await transaction.schedules(ids):
+        for schedule in await transaction.schedules(keys):
             if schedule.owner not in used:
                 found = await transaction.calendars_named([name], schedule.owner)
                 used[schedule.owner] = found[-1] if found else None

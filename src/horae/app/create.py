@@ -22,7 +22,7 @@ from horae.app.schedule_fields import STORED, GivenFields, ScheduleFields, SpecL
 from horae.config import Config
 from horae.errors import InvalidInputError
 from horae.executor.registry import ActionLike, Executors
-from horae.model import MAX_ID_FORMAT_LENGTH, Action, Schedule, State
+from horae.model import MAX_ID_FORMAT_LENGTH, Action, Schedule, ScheduleKey, State, schedule_key
 from horae.policy.catch_up import fire_instant
 from horae.policy.ledger_changes import action_id
 from horae.policy.times import next_slot_ms
@@ -70,6 +70,11 @@ class NewSchedule(ScheduleFields, frozen=True, kw_only=True):
     """A trigger right after creation."""
     backfills: tuple[BackfillRequest, ...] = ()
     """Backfills to start right after creation."""
+
+    @property
+    def key(self) -> ScheduleKey:
+        """What the store will call it."""
+        return schedule_key(self.owner, self.id)
 
     if TYPE_CHECKING:
 

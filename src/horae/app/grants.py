@@ -112,7 +112,7 @@ class Grants:
             grant = _replace(grant, expires_at_ms=expires_at_ms)
             await transaction.update_grants([grant])
             await transaction.advance(
-                Advance(each.id, each.cursor_ms, self._scope.now(), without_attention(each.state))
+                Advance(each.key, each.cursor_ms, self._scope.now(), without_attention(each.state))
                 for each in schedules
                 if each.state.attention_reason in REASONS
             )

@@ -115,7 +115,7 @@ async def start_trigger(
     own = None if trigger.input is msgspec.UNSET else stored_json(trigger.input)
     check_text("note", trigger.note)
     # Automatic starts and slots of backfills have separate limits, and do not count against triggers.
-    if await transaction.count_triggers(schedule.id, most_waiting) >= most_waiting:
+    if await transaction.count_triggers(schedule.key, most_waiting) >= most_waiting:
         reason = f'too many manual starts of the schedule "{schedule.id}" wait'
         raise LimitExceededError("max_buffer_size", most_waiting, reason)
     overlap, number = trigger.overlap or schedule.policies.overlap, await transaction.next_number()
@@ -127,7 +127,7 @@ async def start_trigger(
     own = run.input if trigger.input is msgspec.UNSET else own
     run = _replace(run, input=own, author=trigger.author, note=trigger.note)
     await transaction.insert_runs([run])
-    await transaction.mark_due([schedule.id], now)
+    await transaction.mark_due([schedule.key], now)
     await transaction.notify()
     return run
 
@@ -147,18 +147,18 @@ async def start_backfill(
     """
     own = stored_json(request.input)
     check_text("note", request.note)
-    if await transaction.count_open_backfills(schedule.id, most_open) >= most_open:
+    if await transaction.count_open_backfills(schedule.key, most_open) >= most_open:
         reason = f'too many backfills of the schedule "{schedule.id}" are open; wait until one is done, or cancel one'
         raise LimitExceededError("open_backfills", most_open, reason)
     start_ms, end_ms = range_ms(request.start, request.end)
     backfill = Backfill(
-        id=f"{schedule.id}:{await transaction.next_number()}", schedule_id=schedule.id,
+        id=f"{schedule.id}:{await transaction.next_number()}", schedule_key=schedule.key,
         generation=schedule.generation, start_ms=start_ms, end_ms=end_ms, overlap=request.overlap or schedule.policies.overlap,
         cursor_ms=start_ms - 1000, total=slots, created_at_ms=now, author=request.author, note=request.note,
         input=own,
     )  # fmt: skip
     await transaction.insert_backfills([backfill])
-    await transaction.mark_due([schedule.id], now)
+    await transaction.mark_due([schedule.key], now)
     await transaction.notify()
     return backfill
 

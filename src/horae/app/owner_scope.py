@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -15,10 +14,25 @@ from horae.app.page import Page, cursor_of, fitting, page_limit
 from horae.app.usage_port import UsagePort, UsageTable
 from horae.config import Config
 from horae.engine.flow_registry import FlowRegistry
-from horae.errors import InvalidInputError, RunNotFoundError, ScheduleNotFoundError, ScheduleUnreadableError
+from horae.errors import (
+    MAX_OWNERS_SHOWN,
+    RunNotFoundError,
+    ScheduleAmbiguousError,
+    ScheduleNotFoundError,
+    ScheduleUnreadableError,
+)
 from horae.executor.registry import Executors
 from horae.executor.sealing import Sealer
-from horae.model import Backfill, Run, Schedule, UnstartedRange, Version
+from horae.model import (
+    Backfill,
+    Run,
+    Schedule,
+    ScheduleKey,
+    UnstartedRange,
+    Version,
+    owner_and_id,
+    schedule_key,
+)
 from horae.store.port import Filter, Transaction
 from horae.store.transaction_limit import StoreAccess
 
@@ -65,9 +79,7 @@ class OwnerScope:
         self.owner = owner
 
     def for_owner(self, owner: str) -> OwnerScope:
-        """The same scope limited to one owner."""
-        if not owner:
-            raise InvalidInputError("owner", "must not be empty")
+        """The same scope limited to one owner; with an empty name, to what has no owner."""
         check_owner(owner)
         return OwnerScope(
             self.store, self.now, self.wake, executors=self.executors, config=self.config, billing=self.billing,
@@ -86,80 +98,74 @@ class OwnerScope:
         """A new set of answers about specs, for one transaction."""
         return Answers(self.evaluator, self.owner or "")
 
-    def one(self, found: Iterable[Schedule], schedule_id: str) -> Schedule:
-        """The requested schedule; one of another owner counts as not found."""
-        for schedule in found:
-            if self.owner in {None, schedule.owner}:
-                return schedule
-        raise ScheduleNotFoundError(schedule_id)
+    async def key(self, transaction: Transaction, schedule_id: str) -> ScheduleKey:
+        """What the store calls a schedule, whether or not there is one.
+
+        In the scope of an owner that needs no look at the database, so nothing can depend on what other owners have. In the scope of all
+        owners it is the schedule that has the id, or else the deleted one that had it; if there are several, an owner must be named.
+        """
+        if self.owner is not None:
+            return schedule_key(self.owner, schedule_id)
+        found = await transaction.keys_of_id(schedule_id, MAX_OWNERS_SHOWN + 1)
+        if len(found) > 1:
+            raise ScheduleAmbiguousError(schedule_id, [owner_and_id(each)[0] for each in found])
+        return found[0] if found else schedule_key("", schedule_id)
 
     async def locked(
         self, transaction: Transaction, schedule_id: str, *, unreadable: bool = False
     ) -> Schedule:
         """A schedule, locked until the end of the transaction. One with ``unreadable`` fields only if the caller takes it."""
-        schedule = self.one(await transaction.schedules([schedule_id]), schedule_id)
-        if schedule.unreadable and not unreadable:
-            raise ScheduleUnreadableError(schedule_id, schedule.unreadable)
-        return schedule
+        found = await transaction.schedules([await self.key(transaction, schedule_id)])
+        if not found:
+            raise ScheduleNotFoundError(schedule_id)
+        if found[0].unreadable and not unreadable:
+            raise ScheduleUnreadableError(schedule_id, found[0].unreadable)
+        return found[0]
 
     async def read(self, transaction: Transaction, schedule_id: str) -> Schedule:
         """The current version of a schedule, without a lock."""
-        return self.one(await transaction.read_schedules([schedule_id]), schedule_id)
+        found = await transaction.read_schedules([await self.key(transaction, schedule_id)])
+        if not found:
+            raise ScheduleNotFoundError(schedule_id)
+        return found[0]
 
-    async def read_or_deleted(self, transaction: Transaction, schedule_id: str) -> Schedule | None:
-        """The current version of a schedule, or ``None`` if it was deleted. Owners of deleted schedules are not recorded,
-        so to an owner a deleted schedule is not found.
-        """
-        found = await transaction.read_schedules([schedule_id])
-        return self.one(found, schedule_id) if found or self.owner is not None else None
-
-    async def read_or_left(self, transaction: Transaction, schedule_id: str) -> None:
-        """Raise an error unless a schedule exists, or has left a version when it was deleted."""
-        if self.owner is not None or not await transaction.versions(schedule_id, 1):
-            await self.read(transaction, schedule_id)
-
-    def visible(self, entry: L | None, schedule: Schedule | None) -> L | None:
-        """An entry of a schedule's ledger, unless it belongs to an earlier schedule of that id, perhaps of another owner."""
-        if entry is None or self.owner is None or schedule is None:
-            return entry
-        return entry if entry.generation == schedule.generation else None
-
-    async def own(self, transaction: Transaction, schedule_id: str, found: Iterable[L]) -> list[L]:
-        """The ledger entries that the scope may see. A ledger outlives its schedule, and another owner may then take the id:
-        an owner sees only the entries of their current schedule.
-        """
-        if self.owner is None:
-            return list(found)
-        schedule = await self.read(transaction, schedule_id)
-        return [each for each in found if self.visible(each, schedule)]
+    async def known(self, transaction: Transaction, schedule_id: str) -> ScheduleKey:
+        """The key of a schedule that exists, or has left a version when it was deleted."""
+        key = await self.key(transaction, schedule_id)
+        if not await transaction.versions(key, 1) and not await transaction.read_schedules([key]):
+            raise ScheduleNotFoundError(schedule_id)
+        return key
 
     async def ledger(
         self,
         schedule_id: str,
         limit: int,
-        sizes: Callable[[Transaction, int], Awaitable[Sequence[tuple[int, ...]]]],
-        entries: Callable[[Transaction, int], Awaitable[Sequence[L]]],
+        sizes: Callable[[Transaction, ScheduleKey, int], Awaitable[Sequence[tuple[int, ...]]]],
+        entries: Callable[[Transaction, ScheduleKey, int], Awaitable[Sequence[L]]],
     ) -> Page[L]:
         """A page of a schedule's ledger, newest first. ``sizes`` has the place of each entry in the ledger, and its size in
-        bytes: the page ends early if the entries are large.
+        bytes: the page ends early if the entries are large. A ledger outlives its schedule.
         """
         limit = page_limit(limit)
         async with self.store.reading() as transaction:
-            places = await sizes(transaction, limit)
+            key = await self.key(transaction, schedule_id)
+            places = await sizes(transaction, key, limit)
             number, more = fitting([size for *_, size in places], limit)
-            found = await entries(transaction, number)
-            own = await self.own(transaction, schedule_id, found)
-        # All entries after one of an earlier schedule with the same id belong to earlier schedules too.
-        more = more and 0 < len(own) == len(found) == number
-        return Page(own, cursor_of(*places[number - 1][:-1]) if more else None)
+            found = await entries(transaction, key, number)
+            if not found:
+                await self.known(transaction, schedule_id)
+        return Page(found, cursor_of(*places[number - 1][:-1]) if more else None)
 
     async def run(self, transaction: Transaction, run_id: str) -> Run:
-        """A run. To an owner, a run of another owner's schedule, or of a deleted one, is not found."""
+        """A run. To an owner, a run of another owner's schedule is not found."""
         found = await transaction.runs_by_id([run_id])
-        with contextlib.suppress(ScheduleNotFoundError):
-            if found and (own := await self.own(transaction, found[0].schedule_id, found)):
-                return own[0]
-        raise RunNotFoundError(run_id)
+        if not found or not self.sees(found[0]):
+            raise RunNotFoundError(run_id)
+        return found[0]
+
+    def sees(self, entry: Run | Backfill) -> bool:
+        """Whether an entry of a ledger is one of the scope's."""
+        return self.owner in {None, owner_and_id(entry.schedule_key)[0]}
 
     def only(self, wanted: Filter | None) -> Filter:
         """The filter, restricted to the owner of the scope."""

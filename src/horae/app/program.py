@@ -26,11 +26,12 @@ from horae.errors import (
     ScheduleNotFoundError,
 )
 from horae.executor.signature import ActionFunction, name_of, read_signature
-from horae.model import Schedule
+from horae.model import Schedule, ScheduleKey, owner_and_id
 from horae.policies import Overlap, OverlapName, Policies, PolicyFields
 from horae.policy.face_policies import PROGRAM
 from horae.spec import SharedCalendar
 from horae.spec.duration import Duration
+from horae.store.port import BEGINNING
 
 F = TypeVar("F", bound=ActionFunction)
 DEFINED = ("spec", "action", "policies", "description", "tags")
@@ -41,7 +42,7 @@ _replace = msgspec.structs.replace
 class Program:
     """The definitions of one program, and what is stored of them."""
 
-    def __init__(self, name: str, scope: OwnerScope, schedules: Schedules) -> None:
+    def __init__(self, name: str, scope: OwnerScope) -> None:
         self.name = name
         self.definitions: dict[str, NewSchedule] = {}
         self.running = False
@@ -49,7 +50,6 @@ class Program:
         self.unstored = False
         """Whether there are definitions that the database may not have."""
         self._scope = scope
-        self._schedules = schedules
 
     @property
     def label(self) -> str:
@@ -126,52 +126,64 @@ class Program:
 
     async def store(self) -> None:
         """Create the schedules that are defined, change those whose definitions have changed, and mark those without one."""
+        owners = {schedule_id: owner async for owner, schedule_id in self._stored()}
         for new in self.definitions.values():
-            await self._put(new)
+            # One that was handed over to this program keeps its owner.
+            await self._put(_replace(new, owner=owners.get(new.id, "")))
 
         def mark(schedule: Schedule, _: int) -> tuple[Schedule, tuple[()]]:
             gone = schedule.id not in self.definitions
             return _replace(schedule, state=_replace(schedule.state, orphaned=gone)), ()
 
-        async for ids in self._stored():
-            await change_batch(self._scope, ids, mark)
+        async for keys in self._batches():
+            await change_batch(self._scope, keys, mark)
         self.unstored = False
 
-    async def _stored(self) -> AsyncIterator[list[str]]:
-        """The ids of the schedules that this program defines or has defined, in batches."""
-        after = ""
+    async def _batches(self) -> AsyncIterator[list[ScheduleKey]]:
+        """The keys of the schedules that this program defines or has defined, in batches."""
+        after = BEGINNING
         while True:
             async with self._scope.store.reading() as transaction:
-                ids = await transaction.managed_ids(self.label, after, BATCH)
-            if not ids:
+                keys = await transaction.managed_keys(self.label, after, BATCH)
+            if not keys:
                 return
-            yield ids
-            after = ids[-1]
+            yield keys
+            after = keys[-1]
+
+    async def _stored(self) -> AsyncIterator[tuple[str, str]]:
+        """The owners and ids of the same schedules; those without an owner, as programs create them, come last."""
+        keys = [key async for batch in self._batches() for key in batch]
+        for each in sorted(map(owner_and_id, keys), reverse=True):
+            yield each
+
+    def _schedules(self, owner: str) -> Schedules:
+        return Schedules(self._scope.for_owner(owner))
 
     async def _put(self, new: NewSchedule) -> None:
+        schedules = self._schedules(new.owner)
         async with self._scope.store.reading() as transaction:
             calendars = await shared_calendars(transaction, [new.spec], new.owner)
         now, config, executors = self._scope.now(), self._scope.config, self._scope.executors
         wanted, _ = await self._scope.evaluate(lambda: draft(new, now, config, executors, calendars))
         try:
-            stored = await self._schedules.get(new.id)
+            stored = await schedules.get(new.id)
         except ScheduleNotFoundError:
             with contextlib.suppress(ScheduleExistsError):  # another node of this program was faster
-                await self._schedules.create_many([new])
-            stored = await self._schedules.get(new.id)
+                await schedules.create_many([new])
+            stored = await schedules.get(new.id)
         if stored.managed_by != self.label:
             raise DefinitionConflictError(new.id, stored.managed_by, self.label)
         changed = [name for name in DEFINED if getattr(wanted, name) != getattr(stored, name)]
         if changed:
             edit = Edit(**{name: getattr(new if name == "spec" else wanted, name) for name in changed})
-            await self._schedules.edit(new.id, lambda _: edit)
+            await schedules.edit(new.id, lambda _: edit)
 
     async def prune_orphans(self) -> list[str]:
         """Delete the schedules of this program that it no longer defines; return their ids."""
-        gone = [each async for ids in self._stored() for each in ids if each not in self.definitions]
-        for schedule_id in gone:
-            await self._schedules.delete(schedule_id)
-        return gone
+        gone = [(owner, each) async for owner, each in self._stored() if each not in self.definitions]
+        for owner, schedule_id in gone:
+            await self._schedules(owner).delete(schedule_id)
+        return sorted(schedule_id for _, schedule_id in gone)
 
 
 def calling_module() -> str:

@@ -78,7 +78,7 @@ async def _read(
     while page := await transaction.raw_schedules(owner, after, PAGE):
         after = page[-1].id
         runs: dict[str, list[Run]] = defaultdict(list)
-        for run in await transaction.open_runs([each.id for each in page]):
+        for run in await transaction.open_runs([each.key for each in page]):
             runs[run.schedule_id].append(run)
         for each in page:
             task, open_runs = tasks.get(each.id), tuple(runs[each.id])
@@ -88,18 +88,18 @@ async def _read(
 
 async def _write(transaction: Transaction, plan: TaskPlan, now: int) -> None:
     created = sorted(plan.created, key=lambda each: each[0].id)  # in key order, which inserts faster
-    generations = await transaction.next_generations([schedule.id for schedule, _ in created])
+    generations = await transaction.next_generations([schedule.key for schedule, _ in created])
     await transaction.insert_schedules(
-        (msgspec.structs.replace(schedule, generation=generations[schedule.id]), at)
+        (msgspec.structs.replace(schedule, generation=generations[schedule.key]), at)
         for schedule, at in created
     )
     await transaction.update_schedules(plan.changed)
     await transaction.update_runs(plan.dropped)
     await transaction.insert_runs(plan.made_up)
     await transaction.insert_unstarted_ranges(plan.unstarted)
-    await transaction.wake_waiting({run.schedule_id for run in plan.dropped}, now)
+    await transaction.wake_waiting({run.schedule_key for run in plan.dropped}, now)
     await transaction.update_runs(run for stored in plan.removed for run in removal(stored.runs, now))
-    await transaction.delete_schedules([stored.schedule.id for stored in plan.removed])
+    await transaction.delete_schedules([stored.schedule.key for stored in plan.removed])
     await transaction.notify()
 
 
@@ -110,7 +110,7 @@ def _unwanted(row: RawSchedule, runs: tuple[Run, ...]) -> StoredTask:
         name = str(msgspec.json.decode(str(row.action))["input"]["task"])
     schedule = Schedule(
         id=row.id, generation=row.generation, spec="", action=Action(name=""), policies=declarative(0),
-        state=State(), version=row.version, cursor_ms=0, created_at_ms=0, updated_at_ms=0,
+        state=State(), version=row.version, cursor_ms=0, created_at_ms=0, updated_at_ms=0, owner=row.owner,
     )  # fmt: skip
     return StoredTask(schedule=schedule, name=name, cron="", delay_ms=0, last_attempt_at_ms=None, runs=runs)
 

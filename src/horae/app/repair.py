@@ -28,21 +28,20 @@ def faults_of(schedule: Schedule) -> dict[str, str]:
     return schedule.unreadable
 
 
-async def unreadable_schedules(scope: OwnerScope, limit: int) -> dict[str, str]:
-    """Up to ``limit`` schedules that cannot be read, and what is wrong with each."""
-    found: dict[str, str] = {}
-    async for ids in batches(scope, Filter()):
+async def unreadable_schedules(scope: OwnerScope, limit: int) -> list[Schedule]:
+    """Up to ``limit`` schedules that cannot be read; what is wrong with each is in its ``unreadable``."""
+    found: list[Schedule] = []
+    async for keys in batches(scope, Filter()):
         async with scope.store.reading() as transaction:
-            some = await transaction.read_schedules(ids)
-        faults = await scope.evaluate(partial(_faults, some))
-        found |= {name: "; ".join(each.values()) for name, each in faults.items() if each}
+            some = await transaction.read_schedules(keys)
+        found += await scope.evaluate(partial(_with_faults, some))
         if len(found) >= limit:
             break
-    return dict(list(found.items())[:limit])
+    return found[:limit]
 
 
-def _faults(schedules: Sequence[Schedule]) -> dict[str, dict[str, str]]:
-    return {each.id: faults_of(each) for each in schedules}
+def _with_faults(schedules: Sequence[Schedule]) -> list[Schedule]:
+    return [_replace(each, unreadable=faults) for each in schedules if (faults := faults_of(each))]
 
 
 def repaired(old: Schedule, edit: Edit, faults: dict[str, str], now: int) -> tuple[Schedule, Edit]:

@@ -55,7 +55,7 @@ async def _resumption(
     answers: Answers,
 ) -> Resumption:
     """What resuming a locked schedule does."""
-    runs = await transaction.open_runs([schedule.id])
+    runs = await transaction.open_runs([schedule.key])
     key = ("resumption", *standing(schedule), *((run.id, run.status) for run in runs))
     limits = scope.config.limits
     return answers.ask(

@@ -19,7 +19,18 @@ from horae.app.views import RunHistory
 from horae.checked import converted
 from horae.engine.external_reports import Report, check_report, stop_reported, take_report
 from horae.errors import InvalidInputError, RerunRefusedError
-from horae.model import WAITING, Attempt, Checkpoint, LogLine, Overlap, Reason, Run, Status, UnstartedRange
+from horae.model import (
+    WAITING,
+    Attempt,
+    Checkpoint,
+    LogLine,
+    Overlap,
+    Reason,
+    Run,
+    ScheduleKey,
+    Status,
+    UnstartedRange,
+)
 from horae.policies import OverlapName
 from horae.policy.rerun import rerun_refusal
 from horae.store.port import LAST, NEWEST, LedgerFilter, Transaction
@@ -42,13 +53,13 @@ class Runs:
         """The latest ranges of slots that did not run, newest first."""
         (before,) = NEWEST[:1] if cursor is None else place_of(cursor, tuple[int])
 
-        async def sizes(transaction: Transaction, number: int) -> Sequence[tuple[int, ...]]:
-            found = await transaction.unstarted_ranges(schedule_id, number, before)
+        async def sizes(transaction: Transaction, key: ScheduleKey, number: int) -> Sequence[tuple[int, ...]]:
+            found = await transaction.unstarted_ranges(key, number, before)
             return [(each.number or 0, 0) for each in found]
 
         return await self._scope.ledger(
             schedule_id, limit, sizes,
-            lambda transaction, number: transaction.unstarted_ranges(schedule_id, number, before),
+            lambda transaction, key, number: transaction.unstarted_ranges(key, number, before),
         )  # fmt: skip
 
     async def get(self, run_id: str) -> Run:
@@ -93,8 +104,8 @@ class Runs:
         (before,) = NEWEST[:1] if cursor is None else place_of(cursor, tuple[int])
         return await self._scope.ledger(
             schedule_id, limit,
-            lambda transaction, number: transaction.run_sizes(schedule_id, number, before),
-            lambda transaction, number: transaction.runs(schedule_id, number, before),
+            lambda transaction, key, number: transaction.run_sizes(key, number, before),
+            lambda transaction, key, number: transaction.runs(key, number, before),
         )  # fmt: skip
 
     async def search(
@@ -116,7 +127,7 @@ class Runs:
         """
         statuses = [status] if isinstance(status, str) else list(Status) if status is None else status
         only = LedgerFilter(
-            owner=self._scope.owner, schedule_id=schedule_id, tag=tag,
+            owner=self._scope.owner, tag=tag,
             statuses=tuple(converted(each, Status, "status") for each in statuses),
             reason=None if reason is None else converted(reason, Reason, "reason"),
             since=0 if since is None else moment_ms("since", since),
@@ -125,12 +136,12 @@ class Runs:
         if only.until <= only.since:
             raise InvalidInputError("until", f"must be after since, and is {until}")
         async with self._store.reading() as transaction:
-            if schedule_id is not None and self._scope.owner is not None:
-                schedule = await self._scope.read(transaction, schedule_id)
-                only = msgspec.structs.replace(only, generation=schedule.generation)
+            if schedule_id is not None:
+                key = await self._scope.key(transaction, schedule_id)
+                only = msgspec.structs.replace(only, schedule_key=key)
             found = await search_ledger(transaction, only, limit, cursor)
             if schedule_id is not None and not found:
-                await self._scope.read_or_left(transaction, schedule_id)
+                await self._scope.known(transaction, schedule_id)
         return found
 
     async def rerun(
@@ -149,7 +160,7 @@ class Runs:
         trigger = Trigger(overlap=overlap, input=input, author=author, note=note)
         run = await self.get(run_id)
         async with self._store.transaction() as transaction:
-            schedules = await transaction.schedules([run.schedule_id])
+            schedules = await transaction.schedules([run.schedule_key])
             run = await self._scope.run(transaction, run_id)
             schedule = schedules[0] if schedules else None
             refusal = rerun_refusal(run, schedule)
@@ -188,12 +199,12 @@ class Runs:
         run = await self.get(run_id)
         now = self._now()
         async with self._store.transaction() as transaction:
-            await transaction.lock([run.schedule_id])
+            await transaction.lock([run.schedule_key])
             (run,) = await transaction.runs_by_id([run_id])
             if run.status in {*WAITING, Status.STARTING}:
                 run = msgspec.structs.replace(run, status=status, reason=reason, ended_at_ms=now)
                 await transaction.update_runs([run])
-                await transaction.wake_waiting([run.schedule_id], now)
+                await transaction.wake_waiting([run.schedule_key], now)
             elif run.status is Status.RUNNING:
                 run = msgspec.structs.replace(run, stop=how, reason=reason)
                 await transaction.ask_to_stop([run])

@@ -72,14 +72,17 @@ from horae.model import (
     Reason,
     Run,
     Schedule,
+    ScheduleKey,
     Status,
     Version,
     instant,
+    owner_and_id,
+    schedule_key,
 )
 from horae.policies import OnResumeName, OverlapName
 from horae.policy.ledger_changes import version_of
 from horae.spec import SharedCalendar, Spec
-from horae.store.port import NEWEST, Filter, Transaction
+from horae.store.port import BEGINNING, NEWEST, Filter, Transaction
 
 RECENT = 10
 MAX_WAITING = 100_000
@@ -128,9 +131,9 @@ class Schedules:
         With ``dry_run`` nothing is stored, and the answer is what would be.
         """
         wanted = [self._owned(each) for each in new]
-        ids = [each.id for each in wanted]
-        if len(set(ids)) < len(ids):
-            raise ScheduleExistsError(next(each for each in ids if ids.count(each) > 1))
+        keys = [each.key for each in wanted]
+        if len(set(keys)) < len(keys):
+            raise ScheduleExistsError(next(each.id for each in wanted if keys.count(each.key) > 1))
         await self._check_actions([each.action for each in wanted])
         answers, now = self._scope.answers(), self._scope.now()
         grants = await grants_for(self._scope, wanted)
@@ -154,13 +157,13 @@ class Schedules:
         *,
         dry_run: bool,
     ) -> Creation:
-        ids = [each.id for each in wanted]
+        keys = [each.key for each in wanted]
         async with self._changing(dry_run=dry_run) as transaction:
-            generations = await transaction.next_generations(ids)
-            there = {each.id: each for each in await transaction.schedules(ids)}
+            generations = await transaction.next_generations(keys)
+            there = {each.key: each for each in await transaction.schedules(keys)}
             if there:
-                self._check_repeated(wanted, there)
-                return Creation(schedules=tuple(there[each] for each in ids), repeated=True)
+                _check_repeated(wanted, there)
+                return Creation(schedules=tuple(there[each] for each in keys), repeated=True)
             drafts = answers.ask_all(
                 [
                     await self._drafted(transaction, each, number, now=now)
@@ -168,7 +171,7 @@ class Schedules:
                 ]
             )
             created = [
-                (_replace(schedule, generation=generations[schedule.id]), next_at_ms)
+                (_replace(schedule, generation=generations[schedule.key]), next_at_ms)
                 for schedule, next_at_ms in drafts
             ]
             created = [
@@ -237,14 +240,6 @@ class Schedules:
     def _owned(self, new: NewSchedule) -> NewSchedule:
         return new if self._scope.owner is None else _replace(new, owner=self._scope.owner)
 
-    def _check_repeated(self, wanted: Sequence[NewSchedule], there: Mapping[str, Schedule]) -> None:
-        """Raise a conflict for a taken id, unless the whole of this request was carried out before."""
-        for each in wanted:
-            found = there.get(each.id)
-            same = found is not None and each.request_id and found.request_id == each.request_id
-            if not same or self._scope.owner not in {None, there[each.id].owner}:
-                raise ScheduleExistsError(each.id if found is not None else next(iter(there)))
-
     async def _check_room(self, transaction: Transaction, wanted: Sequence[NewSchedule]) -> None:
         """Refuse schedules beyond a user's limit; those without an owner are not counted."""
         most = self._scope.config.schedules_per_user
@@ -281,18 +276,18 @@ class Schedules:
 
     async def last_starts(self, schedules: Sequence[Schedule]) -> Sequence[datetime | None]:
         """When the latest run of each of some schedules began, of those that run graphs; ``None`` for the others."""
-        keys = [each.id for each in schedules if each.action.kind == GRAPH]
+        keys = [each.key for each in schedules if each.action.kind == GRAPH]
         if not keys:
             return [None] * len(schedules)
         async with self._scope.store.reading() as transaction:
             found = await transaction.last_starts(keys)
-        started = [found.get(each.id) for each in schedules]
+        started = [found.get(each.key) for each in schedules]
         return [None if each is None else instant(each) for each in started]
 
     async def exists(self, schedule_id: str) -> bool:
         """Whether there is such a schedule."""
         async with self._scope.store.reading() as transaction:
-            return bool(await transaction.read_schedules([schedule_id]))
+            return bool(await transaction.read_schedules([await self._scope.key(transaction, schedule_id)]))
 
     async def meaning(self, spec: SpecLike, limit: int = 10) -> SpecPreview:
         """What a spec means: its canonical form, a sentence, and the next times that it names; nothing is stored."""
@@ -314,11 +309,12 @@ class Schedules:
         now = self._scope.now()
         async with self._scope.store.reading() as transaction:
             schedule = await self._scope.read(transaction, schedule_id)
-            counts = (await transaction.counts_of([schedule_id]))[schedule_id]
-            found = await transaction.open_counts([schedule_id])
-            recent = await transaction.runs(schedule_id, RECENT)
+            key = schedule.key
+            counts = (await transaction.counts_of([key]))[key]
+            found = await transaction.open_counts([key])
+            recent = await transaction.runs(key, RECENT)
             waiting = await waiting_starts(transaction, schedule)
-            last = (await transaction.last_outcomes([schedule_id])).get(schedule_id, LastOutcome(schedule_id))
+            last = (await transaction.last_outcomes([key])).get(key, LastOutcome(key))
         open_runs = {status: number for (_, status), number in found.items()}
         ahead = await self._scope.evaluate(lambda: times_ahead(schedule, now, RECENT, waiting))
         return Description(
@@ -350,11 +346,8 @@ class Schedules:
     async def counts(self, schedule_id: str) -> Counts:
         """The counts of a schedule's outcomes since it was created."""
         async with self._scope.store.reading() as transaction:
-            await self._scope.read(transaction, schedule_id)
-            found = await transaction.counts_of([schedule_id])
-        if schedule_id not in found:
-            raise ScheduleNotFoundError(schedule_id)
-        return found[schedule_id]
+            schedule = await self._scope.read(transaction, schedule_id)
+            return (await transaction.counts_of([schedule.key]))[schedule.key]
 
     async def versions(
         self, schedule_id: str, limit: int = 20, *, cursor: str | None = None
@@ -363,24 +356,24 @@ class Schedules:
         before = NEWEST if cursor is None else place_of(cursor, tuple[int, int])
         return await self._scope.ledger(
             schedule_id, limit,
-            lambda transaction, number: transaction.version_sizes(schedule_id, number, before),
-            lambda transaction, number: transaction.versions(schedule_id, number, before),
+            lambda transaction, key, number: transaction.version_sizes(key, number, before),
+            lambda transaction, key, number: transaction.versions(key, number, before),
         )  # fmt: skip
 
     async def list(
         self, only: Filter | None = None, *, cursor: str | None = None, limit: int = 100
     ) -> Page[Schedule]:
-        """Schedules in the order of their ids."""
+        """Schedules in the order of their ids; those of several owners that have one id, in the order of the owners."""
         limit = page_limit(limit)
-        (after,) = ("",) if cursor is None else place_of(cursor, tuple[str])
+        after = BEGINNING if cursor is None else schedule_key(*place_of(cursor, tuple[str, str]))
         async with self._scope.store.reading() as transaction:
             sizes = await transaction.schedule_sizes(self._scope.only(only), after, limit)
             number, more = fitting([size for _, size in sizes], limit)
             found = await transaction.read_schedules([each for each, _ in sizes[:number]])
-        return Page(found, cursor_of(sizes[number - 1][0]) if more else None)
+        return Page(found, cursor_of(*owner_and_id(sizes[number - 1][0])) if more else None)
 
-    async def unreadable(self, limit: int = 100) -> dict[str, str]:
-        """Those whose stored rows cannot be read, and what is wrong with each; it reads all schedules to find them."""
+    async def unreadable(self, limit: int = 100) -> Sequence[Schedule]:
+        """Those whose stored rows cannot be read, with what is wrong in their ``unreadable``; it reads all schedules to find them."""
         return await unreadable_schedules(self._scope, limit)
 
     async def count(self, only: Filter | None = None) -> int:
@@ -565,9 +558,9 @@ class Schedules:
             schedule = await self._scope.locked(transaction, schedule_id, unreadable=True)
             if version is not None and version != schedule.version:
                 raise ConflictTokenMismatchError(schedule_id, version, schedule.version)
-            await transaction.update_runs(removal(await transaction.open_runs([schedule_id]), now))
+            await transaction.update_runs(removal(await transaction.open_runs([schedule.key]), now))
             await transaction.update_backfills(
-                _ended(each, now) for each in await transaction.open_backfills([schedule_id])
+                _ended(each, now) for each in await transaction.open_backfills([schedule.key])
             )
             key = ("faults", schedule.generation, schedule.version)
             if not answers.ask(key, lambda: faults_of(schedule)):
@@ -575,7 +568,7 @@ class Schedules:
             await revoke_with(transaction, schedule, now)
             with contextlib.suppress(HoraeError):  # a spec that cannot be read has no slots
                 await leave_undecided(transaction, schedule, Reason.DELETED, now, answers=answers)
-            await transaction.delete_schedules([schedule_id])
+            await transaction.delete_schedules([schedule.key])
 
     async def _change(self, schedule_id: str, change: Change) -> Schedule:
         answers, now = self._scope.answers(), self._scope.now()
@@ -593,10 +586,18 @@ class Schedules:
         return changed
 
 
+def _check_repeated(wanted: Sequence[NewSchedule], there: Mapping[ScheduleKey, Schedule]) -> None:
+    """Raise a conflict for a taken id, unless the whole of this request was carried out before."""
+    for each in wanted:
+        found = there.get(each.key)
+        if found is None or not each.request_id or found.request_id != each.request_id:
+            raise ScheduleExistsError(next(iter(there.values())).id if found is None else each.id)
+
+
 async def waiting_starts(transaction: Transaction, schedule: Schedule) -> int:
     """The number of waiting automatic starts that will use up a schedule's limit, counted up to the limit."""
     left = schedule.state.remaining_actions
-    return await transaction.count_waiting(schedule.id, min(left, MAX_WAITING)) if left else 0
+    return await transaction.count_waiting(schedule.key, min(left, MAX_WAITING)) if left else 0
 
 
 def _edited_spec(old: Schedule, edit: Edit, calendars: Mapping[str, SharedCalendar]) -> Spec:

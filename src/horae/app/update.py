@@ -282,8 +282,8 @@ def _left(schedule: Schedule, reason: Reason, now: int) -> tuple[UnstartedRange,
 
 
 def standing(schedule: Schedule) -> tuple[Hashable, ...]:
-    """The key of answers about a schedule: its id, generation, version and cursor."""
-    return schedule.id, schedule.generation, schedule.version, schedule.cursor_ms
+    """The key of answers about a schedule: its own key, generation, version and cursor."""
+    return schedule.key, schedule.generation, schedule.version, schedule.cursor_ms
 
 
 async def record_unstarted(
@@ -296,7 +296,7 @@ async def record_unstarted(
         for each in unstarted:
             counts[each.reason] += each.count
         await transaction.advance(
-            [Advance(schedule.id, schedule.cursor_ms, now, counts=Counts(unstarted=counts))]
+            [Advance(schedule.key, schedule.cursor_ms, now, counts=Counts(unstarted=counts))]
         )
 
 

@@ -14,7 +14,7 @@ from horae.app.owner_scope import OwnerScope
 from horae.app.schedule_fields import SpecLike
 from horae.app.schedules import waiting_starts
 from horae.errors import InvalidInputError, ScheduleNotFoundError
-from horae.model import Schedule, UnstartedRange
+from horae.model import Schedule, ScheduleKey, UnstartedRange, owner_and_id
 from horae.policy.explain import Explanation, Facts, InForce, explain, holds, in_force, run_ids_at
 from horae.policy.forecast import Forecast, ForecastBuilder, Preview, compare
 from horae.spec import Spec
@@ -23,7 +23,7 @@ from horae.spec.clock_change import timeline
 from horae.spec.compiled import MAX_JITTER, label_of, resolve
 from horae.spec.duration import Duration, duration_text, milliseconds
 from horae.spec.why import Code, Standing, why_instant, why_label
-from horae.store.port import Filter, Transaction
+from horae.store.port import BEGINNING, Filter, Transaction
 
 MAX_DAYS = 3660
 MAX_LISTED = 10_000
@@ -68,12 +68,13 @@ class Why:
     async def _facts(self, schedule_id: str, when: datetime | str, answers: Answers) -> Facts:
         """The facts that explain a time."""
         async with self._scope.store.reading() as transaction:
-            schedule = await self._scope.read_or_deleted(transaction, schedule_id)
-            text = await self._text(transaction, schedule_id, schedule)
+            key = await self._scope.key(transaction, schedule_id)
+            schedule = next(iter(await transaction.read_schedules([key])), None)
+            text = await self._text(transaction, key, schedule)
             shown = answers.spec(text)
             moment = _read(when, shown)
             places = [
-                await self._place(transaction, schedule_id, schedule, shown, at, answers=answers)
+                await self._place(transaction, key, schedule, shown, at, answers=answers)
                 for at in moment.instants
             ]
             if moment.missing is not None and places[0].spec.elements.timezone == shown.elements.timezone:
@@ -82,30 +83,27 @@ class Why:
                 places = [places[0]._replace(standing=standing)]
             place = next((each for each in places if each.standing.code is Code.NAMED), places[0])
             nominal_ms = place.standing.instant * 1000
-            runs = await transaction.runs_at(schedule_id, run_ids_at(nominal_ms))
-            unstarted = await self._unstarted(
-                transaction, schedule_id, schedule, shown, nominal_ms, answers=answers
-            )
+            runs = await transaction.runs_at(key, run_ids_at(nominal_ms))
+            unstarted = await self._unstarted(transaction, key, schedule, shown, nominal_ms, answers=answers)
             waiting = 0 if schedule is None else await waiting_starts(transaction, schedule)
-        runs = [run for run in runs if self._scope.visible(run, schedule)]
         return Facts(
             schedule_id=schedule_id, schedule=schedule, in_force=place.in_force, spec=place.spec,
             standing=place.standing, runs=tuple(runs), unstarted=unstarted, waiting=waiting,
         )  # fmt: skip
 
-    async def _text(self, transaction: Transaction, schedule_id: str, schedule: Schedule | None) -> str:
+    async def _text(self, transaction: Transaction, key: ScheduleKey, schedule: Schedule | None) -> str:
         """The latest spec: times are shown, and read, in its zone."""
         if schedule is not None:
             return schedule.spec
-        versions = await transaction.versions(schedule_id, 1)
+        versions = await transaction.versions(key, 1)
         if not versions:
-            raise ScheduleNotFoundError(schedule_id)
+            raise ScheduleNotFoundError(owner_and_id(key)[1])
         return versions[0].spec
 
     async def _place(
         self,
         transaction: Transaction,
-        schedule_id: str,
+        key: ScheduleKey,
         schedule: Schedule | None,
         shown: Spec,
         second: int,
@@ -113,9 +111,8 @@ class Why:
         answers: Answers,
     ) -> _Place:
         """The version that was in force at a second, and whether and why its spec names the second."""
-        visible = self._scope.visible
-        found = visible(await transaction.version_at(schedule_id, second * 1000), schedule)
-        before = visible(await transaction.version_before(schedule_id, second * 1000), schedule)
+        found = await transaction.version_at(key, second * 1000)
+        before = await transaction.version_before(key, second * 1000)
         age_ms = None if schedule is None else milliseconds(schedule.policies.retention.age)
         kept_since = self._scope.now() - (self._scope.config.retention_age_ms if age_ms is None else age_ms)
         place = in_force(second * 1000, schedule, found, before, kept_since)
@@ -126,7 +123,7 @@ class Why:
     async def _unstarted(
         self,
         transaction: Transaction,
-        schedule_id: str,
+        key: ScheduleKey,
         schedule: Schedule | None,
         shown: Spec,
         nominal_ms: int,
@@ -134,14 +131,14 @@ class Why:
         answers: Answers,
     ) -> UnstartedRange | None:
         """The unstarted range that a slot belongs to, by the spec that was in force when the range began."""
-        unstarted = self._scope.visible(await transaction.unstarted_at(schedule_id, nominal_ms), schedule)
+        unstarted = await transaction.unstarted_at(key, nominal_ms)
         if unstarted is None:
             return None
         place = await self._place(
-            transaction, schedule_id, schedule, shown, unstarted.start_ms // 1000, answers=answers
+            transaction, key, schedule, shown, unstarted.start_ms // 1000, answers=answers
         )
-        key = ("holds", place.spec, unstarted.start_ms, unstarted.end_ms, nominal_ms)
-        return unstarted if answers.ask(key, lambda: holds(unstarted, nominal_ms, place.spec)) else None
+        question = ("holds", place.spec, unstarted.start_ms, unstarted.end_ms, nominal_ms)
+        return unstarted if answers.ask(question, lambda: holds(unstarted, nominal_ms, place.spec)) else None
 
     async def preview(
         self, schedule_id: str, spec: SpecLike, *, days: int = 30, limit: int = 1000
@@ -174,7 +171,7 @@ class Why:
         if jitter_ms is not None and not 1000 <= jitter_ms <= MAX_JITTER * 1000:
             raise InvalidInputError("jitter", f"must be from 1s to 24h, and is {duration_text(jitter_ms)}")
         only = self._scope.only(Filter(paused=False))
-        forecast, after, left = ForecastBuilder(self._scope.now(), minutes, jitter_ms), "", limit
+        forecast, after, left = ForecastBuilder(self._scope.now(), minutes, jitter_ms), BEGINNING, limit
         while not forecast.is_full:
             async with self._scope.store.reading() as transaction:
                 page = await transaction.find_schedules(only, after, min(left, _PAGE) + 1)
@@ -183,7 +180,7 @@ class Why:
             left -= len(given)
             if not more or not left:
                 return forecast.result(truncated=more)
-            after = given[-1].id
+            after = given[-1].key
         return forecast.result(truncated=True)
 
 

@@ -20,6 +20,7 @@ from horae.model import (
     Reason,
     Run,
     Schedule,
+    ScheduleKey,
     State,
     Status,
 )
@@ -39,8 +40,8 @@ async def record(
     """Write results under their claims; in the same transaction, make schedules due whose runs waited for these."""
     if not ended:
         return []
-    ids = {each.run.schedule_id for each in ended}
-    await transaction.lock(ids)
+    keys = {each.run.schedule_key for each in ended}
+    await transaction.lock(keys)
     troubled = [each for each in ended if each.ending is not AttemptEnd.RETURNED]
     graphs = [each for each in ended if each.run.action.partition(":")[0] == GRAPH]
     schedules = await _schedules(transaction, troubled + graphs)
@@ -61,7 +62,7 @@ async def record(
         if outcome.status in {Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT}
     )
     await transaction.advance(_advances(judged, schedules, begun, now))
-    await transaction.wake_waiting(ids, now)
+    await transaction.wake_waiting(keys, now)
     if troubled:  # a run that an external worker continues has not ended
         judged = [(each, outcome) for each, outcome in judged if outcome.status is not Status.RUNNING]
         transaction.on_commit += (lambda: log_failures(judged),)
@@ -70,11 +71,11 @@ async def record(
     return judged
 
 
-async def _schedules(transaction: Transaction, ended: list[AttemptResult]) -> dict[str, Schedule]:
+async def _schedules(transaction: Transaction, ended: list[AttemptResult]) -> dict[ScheduleKey, Schedule]:
     if not ended:
         return {}
-    found = await transaction.schedules({each.run.schedule_id for each in ended})
-    return {schedule.id: schedule for schedule in found}
+    found = await transaction.schedules({each.run.schedule_key for each in ended})
+    return {schedule.key: schedule for schedule in found}
 
 
 async def _as_stored(transaction: Transaction, ended: Sequence[AttemptResult]) -> list[AttemptResult]:
@@ -109,8 +110,8 @@ async def _written(transaction: Transaction, judged: Recorded) -> Recorded:
     ]
 
 
-def _policies(run: Run, schedules: dict[str, Schedule]) -> Policies | None:
-    schedule = schedules.get(run.schedule_id)
+def _policies(run: Run, schedules: dict[ScheduleKey, Schedule]) -> Policies | None:
+    schedule = schedules.get(run.schedule_key)
     return schedule.policies if schedule is not None and schedule.generation == run.generation else None
 
 
@@ -134,28 +135,29 @@ async def _begun_before(transaction: Transaction, ended: Sequence[AttemptResult]
 
 
 def _advances(
-    judged: Recorded, schedules: dict[str, Schedule], begun: set[str], now: int
+    judged: Recorded, schedules: dict[ScheduleKey, Schedule], begun: set[str], now: int
 ) -> Iterator[Advance]:
     """Pause schedules with ``pause_on_failure`` whose run failed for good; give back what runs that never began were charged."""
-    states: dict[str, State] = {}
-    unstarted: dict[str, Counter[Reason]] = defaultdict(Counter)
+    states: dict[ScheduleKey, State] = {}
+    unstarted: dict[ScheduleKey, Counter[Reason]] = defaultdict(Counter)
     for each, outcome in judged:
-        schedule = schedules.get(each.run.schedule_id)
+        schedule = schedules.get(each.run.schedule_key)
         if schedule is None or schedule.generation != each.run.generation:
             continue
-        state = states.get(schedule.id, schedule.state)
+        key = schedule.key
+        state = states.get(key, schedule.state)
         if outcome.status in {Status.FAILED, Status.TIMED_OUT} and schedule.policies.pause_on_failure:
-            states[schedule.id] = _paused_by(each.run, outcome, state)
+            states[key] = _paused_by(each.run, outcome, state)
         elif each.ending is AttemptEnd.NOT_ADMITTED and each.run.id not in begun:
-            states[schedule.id] = give_back(state, each.run)
-            unstarted[schedule.id][Reason(outcome.reason)] += 1
-        state = states.get(schedule.id, schedule.state)
+            states[key] = give_back(state, each.run)
+            unstarted[key][Reason(outcome.reason)] += 1
+        state = states.get(key, schedule.state)
         attended = with_attention(state, each, outcome)
         if attended != state:
-            states[schedule.id] = attended
-    for each_id, state in states.items():
-        counts = Counts(started=-unstarted[each_id].total(), unstarted=unstarted[each_id])
-        yield Advance(each_id, schedules[each_id].cursor_ms, now, state, counts)
+            states[key] = attended
+    for key, state in states.items():
+        counts = Counts(started=-unstarted[key].total(), unstarted=unstarted[key])
+        yield Advance(key, schedules[key].cursor_ms, now, state, counts)
 
 
 def _paused_by(run: Run, outcome: Outcome, state: State) -> State:

@@ -62,7 +62,7 @@ async def take_report(store: StoreAccess, report: Report, now: int) -> Run:
     found = await check_report(store, report)
     result = _checked_result(report)
     async with store.transaction() as transaction:
-        await transaction.lock([found.run.schedule_id])
+        await transaction.lock([found.run.schedule_key])
         run = (await _known(transaction, report)).run  # locked: no other node decides for it now
         if run.status is not Status.RUNNING:
             return _said_again(run, report)
@@ -120,14 +120,14 @@ async def end_overdue(store: StoreAccess, now: int) -> Recorded:
     while True:
         async with store.transaction() as transaction:
             late = await transaction.overdue_reports(now, PAGE)
-            ids = {each.run.schedule_id for each in late}
-            if ids:
-                await transaction.lock(ids)
+            keys = {each.run.schedule_key for each in late}
+            if keys:
+                await transaction.lock(keys)
                 # A report may have arrived before the lock.
                 late = [
                     each
                     for each in await transaction.overdue_reports(now, PAGE)
-                    if each.run.schedule_id in ids
+                    if each.run.schedule_key in keys
                 ]
                 ended += await _end(transaction, late, now)
         if len(late) < PAGE:
@@ -143,7 +143,7 @@ async def _end(transaction: Transaction, late: Sequence[ReportableRun], now: int
 
 async def stop_reported(transaction: Transaction, runs: Sequence[Run], now: int) -> Recorded:
     """Stop runs of external workers: cancelled ones get `timeouts.cancel` to report their end, terminated ones end at once."""
-    await transaction.lock({run.schedule_id for run in runs})
+    await transaction.lock({run.schedule_key for run in runs})
     timeouts = await _timeouts(transaction, runs)
     asked = [run for run in runs if run.stop == "cancel"]
     await transaction.expect_reports((run, now + milliseconds(timeouts[run.id].cancel)) for run in asked)
@@ -155,6 +155,6 @@ async def stop_reported(transaction: Transaction, runs: Sequence[Run], now: int)
 
 async def _timeouts(transaction: Transaction, runs: Sequence[Run]) -> dict[str, Timeouts]:
     """The timeouts of some runs, by their ids; the defaults for a deleted schedule, even if another one has its id now."""
-    found = await transaction.schedules({run.schedule_id for run in runs}) if runs else []
-    known = {(each.id, each.generation): each.policies.timeouts for each in found}
-    return {run.id: known.get((run.schedule_id, run.generation), Timeouts()) for run in runs}
+    found = await transaction.schedules({run.schedule_key for run in runs}) if runs else []
+    known = {(each.key, each.generation): each.policies.timeouts for each in found}
+    return {run.id: known.get((run.schedule_key, run.generation), Timeouts()) for run in runs}

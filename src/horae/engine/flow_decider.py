@@ -30,7 +30,7 @@ from horae.flow_model import (
     Task,
     flow_run_id,
 )
-from horae.model import AUTOMATIC, AttemptResult, Overlap, Run, Status, Timeouts
+from horae.model import AUTOMATIC, AttemptResult, Overlap, Run, ScheduleKey, Status, Timeouts
 from horae.policy.flow_choice import begun, choose, due_handlers, published
 from horae.store.flow_records import FlowRecords
 from horae.store.port import Store, Transaction
@@ -438,7 +438,7 @@ def _new_run(
 def _claim_of(lane: Lane, name: str = "") -> Run:
     """The claim of a lane, as the worker takes it."""
     return Run(
-        id=lane.run_id or "", schedule_id=str(lane.flow_id), generation=1, nominal_ms=0, origin=AUTOMATIC,
+        id=lane.run_id or "", schedule_key=ScheduleKey(str(lane.flow_id)), generation=1, nominal_ms=0, origin=AUTOMATIC,
         overlap=Overlap.SKIP, status=Status.RUNNING, fire_ms=0, start_at_ms=0, action="flow",
         action_id=name or f"flow {lane.flow_id}", attempt=lane.attempt, epoch=lane.epoch,
     )  # fmt: skip

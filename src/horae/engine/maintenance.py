@@ -11,11 +11,11 @@ from horae.config import Config
 from horae.engine.attempt_results import Recorded
 from horae.engine.decider import Decider, all_of
 from horae.engine.external_reports import end_overdue, stop_reported
-from horae.model import WAITING, Node, Policies, Retention, Schedule, Status
+from horae.model import WAITING, Node, Policies, Retention, Schedule, ScheduleKey, Status
 from horae.policy.times import next_slot_ms
 from horae.spec import Spec
 from horae.spec.duration import milliseconds
-from horae.store.port import Advance, RetentionBounds, Store, Transaction
+from horae.store.port import BEGINNING, Advance, RetentionBounds, Store, Transaction
 
 PAGE = 500
 EVALUATED_TOGETHER = 50
@@ -55,9 +55,9 @@ class Maintenance:
         self._tzdata = tzdata
         self._reconciled_at: int | None = None
         self._pruned_at: int | None = None
-        self._prune_after = ""
+        self._prune_after = BEGINNING
         self._attended_at: int | None = None
-        self.unreadable: set[str] = set()
+        self.unreadable: set[ScheduleKey] = set()
         """The schedules that cannot be read, as far as pruning, which reads all of them in turn, has seen."""
 
     async def step(self, now: int) -> MaintenanceReport:
@@ -108,16 +108,16 @@ class Maintenance:
 
         Specs are evaluated outside of transactions; deciding a schedule that needs nothing does no harm.
         """
-        repaired, after = 0, ""
+        repaired, after = 0, BEGINNING
         while True:
             async with self._store.reading() as transaction:
-                ids = await transaction.without_next_time(after, PAGE)
-                found = await transaction.read_schedules(ids) if ids else []
-                stuck, going_on = await _stuck(transaction, found) if found else (set[str](), set[str]())
+                keys = await transaction.without_next_time(after, PAGE)
+                found = await transaction.read_schedules(keys) if keys else []
+                stuck, going_on = await _stuck(transaction, found) if found else (set(), set())
             broken = []
             for number, each in enumerate(found):
-                if each.id in stuck or _has_times_ahead(each, going_on=each.id in going_on):
-                    broken.append(each.id)
+                if each.key in stuck or _has_times_ahead(each, going_on=each.key in going_on):
+                    broken.append(each.key)
                 if number % EVALUATED_TOGETHER == 0:
                     await asyncio.sleep(0)  # let other tasks run
             if broken:
@@ -125,19 +125,19 @@ class Maintenance:
                     await transaction.mark_due(broken, now)
                     await transaction.notify()
             repaired += len(broken)
-            if len(ids) < PAGE:
+            if len(keys) < PAGE:
                 return repaired
-            after = ids[-1]
+            after = keys[-1]
 
     async def prune(self, now: int) -> int:
         """Remove what is past retention from the ledgers of some schedules, a page of them each round."""
         async with self._store.reading() as transaction:
-            ids = await transaction.known_ids(self._prune_after, PAGE)
-            schedules = await transaction.read_schedules(ids) if ids else []
-        await self._see_unreadable(ids, schedules, now)
-        policies = {each.id: each.policies for each in schedules}
+            keys = await transaction.known_keys(self._prune_after, PAGE)
+            schedules = await transaction.read_schedules(keys) if keys else []
+        await self._see_unreadable(keys, schedules, now)
+        policies = {each.key: each.policies for each in schedules}
         known = [
-            each for each in ids if each not in self.unreadable
+            each for each in keys if each not in self.unreadable
         ]  # the retention of the others is unknown
         removed = 0
         for start in range(0, len(known), PRUNED_TOGETHER):
@@ -150,24 +150,26 @@ class Maintenance:
                 removed += found
                 if found < PRUNED_ROWS:  # no ledger reached its limit, so none has more to delete
                     break
-        self._prune_after = ids[-1] if len(ids) == PAGE else ""
+        self._prune_after = keys[-1] if len(keys) == PAGE else BEGINNING
         return removed
 
-    async def _see_unreadable(self, ids: Sequence[str], schedules: Sequence[Schedule], now: int) -> None:
+    async def _see_unreadable(
+        self, keys: Sequence[ScheduleKey], schedules: Sequence[Schedule], now: int
+    ) -> None:
         """Make schedules that cannot be read due, so that the next decision sets them aside and says why."""
-        found = {each.id for each in schedules if each.unreadable}
-        self.unreadable = self.unreadable - set(ids) | found
-        if new := [each.id for each in schedules if each.id in found and not each.state.attention]:
+        found = {each.key for each in schedules if each.unreadable}
+        self.unreadable = self.unreadable - set(keys) | found
+        if new := [each.key for each in schedules if each.key in found and not each.state.attention]:
             async with self._store.transaction() as transaction:
                 await transaction.mark_due(new, now)
                 await transaction.notify()
 
-    def _past(self, schedule_id: str, policies: Policies | None, now: int) -> RetentionBounds:
+    def _past(self, key: ScheduleKey, policies: Policies | None, now: int) -> RetentionBounds:
         retention = _NEVER if policies is None else policies.retention
         age_ms = milliseconds(retention.age)
         age_ms = self._config.retention_age_ms if age_ms is None else age_ms
         number = self._config.retention_count if retention.count is None else retention.count
-        return RetentionBounds(schedule_id, now - age_ms, number, PRUNED_ROWS)
+        return RetentionBounds(key, now - age_ms, number, PRUNED_ROWS)
 
     async def _attend(self, nodes: Sequence[Node], now: int) -> int:
         """Mark schedules as needing attention if no living node can run the action that their runs wait for."""
@@ -177,9 +179,11 @@ class Maintenance:
             needy = {each: action for each, action in waiting.items() if action not in able}
             found = await transaction.schedules(needy) if needy else []
             await transaction.advance(
-                Advance(each.id, each.cursor_ms, now, msgspec.structs.replace(each.state, attention=sentence))
+                Advance(
+                    each.key, each.cursor_ms, now, msgspec.structs.replace(each.state, attention=sentence)
+                )
                 for each in found
-                for sentence in [f'no living node can run the action "{needy[each.id]}"']
+                for sentence in [f'no living node can run the action "{needy[each.key]}"']
                 if each.state.attention != sentence and not each.unreadable
             )
         return len(found)
@@ -190,18 +194,19 @@ def _is_time(last: int | None, every: int, now: int) -> bool:
     return last is None or not 0 <= now - last < every
 
 
-async def _stuck(transaction: Transaction, schedules: list[Schedule]) -> tuple[set[str], set[str]]:
+async def _stuck(
+    transaction: Transaction, schedules: list[Schedule]
+) -> tuple[set[ScheduleKey], set[ScheduleKey]]:
     """The schedules with waiting runs or backfills and no run under way, and those with runs under way."""
-    paused = {each.id for each in schedules if each.state.paused}
-    waiting, going_on = set[str](), set[str]()
-    for run in await transaction.open_runs([each.id for each in schedules]):
+    keys = [each.key for each in schedules]
+    paused = {each.key for each in schedules if each.state.paused}
+    waiting, going_on = set[ScheduleKey](), set[ScheduleKey]()
+    for run in await transaction.open_runs(keys):
         if run.status not in WAITING:
-            going_on.add(run.schedule_id)
-        elif run.schedule_id not in paused or run.status is Status.RETRYING or not run.is_automatic:
-            waiting.add(run.schedule_id)  # the others are held by a pause
-    waiting |= {
-        each.schedule_id for each in await transaction.open_backfills([each.id for each in schedules])
-    }
+            going_on.add(run.schedule_key)
+        elif run.schedule_key not in paused or run.status is Status.RETRYING or not run.is_automatic:
+            waiting.add(run.schedule_key)  # the others are held by a pause
+    waiting |= {each.schedule_key for each in await transaction.open_backfills(keys)}
     return waiting - going_on, going_on
 
 

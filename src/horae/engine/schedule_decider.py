@@ -25,6 +25,7 @@ from horae.model import (
     Limits,
     Run,
     Schedule,
+    ScheduleKey,
     Status,
 )
 from horae.policy.decide import decide
@@ -57,7 +58,7 @@ class ScheduleDecider(Decider):
         super().__init__(node)
         self._limits = node.config.limits
         self._batch = node.store.batch
-        self._crowded: dict[str, int] = {}
+        self._crowded: dict[ScheduleKey, int] = {}
         """The number of open runs of schedules with many, as of their last decision."""
         self._crowd_is_next = False
         """Whether such schedules were left to the next transaction."""
@@ -72,9 +73,9 @@ class ScheduleDecider(Decider):
         return await transaction.stopping(epoch)
 
     async def prepare(self, transaction: Transaction, runs: Sequence[Run]) -> Sequence[Launch]:
-        found = await transaction.schedules({run.schedule_id for run in runs})
+        found = await transaction.schedules({run.schedule_key for run in runs})
         now = int(self.node.clock.now().timestamp() * 1000)
-        return await _launches(transaction, runs, {each.id: each for each in found}, now)
+        return await _launches(transaction, runs, {each.key: each for each in found}, now)
 
     async def run_batches(self, now: int) -> int | None:
         worker, parallel = self.node.worker, self.node.store.parallel_batches
@@ -83,7 +84,7 @@ class ScheduleDecider(Decider):
         self._more = False
         results = worker.results(self.name)
         # Nothing is decided for these before the results of their runs are recorded.
-        excluded = frozenset(each.run.schedule_id for each in results)
+        excluded = frozenset(each.run.schedule_key for each in results)
         parts = [
             self.run_batch(now, excluded=excluded, free_capacity=(worker.free_capacity + place) // parallel)
             for place in range(parallel)
@@ -115,25 +116,25 @@ class ScheduleDecider(Decider):
     async def _decide_due(self, batch: Batch) -> None:
         transaction = batch.transaction
         due = await transaction.due(batch.now, self._batch)
-        schedules = {each.id: each for each in due}
+        schedules = {each.key: each for each in due}
         for each in await self._with_released_runs(batch):
-            schedules.setdefault(each.id, each)
-        for schedule_id in schedules.keys() & batch.excluded:
-            del schedules[schedule_id]
+            schedules.setdefault(each.key, each)
+        for key in schedules.keys() & batch.excluded:
+            del schedules[key]
         if not schedules:
             return
         found = self._within_bounds(list(schedules.values()))
         runs = await _open_runs(transaction, found)
-        backfills: dict[str, list[Backfill]] = defaultdict(list)
-        for backfill in await transaction.open_backfills([each.id for each in found]):
-            backfills[backfill.schedule_id].append(backfill)
+        backfills: dict[ScheduleKey, list[Backfill]] = defaultdict(list)
+        for backfill in await transaction.open_backfills([each.key for each in found]):
+            backfills[backfill.schedule_key].append(backfill)
         decisions = self._decide(found, runs, backfills, batch.now)
         decided = found[: len(decisions)]
         await _write(batch, decided, runs, decisions)
         batch.launches = await _launches(transaction, batch.claimed, schedules, batch.now)
         batch.decided = len(decided)
         batch.more = len(due) == self._batch or len(decided) < len(schedules)
-        told = [(schedule, decisions[schedule.id]) for schedule in decided]
+        told = [(schedule, decisions[schedule.key]) for schedule in decided]
         transaction.on_commit += (lambda: _log_attention(told),)
         if observers := self.node.observers:
             transaction.on_commit += (lambda: observers.tell(lambda each: each.decided(told)),)
@@ -142,7 +143,7 @@ class ScheduleDecider(Decider):
         """Claim runs that other nodes released, and decide nothing: this node's time-zone data is older than theirs."""
         found = await self._with_released_runs(batch)
         schedules = {
-            each.id: each for each in found if not each.state.paused and each.id not in batch.excluded
+            each.key: each for each in found if not each.state.paused and each.key not in batch.excluded
         }
         if not schedules:
             return
@@ -164,56 +165,60 @@ class ScheduleDecider(Decider):
         That takes as many of them as have up to ``BATCH_RUNS`` open runs together, and at least one.
         """
         runs = self._crowded
-        crowded = sorted((each for each in schedules if each.id in runs), key=lambda each: runs[each.id])
+        crowded = sorted((each for each in schedules if each.key in runs), key=lambda each: runs[each.key])
         if not crowded:
             return schedules
-        others = [each for each in schedules if each.id not in runs]
+        others = [each for each in schedules if each.key not in runs]
         self._crowd_is_next = bool(others) and not self._crowd_is_next
         if self._crowd_is_next:
             return others
-        number = sum(total <= BATCH_RUNS for total in accumulate(runs[each.id] for each in crowded))
+        number = sum(total <= BATCH_RUNS for total in accumulate(runs[each.key] for each in crowded))
         return [*others, *crowded[: max(number, 1)]]
 
-    def _remember(self, schedule_id: str, runs: int) -> None:
+    def _remember(self, key: ScheduleKey, runs: int) -> None:
         if runs >= CROWD:
             if len(self._crowded) == MAX_CROWDED:
                 self._crowded.clear()
-            self._crowded[schedule_id] = runs
+            self._crowded[key] = runs
         else:
-            self._crowded.pop(schedule_id, None)
+            self._crowded.pop(key, None)
 
     def _decide(
         self,
         schedules: Sequence[Schedule],
-        runs: Mapping[str, list[Run]],
-        backfills: Mapping[str, list[Backfill]],
+        runs: Mapping[ScheduleKey, list[Run]],
+        backfills: Mapping[ScheduleKey, list[Backfill]],
         now: int,
-    ) -> dict[str, Decision]:
+    ) -> dict[ScheduleKey, Decision]:
         """Decide as many schedules as one transaction's budget allows; the others stay due for the next one."""
-        decisions: dict[str, Decision] = {}
+        decisions: dict[ScheduleKey, Decision] = {}
         steps = 0
         for each in schedules:
             if steps > BATCH_STEPS:
                 break
+            key = each.key
             with shared_budget(QUESTION_STEPS) as spent:
-                decisions[each.id] = _decision(each, runs[each.id], backfills[each.id], now, self._limits)
-            self._remember(each.id, len(runs[each.id]))
+                decisions[key] = _decision(each, runs[key], backfills[key], now, self._limits)
+            self._remember(key, len(runs[key]))
             steps += spent.steps
         return decisions
 
 
-async def _open_runs(transaction: Transaction, schedules: Sequence[Schedule]) -> dict[str, list[Run]]:
+async def _open_runs(transaction: Transaction, schedules: Sequence[Schedule]) -> dict[ScheduleKey, list[Run]]:
     """The open runs of each schedule, without those of an earlier schedule of the same id."""
-    generations = {schedule.id: schedule.generation for schedule in schedules}
-    runs: dict[str, list[Run]] = defaultdict(list)
+    generations = {schedule.key: schedule.generation for schedule in schedules}
+    runs: dict[ScheduleKey, list[Run]] = defaultdict(list)
     for run in await transaction.open_runs(generations):
-        if run.generation == generations[run.schedule_id]:
-            runs[run.schedule_id].append(run)
+        if run.generation == generations[run.schedule_key]:
+            runs[run.schedule_key].append(run)
     return runs
 
 
 async def _write(
-    batch: Batch, schedules: list[Schedule], runs: dict[str, list[Run]], decisions: dict[str, Decision]
+    batch: Batch,
+    schedules: list[Schedule],
+    runs: dict[ScheduleKey, list[Run]],
+    decisions: dict[ScheduleKey, Decision],
 ) -> None:
     """Claim released runs, and write all decisions, with a statement for each kind of row."""
     transaction = batch.transaction
@@ -226,7 +231,7 @@ async def _write(
         (
             run
             for schedule in schedules
-            for run in (() if schedule.unreadable else runs[schedule.id])
+            for run in (() if schedule.unreadable else runs[schedule.key])
             if run.status is Status.STARTING and run.id not in touched
         ),
     )
@@ -238,9 +243,9 @@ async def _write(
     )
     await transaction.update_backfills(each for decision in made for each in decision.backfills)
     await transaction.advance(_advances(schedules, decisions, batch))
-    if gone := [schedule for schedule in schedules if decisions[schedule.id].remove]:
+    if gone := [schedule for schedule in schedules if decisions[schedule.key].remove]:
         await transaction.insert_versions(version_of(each, batch.now) for each in gone)
-        await transaction.delete_schedules(each.id for each in gone)
+        await transaction.delete_schedules(each.key for each in gone)
     if batch.unclaimed or any(decision.stop for decision in made):
         await transaction.notify()
 
@@ -255,28 +260,29 @@ def _claim_all(batch: Batch, runs: Iterator[Run]) -> list[Run]:
     return [claimed for run in runs if (claimed := batch.claim(run)) is not None]
 
 
-def _advances(schedules: list[Schedule], decisions: dict[str, Decision], batch: Batch) -> Iterator[Advance]:
-    claimed = {run.schedule_id for run in batch.claimed}
+def _advances(
+    schedules: list[Schedule], decisions: dict[ScheduleKey, Decision], batch: Batch
+) -> Iterator[Advance]:
+    claimed = {run.schedule_key for run in batch.claimed}
     for schedule in schedules:
-        decision = decisions[schedule.id]
+        key = schedule.key
+        decision = decisions[key]
         state = decision.state
-        if state.attention and not state.attention_reason and schedule.id in claimed:  # it runs again
+        if state.attention and not state.attention_reason and key in claimed:  # it runs again
             state = msgspec.structs.replace(state, attention="")
         changed = state if state != schedule.state else None
-        attempted_at_ms = batch.now if schedule.id in claimed else None
-        yield Advance(
-            schedule.id, decision.cursor_ms, decision.next_at_ms, changed, decision.counts, attempted_at_ms
-        )
+        attempted_at_ms = batch.now if key in claimed else None
+        yield Advance(key, decision.cursor_ms, decision.next_at_ms, changed, decision.counts, attempted_at_ms)
 
 
 async def _launches(
-    transaction: Transaction, runs: Sequence[Run], schedules: Mapping[str, Schedule], now: int
+    transaction: Transaction, runs: Sequence[Run], schedules: Mapping[ScheduleKey, Schedule], now: int
 ) -> list[Launch]:
     """What the attempts of claimed runs need. Grants are read only for schedules that run graphs."""
     if not runs:
         return []
     runs, unreadable = await _with_inputs(transaction, runs)
-    lasts = await transaction.last_outcomes({run.schedule_id for run in runs})
+    lasts = await transaction.last_outcomes({run.schedule_key for run in runs})
     checkpoints = await _checkpoints(transaction, [run.id for run in runs if run.attempt > 1])
     granted = [each for each in schedules.values() if each.action.kind == GRAPH]
     grants = await transaction.grants_by_id({each.execution_grant_id for each in granted}) if granted else {}
@@ -284,14 +290,14 @@ async def _launches(
         Launch(
             run=run,
             timeouts=schedule.policies.timeouts,
-            last=lasts.get(run.schedule_id),
+            last=lasts.get(run.schedule_key),
             action=schedule.action,
             grant_id=schedule.execution_grant_id,
             denial=_denial(schedule, grants, now) if granted else None,
             unreadable=unreadable.get(run.id, ""),
             checkpoints=checkpoints.get(run.id, ()),
         )
-        if (schedule := schedules.get(run.schedule_id)) and schedule.generation == run.generation
+        if (schedule := schedules.get(run.schedule_key)) and schedule.generation == run.generation
         else Launch(run=run, deleted=True)
         for run in runs
     ]

@@ -20,6 +20,7 @@ from horae.model import (
     Reason,
     Run,
     Schedule,
+    ScheduleKey,
     Status,
     UnstartedRange,
     Version,
@@ -226,7 +227,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_ids_at(nominal_ms: int) -> str:
     """The common prefix of the ids of all runs at a nominal time."""
-    return run_id("", 0, nominal_ms, AUTOMATIC)[:14]
+    return run_id(ScheduleKey(""), 0, nominal_ms, AUTOMATIC)[:14]
 
 
 def explain(facts: Facts, now: int) -> Explanation:

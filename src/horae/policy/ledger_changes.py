@@ -19,6 +19,7 @@ from horae.model import (
     Reason,
     Run,
     Schedule,
+    ScheduleKey,
     State,
     Status,
     UnstartedRange,
@@ -55,12 +56,12 @@ class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Whether to remove the schedule: it is finished, and ``finished_ttl`` has passed."""
 
 
-def run_id(schedule_id: str, generation: int, nominal_ms: int, origin: Origin) -> str:
+def run_id(key: ScheduleKey, generation: int, nominal_ms: int, origin: Origin) -> str:
     """The id of a slot's run: a UUID computed from the slot, so that two nodes cannot create two runs for it.
 
     It begins with the nominal time, as a UUID of version 7 begins with its time, so that a large ledger's index grows at its end.
     """
-    name = f"{schedule_id}:{generation}:{nominal_ms // 1000}:{origin}".encode("utf-8", "surrogatepass")
+    name = f"{key}:{generation}:{nominal_ms // 1000}:{origin}".encode("utf-8", "surrogatepass")
     time = f"{nominal_ms & 0xFFFF_FFFF_FFFF:012x}"
     rest = sha256(name).hexdigest()
     return f"{time[:8]}-{time[8:]}-8{rest[:3]}-a{rest[3:6]}-{rest[6:18]}"
@@ -83,7 +84,7 @@ def new_run(schedule: Schedule, slot: Slot, origin: Origin, overlap: Overlap, no
     """Create the run of a slot; it waits until it is judged."""
     action = schedule.action
     return Run(
-        id=run_id(schedule.id, schedule.generation, slot.nominal_ms, origin), schedule_id=schedule.id,
+        id=run_id(schedule.key, schedule.generation, slot.nominal_ms, origin), schedule_key=schedule.key,
         generation=schedule.generation, nominal_ms=slot.nominal_ms, origin=origin, overlap=overlap,
         status=Status.PENDING, fire_ms=slot.fire_ms, start_at_ms=slot.start_at_ms, decided_at_ms=now, owner=schedule.owner,
         action=action.address, action_id=action_id(action, schedule.id, slot.nominal_ms), input=action.input,
@@ -94,7 +95,7 @@ def version_of(schedule: Schedule, now: int) -> Version:
     """The version of a schedule that ends now, or at its cursor if the clock was set back behind the slots it decided."""
     until = max(now, schedule.cursor_ms)
     return Version(
-        schedule_id=schedule.id, generation=schedule.generation, version=schedule.version, spec=schedule.spec,
+        schedule_key=schedule.key, generation=schedule.generation, version=schedule.version, spec=schedule.spec,
         policies=schedule.policies, since_ms=max(schedule.created_at_ms, schedule.state.spec_since_ms), until_ms=until,
         created_at_ms=schedule.created_at_ms,
     )  # fmt: skip
@@ -209,7 +210,7 @@ class Changes:
             else:
                 ranges.append(
                     UnstartedRange(
-                        schedule_id=self._schedule.id, generation=self._schedule.generation, start_ms=nominal_ms,
+                        schedule_key=self._schedule.key, generation=self._schedule.generation, start_ms=nominal_ms,
                         end_ms=nominal_ms, count=1, status=status, reason=reason, decided_at_ms=self._now, before_ms=before,
                         owner=self._schedule.owner,
                     )
@@ -220,7 +221,7 @@ class Changes:
 def unstarted_ranges(schedule: Schedule, spec: Spec, unstarted: Unstarted, now: int) -> UnstartedRange:
     """The ledger's row for an unstarted range."""
     return UnstartedRange(
-        schedule_id=schedule.id,
+        schedule_key=schedule.key,
         generation=schedule.generation,
         start_ms=unstarted.start_ms,
         end_ms=unstarted.end_ms,

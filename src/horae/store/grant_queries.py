@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from horae.grant_model import Account, ExecutionOutcome, ExecutionRecord, Grant, Usage, UsageSum
+from horae.model import ScheduleKey
 from horae.store.mapping import Row, Table, to_json
 from horae.store.tables import ACCOUNT, EXECUTION, GRANT, USAGE
 
@@ -57,13 +58,13 @@ class GrantQueries(ABC):
         """Update renewed and revoked grants."""
         await self.write("update_grant", [GRANT.parameters(each) for each in grants])
 
-    async def schedules_with_grant(self, grant_id: str, limit: int) -> list[str]:
+    async def schedules_with_grant(self, grant_id: str, limit: int) -> list[ScheduleKey]:
         """What the store calls the schedules that name a grant, up to a limit."""
         return [key for (key,) in await self.rows("schedules_with_grant", grant_id=grant_id, limit=limit)]
 
-    async def last_starts(self, ids: Collection[str]) -> dict[str, int | None]:
+    async def last_starts(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, int | None]:
         """When the latest run of each of some schedules began; ``None`` if none has."""
-        return {key: start for key, start in await self.rows("last_starts", ids=list(ids))}  # noqa: C416
+        return {key: start for key, start in await self.rows("last_starts", keys=list(keys))}  # noqa: C416
 
     async def account(self, account_id: str) -> Account | None:
         """An account."""

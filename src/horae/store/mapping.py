@@ -45,7 +45,7 @@ def _column(name: str, type_: Any, *, shared: bool) -> Column:  # noqa: ANN401 -
     """Numbers, texts, enumerations and what can be parsed are stored as such, and everything else as JSON."""
     members = get_args(type_) if get_origin(type_) in {Union, UnionType} else (type_,)
     absent = "None" if NoneType in members else None
-    (kind,) = [each for each in members if each is not NoneType]
+    (kind,) = [getattr(each, "__supertype__", each) for each in members if each is not NoneType]
     if kind is str or kind in _KINDS:
         return Column(name, _KINDS.get(kind, "text"), decode=bool if kind is bool else None, absent=absent)
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -81,6 +81,7 @@ class Table(Generic[T]):
         noun: type[T],
         name: str,
         *,
+        computed: Collection[str] = (),
         unstored: Collection[str] = (),
         not_inserted: Collection[str] = (),
         not_updated: Collection[str] = (),
@@ -90,10 +91,10 @@ class Table(Generic[T]):
     ) -> None:
         """Declare a table.
 
-        ``unstored`` fields have no column. An insert leaves ``not_inserted`` to the database, an update leaves ``not_updated``
-        as they are. ``shared`` columns have the same text in many rows, and their values are frozen. ``unread`` columns may be
-        large, and are not read: their values are ``NOT_READ``, or absent. ``unreadable`` stands in for a row that was edited
-        by hand and cannot be decoded.
+        ``computed`` columns are texts that a value computes from its fields: they are written and never read. ``unstored`` fields
+        have no column. An insert leaves ``not_inserted`` to the database, an update leaves ``not_updated`` as they are. ``shared``
+        columns have the same text in many rows, and their values are frozen. ``unread`` columns may be large, and are not read:
+        their values are ``NOT_READ``, or absent. ``unreadable`` stands in for a row that was edited by hand and cannot be decoded.
         """
         fields = [each for each in msgspec.structs.fields(noun) if each.name not in unstored]
         made = [
@@ -102,15 +103,18 @@ class Table(Generic[T]):
             else _column(each.name, each.type, shared=each.name in shared)
             for each in fields
         ]
+        written = [*(Column(each, "text") for each in computed), *made]
+        inserted = [each for each in written if each.name not in not_inserted]
         self.name = name
         self.columns = tuple(each.name for each in made)
         self.selected = tuple(_presence(each) if each in unread else each for each in self.columns)
         """What a query selects, for :meth:`decode`."""
-        self.kinds = {each.name: each.kind for each in made}
-        self.inserted = tuple(each for each in self.columns if each not in not_inserted)
+        self.kinds = {each.name: each.kind for each in written}
+        self.inserted = tuple(each.name for each in inserted)
         self.updated = tuple(each for each in self.columns if each not in not_updated)
-        self.encode = _encoder([each for each in made if each.name in self.inserted])
-        self.encode_all = _encoder(made)
+        self.encode = _encoder(inserted)
+        self._encode_all = _encoder(written)
+        self._written = tuple(each.name for each in written)
         self._decode = _decoder(noun, made)
         self._made = made
         self._unreadable = unreadable
@@ -136,7 +140,7 @@ class Table(Generic[T]):
 
     def parameters(self, value: T) -> dict[str, Any]:
         """All columns of a value, by name, for a statement that names its parameters."""
-        return dict(zip(self.columns, self.encode_all(value), strict=True))
+        return dict(zip(self._written, self._encode_all(value), strict=True))
 
 
 def _decoded(column: Column, stored: Any) -> Any:  # noqa: ANN401 - of any column

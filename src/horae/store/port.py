@@ -21,6 +21,7 @@ import msgspec
 
 from horae.errors import ClockOffError, StoreUnavailableError
 from horae.model import (
+    BETWEEN,
     OPEN,
     Attempt,
     AttemptResult,
@@ -35,11 +36,13 @@ from horae.model import (
     Reason,
     Run,
     Schedule,
+    ScheduleKey,
     State,
     Status,
     StoredCalendar,
     UnstartedRange,
     Version,
+    owner_and_id,
 )
 from horae.store.grant_queries import GrantQueries
 from horae.store.mapping import Row, Table, to_json
@@ -65,6 +68,8 @@ NEWEST = (2**62, 2**62)
 """Greater than every version and every number of the ledger."""
 LAST = 10**18 - 1
 """Greater than every instant in milliseconds, and than every number of a ledger that is searched."""
+BEGINNING = ScheduleKey("")
+"""Before every key: for the first page."""
 _FILLER = "-" * 32 * 1024
 """More than the free space of any page."""
 _asdict = msgspec.structs.asdict
@@ -74,7 +79,7 @@ _log = logging.getLogger("horae")
 class Advance(NamedTuple):
     """A schedule after a decision: its cursor, when it is due next, and what to count."""
 
-    schedule_id: str
+    schedule_key: ScheduleKey
     cursor_ms: int
     next_at_ms: int | None
     state: State | None = None
@@ -108,9 +113,7 @@ class LedgerFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     owner: str | None = None
     """The owner of their schedules; ``None`` is any."""
-    schedule_id: str | None = None
-    generation: int = 0
-    """The first generation of the schedule that counts."""
+    schedule_key: ScheduleKey | None = None
     tag: str | None = None
     """A tag of their schedules, which exist."""
     statuses: tuple[Status, ...] = tuple(Status)
@@ -132,7 +135,7 @@ class ReportableRun(NamedTuple):
 class RetentionBounds(msgspec.Struct, frozen=True):
     """What the ledger of a schedule keeps: what ended since ``before``, and the latest ``count`` of each kind."""
 
-    schedule_id: str
+    schedule_key: ScheduleKey
     before: int
     count: int
     max_rows: int = 500
@@ -172,7 +175,7 @@ class Transaction(GrantQueries, ABC):
         """Wake the other nodes when this transaction commits."""
 
     @abstractmethod
-    async def lock(self, schedule_ids: Collection[str]) -> Collection[str]:
+    async def lock(self, keys: Collection[ScheduleKey]) -> Collection[ScheduleKey]:
         """Lock schedules, so that no other node decides for them. Returns those that are locked."""
 
     async def _value(self, name: str, /, **values: Any) -> Any:  # noqa: ANN401 - what a database has
@@ -195,46 +198,55 @@ class Transaction(GrantQueries, ABC):
         found = await self.rows("unclaimed", actions=list(actions), limit=limit)
         return [SCHEDULE.decode(row) for row in found]
 
-    async def schedules(self, ids: Collection[str]) -> list[Schedule]:
-        """Some schedules in the order of their ids; locked."""
-        locked = await self.lock(ids)  # one created since then is not locked, and so not read
+    async def schedules(self, keys: Collection[ScheduleKey]) -> list[Schedule]:
+        """Some schedules in the order of their ids and owners; locked."""
+        locked = await self.lock(keys)  # one created since then is not locked, and so not read
         return await self.read_schedules(locked) if locked else []
 
-    async def read_schedules(self, ids: Collection[str]) -> list[Schedule]:
-        """Some schedules in the order of their ids; not locked."""
-        return [SCHEDULE.decode(row) for row in await self.rows("read_schedules", ids=list(ids))]
+    async def read_schedules(self, keys: Collection[ScheduleKey]) -> list[Schedule]:
+        """Some schedules in the order of their ids and owners; not locked."""
+        return [SCHEDULE.decode(row) for row in await self.rows("read_schedules", keys=list(keys))]
 
-    async def find_schedules(self, only: Filter, after: str, limit: int) -> list[Schedule]:
-        """A page of the schedules that pass a filter."""
+    async def keys_of_id(self, schedule_id: str, limit: int) -> list[ScheduleKey]:
+        """The keys of the schedules that have an id, of any owner; if there are none, of those that had it and were deleted."""
+        found = await self._column("keys_of_id", id=schedule_id, limit=limit)
+        return found or await self._column("known_keys_of_id", id=schedule_id, limit=limit)
+
+    async def find_schedules(self, only: Filter, after: ScheduleKey, limit: int) -> list[Schedule]:
+        """A page of the schedules that pass a filter, in the order of their ids and owners."""
         name = "find_schedules" if only.owner is None else "find_owned_schedules"
-        found = await self.rows(name, after=after, limit=limit, **_parameters(only))
+        found = await self.rows(name, limit=limit, **_after(after), **_parameters(only))
         return [SCHEDULE.decode(row) for row in found]
 
-    async def schedule_sizes(self, only: Filter, after: str, limit: int) -> list[tuple[str, int]]:
-        """The ids of the same page, and how many bytes of text each schedule has."""
+    async def schedule_sizes(
+        self, only: Filter, after: ScheduleKey, limit: int
+    ) -> list[tuple[ScheduleKey, int]]:
+        """The keys of the same page, and how many bytes of text each schedule has."""
         name = "schedule_sizes" if only.owner is None else "owned_schedule_sizes"
-        found = await self.rows(name, after=after, limit=limit, **_parameters(only))
-        return [(schedule_id, size) for schedule_id, size in found]
+        found = await self.rows(name, limit=limit, **_after(after), **_parameters(only))
+        return [(key, size) for key, size in found]
 
-    async def managed_ids(self, managed_by: str, after: str, limit: int) -> list[str]:
-        """A page of the ids of the schedules that a program or file defines."""
-        return await self._column("managed_ids", managed_by=managed_by, after=after, limit=limit)
+    async def managed_keys(self, managed_by: str, after: ScheduleKey, limit: int) -> list[ScheduleKey]:
+        """A page of the keys of the schedules that a program or file defines."""
+        return await self._column("managed_keys", managed_by=managed_by, after=after, limit=limit)
 
     async def count_schedules(self, only: Filter) -> int:
         """How many schedules pass a filter."""
         name = "count_schedules" if only.owner is None else "count_owned_schedules"
         return int(await self._value(name, **_parameters(only)))
 
-    async def schedules_with_spec_text(self, text: str, owner: str, after: str, limit: int) -> list[str]:
-        """A page of the ids of schedules whose specs contain a text; of all owners if ``owner`` is empty."""
+    async def schedules_with_spec_text(
+        self, text: str, owner: str, after: ScheduleKey, limit: int
+    ) -> list[ScheduleKey]:
+        """A page of the keys of schedules whose specs contain a text; of all owners if ``owner`` is empty."""
         if owner:
             return await self._column(
-                "owned_schedules_with_spec_text", text=text, owner=owner, after=after, limit=limit
+                "owned_schedules_with_spec_text", text=text, owner=owner, limit=limit, **_after(after)
             )
-        return await self._column("schedules_with_spec_text", text=text, after=after, limit=limit)
+        return await self._column("schedules_with_spec_text", text=text, limit=limit, **_after(after))
 
     async def raw_schedules(self, owner: str, after: str, limit: int) -> list[RawSchedule]:
-        """A page of an owner's schedules as they are stored, not decoded."""
+        """A page of an owner's schedules as they are stored, not decoded; after an id."""
         found = await self.rows("raw_schedules", owner=owner, after=after, limit=limit)
         return [RawSchedule(*row) for row in found]
 
@@ -252,16 +264,16 @@ class Transaction(GrantQueries, ABC):
             "update_due", [DUE.parameters(_due(schedule, next_at_ms)) for schedule, next_at_ms in edited]
         )
 
-    async def delete_schedules(self, ids: Iterable[str]) -> None:
+    async def delete_schedules(self, keys: Iterable[ScheduleKey]) -> None:
         """Delete schedules; their ledger stays."""
-        if deleted := list(ids):
+        if deleted := list(keys):
             for name in ("delete_schedule", "delete_due", "delete_last_outcome", "delete_unstarted_count"):
-                await self.rows(name, ids=deleted)
+                await self.rows(name, keys=deleted)
 
-    async def next_generations(self, ids: Collection[str]) -> dict[str, int]:
+    async def next_generations(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, int]:
         """The generations of schedules that are created now; no other transaction can create them until the end."""
-        found = await self.rows("next_generation", ids=list(ids))
-        return {schedule_id: generation for schedule_id, generation in found}  # noqa: C416 - rows are no pairs to mypy
+        found = await self.rows("next_generation", keys=list(keys), between=BETWEEN)
+        return {key: generation for key, generation in found}  # noqa: C416 - rows are no pairs to mypy
 
     async def advance(self, steps: Iterable[Advance]) -> None:
         """Write what decisions changed about schedules; each schedule once."""
@@ -270,47 +282,47 @@ class Transaction(GrantQueries, ABC):
             "advance",
             [
                 {
-                    "schedule_id": s.schedule_id, "cursor_ms": s.cursor_ms, "next_at_ms": s.next_at_ms,
+                    "schedule_key": s.schedule_key, "cursor_ms": s.cursor_ms, "next_at_ms": s.next_at_ms,
                     "attempted_at_ms": s.attempted_at_ms, "started": s.counts.started,
                 }
                 for s in prepared
             ],
         )  # fmt: skip
-        changed = [{"schedule_id": s.schedule_id, "state": to_json(s.state)} for s in prepared if s.state]
+        changed = [{"schedule_key": s.schedule_key, "state": to_json(s.state)} for s in prepared if s.state]
         await self.write("update_state", changed)
         await self.write(
             "count_unstarted",
             [
-                {"schedule_id": s.schedule_id, "reason": reason, "count": number}
+                {"schedule_key": s.schedule_key, "reason": reason, "count": number}
                 for s in prepared
                 for reason, number in s.counts.unstarted.items()
             ],
         )
 
-    async def mark_due(self, schedule_ids: Collection[str], now: int) -> None:
+    async def mark_due(self, keys: Collection[ScheduleKey], now: int) -> None:
         """Make schedules due, because something happened to them."""
-        await self.rows("mark_due", ids=list(schedule_ids), now=now)
+        await self.rows("mark_due", keys=list(keys), now=now)
 
-    async def wake_waiting(self, schedule_ids: Collection[str], now: int) -> None:
+    async def wake_waiting(self, keys: Collection[ScheduleKey], now: int) -> None:
         """After runs ended, make those of their schedules due that have a run waiting, or no time to be due at."""
-        await self.rows("wake_waiting", ids=list(schedule_ids), now=now)
+        await self.rows("wake_waiting", keys=list(keys), now=now)
 
-    async def without_next_time(self, after: str, limit: int) -> list[str]:
-        """A page of the ids of schedules that have no time to be due at."""
+    async def without_next_time(self, after: ScheduleKey, limit: int) -> list[ScheduleKey]:
+        """A page of the keys of schedules that have no time to be due at."""
         return await self._column("without_next_time", after=after, limit=limit)
 
     async def count_due(self, now: int, limit: int) -> int:
         """How many schedules are due, counted up to a limit."""
         return int(await self._value("count_due", now=now, limit=limit))
 
-    async def counts_of(self, ids: Collection[str]) -> dict[str, Counts]:
+    async def counts_of(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, Counts]:
         """How many runs some schedules started, and how many slots did not start, by reason."""
-        started: dict[str, int] = {}
-        unstarted: dict[str, dict[Reason, int]] = defaultdict(dict)
-        for schedule_id, number, reason, count in await self.rows("counts_of", ids=list(ids)):
-            started[schedule_id] = number
+        started: dict[ScheduleKey, int] = {}
+        unstarted: dict[ScheduleKey, dict[Reason, int]] = defaultdict(dict)
+        for key, number, reason, count in await self.rows("counts_of", keys=list(keys)):
+            started[key] = number
             if reason is not None:
-                unstarted[schedule_id][Reason(reason)] = count
+                unstarted[key][Reason(reason)] = count
         return {each: Counts(started=number, unstarted=unstarted[each]) for each, number in started.items()}
 
     async def wake_at(self) -> int | None:
@@ -328,48 +340,44 @@ class Transaction(GrantQueries, ABC):
         """Keep versions of schedules that an edit replaces."""
         await self.insert(VERSION, list(versions))
 
-    async def versions(self, schedule_id: str, limit: int, before: tuple[int, int] = NEWEST) -> list[Version]:
+    async def versions(self, key: ScheduleKey, limit: int, before: tuple[int, int] = NEWEST) -> list[Version]:
         """Replaced versions of a schedule, newest first; those before one, by its generation and version."""
         generation, version = before
-        found = await self.rows(
-            "versions", id=schedule_id, limit=limit, generation=generation, version=version
-        )
+        found = await self.rows("versions", key=key, limit=limit, generation=generation, version=version)
         return [VERSION.decode(row) for row in found]
 
     async def version_sizes(
-        self, schedule_id: str, limit: int, before: tuple[int, int] = NEWEST
+        self, key: ScheduleKey, limit: int, before: tuple[int, int] = NEWEST
     ) -> list[tuple[int, int, int]]:
         """The generations and versions of the same versions, and how many bytes of text each has."""
         generation, version = before
-        found = await self.rows(
-            "version_sizes", id=schedule_id, limit=limit, generation=generation, version=version
-        )
+        found = await self.rows("version_sizes", key=key, limit=limit, generation=generation, version=version)
         return [(generation, version, size) for generation, version, size in found]
 
-    async def version_at(self, schedule_id: str, moment: int) -> Version | None:
+    async def version_at(self, key: ScheduleKey, moment: int) -> Version | None:
         """The version of a schedule that was in force at a moment, if it was replaced at or after it."""
-        found = await self.rows("version_at", id=schedule_id, at=moment)
+        found = await self.rows("version_at", key=key, at=moment)
         return VERSION.decode(found[0]) if found else None
 
-    async def version_before(self, schedule_id: str, moment: int) -> Version | None:
+    async def version_before(self, key: ScheduleKey, moment: int) -> Version | None:
         """The last version of a schedule that was replaced before a moment."""
-        found = await self.rows("version_before", id=schedule_id, at=moment)
+        found = await self.rows("version_before", key=key, at=moment)
         return VERSION.decode(found[0]) if found else None
 
     # Runs
 
-    async def open_runs(self, schedule_ids: Collection[str]) -> list[Run]:
+    async def open_runs(self, keys: Collection[ScheduleKey]) -> list[Run]:
         """The open runs of some schedules, oldest first, without their inputs (``NOT_READ``)."""
-        return [RUN_WITHOUT_INPUT.decode(row) for row in await self.rows("open_runs", ids=list(schedule_ids))]
+        return [RUN_WITHOUT_INPUT.decode(row) for row in await self.rows("open_runs", keys=list(keys))]
 
-    async def runs(self, schedule_id: str, limit: int, before: int = NEWEST[0]) -> list[Run]:
+    async def runs(self, key: ScheduleKey, limit: int, before: int = NEWEST[0]) -> list[Run]:
         """The latest runs of a schedule, newest first; those before one, by its number."""
-        found = await self.rows("runs", id=schedule_id, limit=limit, before=before)
+        found = await self.rows("runs", key=key, limit=limit, before=before)
         return [RUN.decode(row) for row in found]
 
-    async def run_sizes(self, schedule_id: str, limit: int, before: int = NEWEST[0]) -> list[tuple[int, int]]:
+    async def run_sizes(self, key: ScheduleKey, limit: int, before: int = NEWEST[0]) -> list[tuple[int, int]]:
         """The numbers of the same runs, and how many bytes of text each has."""
-        found = await self.rows("run_sizes", id=schedule_id, limit=limit, before=before)
+        found = await self.rows("run_sizes", key=key, limit=limit, before=before)
         return [(number, size) for number, size in found]
 
     async def runs_by_id(self, ids: Collection[str]) -> list[Run]:
@@ -415,13 +423,13 @@ class Transaction(GrantQueries, ABC):
         """
         return int(await self._value("run_number_at", moment=moment))
 
-    async def runs_at(self, schedule_id: str, beginning: str) -> list[Run]:
+    async def runs_at(self, key: ScheduleKey, beginning: str) -> list[Run]:
         """The runs of a schedule at a nominal time, oldest first: those whose ids begin as the ids of that time do.
 
         ``started_at_ms`` is the start of their first attempt that began.
         """
         # The rest of an id is hexadecimal: in every collation, none of its characters comes after an f.
-        found = await self.rows("runs_at", id=schedule_id, from_id=beginning, to_id=f"{beginning}g")
+        found = await self.rows("runs_at", key=key, from_id=beginning, to_id=f"{beginning}g")
         return [
             msgspec.structs.replace(RUN.decode(columns), started_at_ms=started_at_ms)
             for *columns, started_at_ms in found
@@ -436,31 +444,31 @@ class Transaction(GrantQueries, ABC):
         """The runs of a node that were asked to stop, without their inputs."""
         return [RUN_WITHOUT_INPUT.decode(row) for row in await self.rows("stopping", epoch=epoch)]
 
-    async def waiting_for_node(self, before: int, limit: int) -> list[tuple[str, str]]:
+    async def waiting_for_node(self, before: int, limit: int) -> list[tuple[ScheduleKey, str]]:
         """Schedules and actions whose runs have waited for a node since before a moment."""
         found = await self.rows("waiting_for_node", before=before, limit=limit)
-        return [(schedule_id, action) for schedule_id, action in found]
+        return [(key, action) for key, action in found]
 
     async def is_node(self, epoch: int, now: int) -> bool:  # noqa: ARG002 - a store with a clock of its own compares it
         """Whether a node is registered and alive; it cannot be removed until the end. Raises if its clock is off."""
         return bool(await self.rows("is_node", epoch=epoch))
 
-    async def open_counts(self, schedule_ids: Collection[str]) -> dict[tuple[str, Status], int]:
+    async def open_counts(self, keys: Collection[ScheduleKey]) -> dict[tuple[ScheduleKey, Status], int]:
         """How many open runs some schedules have, by status."""
-        found = await self.rows("open_counts", ids=list(schedule_ids))
-        return {(schedule_id, Status(status)): count for schedule_id, status, count in found}
+        found = await self.rows("open_counts", keys=list(keys))
+        return {(key, Status(status)): count for key, status, count in found}
 
     async def count_open(self, limit: int) -> dict[Status, int]:
         """How many runs are open, by status, counted up to a limit."""
         return {Status(status): count for status, count in await self.rows("count_open", limit=limit)}
 
-    async def count_triggers(self, schedule_id: str, limit: int) -> int:
+    async def count_triggers(self, key: ScheduleKey, limit: int) -> int:
         """How many triggers of a schedule wait, counted up to a limit."""
-        return int(await self._value("count_triggers", id=schedule_id, limit=limit))
+        return int(await self._value("count_triggers", key=key, limit=limit))
 
-    async def count_waiting(self, schedule_id: str, limit: int) -> int:
+    async def count_waiting(self, key: ScheduleKey, limit: int) -> int:
         """How many automatic starts of a schedule wait, counted up to a limit."""
-        return int(await self._value("count_waiting", id=schedule_id, limit=limit))
+        return int(await self._value("count_waiting", key=key, limit=limit))
 
     async def insert_runs(self, runs: Iterable[Run]) -> None:
         """Insert new runs. A slot is unique: inserting it twice is an error."""
@@ -588,17 +596,17 @@ class Transaction(GrantQueries, ABC):
             "log_sizes", run_id=run_id, attempt=attempt, number=number, last=last, limit=limit
         )
 
-    async def last_outcomes(self, schedule_ids: Collection[str]) -> dict[str, LastOutcome]:
+    async def last_outcomes(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, LastOutcome]:
         """What the latest runs of some schedules left to the next; a schedule whose runs left nothing may be missing."""
-        found = await self.rows("last_outcomes", ids=list(schedule_ids))
-        return {each.schedule_id: each for each in map(LAST_OUTCOME.decode, found)}
+        found = await self.rows("last_outcomes", keys=list(keys))
+        return {each.schedule_key: each for each in map(LAST_OUTCOME.decode, found)}
 
     async def keep_last_outcomes(self, ended: Iterable[tuple[Run, Outcome]]) -> None:
         """Keep what runs leave to the next; a schedule that was created again inherits nothing."""
-        successes: dict[tuple[str, int], str | None] = {}
-        failures: dict[tuple[str, int], str] = {}
+        successes: dict[tuple[ScheduleKey, int], str | None] = {}
+        failures: dict[tuple[ScheduleKey, int], str] = {}
         for run, outcome in ended:
-            key = (run.schedule_id, run.generation)
+            key = (run.schedule_key, run.generation)
             if outcome.status is Status.SUCCEEDED:
                 successes[key] = outcome.result if outcome.result != "null" else None
                 failures.pop(key, None)
@@ -622,15 +630,15 @@ class Transaction(GrantQueries, ABC):
             self.unstarted += added
 
     async def unstarted_ranges(
-        self, schedule_id: str, limit: int, before: int = NEWEST[0]
+        self, key: ScheduleKey, limit: int, before: int = NEWEST[0]
     ) -> list[UnstartedRange]:
         """The latest ranges of a schedule's slots that did not start, newest first; those before one, by its number."""
-        found = await self.rows("unstarted_ranges", id=schedule_id, limit=limit, before=before)
+        found = await self.rows("unstarted_ranges", key=key, limit=limit, before=before)
         return [UNSTARTED_RANGE.decode(row) for row in found]
 
-    async def unstarted_at(self, schedule_id: str, nominal_ms: int) -> UnstartedRange | None:
+    async def unstarted_at(self, key: ScheduleKey, nominal_ms: int) -> UnstartedRange | None:
         """The latest range of a schedule that a nominal time lies in, whether or not it is one of its slots."""
-        found = await self.rows("unstarted_at", id=schedule_id, nominal_ms=nominal_ms)
+        found = await self.rows("unstarted_at", key=key, nominal_ms=nominal_ms)
         return UNSTARTED_RANGE.decode(found[0]) if found else None
 
     # Backfills
@@ -643,24 +651,24 @@ class Transaction(GrantQueries, ABC):
         """Update the progress of backfills that are open; ended ones do not change."""
         await self.write("update_backfill", [BACKFILL.parameters(each) for each in backfills])
 
-    async def open_backfills(self, schedule_ids: Collection[str]) -> list[Backfill]:
+    async def open_backfills(self, keys: Collection[ScheduleKey]) -> list[Backfill]:
         """The open backfills of some schedules, oldest first."""
-        return [BACKFILL.decode(row) for row in await self.rows("open_backfills", ids=list(schedule_ids))]
+        return [BACKFILL.decode(row) for row in await self.rows("open_backfills", keys=list(keys))]
 
-    async def count_open_backfills(self, schedule_id: str, limit: int) -> int:
+    async def count_open_backfills(self, key: ScheduleKey, limit: int) -> int:
         """How many backfills of a schedule are open, counted up to a limit."""
-        return int(await self._value("count_open_backfills", id=schedule_id, limit=limit))
+        return int(await self._value("count_open_backfills", key=key, limit=limit))
 
-    async def backfills(self, schedule_id: str, limit: int, before: int = NEWEST[0]) -> list[Backfill]:
+    async def backfills(self, key: ScheduleKey, limit: int, before: int = NEWEST[0]) -> list[Backfill]:
         """The latest backfills of a schedule, newest first; those before one, by its number."""
-        found = await self.rows("backfills", id=schedule_id, limit=limit, before=before)
+        found = await self.rows("backfills", key=key, limit=limit, before=before)
         return [BACKFILL.decode(row) for row in found]
 
     async def backfill_sizes(
-        self, schedule_id: str, limit: int, before: int = NEWEST[0]
+        self, key: ScheduleKey, limit: int, before: int = NEWEST[0]
     ) -> list[tuple[int, int]]:
         """The numbers of the same backfills, and how many bytes of text each has."""
-        found = await self.rows("backfill_sizes", id=schedule_id, limit=limit, before=before)
+        found = await self.rows("backfill_sizes", key=key, limit=limit, before=before)
         return [(number, size) for number, size in found]
 
     async def backfill(self, backfill_id: str) -> Backfill | None:
@@ -707,9 +715,9 @@ class Transaction(GrantQueries, ABC):
 
     # Retention
 
-    async def known_ids(self, after: str, limit: int) -> list[str]:
-        """A page of all ids that schedules ever had; deleted ones have a ledger too."""
-        return await self._column("known_ids", after=after, limit=limit)
+    async def known_keys(self, after: ScheduleKey, limit: int) -> list[ScheduleKey]:
+        """A page of the keys of all schedules that there ever were; deleted ones have a ledger too."""
+        return await self._column("known_keys", after=after, limit=limit)
 
     async def prune(self, bounds: Iterable[RetentionBounds]) -> int:
         """Delete what is beyond the retention of some schedules; return how many rows were deleted."""
@@ -728,9 +736,15 @@ def _parameters(only: Filter) -> dict[str, Any]:
 
 def _along(only: LedgerFilter, everything: str, of_owner: str, of_schedule: str) -> str:
     """The statement that reads the part of the ledger that a search is about, along an index."""
-    if only.schedule_id is not None:
+    if only.schedule_key is not None:
         return of_schedule
-    return everything if only.owner is None else of_owner
+    return of_owner if only.owner else everything
+
+
+def _after(key: ScheduleKey) -> dict[str, str]:
+    """The parameters of a statement that begins after a schedule, in the order of ids and owners."""
+    owner, schedule_id = owner_and_id(key)
+    return {"after_id": schedule_id, "after_owner": owner}
 
 
 def _ledger_parameters(only: LedgerFilter) -> dict[str, Any]:
@@ -738,7 +752,7 @@ def _ledger_parameters(only: LedgerFilter) -> dict[str, Any]:
 
 
 def _due(schedule: Schedule, next_at_ms: int | None) -> Due:
-    return Due(schedule_id=schedule.id, cursor_ms=schedule.cursor_ms, next_at_ms=next_at_ms)
+    return Due(schedule_key=schedule.key, cursor_ms=schedule.cursor_ms, next_at_ms=next_at_ms)
 
 
 def _reportable(table: Table[Run], row: Row) -> ReportableRun:
@@ -746,9 +760,9 @@ def _reportable(table: Table[Run], row: Row) -> ReportableRun:
     return ReportableRun(table.decode(columns), token_hash, report_by_ms)
 
 
-def _left(key: tuple[str, int], **outcome: str) -> dict[str, Any]:
-    schedule_id, generation = key
-    return {"schedule_id": schedule_id, "generation": generation, **outcome}
+def _left(lane: tuple[ScheduleKey, int], **outcome: str) -> dict[str, Any]:
+    key, generation = lane
+    return {"schedule_key": key, "generation": generation, **outcome}
 
 
 HasClaims = Callable[[Transaction, int], Awaitable[bool]]

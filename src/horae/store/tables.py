@@ -24,11 +24,13 @@ from horae.model import (
     Policies,
     Run,
     Schedule,
+    ScheduleKey,
     State,
     Status,
     StoredCalendar,
     UnstartedRange,
     Version,
+    schedule_key,
 )
 from horae.store.mapping import Table
 
@@ -36,7 +38,7 @@ from horae.store.mapping import Table
 class Due(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What a decision updates: how far a schedule is decided, and when it is due next."""
 
-    schedule_id: str
+    schedule_key: ScheduleKey
     cursor_ms: int
     next_at_ms: int | None
     attempted_at_ms: int | None = None
@@ -61,6 +63,11 @@ class RawSchedule(NamedTuple):
     owner: str
     tags: Any
     attempted_at_ms: Any
+
+    @property
+    def key(self) -> ScheduleKey:
+        """What the store calls it."""
+        return schedule_key(self.owner, self.id)
 
 
 def _unreadable_schedule(values: dict[str, Any], faults: dict[str, Exception]) -> Schedule:
@@ -99,7 +106,7 @@ def _unreadable_run(values: dict[str, Any], faults: dict[str, Exception]) -> Run
     """Stand in for a run that was edited by hand: its reason and its failure say so."""
     error = next(iter(faults.values()))
     return Run(
-        **{name: values[name] for name in ("id", "schedule_id", "generation")}, nominal_ms=0, origin=AUTOMATIC,
+        **{name: values[name] for name in ("id", "schedule_key", "generation")}, nominal_ms=0, origin=AUTOMATIC,
         overlap=Overlap.SKIP, status=Status.PENDING if "status" in faults else values["status"], fire_ms=0,
         start_at_ms=0, reason=UNREADABLE, failure=f"{type(error).__name__}: {error}",
     )  # fmt: skip
@@ -108,9 +115,10 @@ def _unreadable_run(values: dict[str, Any], faults: dict[str, Exception]) -> Run
 SCHEDULE = Table(
     Schedule,
     "schedule",
+    computed=("key",),
     unstored=("unreadable",),
     not_inserted=("cursor_ms",),  # it is in due, which every query of schedules joins
-    not_updated=("id", "generation", "created_at_ms", "cursor_ms"),
+    not_updated=("id", "generation", "created_at_ms", "cursor_ms", "owner"),
     shared=("action", "policies", "state", "tags"),
     unreadable=_unreadable_schedule,
 )

@@ -416,3 +416,26 @@ def test_the_target_is_given_before_the_command_after_it_or_in_the_environment(
     ]:
         assert len(answered(*arguments, folder=tmp_path, **environment)) == 1
     assert "two places" in refused("nodes", "--url", server.url, "--database", database)["message"]
+
+
+def test_an_id_that_several_owners_have_needs_the_owner(target: list[str], name: str):
+    for owner in ("ada", "bob"):
+        create(target, name, "--every", "1h", "--owner", owner)
+    run = answered("schedules", "trigger", name, *target, "--owner", "ada")["run_id"]
+    for arguments in (
+        ["schedules", "describe", name],
+        ["runs", "list", name],
+        ["explain", name, "2099-01-01"],
+    ):
+        problem = refused(*arguments, *target)
+        assert problem["details"]["code"] == "schedule_ambiguous"
+        assert '"ada", "bob"' in problem["message"]
+        assert "name the owner" in problem["hint"]
+    assert horae("runs", "show", run, *target).returncode == 0  # a run says whose it is
+    shown = horae("schedules", "list", "--prefix", name, *target).stdout
+    assert shown.count(name) == 2
+    assert "ada" in shown
+    assert "bob" in shown
+    assert answered("schedules", "list", "--prefix", name, *target, "--owner", "") == []
+    assert answered("schedules", "delete", name, "--yes", *target, "--owner", "bob") == {"deleted": name}
+    assert answered("schedules", "describe", name, *target)["owner"] == "ada"

@@ -24,7 +24,7 @@ from horae.errors import (
 from tests.face.declarative import DELAY, Registered, Story
 
 WHERE = "WHERE json_valid(action) AND json_extract(action, '$.input.task') = 'spoiled'"
-ID = f"(SELECT id FROM schedule {WHERE})"  # noqa: S608 - a text of our own
+ID = f"(SELECT key FROM schedule {WHERE})"  # noqa: S608 - a text of our own
 
 
 def column(name: str, value: str) -> str:
@@ -89,12 +89,12 @@ COLUMNS: list[Spoiled] = [
     (column("action", "5"), TaskInvalidStructureError, "", {"value": 5}),  # a number is text in a column of texts
     (column("action", "x'00'"), TaskInvalidTypeError, "Invalid type for field 'action': expected string, got ",
      {"field": "action", "value": b"\x00", "expectedType": "string"}),
-    (f"UPDATE due SET cursor_ms = 'yesterday' WHERE schedule_id = {ID}", TaskInvalidTypeError,  # noqa: S608
+    (f"UPDATE due SET cursor_ms = 'yesterday' WHERE schedule_key = {ID}", TaskInvalidTypeError,  # noqa: S608
      "Invalid type for field 'cursor': expected number, got string",
      {"field": "cursor", "value": "yesterday", "expectedType": "number", "actualType": "string"}),
-    (f"UPDATE due SET cursor_ms = 1.5 WHERE schedule_id = {ID}", TaskInvalidTypeError,  # noqa: S608
+    (f"UPDATE due SET cursor_ms = 1.5 WHERE schedule_key = {ID}", TaskInvalidTypeError,  # noqa: S608
      "Invalid type for field 'cursor': expected ", {"field": "cursor", "value": 1.5}),
-    (f"UPDATE due SET attempted_at_ms = 'noon' WHERE schedule_id = {ID}", TaskInvalidTypeError,  # noqa: S608
+    (f"UPDATE due SET attempted_at_ms = 'noon' WHERE schedule_key = {ID}", TaskInvalidTypeError,  # noqa: S608
      "Invalid type for field 'lastAttemptAt': expected number, got string",
      {"field": "lastAttemptAt", "value": "noon", "expectedType": "number", "actualType": "string"}),
 ]  # fmt: skip
@@ -196,10 +196,10 @@ ELSEWHERE = {
     "action name": put("$.name", "'nobody'"),
     "no action name": drop("$.name"),
     "tags": column("tags", "'{'"),
-    "status of a run": f"UPDATE run SET status = 'pending', overlap = 'weird' WHERE schedule_id = {ID}",  # noqa: S608
-    "origin of a run": f"UPDATE run SET status = 'pending', origin = 'weird' WHERE schedule_id = {ID}",  # noqa: S608
-    "input of a run": f"UPDATE run SET status = 'pending', input = '{{' WHERE schedule_id = {ID}",  # noqa: S608
-    "start of a run": f"UPDATE run SET status = 'pending', start_at_ms = 'x' WHERE schedule_id = {ID}",  # noqa: S608
+    "status of a run": f"UPDATE run SET status = 'pending', overlap = 'weird' WHERE schedule_key = {ID}",  # noqa: S608
+    "origin of a run": f"UPDATE run SET status = 'pending', origin = 'weird' WHERE schedule_key = {ID}",  # noqa: S608
+    "input of a run": f"UPDATE run SET status = 'pending', input = '{{' WHERE schedule_key = {ID}",  # noqa: S608
+    "start of a run": f"UPDATE run SET status = 'pending', start_at_ms = 'x' WHERE schedule_key = {ID}",  # noqa: S608
 }
 """What is derived from a record, or belongs to its runs: put right in silence, or reported."""
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from horae import Context, Overlap, Spec
 from horae.face.registrar.views import ledger
-from horae.model import AUTOMATIC, Origin, Reason, Run, Status, UnstartedRange
+from horae.model import AUTOMATIC, Origin, Reason, Run, ScheduleKey, Status, UnstartedRange
 from horae.registrar import Registrar
 from horae.testing import TimeMachine
 from tests.face.registrar.inputs import GOOD
@@ -20,14 +20,14 @@ MINUTELY = GOOD | {"schedule_id": "s", "cron_expr": "* * * * *", "timezone": "UT
 
 def unstarted(first: int, last: int, step: int = 1, reason: Reason = Reason.LATE) -> UnstartedRange:
     return UnstartedRange(
-        schedule_id="s", generation=1, start_ms=first * 1000, end_ms=last * 1000, count=(last - first) // step + 1,
+        schedule_key=ScheduleKey("s"), generation=1, start_ms=first * 1000, end_ms=last * 1000, count=(last - first) // step + 1,
         status=Status.MISSED, reason=reason, decided_at_ms=(last + 5) * 1000,
     )  # fmt: skip
 
 
 def run(nominal: int, *, origin: Origin = AUTOMATIC, fire_at: int | None = None) -> Run:
     return Run(
-        id=f"{nominal}:{origin}", schedule_id="s", generation=1, nominal_ms=nominal * 1000, origin=origin, overlap=Overlap.SKIP,
+        id=f"{nominal}:{origin}", schedule_key=ScheduleKey("s"), generation=1, nominal_ms=nominal * 1000, origin=origin, overlap=Overlap.SKIP,
         status=Status.SUCCEEDED, fire_ms=nominal * 1000 if fire_at is None else fire_at, start_at_ms=nominal * 1000,
         ended_at_ms=nominal * 1000 + 7,
     )  # fmt: skip

@@ -12,7 +12,12 @@ import msgspec
 import pytest
 
 from horae import App, Config, Context, Policies
-from horae.errors import InvalidInputError, PermissionDeniedError, ScheduleExistsError, ScheduleNotFoundError
+from horae.errors import (
+    InvalidInputError,
+    PermissionDeniedError,
+    ScheduleAmbiguousError,
+    ScheduleNotFoundError,
+)
 from horae.registrar import Registrar
 from horae.testing import TimeMachine
 from tests.face.registrar.inputs import GOOD
@@ -162,13 +167,14 @@ async def test_a_deleted_schedule_is_gone_and_its_ledger_is_not(machine: TimeMac
     await machine.advance(hours=2)
     await registrar.delete_schedule("s")
     await machine.advance(hours=2)
-    assert [row.run_at for row in await registrar.runs("s")] == [at(10), at(9)]
+    for each in (registrar, Registrar(machine.app, owner="alice")):
+        assert [row.run_at for row in await each.runs("s")] == [at(10), at(9)]
     for call in (
         registrar.get_schedule("s"),
         registrar.delete_schedule("s"),
         registrar.pause_schedule("s", True),
         registrar.pause_schedule("s", False),
-        Registrar(machine.app, owner="alice").runs("s"),
+        Registrar(machine.app, owner="bob").runs("s"),
         registrar.runs("never"),
     ):
         with pytest.raises(ScheduleNotFoundError):
@@ -190,10 +196,13 @@ async def test_an_owner_sees_only_their_own_schedules(machine: TimeMachine, regi
             await call
     with pytest.raises(PermissionDeniedError):
         await bob.upsert_schedule(HOURLY)
-    for other in (bob, registrar):
-        with pytest.raises(ScheduleExistsError):
-            await other.upsert_schedule(HOURLY | {"user_id": "bob"})
-    assert (await alice.get_schedule("s")).user_id == "alice"
+    for other in (bob, registrar):  # an id is its user's
+        upserted = await other.upsert_schedule(HOURLY | {"user_id": "bob", "cron_expr": "0 7 * * *"})
+        assert upserted.schedule_id == "s"
+    assert [(await each.get_schedule("s")).user_id for each in (alice, bob)] == ["alice", "bob"]
+    assert (await alice.get_schedule("s")).cron_expr == HOURLY["cron_expr"]
+    with pytest.raises(ScheduleAmbiguousError):
+        await registrar.get_schedule("s")
 
 
 @pytest.mark.contract("CRON-01")

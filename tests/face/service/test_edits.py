@@ -80,8 +80,9 @@ async def test_put_keeps_to_its_conditions(
 async def test_put_replaces_nothing_of_another_owner(client: httpx.AsyncClient, machine: TimeMachine):
     await machine.app.owned_by("ada").schedules.create("team/s", "0 9 * * *", "a")
     answer = await client.put(f"{PATH}?owner=bob", json=BODY)
-    assert (answer.status_code, answer.json()["code"]) == (409, "schedule_exists")
-    assert (await machine.app.schedules.get("team/s")).owner == "ada"
+    assert (answer.status_code, answer.json()["owner"]) == (201, "bob")
+    hers = await machine.app.owned_by("ada").schedules.get("team/s")
+    assert (hers.owner, hers.version) == ("ada", 1)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -189,14 +189,62 @@ def test_bulk_changes_touch_only_what_the_caller_owns(world: World):
     assert world.bob.ask("DELETE", f"/schedules/{own}").status_code == 204
 
 
-def test_a_taken_id_does_not_say_whose_it_is(world: World):
-    body = {"id": HERS, "spec": "* * * * *", "action": "ping"}
-    for given in (body, body | {"request_id": "r"}):
-        answer = world.bob.ask("POST", "/schedules", given)
-        assert (answer.status_code, answer.json()["code"]) == (409, "schedule_exists")
-        assert "alice" not in answer.text.replace(HERS, "")
-    answer = world.bob.ask("POST", "/bulk/schedules", {"schedules": [body]})
-    assert answer.status_code == 409
+def test_an_id_that_another_owner_has_is_free_and_leads_to_nothing_of_theirs(world: World):
+    """With every way to create it, and every way to read it: bob's answers are those of an id that nobody else has."""
+    same = "of-alice-and-bob"
+    path, body = f"/schedules/{same}", {"spec": "0 11 * * *", "action": "ping"}
+    made = world.alice.ask("POST", "/schedules", body | {"id": same, "trigger": True, "request_id": "r"})
+    assert made.status_code == 201
+    world.alice.ask("PATCH", path, {"spec": "0 12 * * *"})
+
+    def hers() -> list[Any]:
+        return [
+            world.alice.get(path + part) for part in ("", "/runs", "/versions", "/unstarted", "/backfills")
+        ]
+
+    wait_for(lambda: all(each["ended_at"] for each in hers()[1]["items"]))
+    before = hers()
+    url, always = f"/api/v1{path}", {"If-None-Match": "*"}
+    ways: tuple[Callable[[], httpx.Response], ...] = (
+        lambda: world.bob.ask("POST", "/schedules", body | {"id": same, "request_id": "r"}),
+        lambda: world.bob.ask("POST", "/bulk/schedules", {"schedules": [body | {"id": same}]}),
+        lambda: world.bob.ask("PUT", path, body),
+        lambda: world.bob.client.put(url, json=body, headers=always),
+    )
+    for generation, way in enumerate(ways, 1):
+        assert world.bob.client.put(url, json=body, headers={"If-Match": '"1"'}).status_code == 412
+        assert way().status_code == 201
+        assert world.bob.client.put(url, json=body, headers=always).status_code == 412
+        assert world.bob.ask("POST", "/schedules", body | {"id": same}).json()["code"] == "schedule_exists"
+        mine = world.bob.get(path)
+        assert (mine["owner"], mine["version"], mine["info"]["recent_runs"]) == ("bob", 1, [])
+        assert mine["info"]["started"] == 0
+        for part in ("/runs", "/unstarted", "/backfills"):
+            assert world.bob.get(path + part)["items"] == []
+        assert len(world.bob.get(f"{path}/versions")["items"]) == generation - 1  # bob's own, deleted
+        assert world.bob.get("/runs", schedule=same)["items"] == []
+        assert world.bob.get(f"{path}/explain", time="2026-01-01T10:00:00Z")["verdict"] == "before_creation"
+        assert world.bob.ask("DELETE", path).status_code == 204
+        assert world.bob.ask("GET", path).status_code == 404
+    assert hers() == before
+
+
+def test_who_sees_all_names_the_owner_of_an_id_that_several_have(world: World):
+    same = "of-several"
+    path = f"/schedules/{same}"
+    for user in (world.alice, world.bob):
+        assert user.ask("PUT", path, {"spec": "0 11 * * *", "action": "ping"}).status_code == 201
+    for method, part in (("GET", ""), ("GET", "/runs"), ("POST", "/pause"), ("DELETE", "")):
+        answer = world.admin.ask(method, path + part)
+        assert (answer.status_code, answer.json()["code"]) == (409, "schedule_ambiguous"), answer.text
+        assert answer.json()["details"]["owners"] == ["alice", "bob"]
+    assert world.admin.get(path, owner="alice")["owner"] == "alice"
+    assert {each["owner"] for each in world.admin.get("/schedules", prefix=same)["items"]} == {"alice", "bob"}
+    for user, named, status in ((world.service, "", 403), (world.bob, "", 403), (world.admin, "", 404)):
+        assert user.ask("GET", path, owner=named).status_code == status
+    assert world.admin.ask("DELETE", path, owner="bob").status_code == 204
+    assert world.admin.get(path)["owner"] == "alice"
+    assert world.admin.ask("DELETE", path).status_code == 204
 
 
 def test_plain_users_cannot_name_another_user(world: World):
@@ -280,7 +328,7 @@ def test_a_run_is_reported_on_with_its_own_token_only(world: World):
 
 
 def test_an_id_that_another_owner_had_shows_nothing_of_theirs(world: World):
-    """Ids are global, and the ledger outlives a schedule; but a new owner of the id does not see it."""
+    """The ledger outlives a schedule; another owner who uses the id later does not see it."""
     body = {"id": "passed-on", "spec": "0 9 * * *", "action": {"name": "ping", "input": "secret"}}
     assert world.alice.ask("POST", "/schedules", body).status_code == 201
     world.alice.ask("PATCH", "/schedules/passed-on", {"spec": "0 10 * * *"})

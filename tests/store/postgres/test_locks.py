@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from horae.model import Action, Policies, Schedule, State
+from horae.model import Action, Policies, Schedule, ScheduleKey, State
 from horae.store.postgres import PostgresStore
 
 
@@ -18,17 +18,17 @@ async def test_a_schedule_created_anew_while_the_old_one_was_waited_for_is_not_r
 
     async def read() -> list[Schedule]:
         async with store.transaction() as transaction:
-            return await transaction.schedules(["s"])
+            return await transaction.schedules([ScheduleKey("s")])
 
     try:
         async with store.transaction() as transaction:
             await transaction.insert_schedules([(old, None)])
         async with store.transaction() as transaction:
-            assert await transaction.schedules(["s"]) == [old]
+            assert await transaction.schedules([ScheduleKey("s")]) == [old]
             waiting = asyncio.create_task(read())
             while not await transaction.execute("SELECT 1 FROM pg_locks WHERE NOT granted"):
                 await asyncio.sleep(0.01)
-            await transaction.delete_schedules(["s"])
+            await transaction.delete_schedules([ScheduleKey("s")])
             await transaction.insert_schedules([(old, None)])
         assert await waiting == []
         assert await read() == [old]

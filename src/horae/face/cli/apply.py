@@ -86,7 +86,7 @@ async def _carry_out(session: Session, steps: Sequence[Step]) -> None:
 async def _carry_out_one(session: Session, step: Step) -> None:
     client, place = session.client, path(f"{step.kind}s", step.name)
     if step.outcome == "removed":
-        await client.delete(place, version=step.version)
+        await client.delete(place, version=step.version, owner=step.owner)
     elif step.kind == "calendar":
         await client.put(place, step.body)
     elif step.version is None:

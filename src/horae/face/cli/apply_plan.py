@@ -41,6 +41,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     body: Json = {}
     version: int | None = None
     """The version that was compared; ``None`` if there was none."""
+    owner: str | None = None
+    """The owner of a schedule that no document has; ``None`` is the one that the command means."""
 
     @property
     def changes(self) -> bool:
@@ -218,7 +220,11 @@ async def _unmentioned(
         found += await client.items("/schedules", EVERYTHING, managed_by=label)
     return [
         Step(
-            kind="schedule", name=each["id"], outcome="removed" if prune else "left", version=each["version"]
+            kind="schedule",
+            name=each["id"],
+            outcome="removed" if prune else "left",
+            version=each["version"],
+            owner=each["owner"],
         )
         for each in found
         if each["id"] not in named

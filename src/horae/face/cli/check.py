@@ -22,7 +22,7 @@ from horae.face.cli.client import needed, settings
 from horae.face.cli.command_base import Command, command, group
 from horae.face.cli.printing import word
 from horae.face.cli.tables import table
-from horae.model import Node
+from horae.model import Node, Schedule
 from horae.spec import TZDATA_VERSION
 
 MAX_OFF = 1000
@@ -159,8 +159,18 @@ async def _about_schedules(config: Config) -> list[Finding]:
         await app.close()
     advice = "update what it names, or delete it: horae schedules update, horae schedules delete"
     return [
-        Finding("schedules", "fail", f'"{name}" cannot be read: {why}', advice) for name, why in found.items()
+        Finding(
+            "schedules",
+            "fail",
+            f'"{each.id}"{_owned(each)} cannot be read: {"; ".join(each.unreadable.values())}',
+            advice,
+        )
+        for each in found
     ] or [Finding("schedules", "ok", "all can be read")]
+
+
+def _owned(schedule: Schedule) -> str:
+    return f' of "{schedule.owner}"' if schedule.owner else ""
 
 
 def about_health(health: Health) -> Iterator[Finding]:

@@ -84,19 +84,20 @@ class Session(Command):
         super().__init__(target)
         self.client = client
 
-    async def zone(self, schedule_id: str) -> str:
+    async def zone(self, schedule_id: str, owner: str | None = None) -> str:
         """The time zone of a schedule, to show times in: UTC if it was deleted, or if programs read the answer."""
         if self.as_json:
             return "UTC"
         try:
-            return await self._zone(schedule_id)
+            return await self._zone(schedule_id, owner)
         except ServerError as error:
             if error.details.get("code") != "schedule_not_found":
                 raise
             return "UTC"
 
-    async def _zone(self, schedule_id: str) -> str:
-        return str((await self.client.get(path("schedules", schedule_id)))["timezone"])
+    async def _zone(self, schedule_id: str, owner: str | None = None) -> str:
+        query = {} if owner is None else {"owner": owner}
+        return str((await self.client.get(path("schedules", schedule_id), **query))["timezone"])
 
     async def moment(
         self, text: str | None, option: str, schedule_id: str | None, zone: str | None = None

@@ -22,13 +22,19 @@ def schedule_table(items: Sequence[Json], *, more: bool) -> RenderableType:
     if not items:
         return none("No schedules.")
     rows = [
-        (each["id"], each["sentence"], _flagged(each), *clock(each["next_time"], each["timezone"]), _address(each["action"]))
-        for each in items
+        (each["id"], whose, each["sentence"], _flagged(each), *clock(each["next_time"], each["timezone"]), _address(each["action"]))
+        for each, whose in zip(items, _owners(items), strict=True)
     ]  # fmt: skip
-    schedules = table("id!", "when~?", "state", "next time", "UTC?", "action~?", rows=rows)
+    schedules = table("id!", "owner", "when~?", "state", "next time", "UTC?", "action~?", rows=rows)
     if not more:
         return schedules
     return Group(schedules, none(f"The first {len(items)}; there are more: --limit shows them."))
+
+
+def _owners(items: Sequence[Json]) -> list[str]:
+    """The owner of each thing; nothing where all have the same."""
+    several = len({each["owner"] for each in items}) > 1
+    return [(each["owner"] or "–") if several else "" for each in items]
 
 
 def _flagged(each: Json) -> Text:
@@ -247,16 +253,17 @@ def backfill_table(items: Sequence[Json], zone: str) -> RenderableType:
 
 
 def ledger_table(items: Sequence[Json], zone: str, *, whose: bool, more: bool) -> RenderableType:
-    """Runs, and ranges of slots that did not run among them; ``whose`` says of which schedules."""
+    """Runs, and ranges of slots that did not run among them; ``whose`` says of which schedules. Several owners are named."""
     rows = [
         (
-            each["schedule_id"] if whose else "", *(_span(each, zone) if "count" in each else (*clock(each["nominal"], zone), "")),
+            each["schedule_id"] if whose else "", owner, *(_span(each, zone) if "count" in each else (*clock(each["nominal"], zone), "")),
             each.get("count"), word(each["status"]), took(each), why(each), Text(each.get("id", ""), style="dim"),
         )
-        for each in items
+        for each, owner in zip(items, _owners(items), strict=True)
     ]  # fmt: skip
     shown = table(
         "schedule!",
+        "owner",
         f"slot ({zone})",
         "UTC??",
         "to?",

@@ -36,7 +36,7 @@ async def shown_to_end(session: Session, run_id: str) -> None:
     with screen.status(f"waiting for the run {run_id}") if screen.is_terminal else nullcontext():
         while (run := await session.client.get(path("runs", run_id)))["status"] in OPEN:
             await asyncio.sleep(POLL_SECONDS)
-    session.show(run, partial(run_panel, zone=await session.zone(run["schedule_id"])))
+    session.show(run, partial(run_panel, zone=await session.zone(run["schedule_id"], run["owner"])))
     if run["status"] != Status.SUCCEEDED:
         raise typer.Exit(1)
 
@@ -119,7 +119,7 @@ class _Ledger:
 
 
 def _key(entry: Json) -> Key:
-    return (entry["id"],) if "id" in entry else (entry["schedule_id"], entry["start"])
+    return (entry["id"],) if "id" in entry else (entry["owner"], entry["schedule_id"], entry["start"])
 
 
 def _state(entry: Json) -> tuple[object, ...]:

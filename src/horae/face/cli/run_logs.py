@@ -25,7 +25,7 @@ async def print_logs(session: Session, run_id: str, attempt: int | None, *, foll
     if session.as_json:
         await _print_json(session, run_id, attempt, follow=follow)
         return
-    zone, shown = await session.zone(run["schedule_id"]), 0
+    zone, shown = await session.zone(run["schedule_id"], run["owner"]), 0
     async for line in _lines(session, run_id, attempt, follow=follow):
         if line["attempt"] != shown and run["attempt"] + shown > 1:
             console().print(Text(f"attempt {line['attempt']}", style="bold"))

@@ -172,4 +172,4 @@ async def terminate(session: Session, run_id: RunId) -> None:
 
 
 async def _show(session: Session, run: Json) -> None:
-    session.show(run, partial(run_panel, zone=await session.zone(run["schedule_id"])))
+    session.show(run, partial(run_panel, zone=await session.zone(run["schedule_id"], run["owner"])))

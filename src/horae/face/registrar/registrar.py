@@ -62,16 +62,16 @@ class Registrar:
         new = _new(read, trigger_id, self._app.config)
         try:
             schedule = await self._put(new, read)
-        except ScheduleExistsError:
-            # Another user owns it, or another caller created it just now; in the second case it can be changed.
+        except ScheduleExistsError:  # another caller created it just now
             schedule = await self._put(new, read)
         return await self._evaluate(lambda: _upserted(schedule))
 
     async def _put(self, new: NewSchedule, read: ScheduleInput) -> Schedule:
+        schedules = self._app.owned_by(read.user_id).schedules
         try:
-            return await self._schedules.edit(new.id, lambda old: _edit(old, new, read, self._app.config))
+            return await schedules.edit(new.id, lambda old: _edit(old, new, read, self._app.config))
         except ScheduleNotFoundError:
-            return (await self._schedules.create_many([new]))[0]
+            return (await schedules.create_many([new]))[0]
 
     async def _find(self, schedule_id: str) -> Schedule | None:
         try:
@@ -96,12 +96,10 @@ class Registrar:
         return await self._evaluate(lambda: registered(schedule, now))
 
     async def runs(self, schedule_id: str, limit: int = 20) -> list[LedgerRow]:
-        """The outcomes of the latest slots, newest first; without an owner, also of a deleted schedule."""
+        """The outcomes of the latest slots, newest first; also of a deleted schedule."""
         if not 1 <= limit <= MAX_RUNS:
             raise InvalidInputError("limit", f"must be from 1 to {MAX_RUNS}, and is {limit}")
         schedule = await self._find(schedule_id)
-        if schedule is None and self._owner is not None:
-            raise ScheduleNotFoundError(schedule_id)
         runs = await self._runs.list(schedule_id, limit)
         unstarted = await self._runs.unstarted_ranges(schedule_id, limit)
         if schedule is None and not runs and not unstarted:
@@ -126,8 +124,6 @@ def _new(read: ScheduleInput, trigger_id: str | None, config: Config) -> NewSche
 
 def _edit(old: Schedule, new: NewSchedule, read: ScheduleInput, config: Config) -> Edit:
     """The edit of an existing schedule; pause, cursor and other fields stay."""
-    if old.owner != read.user_id:
-        raise ScheduleExistsError(old.id)
     return Edit(
         spec=new.spec,
         recompute=True,

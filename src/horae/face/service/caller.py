@@ -46,3 +46,8 @@ class Caller(msgspec.Struct, frozen=True):
                 "Only the scopes service and admin may name another user",
                 hint="leave the owner out, and it is yourself",
             )
+        if not named and not self.sees_all:
+            raise PermissionDeniedError(
+                "Only the scope admin may name what has no owner",
+                hint="leave the owner out, and it is yourself",
+            )

@@ -22,6 +22,7 @@ from horae.model import (
     State,
     Status,
     UnstartedRange,
+    schedule_key,
 )
 from horae.spec import Spec
 
@@ -50,7 +51,7 @@ SCHEDULE = _shown(
 RUN = _shown(
     RunView,
     Run(
-        id="019a4752-5d20-8b13-a3a0-c0e9bee3be20", schedule_id=_ID, owner="alice", generation=1, action="report",
+        id="019a4752-5d20-8b13-a3a0-c0e9bee3be20", schedule_key=schedule_key("alice", _ID), owner="alice", generation=1, action="report",
         action_id=f"{_ID}-2026-11-03T01:30:00Z", nominal_ms=_SLOT, fire_ms=_SLOT, start_at_ms=_SLOT,
         decided_at_ms=_SLOT + 4, started_at_ms=_SLOT + 12, ended_at_ms=_SLOT + 4200, status=Status.SUCCEEDED,
         origin=AUTOMATIC, attempt=1, overlap=Overlap.BUFFER_ONE, input={"format": "pdf"}, result={"pages": 12},
@@ -59,14 +60,14 @@ RUN = _shown(
 UNSTARTED = _shown(
     UnstartedView,
     UnstartedRange(
-        schedule_id=_ID, owner="alice", generation=1, start_ms=_ms("2026-11-01T01:30"), end_ms=_ms("2026-11-02T01:30"),
+        schedule_key=schedule_key("alice", _ID), owner="alice", generation=1, start_ms=_ms("2026-11-01T01:30"), end_ms=_ms("2026-11-02T01:30"),
         count=2, status=Status.SKIPPED, reason=Reason.PAUSED, decided_at_ms=_NOW,
     ),
 )  # fmt: skip
 BACKFILL = _shown(
     BackfillView,
     Backfill(
-        id=f"{_ID}:7", schedule_id=_ID, generation=1, start_ms=_ms("2026-11-01T00:00"), end_ms=_ms("2026-11-07T23:59"),
+        id=f"{_ID}:7", schedule_key=schedule_key("alice", _ID), generation=1, start_ms=_ms("2026-11-01T00:00"), end_ms=_ms("2026-11-07T23:59"),
         overlap=Overlap.BUFFER_ALL, total=7, made=2, cursor_ms=_ms("2026-11-02T01:30"),
         created_at_ms=_ms("2026-11-10T09:00"), author="alice", note="the disk was full",
     ),

@@ -9,10 +9,9 @@ from litestar.di import Provide
 from litestar.params import HeaderParameter, QueryParameter
 
 from horae.app import App, BackfillRequest, Filter, ScopedOperations, Trigger
-from horae.app.page import Page
 from horae.app.schedule_fields import BackfillBody, TriggerBody, values_of
 from horae.app.schedule_views import ScheduleView
-from horae.app.view import PageView, View, page_of
+from horae.app.view import View
 from horae.errors import InvalidInputError
 from horae.face.service.caller import Caller
 from horae.face.service.query_parameters import asked, parameters_of
@@ -114,12 +113,3 @@ def trigger_of(body: TriggerBody | bool | None, caller: Caller) -> Trigger | Non
 def backfill_of(body: BackfillBody, caller: Caller) -> BackfillRequest:
     """The backfill in a body, with the caller as its author."""
     return BackfillRequest(**values_of(body, BackfillBody), author=caller.user)
-
-
-async def ledger_of(there: ScopedOperations, schedule_id: str, kind: type[V], page: Page[Any]) -> PageView[V]:
-    """A page of a schedule's ledger. If it is empty, the schedule must exist, or have left a version when it was deleted;
-    otherwise it is not found.
-    """
-    if not page and not await there.schedules.versions(schedule_id, 1):
-        await there.schedules.get(schedule_id)
-    return page_of(kind, page)

@@ -61,7 +61,6 @@ from horae.face.service.route_helpers import (
     Times,
     backfill_of,
     filter_of,
-    ledger_of,
     must_be_new,
     trigger_of,
     version_of_etag,
@@ -208,11 +207,8 @@ async def replace_schedule(
             raise
     try:
         return await create()
-    except ScheduleExistsError as error:  # another request was faster, or another owner has it
-        try:
-            return await replace()
-        except ScheduleNotFoundError:
-            raise error from None
+    except ScheduleExistsError:  # another request was faster
+        return await replace()
 
 
 @patch("/{schedule_id:str}", summary="Change a part of a schedule")
@@ -364,7 +360,7 @@ async def list_backfills(
 ) -> PageView[BackfillView]:
     """The latest first. A page ends early when it has 4 MiB."""
     found = await there.backfills.list(schedule_id, limit, cursor=cursor)
-    return await ledger_of(there, schedule_id, BackfillView, found)
+    return page_of(BackfillView, found)
 
 
 @get("/{schedule_id:str}/times", summary="Matching times")
@@ -386,9 +382,7 @@ async def list_runs(
     if await there.schedules.is_of_graph(schedule_id):
         found = await there.runs.search(schedule_id=schedule_id, limit=limit, cursor=cursor)
         return graph_runs_view(found)  # type: ignore[return-value]  # the document says both
-    return await ledger_of(
-        there, schedule_id, RunView, await there.runs.list(schedule_id, limit, cursor=cursor)
-    )
+    return page_of(RunView, await there.runs.list(schedule_id, limit, cursor=cursor))
 
 
 @get("/{schedule_id:str}/unstarted", summary="List the slots of a schedule that did not run")
@@ -397,7 +391,7 @@ async def list_unstarted(
 ) -> PageView[UnstartedView]:
     """Consecutive slots that did not run for one reason are one range; the latest first."""
     found = await there.runs.unstarted_ranges(schedule_id, limit, cursor=cursor)
-    return await ledger_of(there, schedule_id, UnstartedView, found)
+    return page_of(UnstartedView, found)
 
 
 @get("/{schedule_id:str}/versions", summary="List what a schedule was before its edits")
@@ -406,7 +400,7 @@ async def list_versions(
 ) -> PageView[VersionView]:
     """The latest first. A page ends early when it has 4 MiB."""
     found = await there.schedules.versions(schedule_id, limit, cursor=cursor)
-    return await ledger_of(there, schedule_id, VersionView, found)
+    return page_of(VersionView, found)
 
 
 def schedules_router() -> Router:

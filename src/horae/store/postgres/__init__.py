@@ -11,7 +11,7 @@ import asyncpg
 import msgspec
 
 from horae.errors import ClockOffError, StoreUnavailableError
-from horae.model import Node, Schedule
+from horae.model import Node, Schedule, ScheduleKey
 from horae.store.mapping import Row, Table
 from horae.store.port import HasClaims, Store, Transaction, observed
 from horae.store.postgres.dialect import POSTGRES, prepared
@@ -288,13 +288,13 @@ class PostgresTransaction(Transaction):
     # Schedules are locked in one statement and read in the next: the first may have waited for another transaction, and
     # only the next one sees what that changed.
 
-    async def lock(self, schedule_ids: Collection[str]) -> Collection[str]:
-        return await self._column("lock", ids=sorted(schedule_ids))
+    async def lock(self, keys: Collection[ScheduleKey]) -> Collection[ScheduleKey]:
+        return await self._column("lock", keys=sorted(keys))
 
     async def due(self, now: int, limit: int) -> list[Schedule]:
         locked = await self.rows("due", now=now, limit=limit)
         _check_clock([time for _, time in locked[:1]], now)
-        return await self._read([schedule_id for schedule_id, _ in locked])
+        return await self._read([key for key, _ in locked])
 
     async def is_node(self, epoch: int, now: int) -> bool:
         times = await self._column("is_node", epoch=epoch)
@@ -304,11 +304,11 @@ class PostgresTransaction(Transaction):
     async def unclaimed(self, actions: Sequence[str], limit: int) -> list[Schedule]:
         return await self._read(await self._column("unclaimed", actions=list(actions), limit=limit))
 
-    async def _read(self, locked: Sequence[str]) -> list[Schedule]:
+    async def _read(self, locked: Sequence[ScheduleKey]) -> list[Schedule]:
         """The schedules that were locked, in the same order."""
         if not locked:
             return []
-        found = {each.id: each for each in await self.read_schedules(locked)}
+        found = {each.key: each for each in await self.read_schedules(locked)}
         return [found[each] for each in locked if each in found]
 
     async def notify(self) -> None:

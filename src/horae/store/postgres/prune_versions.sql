@@ -2,9 +2,9 @@
 -- The `ANY` makes the server find them by their schedules, also if it thinks the table small.
 DELETE FROM version
 USING {new_rows} CROSS JOIN LATERAL (
-    SELECT v.schedule_id, v.generation, v.version FROM version AS v
-    WHERE v.schedule_id = new.schedule_id AND v.until_ms < new.before
+    SELECT v.schedule_key, v.generation, v.version FROM version AS v
+    WHERE v.schedule_key = new.schedule_key AND v.until_ms < new.before
     ORDER BY v.generation, v.version LIMIT new.max_rows
 ) AS old
-WHERE version.schedule_id {among(schedule_id, text)} AND version.schedule_id = old.schedule_id
+WHERE version.schedule_key {among(schedule_key, text)} AND version.schedule_key = old.schedule_key
     AND version.generation = old.generation AND version.version = old.version

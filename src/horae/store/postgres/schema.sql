@@ -5,9 +5,11 @@ CREATE TABLE horae (version INTEGER NOT NULL);
 INSERT INTO horae (version) VALUES (0);
 CREATE SEQUENCE horae_number;
 
--- Schedules as their owners made them. What a decision moves is in due.
+-- Schedules as their owners made them. What a decision moves is in due. An id is unique within an owner: the key, which is made of
+-- both, is what all other tables name a schedule by.
 CREATE TABLE schedule (
-    id TEXT PRIMARY KEY,
+    key TEXT PRIMARY KEY,
+    id TEXT NOT NULL,
     generation BIGINT NOT NULL,
     spec TEXT NOT NULL,
     action TEXT NOT NULL,
@@ -25,36 +27,38 @@ CREATE TABLE schedule (
     managed_by TEXT NOT NULL DEFAULT '',
     execution_grant_id TEXT NOT NULL DEFAULT ''
 ) ;
-CREATE INDEX schedule_owner ON schedule (owner, id);
-CREATE INDEX schedule_managed_by ON schedule (managed_by, id) WHERE managed_by <> '';
+CREATE UNIQUE INDEX schedule_owner ON schedule (owner, id);
+CREATE INDEX schedule_by_id ON schedule (id, owner);
+CREATE INDEX schedule_managed_by ON schedule (managed_by, key) WHERE managed_by <> '';
 CREATE INDEX schedule_grant ON schedule (execution_grant_id) WHERE execution_grant_id <> '';
 
 -- One row for each schedule: its cursor, when it is due next, and how many runs it started.
 -- Narrow, because every decision updates it. Where rows can be locked, its row is the lock of a decision.
 CREATE TABLE due (
-    schedule_id TEXT PRIMARY KEY,
+    schedule_key TEXT PRIMARY KEY,
     cursor_ms BIGINT NOT NULL,
     next_at_ms BIGINT,
     attempted_at_ms BIGINT,
     started BIGINT NOT NULL DEFAULT 0
 ) WITH (fillfactor = 70);
 CREATE INDEX due_next ON due (next_at_ms) WHERE next_at_ms IS NOT NULL;
-CREATE INDEX due_never ON due (schedule_id) WHERE next_at_ms IS NULL;
+CREATE INDEX due_never ON due (schedule_key) WHERE next_at_ms IS NULL;
 
 -- How many slots of a schedule did not start, by reason.
 CREATE TABLE unstarted_count (
-    schedule_id TEXT NOT NULL,
+    schedule_key TEXT NOT NULL,
     reason TEXT NOT NULL,
     count BIGINT NOT NULL,
-    PRIMARY KEY (schedule_id, reason)
+    PRIMARY KEY (schedule_key, reason)
 ) ;
 
--- The latest generation of every id that a schedule ever had.
-CREATE TABLE generation (schedule_id TEXT PRIMARY KEY, latest BIGINT NOT NULL) ;
+-- The latest generation of every schedule that there ever was.
+CREATE TABLE generation (schedule_key TEXT PRIMARY KEY, schedule_id TEXT NOT NULL, latest BIGINT NOT NULL) ;
+CREATE INDEX generation_by_id ON generation (schedule_id);
 
 -- Specs and policies that an edit replaced, and when they were in force.
 CREATE TABLE version (
-    schedule_id TEXT NOT NULL,
+    schedule_key TEXT NOT NULL,
     generation BIGINT NOT NULL,
     version BIGINT NOT NULL,
     spec TEXT NOT NULL,
@@ -62,7 +66,7 @@ CREATE TABLE version (
     since_ms BIGINT NOT NULL,
     until_ms BIGINT NOT NULL,
     created_at_ms BIGINT NOT NULL,
-    PRIMARY KEY (schedule_id, generation, version)
+    PRIMARY KEY (schedule_key, generation, version)
 ) ;
 
 -- Shared calendars; an empty owner makes one public.
@@ -144,7 +148,7 @@ CREATE INDEX usage_record_user ON usage_record (user_id, recorded_at_ms);
 CREATE TABLE run (
     number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
-    schedule_id TEXT NOT NULL,
+    schedule_key TEXT NOT NULL,
     generation BIGINT NOT NULL,
     nominal_ms BIGINT NOT NULL,
     origin TEXT NOT NULL,
@@ -173,9 +177,9 @@ CREATE TABLE run (
     report_by_ms BIGINT,
     input TEXT -- the last column: SQLite reads a row up to the column that it needs
 );
-CREATE INDEX run_latest ON run (schedule_id, number);
+CREATE INDEX run_latest ON run (schedule_key, number);
 CREATE INDEX run_owned ON run (owner, number) WHERE owner <> '';
-CREATE INDEX run_open ON run (schedule_id, number) WHERE status IN ('pending', 'retrying', 'starting', 'running');
+CREATE INDEX run_open ON run (schedule_key, number) WHERE status IN ('pending', 'retrying', 'starting', 'running');
 CREATE INDEX run_unclaimed ON run (number) WHERE status = 'starting';
 CREATE INDEX run_stopping ON run (epoch) WHERE status = 'running' AND stop <> '';
 CREATE INDEX run_reports ON run (report_by_ms) WHERE status = 'running' AND report_by_ms IS NOT NULL;
@@ -213,12 +217,12 @@ CREATE TABLE attempt_log (
 ) ;
 
 -- The last result and failure of a schedule, which its next run is given.
-CREATE TABLE last_outcome (schedule_id TEXT PRIMARY KEY, result TEXT, failure TEXT) ;
+CREATE TABLE last_outcome (schedule_key TEXT PRIMARY KEY, result TEXT, failure TEXT) ;
 
 -- Consecutive slots that did not start, for one reason.
 CREATE TABLE unstarted_range (
     number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    schedule_id TEXT NOT NULL,
+    schedule_key TEXT NOT NULL,
     generation BIGINT NOT NULL,
     start_ms BIGINT NOT NULL,
     end_ms BIGINT NOT NULL,
@@ -228,14 +232,14 @@ CREATE TABLE unstarted_range (
     decided_at_ms BIGINT NOT NULL,
     owner TEXT NOT NULL DEFAULT ''
 );
-CREATE INDEX unstarted_range_latest ON unstarted_range (schedule_id, number);
+CREATE INDEX unstarted_range_latest ON unstarted_range (schedule_key, number);
 CREATE INDEX unstarted_range_decided ON unstarted_range (decided_at_ms, number);
 CREATE INDEX unstarted_range_owned ON unstarted_range (owner, decided_at_ms, number) WHERE owner <> '';
 
 CREATE TABLE backfill (
     number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
-    schedule_id TEXT NOT NULL,
+    schedule_key TEXT NOT NULL,
     generation BIGINT NOT NULL,
     start_ms BIGINT NOT NULL,
     end_ms BIGINT NOT NULL,
@@ -250,8 +254,8 @@ CREATE TABLE backfill (
     note TEXT NOT NULL,
     input TEXT
 );
-CREATE INDEX backfill_open ON backfill (schedule_id) WHERE status = 'open';
-CREATE INDEX backfill_latest ON backfill (schedule_id, number);
+CREATE INDEX backfill_open ON backfill (schedule_key) WHERE status = 'open';
+CREATE INDEX backfill_latest ON backfill (schedule_key, number);
 
 -- Flows as they were deployed. What moves between their runs is in flow_lane.
 CREATE TABLE flow (

@@ -1,7 +1,7 @@
 -- Lock the schedules of released runs that wait for a node with one of some actions; they are read after that.
-SELECT schedule_id FROM due
-WHERE schedule_id IN (
-    SELECT schedule_id FROM run
+SELECT schedule_key FROM due
+WHERE schedule_key IN (
+    SELECT schedule_key FROM run
     WHERE status = 'starting' AND action {among(actions, text)}
     ORDER BY number LIMIT :limit
 )

@@ -1,6 +1,6 @@
 -- Add to the counts of slots that did not start, by reason.
-INSERT INTO unstarted_count (schedule_id, reason, count)
-SELECT new.schedule_id, new.reason, new.count
+INSERT INTO unstarted_count (schedule_key, reason, count)
+SELECT new.schedule_key, new.reason, new.count
 {from_new}
 WHERE TRUE
-ON CONFLICT (schedule_id, reason) DO UPDATE SET count = unstarted_count.count + excluded.count
+ON CONFLICT (schedule_key, reason) DO UPDATE SET count = unstarted_count.count + excluded.count

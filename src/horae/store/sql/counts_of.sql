@@ -1,4 +1,4 @@
 -- How many runs schedules started, and how many slots did not start, by reason.
-SELECT due.schedule_id, started, reason, count
-FROM due LEFT JOIN unstarted_count ON unstarted_count.schedule_id = due.schedule_id
-WHERE due.schedule_id {among(ids, text)}
+SELECT due.schedule_key, started, reason, count
+FROM due LEFT JOIN unstarted_count ON unstarted_count.schedule_key = due.schedule_key
+WHERE due.schedule_key {among(keys, text)}

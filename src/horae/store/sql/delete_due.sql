@@ -1,2 +1,2 @@
 -- Delete the due times of deleted schedules.
-DELETE FROM due WHERE schedule_id {among(ids, text)}
+DELETE FROM due WHERE schedule_key {among(keys, text)}

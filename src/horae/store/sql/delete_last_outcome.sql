@@ -1,2 +1,2 @@
 -- Delete the last outcomes of deleted schedules.
-DELETE FROM last_outcome WHERE schedule_id {among(ids, text)}
+DELETE FROM last_outcome WHERE schedule_key {among(keys, text)}

@@ -1,2 +1,2 @@
 -- Delete schedules; other statements delete their rows in other tables.
-DELETE FROM schedule WHERE id {among(ids, text)}
+DELETE FROM schedule WHERE key {among(keys, text)}

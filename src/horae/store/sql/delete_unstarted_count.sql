@@ -1,2 +1,2 @@
 -- Delete the counts of deleted schedules.
-DELETE FROM unstarted_count WHERE schedule_id {among(ids, text)}
+DELETE FROM unstarted_count WHERE schedule_key {among(keys, text)}

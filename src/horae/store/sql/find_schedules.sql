@@ -1,7 +1,7 @@
--- A page of the schedules that pass a filter, in the order of their ids.
+-- A page of the schedules that pass a filter, in the order of their ids and owners.
 SELECT {columns(schedule)}
-FROM schedule JOIN due ON due.schedule_id = schedule.id
-WHERE id > :after
+FROM schedule JOIN due ON due.schedule_key = schedule.key
+WHERE (id, owner) > (:after_id, :after_owner)
 {include(filter)}
-ORDER BY id
+ORDER BY id, owner
 LIMIT :limit

@@ -4,6 +4,6 @@ SELECT {new(unstarted_range)}
 {from_new}
 WHERE NOT EXISTS (
     SELECT 1 FROM unstarted_range AS u
-    WHERE u.number = (SELECT max(number) FROM unstarted_range AS r WHERE r.schedule_id = new.schedule_id)
+    WHERE u.number = (SELECT max(number) FROM unstarted_range AS r WHERE r.schedule_key = new.schedule_key)
         AND u.generation = new.generation AND u.end_ms = new.end_ms AND u.start_ms <= new.start_ms
 )

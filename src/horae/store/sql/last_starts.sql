@@ -1,7 +1,7 @@
 -- When the latest run of each of some schedules began.
-SELECT schedule.id, (
+SELECT schedule.key, (
     SELECT run.started_at_ms FROM run
-    WHERE run.schedule_id = schedule.id AND run.generation = schedule.generation AND run.started_at_ms IS NOT NULL
+    WHERE run.schedule_key = schedule.key AND run.generation = schedule.generation AND run.started_at_ms IS NOT NULL
     ORDER BY run.number DESC LIMIT 1
 )
-FROM schedule WHERE schedule.id {among(ids, text)}
+FROM schedule WHERE schedule.key {among(keys, text)}

@@ -2,4 +2,5 @@
     status {among(statuses, text)}
         AND (CAST(:reason AS TEXT) IS NULL OR reason = :reason)
         AND decided_at_ms >= :since AND decided_at_ms < :until
-        AND (CAST(:tag AS TEXT) IS NULL OR (SELECT {has(tags, tag)} FROM schedule WHERE id = schedule_id))
+        AND (CAST(:owner AS TEXT) IS NULL OR owner = :owner)
+        AND (CAST(:tag AS TEXT) IS NULL OR (SELECT {has(tags, tag)} FROM schedule WHERE key = schedule_key))

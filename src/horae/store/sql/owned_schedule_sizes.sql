@@ -1,7 +1,7 @@
--- The ids and sizes of a page of the schedules of one owner that pass a filter.
-SELECT id, {size(schedule)}
+-- The keys and sizes of a page of the schedules of one owner that pass a filter.
+SELECT key, {size(schedule)}
 FROM schedule
-WHERE owner = :owner AND id > :after
+WHERE owner = :owner AND id > :after_id
 {include(filter)}
 ORDER BY id
 LIMIT :limit

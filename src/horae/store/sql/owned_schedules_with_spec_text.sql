@@ -1,5 +1,5 @@
--- A page of the ids of schedules of one owner whose specs contain a text.
-SELECT id FROM schedule
-WHERE owner = :owner AND id > :after AND {position}(spec, :text) > 0
+-- A page of the keys of schedules of one owner whose specs contain a text.
+SELECT key FROM schedule
+WHERE owner = :owner AND id > :after_id AND {position}(spec, :text) > 0
 ORDER BY id
 LIMIT :limit

@@ -1,10 +1,10 @@
 -- Delete the oldest ended runs that are past the retention of their schedules, by age or by number; a few at a time.
 {delete_each(run, number)} (
     SELECT number FROM run
-    WHERE schedule_id = new.schedule_id AND ended_at_ms IS NOT NULL
+    WHERE schedule_key = new.schedule_key AND ended_at_ms IS NOT NULL
         AND status NOT {open}
         AND (ended_at_ms < new.before OR number <= (
-            SELECT number FROM run WHERE schedule_id = new.schedule_id ORDER BY number DESC LIMIT 1 OFFSET new.count
+            SELECT number FROM run WHERE schedule_key = new.schedule_key ORDER BY number DESC LIMIT 1 OFFSET new.count
         ))
     ORDER BY number LIMIT new.max_rows
 ) {deleted(run, number)}

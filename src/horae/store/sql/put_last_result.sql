@@ -1,6 +1,6 @@
 -- Keep a result for the next run, unless the schedule was created again since.
-INSERT INTO last_outcome (schedule_id, result)
-SELECT new.schedule_id, new.result
+INSERT INTO last_outcome (schedule_key, result)
+SELECT new.schedule_key, new.result
 {from_new}
-WHERE (SELECT generation FROM schedule WHERE id = new.schedule_id) = new.generation
-ON CONFLICT (schedule_id) DO UPDATE SET result = excluded.result, failure = NULL
+WHERE (SELECT generation FROM schedule WHERE key = new.schedule_key) = new.generation
+ON CONFLICT (schedule_key) DO UPDATE SET result = excluded.result, failure = NULL

@@ -1,5 +1,5 @@
--- Some schedules, in the order of their ids, without a lock.
+-- Some schedules, in the order of their ids and owners, without a lock.
 SELECT {columns(schedule)}
-FROM schedule JOIN due ON due.schedule_id = schedule.id
-WHERE id {among(ids, text)}
-ORDER BY id
+FROM schedule JOIN due ON due.schedule_key = schedule.key
+WHERE key {among(keys, text)}
+ORDER BY id, owner

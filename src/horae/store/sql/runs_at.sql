@@ -6,5 +6,5 @@ SELECT {columns(run)}, coalesce((
         ORDER BY attempt.attempt LIMIT 1
     ), run.started_at_ms)
 FROM run
-WHERE id >= :from_id AND id < :to_id AND coalesce(schedule_id, '') = :id
+WHERE id >= :from_id AND id < :to_id AND coalesce(schedule_key, '') = :key
 ORDER BY number

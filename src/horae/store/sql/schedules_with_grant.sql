@@ -1,2 +1,2 @@
 -- The schedules that name a grant.
-SELECT id FROM schedule WHERE execution_grant_id = :grant_id AND execution_grant_id <> '' ORDER BY id LIMIT :limit
+SELECT key FROM schedule WHERE execution_grant_id = :grant_id AND execution_grant_id <> '' ORDER BY key LIMIT :limit

@@ -1,6 +1,6 @@
--- The same for the ranges of one schedule, since a generation of it; only its latest one grows, so their numbers are in order.
+-- The same for the ranges of one schedule: only its latest one grows, so their numbers are in order.
 SELECT {columns(unstarted_range)}, {include(ledger_filter)}
 FROM unstarted_range
-WHERE schedule_id = :schedule_id AND generation >= :generation AND number < :before
+WHERE schedule_key = :schedule_key AND number < :before
 ORDER BY number DESC
 LIMIT :limit

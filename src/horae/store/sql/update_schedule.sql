@@ -1,4 +1,4 @@
 -- Update edited schedules.
 UPDATE schedule SET {updated(schedule)}
 {from_new}
-WHERE schedule.id = new.id
+WHERE schedule.key = new.key

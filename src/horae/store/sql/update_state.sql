@@ -1,4 +1,4 @@
 -- Update states that decisions changed.
 UPDATE schedule SET state = new.state
 {from_new}
-WHERE schedule.id = new.schedule_id
+WHERE schedule.key = new.schedule_key

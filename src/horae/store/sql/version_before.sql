@@ -1,5 +1,5 @@
 -- The last version of a schedule that was replaced before a moment.
 SELECT {columns(version)} FROM version
-WHERE schedule_id = :id AND until_ms < :at
+WHERE schedule_key = :key AND until_ms < :at
 ORDER BY generation DESC, version DESC
 LIMIT 1

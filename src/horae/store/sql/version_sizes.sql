@@ -1,5 +1,5 @@
 -- The places and sizes of earlier versions of a schedule, newest first; those before one.
 SELECT generation, version, {size(version)} FROM version
-WHERE schedule_id = :id AND (generation, version) < (CAST(:generation AS BIGINT), CAST(:version AS BIGINT))
+WHERE schedule_key = :key AND (generation, version) < (CAST(:generation AS BIGINT), CAST(:version AS BIGINT))
 ORDER BY generation DESC, version DESC
 LIMIT :limit

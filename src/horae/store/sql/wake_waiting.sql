@@ -1,7 +1,7 @@
 -- Make schedules due that have a run waiting, or that have no time to be due at.
 UPDATE due SET next_at_ms = CASE WHEN next_at_ms < :now THEN next_at_ms ELSE :now END
-WHERE schedule_id {among(ids, text)}
+WHERE schedule_key {among(keys, text)}
     AND (next_at_ms IS NULL OR EXISTS (
         SELECT 1 FROM run
-        WHERE run.schedule_id = due.schedule_id AND status {open} AND status IN ('pending', 'retrying')
+        WHERE run.schedule_key = due.schedule_key AND status {open} AND status IN ('pending', 'retrying')
     ))

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import msgspec
 
 from horae.errors import DatabaseNotSetUpError, DatabaseVersionError, StoreUnavailableError
-from horae.model import Node
+from horae.model import Node, ScheduleKey
 from horae.store.mapping import Row, Table, to_json
 from horae.store.port import HasClaims, Store, Transaction, observed
 from horae.store.queries import Dialect, migrations, numbered, query
@@ -445,8 +445,8 @@ class SqliteTransaction(Transaction):
         text = _insertion(table)
         await self._work(lambda connection: connection.executemany(text, map(table.encode, values)))
 
-    async def lock(self, schedule_ids: Collection[str]) -> Collection[str]:
-        return schedule_ids  # one transaction writes at a time
+    async def lock(self, keys: Collection[ScheduleKey]) -> Collection[ScheduleKey]:
+        return keys  # one transaction writes at a time
 
     async def notify(self) -> None:
         """Nothing to do: other processes read the file at every tick."""
