@@ -222,8 +222,9 @@ class PostgresStore(Store):
         try:
             yield connection
         except _LOST:
-            if not connection.is_closed() and connection.is_in_transaction():
-                connection.terminate()
+            with contextlib.suppress(asyncpg.InterfaceError):  # the pool may have taken it back: it was lost
+                if not connection.is_closed() and connection.is_in_transaction():
+                    connection.terminate()
             raise
         finally:
             await pool.release(connection)
