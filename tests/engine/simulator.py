@@ -145,6 +145,10 @@ class Line(Store):
         self.call()
         return await self._store.nodes()
 
+    async def change_mark(self) -> object:
+        self.call()
+        return await self._store.change_mark()
+
     async def deregister(self, epochs: Collection[int], has_claims: HasClaims) -> None:
         self.call()
         await self._store.deregister(epochs, has_claims)

@@ -101,6 +101,7 @@ class App:
         self.hurried = False
         """Whether to wait for nothing when the app is closed: other nodes, or the next start, attempt again what is running."""
         self._is_open = False
+        self._woken: list[Callable[[], None]] = []
         self._store = store_of(database, self.config, self.clock)
         self._shared_clock = SharedClock(self.clock, self._store)
         self.functions = FunctionExecutor()
@@ -184,6 +185,12 @@ class App:
     def wake(self) -> None:
         """Wake the engine, because something changed."""
         self._driver.wake()
+        for each in self._woken:
+            each()
+
+    def on_wake(self, call: Callable[[], None]) -> None:
+        """Call a function whenever something changed in this process, or another node notified it; it must return quickly."""
+        self._woken.append(call)
 
     @overload
     def action(self, name: F, /) -> F: ...
@@ -253,6 +260,10 @@ class App:
     async def nodes(self) -> list[Node]:
         """The processes that drive this database, and what each can run."""
         return await self._limited_store.nodes()
+
+    async def change_mark(self) -> object:
+        """A value that differs once another process, or this one, has changed what readers see."""
+        return await self._store.change_mark()
 
     async def backlog(self) -> Backlog:
         """Work that waits for a node, over all owners; counted up to a limit, so that it stays cheap under load."""

@@ -850,6 +850,10 @@ class Store(ABC):
         """All registered nodes, and whether each is alive."""
 
     @abstractmethod
+    async def change_mark(self) -> object:
+        """A value that differs once another process has changed what readers see; cheap, so that it can be asked each second."""
+
+    @abstractmethod
     async def deregister(self, epochs: Collection[int], has_claims: HasClaims) -> None:
         """Remove nodes that are dead or shutting down, except those that have claims."""
 

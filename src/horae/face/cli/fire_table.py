@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import pairwise
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from horae.app.clock_notes import clock_note
 from horae.face.cli.printing import gap_text, local, utc, with_end
 from horae.face.cli.tables import table
 from horae.spec import TZDATA_VERSION, Spec
-from horae.spec.clock_change import timeline
 
 
 def fire_table(spec: Spec, since: datetime, times: list[datetime], ended: str | None) -> RenderableType:
     """The table, the spec as a sentence above it, and why there are no more times below it."""
     zone = spec.elements.timezone
     rows = [
-        (number, local(time, zone), utc(time), gap_text(time - previous), Text(_mark(spec, previous, time), style="yellow"))
+        (number, local(time, zone), utc(time), gap_text(time - previous), Text(clock_note(zone, previous, time), style="yellow"))
         for number, (previous, time) in enumerate(pairwise([since, *times]), start=1)
     ]  # fmt: skip
     found = table("#>", f"local time ({zone})", "UTC?", "after>?", "clock change~?", rows=rows)
@@ -26,18 +26,3 @@ def fire_table(spec: Spec, since: datetime, times: list[datetime], ended: str | 
         Text(f"{spec.sentence()}.", style="bold"), with_end(found, ended),
         Text(f"after {since:%Y-%m-%d %H:%M:%S}Z, tzdata {TZDATA_VERSION}", style="dim"),
     )  # fmt: skip
-
-
-def _mark(spec: Spec, previous: datetime, time: datetime) -> str:
-    """What the clocks did between two times, and which of two equal local times this is."""
-    instant = int(time.timestamp())
-    offset = spec.zone.offset_at(instant)
-    moved = offset - spec.zone.offset_at(int(previous.timestamp()))
-    marks = []
-    if moved:
-        word = "forward" if moved > 0 else "back"
-        marks.append(f"clocks went {word} {gap_text(timedelta(seconds=abs(moved)))}")
-    same = timeline(spec.elements.timezone).instants(instant + offset)
-    if len(same) > 1:
-        marks.append("first of two" if instant == same[0] else "second of two")
-    return ", ".join(marks)

@@ -12,6 +12,7 @@ from horae import __version__
 from horae.app import App
 from horae.config import Config
 from horae.errors import HoraeError
+from horae.face.console.console import Console
 from horae.face.registrar.routes import registrar_router
 from horae.face.service.auth import Authenticator
 from horae.face.service.bulk import bulk_router
@@ -36,7 +37,7 @@ from horae.face.service.request_reading import JsonRequest, check_address, check
 from horae.face.service.route_helpers import dependencies
 from horae.face.service.runs import runs_router
 from horae.face.service.schedules import schedules_router
-from horae.face.service.system import health, metrics, openapi, readiness
+from horae.face.service.system import health, home, metrics, openapi, readiness
 from horae.face.service.why import why_router
 
 __all__ = ["Service", "make_service"]
@@ -83,8 +84,9 @@ def make_service(app: App, config: Config, counted: Metrics | None = None) -> Se
         return answered
 
     provided = dependencies(app)
+    console = Console(app, config, authenticator, pace)
     service = Service(
-        route_handlers=_routes(),
+        route_handlers=[*_routes(), console.router(), home],
         dependencies=provided,
         exception_handlers={
             HoraeError: on_horae_error,
@@ -99,6 +101,7 @@ def make_service(app: App, config: Config, counted: Metrics | None = None) -> Se
         logging_config=None,
         openapi_config=None,  # its pages load scripts from other sites; we build the document on demand
     )
+    service.state.console = console
     service.state.monotonic = app.clock.monotonic
     service.state.parameters = known_parameters(service)
     service.state.runs = app.runs

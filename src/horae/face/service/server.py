@@ -9,7 +9,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -171,6 +171,14 @@ def address_of(config: Config, listener: socket.socket) -> str:
 class _Server(uvicorn.Server):
     """A server that leaves signals to us: uvicorn would end the process without waiting for running attempts."""
 
+    def __init__(self, config: uvicorn.Config, before_shutdown: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._before_shutdown = before_shutdown
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._before_shutdown()  # pages that wait for events would keep it from ending
+        await super().shutdown(sockets)
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
@@ -188,7 +196,8 @@ def _server(config: Config, service: Any, connections: Connections) -> uvicorn.S
             proxy_headers=False,
             timeout_graceful_shutdown=_GRACE,
             **tls_options(config),
-        )
+        ),
+        service.state.console.feed.close,
     )
 
 

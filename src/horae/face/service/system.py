@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 from litestar import Request, Response, get
+from litestar.response import Redirect
 
 from horae.app import App, Readiness
 from horae.face.service.metrics import MEDIA_TYPE
@@ -22,6 +23,12 @@ class Health(msgspec.Struct, frozen=True):
 def health() -> Health:
     """Answers 200 as long as the process is alive."""
     return Health()
+
+
+@get("/", include_in_schema=False, opt=ANONYMOUS, sync_to_thread=False)
+def home() -> Redirect:
+    """The console."""
+    return Redirect("/console", status_code=303)
 
 
 @get("/readyz", summary="Whether the service can work", tags=["system"], opt=ANONYMOUS)

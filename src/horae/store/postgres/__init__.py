@@ -191,6 +191,9 @@ class PostgresStore(Store):
     async def nodes(self) -> list[Node]:
         return [node_of(row) for row in await self._fetch("nodes")]
 
+    async def change_mark(self) -> object:
+        return tuple((await self._fetch("change_mark"))[0])
+
     async def deregister(self, epochs: Collection[int], has_claims: HasClaims) -> None:
         for epoch in epochs:
             async with self.transaction() as transaction:

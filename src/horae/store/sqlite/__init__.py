@@ -267,6 +267,10 @@ class SqliteStore(Store):
         found = [NODE.decode(row) for row in rows]
         return [msgspec.structs.replace(each, alive=self._is_alive(each.epoch)) for each in found]
 
+    async def change_mark(self) -> object:
+        async with self._lock:
+            return await self.work(lambda c: c.execute(query(SQLITE, "change_mark")).fetchall())
+
     async def deregister(self, epochs: Collection[int], has_claims: HasClaims) -> None:
         async with self.transaction() as transaction:
             gone = [epoch for epoch in epochs if not await has_claims(transaction, epoch)]

@@ -1,0 +1,1 @@
+"""The web console under ``/console``: pages for people, rendered on the server, alive through one feed a node."""

@@ -1,0 +1,113 @@
+"""Shared calendars: their days in a year at a glance, made and changed here."""
+
+from __future__ import annotations
+
+import calendar
+from datetime import date
+from typing import Any
+
+import msgspec
+from litestar import Response, get, post
+
+from horae.app.view import page_of, view_of
+from horae.app.views import CalendarView
+from horae.errors import HoraeError, InvalidInputError
+from horae.face.console.visit import Visit
+from horae.spec import SharedCalendar
+
+FIRST_YEAR, LAST_YEAR = 1970, 2199
+
+
+class Month(msgspec.Struct, frozen=True):
+    """A month of a year: its name and its weeks, each with seven days; a day that is not in it is ``None``."""
+
+    name: str
+    weeks: list[list[tuple[int, bool, str] | None]]
+
+
+def year_of(dates: frozenset[str], year: int) -> list[Month]:
+    """A year, with the days that a calendar names. Weeks begin on Monday."""
+    months = []
+    for month in range(1, 13):
+        weeks = [
+            [_day(date(year, month, day), dates) if day else None for day in week]
+            for week in calendar.Calendar().monthdayscalendar(year, month)
+        ]
+        months.append(Month(calendar.month_name[month], weeks))
+    return months
+
+
+def _day(day: date, dates: frozenset[str]) -> tuple[int, bool, str]:
+    named = day.isoformat() in dates or f"{day:%m-%d}" in dates
+    return day.day, named, f"{day:%a %d %b %Y}{', closed' if named else ''}"
+
+
+@get("/calendars")
+async def calendars_page(visit: Visit) -> Response[Any]:
+    """All calendars that the caller sees."""
+
+    async def build() -> dict[str, Any]:
+        found = await visit.there.calendars.list(cursor=visit.query.get("cursor") or None)
+        page = page_of(CalendarView, found)
+        return {"calendars": page.items, "next": page.next}
+
+    return await visit.live_page("calendars.html", build)
+
+
+@get("/calendars/{name:str}")
+async def calendar_page(visit: Visit, name: str) -> Response[Any]:
+    """A calendar: a year at a glance, and the form that changes it."""
+    found = view_of(CalendarView, await visit.there.calendars.get(name))
+    return _shown(visit, found.name, found, "\n".join(found.dates), "")
+
+
+def _shown(
+    visit: Visit, name: str, found: CalendarView | None, dates: str, refused: str, status: int = 200
+) -> Response[Any]:
+    asked = visit.query.get("year", "")
+    this = visit.now_in_zone.year
+    year = int(asked) if asked.isdecimal() and FIRST_YEAR <= int(asked) <= LAST_YEAR else this
+    named = frozenset(dates.split())
+    return visit.page(
+        "calendar.html", status, name=name, calendar=found, dates=dates, refused=refused, year=year, months=year_of(named, year)
+    )  # fmt: skip
+
+
+@post("/calendars")
+async def new_calendar(visit: Visit) -> Response[Any]:
+    """A new calendar, without days yet."""
+    name = visit.form.get("name", "").strip()
+    if not name:
+        return visit.back(visit.url("calendars"), "A calendar needs a name.", "problem")
+    try:
+        await visit.there.calendars.get(name)
+    except HoraeError:
+        try:
+            await visit.there.calendars.put(name, SharedCalendar())
+        except HoraeError as error:
+            return visit.back(visit.url("calendars"), error.message, "problem")
+    return visit.back(visit.url("calendars", name))
+
+
+@post("/calendars/{name:str}")
+async def change_calendar(visit: Visit, name: str) -> Response[Any]:
+    """Change the days of a calendar, or remove it; what is wrong is told beside what was typed."""
+    there, dates = visit.there, visit.form.get("dates", "")
+    found = await there.calendars.get(name)
+    try:
+        match visit.form.get("do"):
+            case "save":
+                document = msgspec.structs.replace(found.document, dates=tuple(dates.split()))
+                _, changed = await there.calendars.put(name, document)
+                noun = "schedule changes" if changed == 1 else "schedules change"
+                return visit.back(visit.url("calendars", name), f"Saved: {changed} {noun} with it.")
+            case "delete":
+                await there.calendars.delete(name)
+                return visit.back(visit.url("calendars"), f"Deleted {name}.")
+            case other:
+                raise InvalidInputError("do", f"is nothing that can be done: {other}")
+    except HoraeError as error:
+        return _shown(visit, name, view_of(CalendarView, found), dates, error.message, 422)
+
+
+HANDLERS = [calendars_page, calendar_page, new_calendar, change_calendar]

@@ -1,0 +1,119 @@
+"""Create a schedule: the sentence, the next times and the equivalent code appear while one types."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+from litestar import Response, get, post
+
+from horae.app import NewSchedule
+from horae.app.clock_notes import clock_note
+from horae.app.schedule_fields import ScheduleFields
+from horae.checked import converted
+from horae.errors import HoraeError
+from horae.face.console.equivalents import as_curl, as_python, as_yaml
+from horae.face.console.spec_form import DAYS, KINDS, schedule_of, spec_of
+from horae.face.console.visit import Visit
+from horae.model import Action, instant
+from horae.policies import Policies
+from horae.spec import installed_zones
+
+TIMES = 8
+BLANK = {"kind": "plain", "days": "workdays", "time": "9:00", "attempts": "1"}
+OVERLAPS = {
+    "skip": "skip the slot", "buffer_one": "let one wait", "buffer_all": "let all wait", "cancel_other": "cancel the running one",
+    "terminate_other": "terminate the running one", "allow_all": "run them at once",
+}  # fmt: skip
+CATCH_UPS = {
+    "all": "make up all",
+    "latest": "make up the latest",
+    "spread": "spread them over a while",
+    "none": "make up none",
+}
+
+
+async def preview(visit: Visit, form: dict[str, str]) -> dict[str, Any]:
+    """What the form means so far: a sentence with times, or what is wrong with it."""
+    try:
+        spec = spec_of(form)
+        found = await visit.there.schedules.meaning(spec, TIMES)
+    except HoraeError as error:
+        return {"meaning": None, "problem": _told(error), "times": [], "code": None}
+    zone = found.spec.get("timezone", "UTC")
+    times = [each.fire for each in found.times]
+    notes = [clock_note(zone, *pair) for pair in pairwise([instant(visit.now), *times])]
+    filled = {
+        **form,
+        "id": form.get("id", "").strip() or "nightly",
+        "action": form.get("action", "").strip() or "report",
+    }
+    try:
+        document = schedule_of(filled)
+        host = visit.request.headers.get("host", "127.0.0.1:8420")
+        code = {
+            "Python": as_python(document), "curl": as_curl(document, f"{visit.request.url.scheme}://{host}"),
+            "YAML": as_yaml(document),
+        }  # fmt: skip
+        problem = ""
+    except HoraeError as error:
+        code, problem = None, _told(error)
+    return {
+        "meaning": found,
+        "problem": problem,
+        "times": list(zip(times, notes, strict=True)),
+        "zone": zone,
+        "code": code,
+    }
+
+
+def _told(error: HoraeError) -> str:
+    return f"{error.message}. {error.hint}." if error.hint else f"{error.message}."
+
+
+async def _page(visit: Visit, form: dict[str, str], status: int = 200, problem: str = "") -> Response[Any]:
+    announced = {action for node in await visit.app.nodes() if node.alive for action in node.actions}
+    actions = sorted(announced | set(visit.app.executors.actions))
+    return visit.page(
+        "new.html", status, form=form, kinds=KINDS, days=DAYS, actions=actions, zones=sorted(installed_zones()),
+        overlaps=OVERLAPS, catch_ups=CATCH_UPS, refused=problem, **await preview(visit, form),
+    )  # fmt: skip
+
+
+@get("/new")
+async def new_page(visit: Visit) -> Response[Any]:
+    """The form of a new schedule; the address may fill it."""
+    return await _page(visit, {**BLANK, "timezone": visit.zone.key, **visit.query})
+
+
+@post("/new")
+async def create(visit: Visit) -> Response[Any]:
+    """Create the schedule, or show what is wrong beside what was typed."""
+    if visit.form.get("do") != "create":
+        return await _page(visit, visit.form)
+    try:
+        document = schedule_of(visit.form)
+        made = await visit.new.schedules.create_many([new_schedule(document)])
+    except HoraeError as error:
+        return await _page(visit, visit.form, 422, _told(error))
+    return visit.back(visit.of_schedule(made[0]), f"Created {made[0].id}.")
+
+
+def new_schedule(document: dict[str, Any]) -> NewSchedule:
+    """A new schedule of a document that the form made."""
+    fields = {name: document[name] for name in ScheduleFields.__struct_fields__ if name in document}
+    if "policies" in fields:
+        fields["policies"] = converted(fields["policies"], Policies, "policies")
+    action = document["action"]
+    action = msgspec.convert(action, Action) if isinstance(action, dict) else action
+    return NewSchedule(**fields, id=document["id"], action=action)
+
+
+@post("/preview")
+async def preview_part(visit: Visit) -> Response[Any]:
+    """What the form means, as a part of its page."""
+    return visit.page("new_preview.html", **await preview(visit, visit.form))
+
+
+HANDLERS = [new_page, create, preview_part]

@@ -1,0 +1,173 @@
+"""Edit a schedule with a preview of what changes; backfill a range; and earlier versions as differences."""
+
+from __future__ import annotations
+
+import difflib
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from litestar import Response, get, post
+
+from horae.app import Edit, ScopedOperations
+from horae.app.schedule_views import DescribedSchedule, VersionView, description_view
+from horae.app.view import page_of, view_of
+from horae.app.views import PreviewView
+from horae.checked import converted
+from horae.errors import ConflictTokenMismatchError, HoraeError, InvalidInputError
+from horae.face.console.rendering import as_json
+from horae.face.console.schedule_actions import json_of, moment_of
+from horae.face.console.spec_form import spec_of
+from horae.face.console.visit import Visit
+from horae.policies import Policies
+
+DAYS = 30
+LISTED = 12
+VERSIONS = 20
+
+
+async def described(there: ScopedOperations, schedule_id: str) -> DescribedSchedule:
+    """A schedule as readers see it."""
+    found = await there.schedules.describe(schedule_id)
+    return await there.evaluate(lambda: description_view(found))
+
+
+def form_of(schedule: DescribedSchedule) -> dict[str, str]:
+    """The form that shows a schedule as it is."""
+    return {
+        "kind": "spec", "spec": as_json(schedule.spec), "policies": as_json(_said(schedule.policies)),
+        "description": schedule.description, "tags": " ".join(schedule.tags), "version": str(schedule.version),
+        "input": "" if schedule.action["input"] is None else as_json(schedule.action["input"]),
+    }  # fmt: skip
+
+
+def _said(policies: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
+    """Those policies that are not at their defaults."""
+    return msgspec.to_builtins(converted(policies, Policies, "policies"))
+
+
+async def changes(visit: Visit, schedule_id: str, form: dict[str, str]) -> dict[str, Any]:
+    """What an edit would do: fire times added and removed, the sentence, or what is wrong."""
+    try:
+        spec = spec_of({**form, "kind": "spec"})
+        meaning = await visit.there.schedules.meaning(spec, 1)
+        found = await visit.there.why.preview(schedule_id, spec, days=DAYS, limit=LISTED)
+        _edit_of(form)
+    except HoraeError as error:
+        return {"change": None, "meaning": None, "problem": error.message}
+    return {"change": view_of(PreviewView, found), "meaning": meaning, "problem": ""}
+
+
+def _edit_of(form: dict[str, str]) -> dict[str, Any]:
+    try:
+        policies = msgspec.json.decode(form.get("policies", "").strip() or "{}")
+    except msgspec.DecodeError as error:
+        raise InvalidInputError("policies", f"is no JSON: {error}") from None
+    return {
+        "spec": spec_of({**form, "kind": "spec"}), "policies": converted(policies, Policies, "policies"),
+        "description": form.get("description", "").strip(), "tags": tuple(form.get("tags", "").split()),
+    }  # fmt: skip
+
+
+@get("/schedules/{schedule_id:str}/edit")
+async def edit_page(visit: Visit, schedule_id: str) -> Response[Any]:
+    """The form that changes a schedule."""
+    schedule = await described(visit.there, schedule_id)
+    form = form_of(schedule)
+    return visit.page(
+        "edit.html", schedule=schedule, form=form, refused="", **await changes(visit, schedule_id, form)
+    )
+
+
+@post("/schedules/{schedule_id:str}/edit")
+async def edit(visit: Visit, schedule_id: str) -> Response[Any]:
+    """Change a schedule, unless another change came first: then both are shown, and nothing is lost."""
+    form, there = visit.form, visit.there
+    if form.get("do") == "preview":
+        return visit.page("edit_preview.html", **await changes(visit, schedule_id, form))
+    refused, version = "", form.get("version", "")
+    try:
+        fields = _edit_of(form)
+        given = json_of(visit, "input")
+        before = await there.schedules.get(schedule_id)
+        fields["action"] = msgspec.structs.replace(
+            before.action, input=None if given is msgspec.UNSET else given
+        )
+        expected = int(version) if version.isdecimal() else -1
+        await there.schedules.edit(schedule_id, lambda _: Edit(**fields), version=expected)
+    except ConflictTokenMismatchError:
+        refused = (
+            "Another change came first. What you typed is still here; what the schedule is now is beside it."
+        )
+    except HoraeError as error:
+        refused = error.message
+    else:
+        return visit.back(visit.url("schedules", schedule_id), "Changed.")
+    schedule = await described(there, schedule_id)
+    conflict = str(schedule.version) != version
+    context = await changes(visit, schedule_id, form)
+    return visit.page(
+        "edit.html", 409 if conflict else 422, schedule=schedule, refused=refused, conflict=conflict,
+        form={**form, "version": str(schedule.version)}, **context,
+    )  # fmt: skip
+
+
+@get("/schedules/{schedule_id:str}/backfill")
+async def backfill_page(visit: Visit, schedule_id: str) -> Response[Any]:
+    """The form that backfills a range."""
+    schedule = await described(visit.there, schedule_id)
+    return visit.page("backfill.html", schedule=schedule, form={}, found=None, refused="")
+
+
+@post("/schedules/{schedule_id:str}/backfill")
+async def backfill(visit: Visit, schedule_id: str) -> Response[Any]:
+    """Count the slots of a range, or start to run them."""
+    there, form, found, refused = visit.there, visit.form, None, ""
+    schedule = await described(there, schedule_id)
+    try:
+        start, end = _moment(visit, "start"), _moment(visit, "end")
+        if form.get("do") == "start":
+            await there.backfills.start(
+                schedule_id, start, end, overlap=form.get("overlap") or None,  # type: ignore[arg-type]  # it is checked
+                author=visit.caller.user, note=form.get("note", ""),
+            )  # fmt: skip
+            return visit.back(visit.url("schedules", schedule_id), "The backfill has begun.")
+        found = await there.backfills.preview(schedule_id, start, end)
+    except HoraeError as error:
+        refused = error.message
+    return visit.page(
+        "backfill.html", 422 if refused else 200, schedule=schedule, form=form, found=found, refused=refused
+    )
+
+
+def _moment(visit: Visit, name: str) -> datetime:
+    found = moment_of(visit, name)
+    if found is None:
+        raise InvalidInputError(name, "is needed")
+    return found
+
+
+@get("/schedules/{schedule_id:str}/versions")
+async def versions_page(visit: Visit, schedule_id: str) -> Response[Any]:
+    """What a schedule was before its edits, each as a difference to what followed."""
+    there = visit.there
+    schedule = await described(there, schedule_id)
+    found = page_of(
+        VersionView,
+        await there.schedules.versions(schedule_id, VERSIONS, cursor=visit.query.get("cursor") or None),
+    )
+    following: list[VersionView | DescribedSchedule] = [schedule, *found.items]
+    shown = [(old, difference(old, new)) for old, new in zip(found.items, following, strict=False)]
+    return visit.page("versions.html", schedule=schedule, versions=shown, next=found.next)
+
+
+def difference(old: VersionView, new: VersionView | DescribedSchedule) -> list[tuple[str, str]]:
+    """The lines that an edit removed and added, with a few around them: a sign and a text each."""
+    before, after = (
+        as_json({"spec": each.spec, "policies": each.policies}).splitlines() for each in (old, new)
+    )
+    lines = list(difflib.unified_diff(before, after, n=2, lineterm=""))[2:]
+    return [(line[:1], line[1:]) for line in lines if not line.startswith("@@")]
+
+
+HANDLERS = [edit_page, edit, backfill_page, backfill, versions_page]

@@ -1,0 +1,99 @@
+"""Explain: a schedule and a time, or a question in words, answered in a sentence; and the way to anything (Ctrl-K)."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from litestar import Response, get
+
+from horae.app import Filter, ScopedOperations
+from horae.app.schedule_views import ScheduleView
+from horae.app.view import view_of
+from horae.app.views import ExplanationView
+from horae.errors import HoraeError, RunNotFoundError
+from horae.face.console.question import schedule_in, time_of, wall_clock
+from horae.face.console.visit import Visit
+
+FOUND = 8
+PAGES = [
+    ("overview", "Overview", ()), ("schedules", "Schedules", ("schedules",)), ("runs", "Runs", ("runs",)),
+    ("new", "New schedule", ("new",)), ("calendars", "Calendars", ("calendars",)), ("nodes", "Nodes", ("nodes",)),
+    ("explain", "Explain a time", ("explain",)),
+]  # fmt: skip
+"""The pages that the palette leads to: their symbols, labels and places."""
+
+
+async def answer(visit: Visit, question: str) -> tuple[ExplanationView | None, str, str, str]:
+    """The explanation that a question asks for, the schedule and the time that it names, and what is missing."""
+    there = visit.there
+    schedule_id = await schedule_in(question, there)
+    if schedule_id is None:
+        return None, "", "", "Name a schedule, such as: why did nightly not run yesterday at 2:30"
+    zone = view_of(ScheduleView, await there.schedules.get(schedule_id)).timezone
+    time = time_of(question, wall_clock(zone, visit.now))
+    if time is None:
+        return None, schedule_id, "", "Name a time too, such as yesterday at 2:30, or 2027-03-14 02:30"
+    try:
+        return view_of(ExplanationView, await there.why.explain(schedule_id, time)), schedule_id, time, ""
+    except HoraeError as error:
+        return None, schedule_id, time, error.message
+
+
+@get("/explain")
+async def explain_page(visit: Visit) -> Response[Any]:
+    """Why a schedule did or did not run at a time, or will or will not."""
+    schedule_id, time = visit.query.get("schedule", "").strip(), visit.query.get("time", "").strip()
+    question, problem, found = visit.query.get("q", "").strip(), "", None
+    if question:
+        found, schedule_id, time, problem = await answer(visit, question)
+    elif schedule_id and time:
+        try:
+            found = view_of(ExplanationView, await visit.there.why.explain(schedule_id, time))
+        except HoraeError as error:
+            problem = error.message
+    return visit.page(
+        "explain.html",
+        200,
+        found=found,
+        schedule_id=schedule_id,
+        time=time,
+        question=question,
+        problem=problem,
+    )
+
+
+@get("/go")
+async def go(visit: Visit) -> Response[Any]:
+    """Whatever a few letters may mean: pages, schedules, a run, or the answer to a question."""
+    text = visit.query.get("q", "").strip()
+    lowered = text.lower()
+    pages = [each for each in PAGES if lowered in each[1].lower()] if text else PAGES
+    found: dict[str, Any] = {
+        "pages": pages,
+        "schedules": [],
+        "run": None,
+        "found": None,
+        "text": text,
+        "problem": "",
+    }
+    if text:
+        found["schedules"] = await matching(visit.there, text)
+        if len(text) >= 16 and " " not in text:
+            with contextlib.suppress(RunNotFoundError):
+                found["run"] = await visit.there.runs.get(text)
+        if " " in text:
+            found["found"], _, _, found["problem"] = await answer(visit, text)
+    template = "go_found.html" if "hx-request" in visit.request.headers else "go.html"
+    return visit.page(template, **found)
+
+
+async def matching(there: ScopedOperations, text: str) -> list[Any]:
+    """The first schedules whose ids begin with a text."""
+    try:
+        return list(await there.schedules.list(Filter(prefix=text), limit=FOUND))
+    except HoraeError:
+        return []
+
+
+HANDLERS = [explain_page, go]

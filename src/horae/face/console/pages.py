@@ -1,0 +1,37 @@
+"""All pages of the console."""
+
+from __future__ import annotations
+
+from litestar.types import ControllerRouterHandler
+
+from horae.face.console import (
+    account,
+    calendars_pages,
+    create_page,
+    edit_page,
+    explain_page,
+    overview,
+    runs_pages,
+    schedule_actions,
+    schedule_page,
+    schedules_list,
+    system_pages,
+)
+
+
+def handlers() -> list[ControllerRouterHandler]:
+    """The handlers of all pages."""
+    modules = (
+        account,
+        overview,
+        schedules_list,
+        schedule_page,
+        schedule_actions,
+        runs_pages,
+        explain_page,
+        system_pages,
+        create_page,
+        edit_page,
+        calendars_pages,
+    )
+    return [handler for module in modules for handler in module.HANDLERS]

@@ -1,0 +1,123 @@
+"""Questions as people ask them: "why did nightly not run yesterday at 2:30" is a schedule and a time."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+from horae.app import ScopedOperations
+from horae.errors import HoraeError
+from horae.spec import load_zone
+
+_CLOCK = re.compile(r"\b(\d{1,2})(?::(\d\d)(?::(\d\d))?)\s*(am|pm)?\b|\b(\d{1,2})\s*(am|pm)\b", re.IGNORECASE)
+_NAMED = re.compile(r"\b(noon|midnight)\b", re.IGNORECASE)
+_DATE = re.compile(r"\b(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?))?(Z|[+-]\d\d:\d\d)?")
+_DAYS = {"yesterday": -1, "today": 0, "tonight": 0, "tomorrow": 1, "now": 0}
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_FILLERS = frozenset(
+    [
+        "why",
+        "did",
+        "does",
+        "do",
+        "will",
+        "would",
+        "is",
+        "was",
+        "has",
+        "not",
+        "didn't",
+        "doesn't",
+        "won't",
+        "isn't",
+        "wasn't",
+        "run",
+        "ran",
+        "running",
+        "fire",
+        "fired",
+        "start",
+        "started",
+        "at",
+        "on",
+        "the",
+        "a",
+        "an",
+        "of",
+        "last",
+        "next",
+        "this",
+        "schedule",
+        "job",
+        "happen",
+        "happened",
+        "in",
+        "to",
+        "what",
+        "when",
+        "it",
+    ]
+)
+MAX_WORDS = 30
+
+
+def day_of(text: str, now: datetime) -> datetime | None:
+    """The day that a question names, as midnight by the wall clock; ``now`` is what that clock shows."""
+    lowered = text.lower()
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    for word, days in _DAYS.items():
+        if re.search(rf"\b{word}\b", lowered):
+            return midnight + timedelta(days=days)
+    for number, name in enumerate(_WEEKDAYS):
+        if match := re.search(rf"\b(last |next |this )?{name}\b", lowered):
+            ahead = (number - now.weekday()) % 7
+            return midnight + timedelta(
+                days=ahead if match[1] == "next " and ahead else ahead - 7 if ahead else 0
+            )
+    return None
+
+
+def time_of(text: str, now: datetime) -> str | None:
+    """The time that a question names, as a wall-clock time in ISO 8601, or with an offset if it has one; ``None`` if it names none."""
+    if match := _DATE.search(text):
+        clock = match[2] or _clock_of(text[match.end() :]) or "00:00:00"
+        return f"{match[1]}T{clock}{match[3] or ''}"
+    day, clock = day_of(text, now), _clock_of(text)
+    if re.search(r"\bnow\b", text, re.IGNORECASE) and clock is None:
+        return now.replace(microsecond=0).isoformat()
+    if day is None and clock is None:
+        return None
+    day = day or now
+    return f"{day:%Y-%m-%d}T{clock or '00:00:00'}"
+
+
+def _clock_of(text: str) -> str | None:
+    if match := _NAMED.search(text):
+        return "12:00:00" if match[1].lower() == "noon" else "00:00:00"
+    match = _CLOCK.search(text)
+    if match is None:
+        return None
+    hour, half = int(match[1] or match[5]), (match[4] or match[6] or "").lower()
+    if half:
+        hour = hour % 12 + (12 if half == "pm" else 0)
+    minute, second = int(match[2] or 0), int(match[3] or 0)
+    return f"{hour:02}:{minute:02}:{second:02}" if hour < 24 and minute < 60 and second < 60 else None
+
+
+async def schedule_in(text: str, there: ScopedOperations) -> str | None:
+    """The id of the schedule that a question names: its longest word that is one."""
+    words = [word.strip("?,.!\"'“”") for word in text.split()][:MAX_WORDS]
+    for word in sorted({*words}, key=lambda each: (each.lower() in _FILLERS, -len(each))):
+        if word:
+            try:
+                if await there.schedules.exists(word):
+                    return word
+            except HoraeError:
+                continue
+    return None
+
+
+def wall_clock(zone: str, now_ms: int) -> datetime:
+    """What the clocks of a zone show now."""
+    shown = now_ms // 1000 + load_zone(zone).offset_at(now_ms // 1000)
+    return datetime.fromisoformat("1970-01-01") + timedelta(seconds=shown)

@@ -1,0 +1,106 @@
+"""Templates, and how times, spans, numbers and statuses look on a page."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import jinja2
+import msgspec
+from markupsafe import Markup
+
+from horae import __version__
+from horae.face.console.assets import asset_url
+from horae.face.console.statuses import STATUS_WORDS, symbol
+from horae.face.console.visit import Visit
+
+SHOWN_BYTES = 64 * 1024
+"""How much of a value a page shows; the API has the whole."""
+
+
+class Templates:
+    """The templates of the console. Everything that they show is escaped."""
+
+    def __init__(self) -> None:
+        folder = Path(__file__).parent / "templates"
+        self._environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(folder), autoescape=True, undefined=jinja2.StrictUndefined,
+            trim_blocks=True, lstrip_blocks=True,
+        )  # fmt: skip
+        filters = {
+            "span": span,
+            "json": as_json,
+            "number": number,
+            "plural": plural,
+            "iso": iso,
+            "bytes": size,
+        }
+        self._environment.filters |= filters
+        words = {"asset": asset_url, "words": STATUS_WORDS, "symbol": symbol, "version": __version__}
+        self._environment.globals |= words
+
+    def render(self, name: str, visit: Visit, /, **context: Any) -> str:  # noqa: ANN401 - what a template shows
+        """A template with its context, in the zone of the visit."""
+
+        def when(moment: datetime | None, zone: str | None = None, *, date: bool = True) -> Markup:
+            return moment_text(moment, ZoneInfo(zone) if zone else visit.zone, date=date)
+
+        template = self._environment.get_template(name)
+        return template.render(visit=visit, when=when, seen=context.pop("seen", ""), **context)
+
+
+def moment_text(moment: datetime | None, zone: ZoneInfo, *, date: bool = True) -> Markup:
+    """A moment in a zone, with UTC on hover."""
+    if moment is None:
+        return Markup('<span class="none">–</span>')
+    here = moment.astimezone(zone)
+    text = f"{here:%a %d %b %Y, %H:%M:%S}" if date else f"{here:%H:%M:%S}"
+    title = f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC · {zone.key} {here:%z}"
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(iso(moment), title, text)
+
+
+def iso(moment: datetime | None) -> str:
+    """A moment as in the API."""
+    return "" if moment is None else moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def span(length: timedelta | float | None) -> str:
+    """A span in words that fit into a table."""
+    if length is None:
+        return "–"
+    seconds = length.total_seconds() if isinstance(length, timedelta) else length
+    if seconds < 1:
+        return f"{max(seconds, 0) * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    parts, left = [], int(seconds)
+    for unit, size_of in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        if left >= size_of:
+            parts.append(f"{left // size_of}{unit}")
+            left %= size_of
+    return " ".join(parts[:2])
+
+
+def number(value: float) -> str:
+    """A number with separators."""
+    return f"{value:,}"
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """A number and its noun."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def size(count: int) -> str:
+    """A number of bytes."""
+    return f"{count:,} B" if count < 1024 else f"{count / 1024:,.0f} KiB"
+
+
+def as_json(value: object) -> str:
+    """A value as JSON for people, cut where it is too long for a page."""
+    text = msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2).decode()
+    if len(text) <= SHOWN_BYTES:
+        return text
+    return f"{text[:SHOWN_BYTES]}\n… {len(text) - SHOWN_BYTES:,} more characters; the API has the whole"

@@ -1,0 +1,173 @@
+"""Runs: a search of the ledger by its address, and the life of one run with its attempts and logs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from litestar import Response, get, post
+
+from horae.app.views import (
+    LogLineView,
+    RunView,
+    RunWithAttempts,
+    history_view,
+    ledger_page,
+    log_page_view,
+    sentence_of,
+)
+from horae.errors import HoraeError, InvalidInputError
+from horae.face.cli.moments import instant_of
+from horae.face.console.rendering import span
+from horae.face.console.visit import Visit
+from horae.model import OPEN, Reason, Status, instant
+
+PAGE = 50
+MAX_LINES = 2000
+"""How many lines of a log a page shows: the last ones."""
+KINDS: dict[str, tuple[str, list[Status]]] = {
+    "": ("All", []),
+    "open": ("Open", list(OPEN)),
+    "succeeded": ("Succeeded", [Status.SUCCEEDED]),
+    "failed": ("Failed", [Status.FAILED, Status.TIMED_OUT]),
+    "stopped": ("Stopped", [Status.CANCELLED, Status.TERMINATED]),
+    "unstarted": ("Did not start", [Status.SKIPPED, Status.MISSED, Status.DROPPED]),
+}
+"""The filters that one click sets."""
+
+
+def moment_of_query(visit: Visit, name: str) -> datetime | None:
+    """A time in an address, as people write it: ISO 8601, ``yesterday 9:00``, ``-2h``; in the viewer's zone."""
+    text = visit.query.get(name, "").strip()
+    return instant_of(text, name, visit.zone.key, instant(visit.now)) if text else None
+
+
+@get("/runs")
+async def runs_page(visit: Visit) -> Response[Any]:
+    """The runs, and the slots that did not run, that the address asks for."""
+    kind = visit.query.get("state", "")
+    if kind not in KINDS:
+        raise InvalidInputError("state", f"is none of {', '.join(filter(None, KINDS))}")
+
+    async def build() -> dict[str, Any]:
+        query = visit.query
+        found = await visit.there.runs.search(
+            status=KINDS[kind][1] or None, reason=query.get("reason") or None, schedule_id=query.get("schedule") or None,
+            tag=query.get("tag") or None, since=moment_of_query(visit, "since"), until=moment_of_query(visit, "until"),
+            limit=PAGE, cursor=query.get("cursor") or None,
+        )  # fmt: skip
+        page = ledger_page(found)
+        reasons = [(each.value, sentence_of(each)) for each in Reason]
+        return {"shown": page.items, "next": page.next, "kinds": KINDS, "reasons": reasons}
+
+    return await visit.live_page("runs.html", build)
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One step in the life of a run."""
+
+    label: str
+    at: datetime | None
+    after: str
+    tone: str
+
+
+def life_of(run: RunWithAttempts) -> list[Step]:
+    """The steps of a run's life in order: its slot, its decision, its attempts, its end."""
+    steps = [Step("slot", run.nominal, "", "coming")]
+    if run.fire != run.nominal:
+        steps.append(Step("fires", run.fire, _after(run.nominal, run.fire), "coming"))
+    steps.append(Step("decided", run.decided_at, _after(steps[-1].at, run.decided_at), "pending"))
+    for each in run.attempts:
+        if each.attempt == run.attempt and run.ended_at is not None:
+            continue
+        if each.started_at:
+            steps.append(
+                Step(
+                    f"attempt {each.attempt}",
+                    each.started_at,
+                    _after(steps[-1].at, each.started_at),
+                    "running",
+                )
+            )
+        steps.append(
+            Step(_reason(each.reason), each.ended_at, _after(each.started_at, each.ended_at), "failed")
+        )
+    if run.started_at and not any(step.at == run.started_at for step in steps):
+        label = f"attempt {run.attempt}" if run.attempt > 1 else "started"
+        steps.append(Step(label, run.started_at, _after(steps[-1].at, run.started_at), "running"))
+    steps.append(
+        Step(run.status, run.ended_at, _after(run.started_at, run.ended_at), run.status)
+        if run.ended_at
+        else Step(run.status, None, "", run.status)
+    )
+    return steps
+
+
+def _reason(reason: str) -> str:
+    return reason.replace("_", " ") or "ended"
+
+
+def _after(start: datetime | None, end: datetime | None) -> str:
+    return "" if start is None or end is None else span(end - start)
+
+
+async def _lines(visit: Visit, run_id: str) -> tuple[list[LogLineView], bool]:
+    """The last lines of a run's log, and whether there were more before them."""
+    lines: list[LogLineView] = []
+    cursor: str | None = None
+    while True:
+        page = log_page_view(await visit.there.runs.logs(run_id, cursor=cursor))
+        lines += page.items
+        if page.next is None or page.next == cursor or not page.items:
+            return lines[-MAX_LINES:], len(lines) > MAX_LINES
+        cursor = page.next
+
+
+@get("/runs/{run_id:str}")
+async def run_page(visit: Visit, run_id: str) -> Response[Any]:
+    """A run: its life, attempts, input, result and log."""
+
+    async def build() -> dict[str, Any]:
+        run = history_view(await visit.there.runs.history(run_id))
+        lines, cut = await _lines(visit, run_id)
+        visit.restless = run.status in OPEN  # its log grows without a change that is told
+        return {"run": run, "steps": life_of(run), "lines": lines, "cut": cut, "is_open": run.status in OPEN}
+
+    return await visit.live_page("run.html", build)
+
+
+@post("/runs/{run_id:str}")
+async def act_on_run(visit: Visit, run_id: str) -> Response[Any]:
+    """Cancel, terminate or rerun a run, and say what was done."""
+    runs, here = visit.there.runs, visit.url("runs", run_id)
+    try:
+        match visit.form.get("do"):
+            case "cancel":
+                run: RunView | Any = await runs.cancel(run_id)
+                text = "It was asked to stop." if run.status == Status.RUNNING else "Cancelled."
+            case "terminate":
+                run = await runs.terminate(run_id)
+                text = "It is being terminated." if run.status == Status.RUNNING else "Terminated."
+            case "rerun":
+                run = await runs.rerun(run_id, author=visit.caller.user, note=visit.form.get("note", ""))
+                return visit.back(visit.url("runs", run.id), "This run does its slot again.")
+            case other:
+                raise InvalidInputError("do", f"is nothing that can be done: {other}")
+    except HoraeError as error:
+        await runs.get(run_id)  # gone: say that instead
+        return visit.back(here, error.message, "problem")
+    return visit.back(here, text)
+
+
+@post("/backfills/{backfill_id:str}")
+async def cancel_backfill(visit: Visit, backfill_id: str) -> Response[Any]:
+    """Cancel a backfill."""
+    done = await visit.there.backfills.cancel(backfill_id)
+    return visit.back(
+        visit.url("schedules", done.schedule_id), "The backfill is cancelled; what runs goes on."
+    )
+
+
+HANDLERS = [runs_page, run_page, act_on_run, cancel_backfill]

@@ -1,0 +1,75 @@
+"""The page of one schedule: when it fires, what became of its slots, and its runs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from litestar import Response, get
+
+from horae.app import ScopedOperations
+from horae.app.clock_notes import clock_note
+from horae.app.schedule_views import DescribedSchedule, description_view, resumed_view
+from horae.app.view import page_of
+from horae.app.views import BackfillView, RunView, UnstartedView
+from horae.face.console.marks import durations_of, marks_of
+from horae.face.console.policy_words import policy_lines
+from horae.face.console.visit import Visit
+from horae.model import instant
+
+RUNS = 60
+
+
+def coming(visit: Visit, schedule: DescribedSchedule) -> list[tuple[Any, str]]:
+    """The next fire times, each with what the clocks do before it."""
+    times = schedule.info.next_times
+    notes = [clock_note(schedule.timezone, *pair) for pair in pairwise([instant(visit.now), *times])]
+    return list(zip(times, notes, strict=True))
+
+
+async def _history(there: ScopedOperations, schedule_id: str, cursor: str | None) -> dict[str, Any]:
+    runs = page_of(RunView, await there.runs.list(schedule_id, RUNS, cursor=cursor))
+    unstarted = page_of(UnstartedView, await there.runs.unstarted_ranges(schedule_id, RUNS))
+    backfills = page_of(BackfillView, await there.backfills.list(schedule_id, 5))
+    return {"runs": runs.items, "next": runs.next, "unstarted": unstarted.items, "backfills": backfills.items}
+
+
+@get("/schedules/{schedule_id:str}")
+async def schedule_page(visit: Visit, schedule_id: str) -> Response[Any]:
+    """A schedule."""
+
+    async def build() -> dict[str, Any]:
+        there = visit.there
+        found = await there.schedules.describe(schedule_id)
+        schedule = await there.evaluate(lambda: description_view(found))
+        history = await _history(there, schedule_id, visit.query.get("cursor") or None)
+        runs, unstarted = history["runs"], history["unstarted"]
+        return {
+            "schedule": schedule, "times": coming(visit, schedule), **history,
+            "marks": marks_of(visit, runs, unstarted), "durations": durations_of(visit, runs),
+            "policies": policy_lines(schedule.policies),
+        }  # fmt: skip
+
+    return await visit.live_page("schedule.html", build)
+
+
+@get("/schedules/{schedule_id:str}/resume")
+async def resume_page(visit: Visit, schedule_id: str) -> Response[Any]:
+    """What ending a pause would start, either way, before it is ended."""
+    there = visit.there
+    ways = [
+        resumed_view(await there.schedules.resume(schedule_id, on_resume=way, dry_run=True))
+        for way in ("catch_up", "skip")
+    ]
+    usual = ways[0].policies["on_resume"]
+    return visit.page("resume.html", schedule=ways[0], ways=[each.resumption for each in ways], usual=usual)
+
+
+@get("/schedules/{schedule_id:str}/delete")
+async def delete_page(visit: Visit, schedule_id: str) -> Response[Any]:
+    """What deleting a schedule means, before it is deleted."""
+    found = await visit.there.schedules.describe(schedule_id)
+    return visit.page("delete.html", schedule=description_view(found))
+
+
+HANDLERS = [schedule_page, resume_page, delete_page]

@@ -1,0 +1,95 @@
+"""The list of schedules: searched and filtered by its address, page by page, with changes of many at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar import Response, get, post
+
+from horae.app import Filter
+from horae.app.schedule_views import ScheduleView
+from horae.app.view import page_of
+from horae.errors import HoraeError, InvalidInputError
+from horae.face.console.visit import Visit
+
+PAGE = 50
+MAX_CHOSEN = 200
+STATES: dict[str, tuple[str, dict[str, Any]]] = {
+    "": ("All", {}),
+    "active": ("Active", {"paused": False, "completed": False}),
+    "paused": ("Paused", {"paused": True}),
+    "completed": ("Completed", {"completed": True}),
+    "attention": ("Needs attention", {"attention": True}),
+}
+"""The filters that one click sets: their labels, and what they mean."""
+
+
+def filter_of(query: dict[str, str]) -> Filter:
+    """The filter that an address names."""
+    state = query.get("state", "")
+    if state not in STATES:
+        raise InvalidInputError("state", f"is none of {', '.join(filter(None, STATES))}")
+    given: dict[str, Any] = {
+        "prefix": query.get("q", "").strip(), "tag": query.get("tag"), "action": query.get("action"),
+        "managed_by": query.get("managed_by"),
+    }  # fmt: skip
+    return Filter(**{name: value for name, value in given.items() if value}, **STATES[state][1])
+
+
+@get("/schedules")
+async def schedules_page(visit: Visit) -> Response[Any]:
+    """The schedules that the address asks for."""
+
+    async def build() -> dict[str, Any]:
+        there = visit.there
+        found = await there.schedules.list(
+            filter_of(visit.query), cursor=visit.query.get("cursor") or None, limit=PAGE
+        )
+        view = await there.evaluate(lambda: page_of(ScheduleView, found))
+        return {"schedules": view.items, "next": view.next, "states": STATES}
+
+    return await visit.live_page("schedules.html", build)
+
+
+@post("/schedules")
+async def change_schedules(visit: Visit) -> Response[Any]:
+    """Pause, resume, trigger or tag the chosen schedules, one after the other; what fails is told, and stops no other."""
+    todo = visit.form.get("do", "")
+    if todo not in DONE:
+        raise InvalidInputError("do", f"is none of {', '.join(DONE)}")
+    if len(visit.chosen) > MAX_CHOSEN:
+        raise InvalidInputError("chosen", f"must be at most {MAX_CHOSEN}, and are {len(visit.chosen)}")
+    done, failed = 0, ""
+    for schedule_id in visit.chosen:
+        try:
+            await _change(visit, schedule_id, todo)
+            done += 1
+        except HoraeError as error:
+            failed = f" {schedule_id}: {error.message}."
+    noun = "schedule" if done == 1 else "schedules"
+    text = f"{DONE[todo]} {done} {noun}.{failed}" if visit.chosen else "Choose schedules first."
+    kind = "problem" if failed or not visit.chosen else "done"
+    return visit.back(visit.same(), text, kind)
+
+
+DONE = {"pause": "Paused", "resume": "Resumed", "trigger": "Triggered", "tag": "Tagged"}
+
+
+async def _change(visit: Visit, schedule_id: str, todo: str) -> None:
+    schedules = visit.there.schedules
+    match todo:
+        case "pause":
+            await schedules.pause(schedule_id, visit.form.get("note", ""))
+        case "resume":
+            await schedules.resume(schedule_id, visit.form.get("note", ""))
+        case "trigger":
+            await schedules.trigger(schedule_id, author=visit.caller.user)
+        case _:
+            tag = visit.form.get("note", "").strip()
+            if not tag:
+                raise InvalidInputError("note", "has no tag in it")
+            schedule = await schedules.get(schedule_id)
+            await schedules.update(schedule_id, tags=tuple(dict.fromkeys([*schedule.tags, tag])))
+
+
+HANDLERS = [schedules_page, change_schedules]

@@ -1,0 +1,119 @@
+// What makes pages pleasant. Every page works without it.
+(() => {
+  "use strict";
+  const html = document.documentElement;
+
+  // The viewer's zone, for the server to render times in.
+  const cookies = () => Object.fromEntries(document.cookie.split("; ").map((each) => each.split("=").map(decodeURIComponent)));
+  const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const setZone = (zone) => { document.cookie = `horae_zone=${encodeURIComponent(zone)};path=/console;max-age=31536000;samesite=lax`; };
+  if (browserZone && !("horae_zone" in cookies())) {
+    setZone(browserZone);
+    if (browserZone !== html.dataset.zone && "horae_zone" in cookies()) location.reload();
+  }
+  for (const button of document.querySelectorAll("[data-browser-zone]")) button.value = browserZone;
+
+  // How far away times are.
+  const units = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
+  const spanText = (seconds) => {
+    let left = Math.abs(Math.round(seconds));
+    const parts = [];
+    for (const [unit, size] of units) {
+      if (left >= size) { parts.push(`${Math.floor(left / size)}${unit}`); left %= size; }
+    }
+    return parts.slice(0, 2).join(" ") || "0s";
+  };
+  const tellRelative = () => {
+    const now = Date.now();
+    for (const each of document.querySelectorAll("[data-relative]")) {
+      const seconds = (Date.parse(each.dataset.relative) - now) / 1000;
+      each.textContent = seconds >= 0 ? `in ${spanText(seconds)}` : `${spanText(seconds)} ago`;
+    }
+  };
+  setInterval(tellRelative, 1000);
+
+  // Marks of a strip tell why on hover and focus.
+  const tellWhy = (event) => {
+    const mark = event.target.closest?.("[data-why]");
+    const line = mark?.closest("section")?.querySelector("[data-strip-why]");
+    if (line) line.textContent = mark.dataset.why;
+  };
+  document.addEventListener("mouseover", tellWhy);
+  document.addEventListener("focusin", tellWhy);
+
+  // Choose all rows of a list.
+  document.addEventListener("change", (event) => {
+    if (!event.target.matches?.("[data-all]")) return;
+    for (const box of event.target.closest("form").querySelectorAll("[name=chosen]")) box.checked = event.target.checked;
+  });
+
+  // One menu is open at a time; Escape and a click elsewhere close it.
+  document.addEventListener("click", (event) => {
+    for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    for (const menu of document.querySelectorAll("details.menu[open]")) { menu.open = false; menu.querySelector("summary").focus(); }
+  });
+
+  // The palette: Ctrl-K, arrows, Enter.
+  const palette = document.getElementById("palette");
+  const openPalette = () => { palette.showModal(); palette.querySelector("input").select(); };
+  document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { event.preventDefault(); openPalette(); return; }
+    if (!palette?.open || !["ArrowDown", "ArrowUp", "Enter"].includes(event.key)) return;
+    const stops = [palette.querySelector("input"), ...palette.querySelectorAll(".found a")];
+    const at = stops.indexOf(document.activeElement);
+    if (event.key === "Enter") {
+      if (at <= 0 && stops[1]) { event.preventDefault(); stops[1].click(); }
+      return;
+    }
+    event.preventDefault();
+    stops[(at + (event.key === "ArrowDown" ? 1 : stops.length - 1)) % stops.length].focus();
+  });
+  for (const link of document.querySelectorAll(".palette-open")) link.addEventListener("click", (event) => { event.preventDefault(); openPalette(); });
+  palette?.addEventListener("click", (event) => { if (event.target === palette) palette.close(); });
+
+  // Copy buttons.
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest?.("[data-copy]");
+    if (!button) return;
+    await navigator.clipboard?.writeText(document.getElementById(button.dataset.copy).textContent);
+    button.textContent = "Copied";
+  });
+
+  // Live parts keep what a person is doing: ticked boxes, typed text, open menus.
+  const untouched = (node) => node.nodeType === 1 && (node.matches("input, textarea, select") || (node.matches("details") && node.open));
+  window.Idiomorph.defaults.callbacks.beforeNodeMorphed = (old, fresh) => {
+    if (old.nodeType === 1 && old.matches("[data-relative]") && fresh.nodeType === 1 && old.dataset.relative === fresh.dataset?.relative) return false;
+    if (old.nodeType === 1 && old.matches("[data-strip-why], [data-keep]")) return false;
+    return !untouched(old);
+  };
+
+  // The server goes away and comes back; a session ends; what is shown is gone.
+  const away = document.getElementById("away");
+  const say = (text) => { document.getElementById("away-text").textContent = text; away.hidden = false; };
+  let lost = false;
+  document.body.addEventListener("htmx:sseError", async () => {
+    lost = true;
+    try {
+      const answer = await fetch("/console/session", { redirect: "manual" });
+      if (answer.ok) return;
+      say("Your session has ended.");
+      const link = document.createElement("a");
+      link.href = `/console/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`;
+      link.textContent = " Sign in again";
+      document.getElementById("away-text").append(link);
+      document.querySelector("[data-live]")?.removeAttribute("sse-connect");
+    } catch {
+      say(`The server is away. This page shows what it knew at ${new Date().toLocaleTimeString()}, and tries again by itself.`);
+    }
+  });
+  document.body.addEventListener("htmx:sseOpen", () => { if (lost) { lost = false; away.hidden = true; } });
+  const live = document.querySelector("[data-live]");
+  live?.addEventListener("htmx:sseBeforeMessage", (event) => {
+    if (event.detail?.type === "gone") event.preventDefault();
+  });
+  document.body.addEventListener("htmx:afterSwap", tellRelative);
+  tellRelative();
+})();

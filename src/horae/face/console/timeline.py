@@ -1,0 +1,177 @@
+"""The timeline of all schedules: what ran, what did not and what comes, one lane a schedule on one axis of time. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from horae.app.views import RunEntry, UnstartedEntry
+from horae.face.console.marks import local, why_run, why_unstarted
+
+WIDTH = 1000.0
+MAX_LANES = 40
+MAX_COMING = 60
+"""How many coming slots of a schedule are looked at."""
+CLOSE = 8.0
+"""Coming slots that are closer than this on the axis become one band."""
+SPANS: dict[str, tuple[str, timedelta]] = {
+    "5m": ("5 minutes", timedelta(minutes=5)),
+    "1h": ("1 hour", timedelta(hours=1)),
+    "6h": ("6 hours", timedelta(hours=6)),
+    "1d": ("1 day", timedelta(days=1)),
+    "1w": ("1 week", timedelta(weeks=1)),
+}
+"""How far the timeline reaches in both directions."""
+_BUCKETS = ((0.01, "≤ 10 ms"), (0.1, "≤ 100 ms"), (1.0, "≤ 1 s"), (10.0, "≤ 10 s"), (60.0, "≤ 1 min"))
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """A bar or mark in a lane."""
+
+    x: float
+    width: float
+    status: str
+    why: str
+    run_id: str = ""
+
+
+class Lane(msgspec.Struct, frozen=True):
+    """One schedule on the timeline."""
+
+    schedule_id: str
+    owner: str
+    pieces: list[Piece]
+    summary: str
+
+
+class Timeline(msgspec.Struct, frozen=True):
+    """All lanes, the labels of the axis, and how many schedules are left out."""
+
+    lanes: list[Lane]
+    ticks: list[tuple[float, str]]
+    hidden: int
+
+
+def timeline(
+    entries: Sequence[RunEntry | UnstartedEntry],
+    coming: Mapping[tuple[str, str], Sequence[datetime]],
+    now: datetime,
+    reach: timedelta,
+    zone: ZoneInfo,
+) -> Timeline:
+    """Lay out what happened and what comes. ``coming`` has the next fire times by owner and id of a schedule."""
+    start, end = now - reach, now + reach
+    pieces: dict[tuple[str, str], list[Piece]] = defaultdict(list)
+    for entry in entries:
+        if piece := _piece(entry, start, end, now, zone):
+            pieces[entry.owner, entry.schedule_id].append(piece)
+    latest = {key: max(each.x for each in found) for key, found in pieces.items()}
+    for key, times in coming.items():
+        if ahead := _coming(times, start, end, now, zone):
+            latest.setdefault(key, 0.0)
+            pieces[key] += ahead
+    # What needs a look first: lanes with trouble, then the most recently active, then by name.
+    order = sorted(pieces, key=lambda key: (not _trouble(pieces[key]), -latest[key], key[1], key[0]))
+    lanes = [Lane(key[1], key[0], pieces[key], _summary(pieces[key])) for key in order[:MAX_LANES]]
+    lanes.sort(key=lambda lane: (lane.schedule_id, lane.owner))
+    return Timeline(lanes, _ticks(start, end, zone), max(len(order) - MAX_LANES, 0))
+
+
+def _piece(
+    entry: RunEntry | UnstartedEntry, start: datetime, end: datetime, now: datetime, zone: ZoneInfo
+) -> Piece | None:
+    if isinstance(entry, UnstartedEntry):
+        begun, ended, why, run_id = entry.start, entry.end, why_unstarted(entry, zone), ""
+    else:
+        begun = entry.started_at or entry.fire
+        ended = entry.ended_at or (now if entry.started_at else begun)
+        why, run_id = why_run(entry, zone), entry.id
+        if lateness := late(entry):
+            why += f", {lateness} late"
+    if ended < start or begun > end:
+        return None
+    x = _x(max(begun, start), start, end)
+    width = max(_x(min(ended, end), start, end) - x, 3.0)
+    return Piece(min(x, WIDTH - 3.0), round(min(width, WIDTH - x), 1), entry.status, why, run_id)
+
+
+def _coming(
+    times: Sequence[datetime], start: datetime, end: datetime, now: datetime, zone: ZoneInfo
+) -> list[Piece]:
+    """The coming slots of a lane; where they would touch each other, one band stands for all of them."""
+    shown = [each for each in times if now < each <= end]
+    if not shown:
+        return []
+    places = [_x(each, start, end) for each in shown]
+    if len(shown) > 2 and min(b - a for a, b in pairwise(places)) < CLOSE:
+        more = len(shown) == len(times) >= MAX_COMING
+        width = (WIDTH if more else places[-1] + 3.0) - places[0]
+        text = (
+            f"from {local(shown[0], zone)} on"
+            if more
+            else f"{len(shown)} slots until {local(shown[-1], zone)}"
+        )
+        return [Piece(places[0], round(width, 1), "band", f"coming: {text}")]
+    return [
+        Piece(x, 3.0, "coming", f"{local(each, zone)}: coming") for x, each in zip(places, shown, strict=True)
+    ]
+
+
+def late(run: RunEntry) -> str:
+    """How late a run started, if that is worth a word."""
+    if run.started_at is None or run.origin.kind != "automatic" or run.attempt > 1:
+        return ""
+    seconds = (run.started_at - run.fire).total_seconds()
+    return f"{seconds:.0f} s" if seconds >= 5 else ""
+
+
+def _x(moment: datetime, start: datetime, end: datetime) -> float:
+    return round((moment - start) / (end - start) * WIDTH, 1)
+
+
+def _trouble(pieces: Iterable[Piece]) -> bool:
+    return any(each.status in {"failed", "timed_out", "missed", "dropped"} for each in pieces)
+
+
+def _summary(pieces: Iterable[Piece]) -> str:
+    counted = Counter(each.status.replace("_", " ").replace("band", "coming band") for each in pieces)
+    return ", ".join(f"{number} {status}" for status, number in sorted(counted.items()))
+
+
+def _ticks(start: datetime, end: datetime, zone: ZoneInfo) -> list[tuple[float, str]]:
+    """Labels of the axis, at round times of the viewer's clock."""
+    steps = [60, 300, 900, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86400, 2 * 86400]
+    wanted = (end - start).total_seconds() / 8
+    step = next((each for each in steps if each >= wanted), steps[-1])
+    form = "%H:%M" if step < 86400 else "%a %d"
+    offset = int((start.astimezone(zone).utcoffset() or timedelta()).total_seconds())
+    first = (int(start.timestamp()) + offset) // step * step + step - offset
+    found = []
+    for at in range(first, int(end.timestamp()), step):
+        moment = datetime.fromtimestamp(at, zone)
+        x = _x(moment, start, end)
+        if 20 <= x <= WIDTH - 20 and abs(x - WIDTH / 2) > 40:
+            found.append((x, moment.strftime(form)))
+    return found
+
+
+def lateness(entries: Iterable[RunEntry | UnstartedEntry]) -> list[tuple[str, int, float]]:
+    """How many automatic starts were how late: a label, a number, and its share of the largest."""
+    counted: Counter[str] = Counter()
+    for run in entries:
+        if (
+            isinstance(run, RunEntry)
+            and run.started_at
+            and run.origin.kind == "automatic"
+            and run.attempt <= 1
+        ):
+            seconds = max((run.started_at - run.fire).total_seconds(), 0.0)
+            counted[next((label for most, label in _BUCKETS if seconds <= most), "> 1 min")] += 1
+    labels = [*(label for _, label in _BUCKETS), "> 1 min"]
+    most = max(counted.values(), default=1)
+    return [(label, counted[label], round(100 * counted[label] / most, 1)) for label in labels]

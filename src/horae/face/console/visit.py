@@ -1,0 +1,158 @@
+"""One request of a page: who asks, what they sent, and how they want to see it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, quote, urlencode
+from zoneinfo import ZoneInfo
+
+from litestar import Request, Response
+from litestar.datastructures import Cookie
+from litestar.response import Redirect
+
+from horae.app import ScopedOperations
+from horae.errors import InvalidInputError
+from horae.face.console.security import NOTICE, Notice, Session, headers_of
+from horae.model import instant
+from horae.spec import installed_zones
+
+if TYPE_CHECKING:
+    from horae.face.console.console import Console
+
+ZONE = "horae_zone"
+THEME = "horae_theme"
+THEMES = ("auto", "light", "dark")
+MAX_FIELDS = 2000
+Build = Callable[[], Awaitable[dict[str, Any]]]
+
+
+class Visit:
+    """One request of a page."""
+
+    def __init__(self, console: Console, request: Request[Any, Any, Any], session: Session) -> None:
+        self.console, self.request, self.session = console, request, session
+        self.caller = session.caller
+        self.app = console.app
+        self.now = console.app.now()
+        self.query = _fields(request.scope["query_string"].decode())
+        self.form: dict[str, str] = {}
+        self.chosen: list[str] = []
+        """The values of the form's fields ``chosen``: what was ticked in a list."""
+        self.zone = _zone(request.cookies.get(ZONE))
+        theme = request.cookies.get(THEME, "auto")
+        self.theme = theme if theme in THEMES else "auto"
+        self.live = False
+        """Whether only the part of the page that changes is rendered."""
+        self.restless = False
+        """Whether the page may change without a change that the feed hears of."""
+
+    def read_form(self, body: bytes) -> None:
+        """Take the fields of a form."""
+        try:
+            pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
+        except ValueError:
+            raise InvalidInputError("form", f"is no form of at most {MAX_FIELDS} fields") from None
+        if any("\x00" in part for pair in pairs for part in pair):
+            raise InvalidInputError("form", "has the character NUL, which no text has")
+        self.form = dict(pairs)
+        self.chosen = [value for name, value in pairs if name == "chosen"]
+
+    @property
+    def token(self) -> str:
+        """What forms of this page send back."""
+        return self.console.signer.form_token(self.session)
+
+    @property
+    def there(self) -> ScopedOperations:
+        """The operations on what the caller means: of the named owner, of the caller, or of all owners."""
+        meant = self.caller.owner_for(self.query.get("owner"))
+        return self.app.all_owners if meant is None else self.app.owned_by(meant)
+
+    @property
+    def new(self) -> ScopedOperations:
+        """The operations of the owner of what the caller creates."""
+        return self.app.owned_by(self.caller.owner_of_new(self.query.get("owner")))
+
+    @property
+    def now_in_zone(self) -> datetime:
+        """The time that the viewer's clock shows."""
+        return instant(self.now).astimezone(self.zone)
+
+    @property
+    def path(self) -> str:
+        """The path of this page, encoded as it came."""
+        return str(self.request.scope["raw_path"].decode("latin-1"))
+
+    @property
+    def address(self) -> str:
+        """The address of this page, with its query."""
+        query = self.request.scope["query_string"].decode()
+        return f"{self.path}?{query}" if query else self.path
+
+    def url(self, *parts: str, **query: object) -> str:
+        """An address in the console; fields without a value are left out, and the owner stays named."""
+        path = "/".join(["/console", *(quote(part, safe="") for part in parts)])
+        given = {name: value for name, value in query.items() if value not in {None, ""}}
+        if "owner" in self.query and "owner" not in query:
+            given["owner"] = self.query["owner"]
+        return f"{path}?{urlencode(given)}" if given else path
+
+    def same(self, **changes: object) -> str:
+        """The address of this page with some fields of its query changed."""
+        given = {**self.query, **changes}
+        given = {name: value for name, value in given.items() if value not in {None, ""}}
+        return f"{self.path}?{urlencode(given)}" if given else self.path
+
+    def of_schedule(self, schedule: Any, *more: str, **query: object) -> str:  # noqa: ANN401 - a schedule, a run or a view of one
+        """The address of a schedule; it names the owner where the caller is another."""
+        schedule_id = getattr(schedule, "schedule_id", None) or schedule.id
+        owner = schedule.owner if schedule.owner not in {"", self.caller.user} else None
+        return self.url("schedules", schedule_id, *more, **query, **({"owner": owner} if owner else {}))
+
+    def page(self, template: str, status: int = 200, /, **context: Any) -> Response[bytes]:  # noqa: ANN401 - what a template shows
+        """A page."""
+        notice = self.console.signer.read_notice(self.request.cookies.get(NOTICE))
+        body = self.console.templates.render(template, self, notice=notice, **context)
+        cookies = [] if notice is None else [Cookie(NOTICE, path="/console", max_age=0)]
+        headers = headers_of({"Cache-Control": "no-store", "Vary": "Accept, Cookie"})
+        return Response(
+            body.encode(), status_code=status, media_type="text/html", headers=headers, cookies=cookies
+        )  # fmt: skip
+
+    async def live_page(self, template: str, build: Build) -> Response[Any]:
+        """A page that changes by itself; asked for events, the stream of its changes."""
+        if "text/event-stream" not in self.request.headers.get("accept", ""):
+            seen, context = self.console.feed.mark, await build()
+            return self.page(template, **context, seen="behind" if self.restless else seen)
+        self.live = True
+
+        async def render() -> str:
+            self.now = self.app.now()
+            return self.console.templates.render(template, self, notice=None, **await build())
+
+        key = (self.token, self.zone.key, self.same(seen=None))
+        return self.console.feed.stream(
+            key, render, self.query.get("seen"), self.session.until, lambda: self.restless
+        )
+
+    def back(self, to: str, text: str = "", kind: str = "done") -> Response[Any]:
+        """Go to another page after a change, which says what was done."""
+        cookies = []
+        if text:
+            value = self.console.signer.notice(Notice(kind, text[:500]))
+            cookies.append(self.console.cookie(NOTICE, value, 60, path="/console"))
+        return Redirect(
+            to, status_code=303, headers=headers_of({"Cache-Control": "no-store"}), cookies=cookies
+        )
+
+
+def _fields(query: str) -> dict[str, str]:
+    return dict(parse_qsl(query, keep_blank_values=True, max_num_fields=100))
+
+
+def _zone(name: str | None) -> ZoneInfo:
+    """The zone that a viewer asked for, or UTC."""
+    name = (name or "UTC").replace("%2F", "/")
+    return ZoneInfo(name if name in installed_zones() else "UTC")

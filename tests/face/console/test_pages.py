@@ -1,0 +1,309 @@
+"""Every page in a real browser: schedules, their actions, runs, explanations, creation and edits, calendars, nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.browser import Window, needs_chromium
+from tests.support.process import Server
+from tests.support.wait import wait_for
+
+pytestmark = needs_chromium
+
+
+def create(
+    server: Server, schedule_id: str, action: Any = "ping", spec: Any = "0 0 1 1 *", **more: Any
+) -> None:
+    answer = server.ask("POST", "/schedules", {"id": schedule_id, "spec": spec, "action": action, **more})
+    assert answer.status_code == 201, answer.text
+
+
+def run_of(server: Server, schedule_id: str, status: str) -> dict[str, Any]:
+    """The latest run of a schedule, once it has a status."""
+
+    def found() -> dict[str, Any] | None:
+        runs = server.get(f"/schedules/{schedule_id}/runs")["items"]
+        return runs[0] if runs and runs[0]["status"] == status else None
+
+    run: dict[str, Any] = wait_for(found)
+    return run
+
+
+def test_the_root_leads_to_the_overview(window: Window, server: Server):
+    create(server, "root-hourly", spec="0 * * * *")
+    window.page.goto("/")
+    assert window.page.url == f"{server.url}/console"
+    assert "Timeline" in window.text()
+    assert window.page.title() == "Overview · Horae"
+    window.page.get_by_text("the peak is").wait_for()  # the load ahead comes after the first paint
+    for reach in ("5m", "1w"):
+        window.page.get_by_role("link", name=reach, exact=True).click()
+        assert f"span={reach}" in window.page.url
+    assert window.page.get_by_role("link", name="root-hourly").count()
+
+
+def test_schedules_are_searched_filtered_and_changed_together(window: Window, server: Server):
+    for number in range(3):
+        create(server, f"many-{number}", tags=["bulk"])
+    create(server, "other-1")
+    page = window.page
+    window.go("/schedules")
+    page.get_by_placeholder("Search schedules").fill("many-")
+    page.get_by_role("button", name="Search").click()
+    assert "q=many-" in page.url
+    assert page.locator("tbody tr").count() == 3
+    page.get_by_label("Choose many-0").check()
+    page.get_by_label("Choose many-1").check()
+    page.get_by_placeholder("Note, or tag").fill("until noon")
+    page.get_by_role("button", name="Pause").click()
+    assert "Paused 2 schedules." in window.text()
+    assert "q=many-" in page.url
+    assert "until noon" in page.locator("#row-1").inner_text()
+    page.get_by_role("link", name="Paused", exact=True).click()
+    assert page.locator("tbody tr").count() == 2
+    page.get_by_label("All on this page").check()
+    page.get_by_role("button", name="Resume").click()
+    assert "Resumed 2 schedules." in window.text()
+    assert "Nothing matches" in window.text()
+    window.go("/schedules?q=many-")
+    page.get_by_label("All on this page").check()
+    page.get_by_placeholder("Note, or tag").fill("spring")
+    page.get_by_role("button", name="Tag").click()
+    window.go("/schedules?tag=spring")
+    assert page.locator("tbody tr").count() == 3
+    page.get_by_label("Choose many-2").check()
+    page.get_by_role("button", name="Trigger").click()
+    assert "Triggered 1 schedule." in window.text()
+    run_of(server, "many-2", "succeeded")
+    page.get_by_role("button", name="Trigger").click()
+    assert "Choose schedules first." in window.text()
+
+
+def test_lists_have_pages(window: Window, server: Server):
+    new = [{"id": f"page-{number:03}", "spec": "0 0 1 1 *", "action": "ping"} for number in range(60)]
+    assert server.ask("POST", "/bulk/schedules", {"schedules": new}).status_code == 201
+    window.go("/schedules?q=page-")
+    assert window.page.locator("tbody tr").count() == 50
+    window.page.get_by_role("link", name="Next page").click()
+    assert window.page.locator("tbody tr").count() == 10
+    window.page.go_back()
+    assert window.page.locator("tbody tr").count() == 50
+    window.page.reload()
+    assert window.page.locator("tbody tr").count() == 50
+
+
+def test_a_schedule_says_when_and_what_became_of_its_slots(window: Window, server: Server):
+    create(
+        server,
+        "nightly",
+        spec={"crons": ["30 2 * * *"], "timezone": "America/New_York"},
+        description="The backup of the night",
+        tags=["night"],
+    )
+    page = window.page
+    window.go("/schedules/nightly")
+    text = window.text()
+    for part in (
+        "At 02:30 every day, America/New_York time",
+        "The backup of the night",
+        '"30 2 * * *"',
+        "Nothing has fallen due yet",
+    ):
+        assert part in text
+    times = page.locator(".times time")
+    assert times.count() == 10
+    assert " UTC" in times.first.get_attribute("title")
+    page.locator("summary", has_text="Trigger").click()
+    page.get_by_label("Input, as JSON").fill("{broken")
+    page.get_by_role("button", name="Trigger now").click()
+    assert "is no JSON" in window.text()
+    page.locator("summary", has_text="Trigger").click()
+    page.get_by_label("Input, as JSON").fill('{"pages": 3}')
+    page.get_by_role("button", name="Trigger now").click()
+    assert "/console/runs/" in page.url
+    page.get_by_text('"pong"').wait_for()
+    assert '"pages": 3' in window.text()
+    window.go("/schedules/nightly")
+    mark = page.locator(".strip a.tone-succeeded")
+    mark.focus()
+    assert "succeeded in" in page.locator("[data-strip-why]").inner_text()
+
+
+def test_a_schedule_is_paused_resumed_skipped_and_deleted(window: Window, server: Server):
+    create(server, "doomed", spec="*/5 * * * *")
+    page = window.page
+    window.go("/schedules/doomed")
+    page.locator("summary", has_text="Pause").click()
+    page.get_by_label("Note").locator("visible=true").fill("a <b>rest</b>")
+    page.get_by_role("button", name="Pause").click()
+    assert "Paused: a <b>rest</b>." in window.text()
+    page.get_by_role("link", name="Resume…").click()
+    assert "Make up what fell due" in window.text()
+    page.get_by_label("Skip what fell due").check()
+    page.get_by_role("button", name="Resume").click()
+    assert server.get("/schedules/doomed")["state"] == "running"
+    page.locator("summary", has_text="More").click()
+    page.get_by_role("button", name="Skip the next slot").click()
+    assert "The next 1 slot will be skipped" in window.text()
+    page.locator("summary", has_text="More").click()
+    page.get_by_role("link", name="Delete…").click()
+    page.get_by_role("button", name="Delete it").click()
+    assert "Deleted doomed" in window.text()
+    assert server.ask("GET", "/schedules/doomed").status_code == 404
+    assert window.go("/schedules/doomed").status == 404
+    assert "doomed" in window.text()
+
+
+def test_runs_are_found_explained_stopped_and_run_again(window: Window, server: Server):
+    create(
+        server,
+        "breaks",
+        {"name": "fail", "input": "🎈"},
+        policies={"retry": {"attempts": 2, "initial_delay": "1ms"}},
+    )
+    create(server, "holds", "hold")
+    server.ask("POST", "/schedules/breaks/trigger")
+    server.ask("POST", "/schedules/holds/trigger")
+    failed, holding = run_of(server, "breaks", "failed"), run_of(server, "holds", "running")
+    page = window.page
+    window.go("/runs?schedule=breaks")
+    page.get_by_role("link", name="Failed", exact=True).click()
+    assert page.locator("tbody tr").count() == 1
+    window.go(f"/runs/{failed['id']}")
+    text = window.text()
+    for part in (
+        "attempt 2 went wrong: 🎈",
+        "about to fail: 🎈",
+        "Attempt 1",
+        "Traceback",
+        "raise ValueError",
+    ):
+        assert part in text
+    page.get_by_role("button", name="Run it again").click()
+    assert "This run does its slot again." in window.text()
+    assert failed["id"] not in page.url
+    window.go(f"/runs/{holding['id']}")
+    page.get_by_text("holding on").wait_for()  # its log is live
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Run it again").wait_for()  # the page follows without a reload
+    assert run_of(server, "holds", "cancelled")["id"] == holding["id"]
+    window.go("/runs?since=-1h&reason=cancelled")
+    assert "holds" in window.text()
+    assert window.go("/runs?since=sometime").status == 422
+
+
+def test_questions_are_answered_everywhere(window: Window, server: Server):
+    create(server, "asked", spec={"crons": ["30 2 * * *"], "timezone": "America/New_York"})
+    page = window.page
+    window.go("/explain")
+    page.get_by_label("Your question").fill("why will asked not run on 2027-03-14 at 2:30?")
+    page.get_by_role("button", name="Ask").click()
+    assert "does not exist: clocks went forward" in window.text()
+    page.get_by_label("Schedule", exact=True).fill("asked")
+    page.get_by_label("Time, ISO 8601").fill("2027-03-15T02:30")
+    page.get_by_role("button", name="Explain").click()
+    assert "2027-03-15" in page.locator(".answer").inner_text()
+    page.keyboard.press("Control+k")
+    page.locator("#palette-input").fill("ask")
+    page.locator("#palette .found a", has_text="asked").wait_for()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/console/schedules/asked")
+    page.keyboard.press("Control+k")
+    page.locator("#palette-input").fill("why did asked not run yesterday at 3:15")
+    page.locator("#palette .answer .sentence").wait_for()
+    page.locator("#palette-input").fill("cal")
+    page.locator("#palette .found a", has_text="Calendars").wait_for()
+    page.keyboard.press("Escape")
+    assert not page.locator("#palette").is_visible()
+
+
+def test_a_schedule_is_created_with_its_meaning_beside_it(window: Window, server: Server):
+    page = window.page
+    window.go("/new")
+    page.get_by_text("Cron", exact=True).click()
+    page.get_by_label("Cron expressions").fill("61 * * * *")
+    page.locator("#preview .notice-problem").wait_for()
+    page.get_by_label("Cron expressions").fill("0 9 * * 1-5")
+    page.get_by_label("Time zone").fill("Europe/Berlin")
+    page.get_by_label("Id", exact=True).fill("from-a-form")
+    page.locator("#preview .sentence", has_text="At 09:00 on Monday to Friday, Europe/Berlin time").wait_for()
+    page.locator("#preview", has_text="'from-a-form'").wait_for()
+    page.get_by_role("button", name="Create").click()
+    assert "action" in page.locator(".notice-problem").first.inner_text()
+    page.get_by_label("Action", exact=True).fill("ping")
+    page.get_by_label("Tags").fill("made here")
+    page.get_by_role("button", name="Create").click()
+    assert "Created from-a-form." in window.text()
+    made = server.get("/schedules/from-a-form")
+    assert made["spec"] == {"crons": ["0 9 * * 1-5"], "timezone": "Europe/Berlin"}
+    assert (made["tags"], made["owner"]) == (["made", "here"], "local")
+
+
+def test_an_edit_shows_what_it_changes_and_overwrites_no_other(window: Window, server: Server):
+    create(server, "edited", spec="0 9 * * *")
+    page = window.page
+    window.go("/schedules/edited/edit")
+    page.locator("textarea[name=spec]").fill('{"crons": ["0 10 * * *"]}')
+    page.locator("#preview", has_text="The change adds 30 and removes 30 fire times").wait_for()
+    server.ask("PATCH", "/schedules/edited", {"description": "changed elsewhere"})
+    page.get_by_role("button", name="Save").click()
+    assert "Another change came first" in window.text()
+    assert page.locator("textarea[name=spec]").input_value() == '{"crons": ["0 10 * * *"]}'
+    page.get_by_role("button", name="Save").click()
+    assert "Changed." in window.text()
+    assert server.get("/schedules/edited")["spec"] == {"crons": ["0 10 * * *"]}
+    window.go("/schedules/edited/versions")
+    diff = page.locator(".diff").first.inner_text()
+    assert '"0 9 * * *"' in diff
+    assert '"0 10 * * *"' in diff
+
+
+def test_a_range_is_counted_and_backfilled(window: Window, server: Server):
+    create(server, "filled", spec="0 * * * *", policies={"overlap": "allow_all"})
+    page = window.page
+    window.go("/schedules/filled/backfill")
+    page.get_by_label("From").fill("2026-01-01T00:00:00")
+    page.get_by_label("To, included").fill("2026-01-01T11:00:00")
+    page.get_by_role("button", name="Count the slots").click()
+    assert "12 slots" in window.text()
+    assert server.get("/schedules/filled/runs")["items"] == []
+    page.get_by_role("button", name="Start the backfill").click()
+    page.get_by_text("12 of 12 slots").wait_for()
+    assert "The backfill has begun." in window.text()
+
+
+def test_calendars_show_a_year_and_change_what_excludes_them(window: Window, server: Server):
+    page = window.page
+    window.go("/calendars")
+    page.get_by_label("Name of a new calendar").fill("feasts")
+    page.get_by_role("button", name="New calendar").click()
+    assert page.url.endswith("/calendars/feasts")
+    create(server, "festive", spec={"crons": ["0 9 * * *"], "exclude": [{"calendar": "feasts"}]})
+    page.get_by_label("Dates").fill("2027-01-06\nnever")
+    page.get_by_role("button", name="Save").click()
+    assert "never" in page.locator(".notice-problem").inner_text()
+    page.get_by_label("Dates").fill("2027-01-06")
+    page.get_by_role("button", name="Save").click()
+    assert "Saved: 1 schedule changes with it." in window.text()
+    window.go("/calendars/feasts?year=2027")
+    assert page.locator("td.closed").inner_text() == "6"
+    page.get_by_role("button", name="Delete the calendar").click()
+    assert "festive" in page.locator(".notice-problem").inner_text()
+
+
+def test_nodes_say_what_they_can_run(window: Window, server: Server):
+    window.go("/nodes")
+    text = window.text()
+    assert "This node works" in text
+    assert "hold" in text
+
+
+@pytest.mark.parametrize(
+    "path", ["/console/nowhere", "/console/runs/none", "/console/schedules/%F0%9F%91%BB"]
+)
+def test_what_is_not_there_is_a_page_too(window: Window, path: str):
+    answer = window.page.goto(path)
+    assert answer.status == 404
+    assert "Overview" in window.text()

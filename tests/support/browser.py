@@ -1,0 +1,91 @@
+"""A real Chromium, for pages: one a session, looked at with Playwright; what its log says is kept, and must be nothing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+AXE = Path(__file__).parent / "vendor" / "axe-4.14.0.min.js"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+needs_chromium = pytest.mark.skipif(
+    CHROMIUM is None, reason="there is no Chromium on this machine to look at pages with"
+)
+
+
+@contextmanager
+def launched() -> Iterator[Any]:
+    """A browser."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only where there is a Chromium
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+class Window:
+    """A window of a browser, with its own cookies, on one server."""
+
+    def __init__(self, browser: Any, url: str, **options: Any) -> None:
+        self.url = url
+        self.context = browser.new_context(base_url=url, **options)
+        self.context.set_default_timeout(10_000)
+        self.page = self.context.new_page()
+        self._heard: list[tuple[str, str]] = []
+        self._refused: set[str] = set()
+        """The addresses of pages that answered with an error on purpose; the browser logs those too."""
+        self.page.on("response", self._note)
+        self.page.on("console", self._hear)
+        self.page.on("pageerror", lambda error: self._heard.append((str(error), "")))
+
+    def _hear(self, message: Any) -> None:
+        if message.type in {"error", "warning"}:
+            self._heard.append((message.text, message.location.get("url", "")))
+
+    def _note(self, response: Any) -> None:
+        if response.request.is_navigation_request() and 400 <= response.status < 500:
+            self._refused.add(response.url)
+
+    @property
+    def complaints(self) -> list[str]:
+        """What the browser's log has, but for pages that were refused."""
+        return [
+            f"{text} ({url})"
+            for text, url in self._heard
+            if not (url in self._refused and text.startswith("Failed to load resource"))
+        ]
+
+    def go(self, path: str) -> Any:
+        """Open a page of the console; its answer."""
+        return self.page.goto(f"/console{path}")
+
+    def text(self) -> str:
+        """What a reader sees of the page."""
+        found: str = self.page.inner_text("body")
+        return found
+
+    def is_too_wide(self) -> bool:
+        """Whether the page must be scrolled sideways."""
+        return bool(
+            self.page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+        )
+
+    def flaws(self) -> list[str]:
+        """What axe finds serious or critical on the page."""
+        if not self.page.evaluate("typeof window.axe === 'object'"):
+            self.page.evaluate(AXE.read_text("utf-8"))
+        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        return [
+            f"{each['id']}: {node['target']} {node.get('failureSummary', '')}"
+            for each in found["violations"]
+            if each["impact"] in {"serious", "critical"}
+            for node in each["nodes"]
+        ]
+
+    def close(self) -> None:
+        self.context.close()
