@@ -21,6 +21,7 @@ from horae.face.cli.client import Client, connected
 from horae.face.cli.command_base import Command, command, group, run_to_end
 from horae.face.cli.crontab_parser import Crontab, Entry, Remark, is_system, read_crontab
 from horae.face.cli.files import contents
+from horae.face.cli.import_temporal import temporal
 from horae.face.cli.options import DryRun, argument, option
 from horae.face.cli.printing import clock
 from horae.face.cli.tables import table
@@ -40,6 +41,9 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     next_time: str | None
     outcome: str
     """``new`` or ``there already``; empty in a dry run."""
+
+
+command(cli, "temporal", takes=["as_json"])(temporal)
 
 
 @command(cli, "crontab")

@@ -1,0 +1,85 @@
+"""``horae import temporal``: move schedules between servers that speak Temporal's API."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from horae.clock import SystemClock
+from horae.face.cli.client import needed
+from horae.face.cli.command_base import Command
+from horae.face.cli.options import DryRun, flag, option
+from horae.face.cli.tables import table
+
+if TYPE_CHECKING:
+    from horae.face.temporal.transfer import Transferred
+
+HERE = "127.0.0.1:7233"
+
+
+async def temporal(
+    given: Command,
+    source: Annotated[
+        str, option("--from", "HOST:PORT", "The server that has them; https://HOST:PORT for TLS.")
+    ],
+    destination: Annotated[
+        str, option("--to", "HOST:PORT", "The server that gets them.", show_default=True)
+    ] = HERE,
+    schedule: Annotated[
+        list[str] | None, option("--schedule", "ID", "Only this one; may be repeated.  \\[default: all]")
+    ] = None,
+    namespace: Annotated[
+        str, option("--namespace", "NAME", "The namespace they are in.", show_default=True)
+    ] = "default",
+    to_namespace: Annotated[
+        str | None, option("--to-namespace", "NAME", "The one they get into.  \\[default: the same]")
+    ] = None,
+    from_token: Annotated[
+        str | None, option("--from-token", "TOKEN", "For the server that has them.")
+    ] = None,
+    to_token: Annotated[str | None, option("--to-token", "TOKEN", "For the server that gets them.")] = None,
+    take_over: Annotated[
+        bool, flag("--take-over", "Pause the originals, and then resume the copies.")
+    ] = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Copy schedules from a Temporal server, with a report of what cannot be carried over.
+
+    Both sides speak Temporal's API: horae serve does so with --temporal-port. The copies are paused, until --take-over pauses
+    each original and then resumes its copy; what fell due in between is made up. Doing it again changes nothing that is done.
+
+      horae import temporal --from temporal.example.org:7233 --dry-run
+
+      horae import temporal --from temporal.example.org:7233 --take-over
+
+    [dim]And back:[/dim]
+
+      horae import temporal --from 127.0.0.1:7233 --to temporal.example.org:7233 --take-over
+    """  # fmt: skip
+    for module in ("grpc", "temporalio"):
+        needed(module, "temporal")
+    from horae.face.temporal.transfer import Endpoint, Transfer  # noqa: PLC0415 - an extra
+
+    one, other = Endpoint(source, from_token), Endpoint(destination, to_token)
+    try:
+        transfer = Transfer(
+            one, other, (namespace, to_namespace or namespace), SystemClock().now, take_over=take_over
+        )
+        ids = schedule or [each async for each in transfer.ids()]
+        found = [await (transfer.look(each) if dry_run else transfer.move(each)) for each in ids]
+    finally:
+        await asyncio.gather(one.close(), other.close())
+    given.show({"schedules": found, "dry_run": dry_run}, lambda _: _report(found, dry_run=dry_run))
+
+
+def _report(found: list[Transferred], *, dry_run: bool) -> RenderableType:
+    rows = [(each.id, each.outcome, each.state, "; ".join(each.lost)) for each in found]
+    refused = sum(each.outcome == "refused" for each in found)
+    counted = f"Carried over: {len(found) - refused}. Refused: {refused}."
+    told = " This was a dry run: nothing was changed." if dry_run else ""
+    return Group(
+        table("schedule!", "outcome", "state?", "not carried over~", rows=rows), Text(), Text(counted + told)
+    )

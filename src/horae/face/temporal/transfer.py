@@ -1,0 +1,239 @@
+"""Schedules are moved from one server that speaks Temporal's API to another: created paused, paused on the one side, resumed on the other."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+from uuid import uuid4
+
+import grpc
+import grpc.aio
+import msgspec
+from google.protobuf.message import Message
+from temporalio.api.common.v1 import SearchAttributes
+from temporalio.api.schedule.v1 import BackfillRequest, Schedule, SchedulePatch
+from temporalio.api.workflowservice import v1 as api
+
+from horae.errors import HoraeError, ServerError
+from horae.face.temporal.schedule_message import new_schedule
+from horae.face.temporal.spec_message import cleaned
+from horae.face.temporal.times import timestamp_of
+
+WAITS = "copied; it is resumed when the original is paused"
+"""The note of a copy that has not taken over yet."""
+MOVED = "moved to "
+"""How the note of an original begins whose copy takes over."""
+SECONDS = 30
+_SERVICE = "temporal.api.workflowservice.v1.WorkflowService"
+A = TypeVar("A", bound=Message)
+
+
+class Server(Protocol):
+    """What answers calls."""
+
+    target: str
+
+    async def call(self, request: Message, kind: type[A]) -> A:
+        """The answer to a request."""
+
+
+class Endpoint:
+    """A server, such as ``127.0.0.1:7233``, or ``https://host:7233`` for TLS; with a token, for those that ask for one."""
+
+    def __init__(self, target: str, token: str | None = None) -> None:
+        self.target = target
+        plain = target.removeprefix("https://")
+        self._channel = (
+            grpc.aio.insecure_channel(plain)
+            if plain == target
+            else grpc.aio.secure_channel(plain, grpc.ssl_channel_credentials())
+        )
+        self._metadata = () if token is None else (("authorization", f"Bearer {token}"),)
+
+    async def call(self, request: Message, kind: type[A]) -> A:
+        """The answer to a request; an error names the server and the call."""
+        method = type(request).__name__.removesuffix("Request")
+        send: Any = self._channel.unary_unary(f"/{_SERVICE}/{method}")
+        try:
+            answer = await send(request.SerializeToString(), timeout=SECONDS, metadata=self._metadata)
+        except grpc.aio.AioRpcError as error:
+            code = error.code()
+            details = {"server": self.target, "call": method, "code": code.name}
+            raise ServerError(
+                f"{self.target} answered {method} with {code.name}: {error.details()}", details
+            ) from None
+        return kind.FromString(answer)
+
+    async def close(self) -> None:
+        """End the connection."""
+        await self._channel.close()
+
+
+class Transferred(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one schedule."""
+
+    id: str
+    outcome: str
+    """``new``, ``updated``, ``there already``, ``refused`` or ``would be new``."""
+    state: str = ""
+    """What is true of the copy now."""
+    lost: tuple[str, ...] = ()
+    """What could not be carried over, or means nothing on the other side."""
+
+
+class Transfer:
+    """Copies schedules from one namespace to another, and lets the copies take over if asked to."""
+
+    def __init__(
+        self, source: Server, destination: Server, namespaces: tuple[str, str], now: Callable[[], datetime], *,
+        take_over: bool = False,
+    ) -> None:  # fmt: skip
+        self._source, self._destination = source, destination
+        self._from, self._to = namespaces
+        self._now, self._take_over = now, take_over
+        self._moved = f"{MOVED}{destination.target}"
+
+    async def ids(self) -> AsyncIterator[str]:
+        """The ids of all schedules at the source."""
+        token = b""
+        while True:
+            request = api.ListSchedulesRequest(namespace=self._from, next_page_token=token)
+            page = await self._source.call(request, api.ListSchedulesResponse)
+            for each in page.schedules:
+                yield each.schedule_id
+            if not (token := page.next_page_token):
+                return
+
+    async def look(self, schedule_id: str) -> Transferred:
+        """What a transfer would do, as far as the schedule itself says; nothing is changed."""
+        found = await self._describe(self._source, self._from, schedule_id)
+        try:
+            new_schedule(self._copy(schedule_id, found), "")
+        except HoraeError as error:
+            return Transferred(id=schedule_id, outcome="refused", lost=(error.message,))
+        return Transferred(
+            id=schedule_id, outcome="would be new", lost=tuple(_lost(found, to_horae=await self._to_horae()))
+        )
+
+    async def move(self, schedule_id: str) -> Transferred:
+        """Copy a schedule. A transfer that was interrupted goes on where it was."""
+        found = await self._describe(self._source, self._from, schedule_id)
+        was_running = not found.schedule.state.paused or found.schedule.state.notes.startswith(self._moved)
+        copy = self._copy(schedule_id, found, waits=was_running)
+        try:
+            outcome = await self._put(copy)
+        except ServerError as error:
+            return Transferred(id=schedule_id, outcome="refused", lost=(error.message,))
+        there = await self._describe(self._destination, self._to, schedule_id)
+        lost = (
+            *_lost(found, to_horae=await self._to_horae()),
+            *(f"differs: {each}" for each in _differing(found.schedule, there.schedule)),
+        )
+        state = "paused" if there.schedule.state.paused else "running"
+        if (
+            self._take_over
+            and was_running
+            and there.schedule.state.notes == WAITS
+            and there.schedule.state.paused
+        ):
+            state = await self._hand_over(schedule_id, found.schedule)
+        return Transferred(id=schedule_id, outcome=outcome, state=state, lost=lost)
+
+    async def _put(self, copy: api.CreateScheduleRequest) -> str:
+        """Create a copy. One that has been moved away before, and now comes back, is brought up to date."""
+        try:
+            await self._destination.call(copy, api.CreateScheduleResponse)
+        except ServerError as error:
+            if error.details.get("code") != "ALREADY_EXISTS":
+                raise
+        else:
+            return "new"
+        there = await self._describe(self._destination, self._to, copy.schedule_id)
+        if not (there.schedule.state.paused and there.schedule.state.notes.startswith(MOVED)):
+            return "there already"
+        update = api.UpdateScheduleRequest(
+            namespace=self._to, schedule_id=copy.schedule_id, schedule=copy.schedule, conflict_token=there.conflict_token,
+            request_id=copy.request_id,
+        )  # fmt: skip
+        await self._destination.call(update, api.UpdateScheduleResponse)
+        return "updated"
+
+    async def _hand_over(self, schedule_id: str, original: Schedule) -> str:
+        """Pause the original, resume the copy, and make up for what fell due in between."""
+        await self._patch(self._source, self._from, schedule_id, SchedulePatch(pause=self._moved))
+        since = self._now()
+        note = original.state.notes
+        note = f"moved from {self._source.target}" if not note or note.startswith(MOVED) else note
+        await self._patch(self._destination, self._to, schedule_id, SchedulePatch(unpause=note))
+        start, end = timestamp_of(since), timestamp_of(self._now())
+        request = api.ListScheduleMatchingTimesRequest(
+            namespace=self._to, schedule_id=schedule_id, start_time=start, end_time=end
+        )
+        missed = (await self._destination.call(request, api.ListScheduleMatchingTimesResponse)).start_time
+        if missed:
+            made_up = SchedulePatch(backfill_request=[BackfillRequest(start_time=start, end_time=end)])
+            await self._patch(self._destination, self._to, schedule_id, made_up)
+        return f"running; made up: {len(missed)}" if missed else "running"
+
+    def _copy(
+        self, schedule_id: str, found: api.DescribeScheduleResponse, *, waits: bool = False
+    ) -> api.CreateScheduleRequest:
+        schedule = Schedule()
+        schedule.CopyFrom(found.schedule)
+        schedule.state.paused = True
+        if waits:
+            schedule.state.notes = WAITS
+        search = {
+            name: payload
+            for name, payload in found.search_attributes.indexed_fields.items()
+            if not name.startswith("Temporal") and name != "BuildIds"
+        }
+        return api.CreateScheduleRequest(
+            namespace=self._to, schedule_id=schedule_id, schedule=schedule, identity="horae import",
+            request_id=str(uuid4()), memo=found.memo,
+            search_attributes=SearchAttributes(indexed_fields=search),
+        )  # fmt: skip
+
+    async def _describe(
+        self, server: Server, namespace: str, schedule_id: str
+    ) -> api.DescribeScheduleResponse:
+        request = api.DescribeScheduleRequest(namespace=namespace, schedule_id=schedule_id)
+        return await server.call(request, api.DescribeScheduleResponse)
+
+    async def _to_horae(self) -> bool:
+        """Whether Horae gets the schedules, and not a Temporal cluster."""
+        info = await self._destination.call(api.GetClusterInfoRequest(), api.GetClusterInfoResponse)
+        return info.cluster_name.startswith("horae")
+
+    async def _patch(self, server: Server, namespace: str, schedule_id: str, patch: SchedulePatch) -> None:
+        request = api.PatchScheduleRequest(namespace=namespace, schedule_id=schedule_id, patch=patch)
+        await server.call(request, api.PatchScheduleResponse)
+
+
+def _lost(found: api.DescribeScheduleResponse, *, to_horae: bool) -> Iterator[str]:
+    """What a schedule has that no copy can have."""
+    if found.info.buffer_size:
+        yield f"{found.info.buffer_size} starts that wait"
+    if found.info.running_workflows:
+        yield f"{len(found.info.running_workflows)} running workflows, which go on where they are"
+    if found.info.action_count:
+        yield "the counts and recent actions so far"
+    workflow = found.schedule.action.start_workflow
+    if to_horae and workflow.retry_policy.non_retryable_error_types:
+        yield "Horae retries after any error: non_retryable_error_types mean nothing there"
+    if to_horae and workflow.HasField("header"):
+        yield "Horae's actions see no headers"
+
+
+def _differing(original: Schedule, copy: Schedule) -> Iterator[str]:
+    """The fields that a copy has otherwise, but for its state."""
+    parts: list[tuple[str, Any, Any]] = [
+        ("spec", cleaned(original.spec), copy.spec),
+        ("action.start_workflow", original.action.start_workflow, copy.action.start_workflow),
+        ("policies", original.policies, copy.policies),
+    ]
+    for name, one, other in parts:
+        for field in one.DESCRIPTOR.fields:
+            if getattr(one, field.name) != getattr(other, field.name):
+                yield f"{name}.{field.name}"
