@@ -32,5 +32,7 @@ class SystemClock:
         return time.monotonic()
 
     async def wait(self, event: asyncio.Event, seconds: float) -> None:
+        # `asyncio.wait_for` would lose a cancellation that comes together with the event, before Python 3.12.
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(event.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await event.wait()

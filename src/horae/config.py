@@ -102,6 +102,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The private networks that HTTP actions may reach, such as ``10.1.0.0/16``."""
     commands: str = ""
     """A JSON file with the commands that schedules may run, by name."""
+    requests: str = ""
+    """A JSON file with the HTTP requests that workflows and schedules may make, by name."""
     timezones: tuple[str, ...] = ()
     """The time zones that the registrar accepts; if empty, all that are installed."""
     preview_limit: int = 1000
@@ -128,6 +130,26 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The token for that service, with the scope service; if empty, one is made for each request with ``jwt_secret``."""
     accounts_required: bool = False
     """Whether only users with an account may run graphs; otherwise one without has an account of the same name, without a limit."""
+    workflows_per_user: int = 10_000
+    """How many versions of workflows one user may have."""
+    workflow_bytes: int = 256 * 1024
+    """The maximum number of bytes of a workflow's document."""
+    workflow_nodes: int = 500
+    """The maximum number of nodes of a workflow; it may have four times as many edges."""
+    workflow_rounds: int = 10_000
+    """The largest bound that a loop of a workflow may have."""
+    workflow_steps: int = 10_000
+    """How many nodes one run of a workflow may run, the rounds of loops counted."""
+    workflow_concurrency: int = 100
+    """How many nodes of one run run at once."""
+    node_output_bytes: int = 256 * 1024
+    """The maximum number of bytes in the output of a node."""
+    run_output_bytes: int = 8 * 1024 * 1024
+    """The maximum number of bytes that all nodes of a run leave behind."""
+    expression_length: int = 2000
+    """The maximum number of characters of an expression."""
+    expression_ms: int = 1000
+    """How long the evaluation of an expression may take."""
     jitter_limit_ms: int = DAY_MS
     """The maximum jitter of a schedule."""
     requests_per_second: int = 1000

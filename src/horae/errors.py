@@ -15,6 +15,11 @@
     ├── ScheduleExistsError             the id of a new schedule is taken
     ├── DefinitionConflictError         a program defines a schedule whose id another program, or a caller, has taken
     ├── ScheduleUnreadableError         the stored row of a schedule was spoiled; names the fields
+    ├── WorkflowNotFoundError           no workflow has this id and version
+    ├── WorkflowConflictError           another document is deployed under this version
+    ├── InvalidWorkflowError            a workflow's document is wrong; names every node and edge that is
+    ├── ExpressionError                 an expression cannot be compiled or evaluated; says why
+    ├── NodeFailedError                 a node of a workflow failed, and no edge handles it
     ├── RunNotFoundError                no run has this id
     ├── RerunRefusedError               a run cannot be run again; says why
     ├── BackfillNotFoundError           no backfill has this id
@@ -288,6 +293,57 @@ class ScheduleUnreadableError(HoraeError):
             {"scheduleId": schedule_id, "fields": dict(fields)},
             hint=f"update it with {' and '.join(given)}, or delete it",
         )
+
+
+class WorkflowNotFoundError(HoraeError):
+    """No workflow has this id and version."""
+
+    def __init__(self, workflow_id: str, version: int | None = None) -> None:
+        which = "" if version is None else f" of version {version}"
+        super().__init__(
+            f"There is no workflow {_shown(workflow_id)}{which}",
+            {"workflowId": workflow_id, "version": version},
+        )
+
+
+class WorkflowConflictError(HoraeError):
+    """Another document is deployed under this version; versions never change."""
+
+    def __init__(self, workflow_id: str, version: int) -> None:
+        super().__init__(
+            f"Version {version} of the workflow {_shown(workflow_id)} is deployed already, with another document",
+            {"workflowId": workflow_id, "version": version},
+            hint="deploy it under the next version",
+        )
+
+
+class InvalidWorkflowError(HoraeError, ValueError):
+    """A workflow's document is wrong. ``details["faults"]`` names every node and edge that is, and why; nothing was stored."""
+
+    def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
+        (where, reason), *more = faults
+        others = f", and {len(more)} more" if more else ""
+        listed = [{"where": each, "reason": why} for each, why in faults[:100]]
+        super().__init__(f"The workflow cannot be deployed: {where} {reason}{others}", {"faults": listed})
+
+
+class ExpressionError(HoraeError, ValueError):
+    """An expression cannot be compiled or evaluated."""
+
+    def __init__(self, expression: str, reason: str) -> None:
+        super().__init__(
+            f"The expression {expression[:200]!r} has no value: {reason}",
+            {"expression": expression[:200], "reason": reason},
+        )
+
+
+class NodeFailedError(HoraeError):
+    """Nodes of a workflow failed, and no edge handles that: so its run fails."""
+
+    def __init__(self, failures: Sequence[str]) -> None:
+        first, *more = failures
+        others = f" (and {len(more)} more)" if more else ""
+        super().__init__(f"{first}{others}", {"failures": list(failures[:100])})
 
 
 class UnknownActionError(HoraeError):

@@ -576,6 +576,19 @@ class StoredCalendar(msgspec.Struct, frozen=True, kw_only=True):
     updated_at = Instant[datetime]()
 
 
+class StoredWorkflow(msgspec.Struct, frozen=True, kw_only=True):
+    """A version of a workflow: its owner's, or that of all owners if the owner is empty. It never changes."""
+
+    owner: str
+    workflow_id: str
+    version: int
+    document: str
+    """As JSON."""
+    deployed_at_ms: int
+
+    deployed_at = Instant[datetime]()
+
+
 class AttemptEnd(StrEnum):
     """How an attempt ended."""
 

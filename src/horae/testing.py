@@ -185,6 +185,8 @@ class TimeMachine:
                 await asyncio.sleep(0)
                 while self.app.flow_registry.in_store:
                     await asyncio.sleep(0)
+            if self.app.worker.tasks:
+                await self.clock.settle()
             if (wake is None or wake > now) and not self.app.worker.ended():
                 break
         if wake is None:

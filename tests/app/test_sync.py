@@ -18,6 +18,7 @@ from horae import Config, Filter, SyncApp
 from horae.app import App, Backfills, Calendars, Runs, Schedules, ScopedOperations, sync
 from horae.app.program import Program
 from horae.app.why import Why
+from horae.app.workflows import Workflows
 from horae.errors import ScheduleNotFoundError, StoreUnavailableError
 from tests.support.process import environment
 from tests.support.wait import wait_for
@@ -40,6 +41,7 @@ def app(tmp_path: Path) -> Iterator[SyncApp]:
         (sync.SyncBackfills, Backfills, set()),
         (sync.SyncCalendars, Calendars, set()),
         (sync.SyncWhy, Why, set()),
+        (sync.SyncWorkflows, Workflows, set()),
         (sync.SyncOperations, ScopedOperations, set()),
         (sync.SyncProgram, Program, {"store"}),
         (sync.SyncNode, App, {"open", "join", "serve", "close"}),  # Background has these

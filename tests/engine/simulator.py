@@ -21,7 +21,7 @@ from horae.app.owner_scope import OwnerScope
 from horae.app.runs import Runs
 from horae.app.schedules import Schedules
 from horae.config import Config
-from horae.engine.checkpoint_writer import save_checkpoint
+from horae.engine.checkpoint_writer import CheckpointWriter
 from horae.engine.engine import Engine
 from horae.engine.external_reports import keep_token
 from horae.engine.worker import Worker
@@ -214,7 +214,7 @@ class Machine:
             terminate_ms=5000,
         )
         self.worker.keep_token = partial(keep_token, self.line)
-        self.worker.save_checkpoint = partial(save_checkpoint, self.line, self.now)
+        self.worker.save_checkpoints = CheckpointWriter(self.line, self.now).save
         self.engine = Engine(self.line, self.worker, world.clock, world.config)
         self.wake = world.seconds()
         self.house = world.seconds()

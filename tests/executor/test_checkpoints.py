@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -26,11 +26,11 @@ class Disk:
         self.rows: dict[str, str] = {}
         self.error: Exception | None = None
 
-    async def save(self, key: str, value: str) -> None:
+    async def save(self, values: Mapping[str, str]) -> None:
         await asyncio.sleep(0)
         if self.error is not None:
             raise self.error
-        self.rows[key] = value
+        self.rows |= values
 
     def read(self) -> Checkpoints:
         """What the next attempt is given."""
@@ -49,15 +49,15 @@ def disk() -> Disk:
 @pytest.mark.parametrize("value", [None, 0, "ü\x00", [1, {"a": [None]}], {"x": 1.5}, True])
 async def test_what_is_saved_is_read_by_this_attempt_and_the_next(disk: Disk, value: Any):
     mine = disk.read()
-    await mine.save("key", value)
+    await mine.save({"key": value})
     assert dict(mine) == dict(disk.read()) == {"key": value}
-    await mine.save("key", "again")
+    await mine.save({"key": "again"})
     assert dict(mine) == dict(disk.read()) == {"key": "again"}
 
 
 async def test_what_is_read_cannot_be_changed(disk: Disk):
     mine = disk.read()
-    await mine.save("list", [1])
+    await mine.save({"list": [1]})
     mine["list"].append(2)
     assert mine["list"] == [1]
     with pytest.raises(TypeError):
@@ -69,14 +69,14 @@ async def test_what_could_not_be_saved_is_not_there(disk: Disk):
     mine = disk.read()
     disk.error = StaleClaimError("r", 1)
     with pytest.raises(StaleClaimError):
-        await mine.save("key", 1)
+        await mine.save({"key": 1})
     assert dict(mine) == {}
 
 
 @pytest.mark.parametrize("key", ["", "a\x00b", "a\nb", "\ud800", "k" * (MAX_KEY_LENGTH + 1)])
 async def test_a_key_is_a_short_printable_text(disk: Disk, key: str):
     with pytest.raises(InvalidInputError, match=f"1 to {MAX_KEY_LENGTH} printable characters"):
-        await disk.read().save(key, 1)
+        await disk.read().save({key: 1})
     assert disk.rows == {}
 
 
@@ -99,7 +99,7 @@ def deep(levels: int) -> Any:
 )
 async def test_a_value_is_json_within_bounds(disk: Disk, value: Any):
     with pytest.raises(InvalidInputError, match='value of the checkpoint "k" must be JSON of at most 262144'):
-        await disk.read().save("k", value)
+        await disk.read().save({"k": value})
     assert disk.rows == {}
 
 
@@ -107,10 +107,10 @@ async def test_a_run_has_so_many_and_may_still_change_them(disk: Disk):
     disk.rows = {f"{number}": "0" for number in range(MAX_CHECKPOINTS - 1)}
     mine = disk.read()
     # Also if they come at the same time, one of them is one too many.
-    results = await asyncio.gather(mine.save("a", 1), mine.save("b", 1), return_exceptions=True)
+    results = await asyncio.gather(mine.save({"a": 1}), mine.save({"b": 1}), return_exceptions=True)
     assert [type(each) for each in results] == [type(None), InvalidInputError]
     assert f'"b" is one too many: a run has at most {MAX_CHECKPOINTS}' in str(results[1])
-    await mine.save("a", 2)
+    await mine.save({"a": 2})
     assert len(disk.rows) == MAX_CHECKPOINTS
 
 
@@ -118,10 +118,10 @@ async def test_all_of_a_run_have_a_bound_together(disk: Disk):
     mine = disk.read()
     part = "x" * (MAX_TOTAL_LENGTH // 4 - 3)  # with its quotes and its key, a quarter
     for key in "abcd":
-        await mine.save(key, part)
+        await mine.save({key: part})
     with pytest.raises(InvalidInputError, match=f"all of a run have at most {MAX_TOTAL_LENGTH} bytes"):
-        await mine.save("e", None)
+        await mine.save({"e": None})
     with pytest.raises(InvalidInputError, match="too large"):
-        await mine.save("a", part + "x")
-    await mine.save("a", None)
-    await mine.save("e", None)
+        await mine.save({"a": part + "x"})
+    await mine.save({"a": None})
+    await mine.save({"e": None})

@@ -115,7 +115,7 @@ async def test_it_runs_fails_and_is_attempted_again(database: str):
         (failed,) = await app.runs.attempts(run_id)
         assert (run.action, run.result, run.attempt) == ("bell", ["dong", True], 2)
         assert failed.failure == "RuntimeError: it is cracked"
-        assert [node.actions for node in await app.nodes()] == [("bell",)]
+        assert [node.actions for node in await app.nodes()] == [("bell", "workflow")]
     assert executor.closed
 
 
@@ -164,7 +164,7 @@ async def test_its_options_are_checked_described_and_shown_without_secrets(datab
         assert (await has(app, run_id, "succeeded")).result == ["ding", True]
 
         assert [each.id for each in await app.schedules.list(Filter(action="bell"))] == ["s"]
-        assert (await api.get("/api/v1/actions")).json()["items"] == ["bell"]
+        assert (await api.get("/api/v1/actions")).json()["items"] == ["bell", "workflow"]
         schemas = (await api.get("/openapi.json")).json()["components"]["schemas"]
         assert schemas["BellOptions"]["properties"]["tone"]["description"] == "What is heard."
         assert "BellOptions" in json.dumps(schemas["Action"])

@@ -34,7 +34,7 @@ from horae.app.usage_port import UsagePort, UsageTable
 from horae.clock import Clock, SystemClock
 from horae.config import Config
 from horae.engine.attempt_log_writer import AttemptLogWriter
-from horae.engine.checkpoint_writer import save_checkpoint
+from horae.engine.checkpoint_writer import CheckpointWriter
 from horae.engine.decider import Decider, NodeServices
 from horae.engine.engine import Engine
 from horae.engine.external_reports import keep_token
@@ -42,6 +42,8 @@ from horae.engine.flow_decider import FlowDecider
 from horae.engine.flow_registry import FlowRegistry
 from horae.engine.observer import Observer
 from horae.engine.worker import Worker
+from horae.engine.workflow_executor import StoredPlans, WorkflowExecutor, limits_of
+from horae.engine.workflow_node import WorkflowServices
 from horae.executor.builtin_kinds import builtin_executors
 from horae.executor.function import FunctionExecutor
 from horae.executor.graph import GraphExecutor
@@ -121,11 +123,17 @@ class App:
         self._set_up()
         self._limited_store = LimitedStore(self._store)
         self.worker.keep_token = partial(keep_token, self._limited_store)
-        self.worker.save_checkpoint = partial(save_checkpoint, self._limited_store, self.now)
+        self.worker.save_checkpoints = CheckpointWriter(self._limited_store, self.now).save
         self._logs = AttemptLogWriter(self._limited_store, self.clock, self.now, self.config)
         self.worker.new_log = self._logs.new_log
         self._evaluator = Evaluator(self.clock)
         self._set_up_delegation()
+        self.workflow_executor = WorkflowExecutor(
+            WorkflowServices(self.executors, self.clock, self.now, limits_of(self.config), self.config.terminate_ms),
+            self.functions, StoredPlans(self._limited_store).load,
+        )  # fmt: skip
+        """What runs workflows."""
+        self.executors.use(self.workflow_executor)
         self._scope = OwnerScope(
             self._limited_store, self.now, self.wake, executors=self.executors, config=self.config, billing=self._billing,
             evaluator=self._evaluator, flows=self.flow_registry,
@@ -140,6 +148,7 @@ class App:
         self.why, self.evaluate = self.all_owners.why, self.all_owners.evaluate
         self.once, self.grants = self.all_owners.once, self.all_owners.grants
         self.flows, self.usage = self.all_owners.flows, self.all_owners.usage
+        self.workflows = self.all_owners.workflows
         self.program = Program(calling_module() if name is None else name, self._scope)
         """The schedules that this program defines."""
         self.schedule = self.program.schedule
@@ -209,6 +218,7 @@ class App:
     def adopt(self, other: App) -> None:
         """Register every action that another app of this process has registered, and define every schedule that it defines."""
         self.executors.adopt(other.executors)
+        self.workflow_executor.adopt(other.workflow_executor)
         self.program.adopt(other.program)
 
     def use(self, executor: Executor) -> None:

@@ -20,6 +20,7 @@ from horae.app.runs import Runs
 from horae.app.schedules import Schedules
 from horae.app.usage import UsageSums
 from horae.app.why import Why
+from horae.app.workflows import Workflows
 from horae.errors import ScheduleNotFoundError
 from horae.executor.registry import ActionLike
 from horae.model import Schedule
@@ -39,6 +40,7 @@ class ScopedOperations:
         self.calendars = Calendars(scope)
         self.grants = Grants(scope)
         self.usage = UsageSums(scope)
+        self.workflows = Workflows(scope, self.schedules)
         self.why = Why(scope)
         self.tasks = Tasks(scope)
         self.flows = Flows(scope)

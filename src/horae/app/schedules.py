@@ -558,17 +558,7 @@ class Schedules:
             schedule = await self._scope.locked(transaction, schedule_id, unreadable=True)
             if version is not None and version != schedule.version:
                 raise ConflictTokenMismatchError(schedule_id, version, schedule.version)
-            await transaction.update_runs(removal(await transaction.open_runs([schedule.key]), now))
-            await transaction.update_backfills(
-                _ended(each, now) for each in await transaction.open_backfills([schedule.key])
-            )
-            key = ("faults", schedule.generation, schedule.version)
-            if not answers.ask(key, lambda: faults_of(schedule)):
-                await transaction.insert_versions([version_of(schedule, now)])
-            await revoke_with(transaction, schedule, now)
-            with contextlib.suppress(HoraeError):  # a spec that cannot be read has no slots
-                await leave_undecided(transaction, schedule, Reason.DELETED, now, answers=answers)
-            await transaction.delete_schedules([schedule.key])
+            await remove_schedule(transaction, schedule, answers, now)
 
     async def _change(self, schedule_id: str, change: Change) -> Schedule:
         answers, now = self._scope.answers(), self._scope.now()
@@ -592,6 +582,21 @@ def _check_repeated(wanted: Sequence[NewSchedule], there: Mapping[ScheduleKey, S
         found = there.get(each.key)
         if found is None or not each.request_id or found.request_id != each.request_id:
             raise ScheduleExistsError(next(iter(there.values())).id if found is None else each.id)
+
+
+async def remove_schedule(transaction: Transaction, schedule: Schedule, answers: Answers, now: int) -> None:
+    """Delete a locked schedule, within a transaction of the caller's."""
+    await transaction.update_runs(removal(await transaction.open_runs([schedule.key]), now))
+    await transaction.update_backfills(
+        _ended(each, now) for each in await transaction.open_backfills([schedule.key])
+    )
+    key = ("faults", schedule.key, schedule.generation, schedule.version)
+    if not answers.ask(key, lambda: faults_of(schedule)):
+        await transaction.insert_versions([version_of(schedule, now)])
+    await revoke_with(transaction, schedule, now)
+    with contextlib.suppress(HoraeError):  # a spec that cannot be read has no slots
+        await leave_undecided(transaction, schedule, Reason.DELETED, now, answers=answers)
+    await transaction.delete_schedules([schedule.key])
 
 
 async def waiting_starts(transaction: Transaction, schedule: Schedule) -> int:

@@ -26,6 +26,7 @@ from horae.app.runs import Runs
 from horae.app.schedules import Schedules
 from horae.app.usage import UsageSums
 from horae.app.why import Why
+from horae.app.workflows import Workflows
 from horae.clock import Clock
 from horae.config import Config
 
@@ -251,6 +252,18 @@ class SyncAccounts(Proxy[Accounts]):
     put = Blocking(Accounts.put)
 
 
+class SyncWorkflows(Proxy[Workflows]):
+    """:class:`Workflows`, blocking."""
+
+    deploy = Blocking(Workflows.deploy)
+    check = Blocking(Workflows.check)
+    get = Blocking(Workflows.get)
+    list = Blocking(Workflows.list)
+    start = Blocking(Workflows.start)
+    launch = Blocking(Workflows.launch)
+    nodes = Blocking(Workflows.nodes)
+
+
 class SyncWhy(Proxy[Why]):
     """:class:`Why`, blocking."""
 
@@ -277,6 +290,7 @@ class SyncOperations(Proxy[ScopedOperations]):
         self.calendars = SyncCalendars(background, target.calendars)
         self.grants = SyncGrants(background, target.grants)
         self.usage = SyncUsage(background, target.usage)
+        self.workflows = SyncWorkflows(background, target.workflows)
         self.why = SyncWhy(background, target.why)
 
     once = Blocking(ScopedOperations.once)

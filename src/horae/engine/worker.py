@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
 
@@ -17,7 +17,7 @@ import msgspec
 
 from horae.errors import GraphError, NotAdmittedError, NotStartedError
 from horae.executor.attempt_log import AttemptLog, capture_standard_logging, collect_in
-from horae.executor.context import Accepted, Context, KeepToken, RunningAttempt, SaveCheckpoint
+from horae.executor.context import Accepted, Context, KeepToken, RunningAttempt, SaveCheckpoints
 from horae.executor.registry import Executors
 from horae.executor.stored_output import kept_failure, kept_result
 from horae.executor.tracebacks import traceback_text, without_own_frames
@@ -98,7 +98,7 @@ class Worker:
         self._deadlines: list[tuple[int, int, str, Key]] = []
         self._numbers = count()
         self.keep_token: KeepToken = _keep_no_token
-        self.save_checkpoint: SaveCheckpoint = _save_no_checkpoint
+        self.save_checkpoints: SaveCheckpoints = _save_no_checkpoints
         self.new_log: Callable[[Run], AttemptLog | None] = _keep_no_log
         self.on_launch: Callable[[Run, int], None] | None = None
         """Called right before an action is called, with its run and the time."""
@@ -149,7 +149,7 @@ class Worker:
         attempt.log = self.new_log(run)
         context = Context(
             run, start.last, attempt, self.keep_token,
-            save_checkpoint=self.save_checkpoint, earlier=start.checkpoints,
+            save_checkpoints=self.save_checkpoints, earlier=start.checkpoints,
         )  # fmt: skip
         context.grant_id = start.grant_id
         self._begin((decider, run.id, run.attempt), attempt, partial(self._execute, context, start.action))
@@ -303,7 +303,7 @@ async def _keep_no_token(run: Run, token_hash: str) -> None:  # noqa: ARG001 - w
     raise RuntimeError("this program has no engine that could keep a token")
 
 
-async def _save_no_checkpoint(run: Run, key: str, value: str) -> None:  # noqa: ARG001 - what saves takes all
+async def _save_no_checkpoints(run: Run, values: Mapping[str, str]) -> None:  # noqa: ARG001 - what saves takes both
     raise RuntimeError("this program has no engine that could save a checkpoint")
 
 

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from horae.executor import command, http_options
+from horae.executor import command, named_request
 from horae.executor.command import CommandExecutor, read_commands
 from horae.executor.http import HttpExecutor
+from horae.executor.named_request import NamedRequestExecutor, read_requests
 from horae.executor.port import Executor
 from horae.model import GRAPH
 
-KINDS = (HttpExecutor.kind, CommandExecutor.kind, GRAPH)
+KINDS = (HttpExecutor.kind, CommandExecutor.kind, NamedRequestExecutor.kind, GRAPH)
 
 
-class Settings(command.Settings, http_options.Settings, Protocol):
+class Settings(command.Settings, named_request.Settings, Protocol):
     """The operator's settings for them."""
 
 
 def builtin_executors(settings: Settings, now: Callable[[], int], address: str) -> tuple[Executor, ...]:
     """A new executor of each kind. ``now`` is in milliseconds, ``address`` is where external workers report to."""
+    http = HttpExecutor(settings, now, address)
     return (
-        HttpExecutor(settings, now, address),
+        http,
+        NamedRequestExecutor(read_requests(settings), http),
         CommandExecutor(read_commands(settings), settings.output_limit),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -20,48 +20,69 @@ MAX_CHECKPOINTS = 1000
 MAX_TOTAL_LENGTH = 1024 * 1024
 """Bytes of all keys and values of a run: all of them are read for its next attempt."""
 
-Save = Callable[[str, str], Awaitable[None]]
-"""Saves a value, as JSON, under its key and the claim of the attempt; or raises: the claim is stale."""
+Save = Callable[[Mapping[str, str]], Awaitable[None]]
+"""Saves values, as JSON, under their keys and the claim of the attempt, all or none; or raises: the claim is stale."""
+
+
+class CheckpointBounds(NamedTuple):
+    """How much a run may save."""
+
+    key_length: int = MAX_KEY_LENGTH
+    value_bytes: int = MAX_VALUE_LENGTH
+    number: int = MAX_CHECKPOINTS
+    total_bytes: int = MAX_TOTAL_LENGTH
+
+
+DEFAULT_BOUNDS = CheckpointBounds()
 
 
 class Checkpoints(Mapping[str, Any]):
     """The checkpoints of a run by key. Each read decodes a new value: changing it does not change what is saved."""
 
-    def __init__(self, earlier: Iterable[Checkpoint], save: Save) -> None:
+    def __init__(
+        self, earlier: Iterable[Checkpoint], save: Save, bounds: CheckpointBounds = DEFAULT_BOUNDS
+    ) -> None:
         self._texts = {each.key: each.value for each in earlier}
+        self._total = sum(_length(key, text) for key, text in self._texts.items())
         self._save = save
+        self._bounds = bounds
         self._saving = asyncio.Lock()
 
-    async def save(self, key: str, value: object) -> None:
-        """Save a value, one at a time; the mapping has it once it is durable."""
+    async def save(self, values: Mapping[str, object]) -> None:
+        """Save values, one call at a time, all or none; the mapping has them once they are durable."""
         async with self._saving:
-            text = self._checked(key, value)
-            await self._save(key, text)
-            self._texts[key] = text
+            texts = {key: self._checked(key, value) for key, value in values.items()}
+            total = self._total + sum(self._growth(key, text) for key, text in texts.items())
+            self._check_room(texts, total)
+            await self._save(texts)
+            self._texts |= texts
+            self._total = total
+
+    def _growth(self, key: str, text: str) -> int:
+        before = self._texts.get(key)
+        return _length(key, text) - (0 if before is None else _length(key, before))
 
     def _checked(self, key: str, value: object) -> str:
         """The value as JSON, if it and its key are within bounds."""
-        if not 1 <= len(key) <= MAX_KEY_LENGTH or not key.isprintable():
-            raise InvalidInputError("key", f"must be 1 to {MAX_KEY_LENGTH} printable characters")
+        most = self._bounds.key_length
+        if not 1 <= len(key) <= most or not key.isprintable():
+            raise InvalidInputError("key", f"must be 1 to {most} printable characters")
+        most = self._bounds.value_bytes
         try:
-            text = kept_json(value, "it", MAX_VALUE_LENGTH)
+            return kept_json(value, "it", most)
         except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
-            reason = f'of the checkpoint "{key}" must be JSON of at most {MAX_VALUE_LENGTH} bytes: {error}'
+            reason = f'of the checkpoint "{key}" must be JSON of at most {most} bytes: {error}'
             raise InvalidInputError("value", reason) from None
-        others = {each: length for each, length in self._lengths() if each != key}
-        if len(others) >= MAX_CHECKPOINTS:
-            raise InvalidInputError(
-                "key", f'"{key}" is one too many: a run has at most {MAX_CHECKPOINTS} checkpoints'
-            )
-        if sum(others.values()) + _length(key, text) > MAX_TOTAL_LENGTH:
-            reason = (
-                f'of the checkpoint "{key}" is too large: all of a run have at most {MAX_TOTAL_LENGTH} bytes'
-            )
-            raise InvalidInputError("value", reason)
-        return text
 
-    def _lengths(self) -> Iterator[tuple[str, int]]:
-        return ((key, _length(key, text)) for key, text in self._texts.items())
+    def _check_room(self, texts: Mapping[str, str], total: int) -> None:
+        """Refuse values with which the run would have too many, or too much."""
+        key = list(texts)[-1] if texts else ""
+        if len(self._texts.keys() | texts.keys()) > self._bounds.number:
+            reason = f'"{key}" is one too many: a run has at most {self._bounds.number} checkpoints'
+            raise InvalidInputError("key", reason)
+        if total > self._bounds.total_bytes:
+            reason = f'of the checkpoint "{key}" is too large: all of a run have at most {self._bounds.total_bytes} bytes'
+            raise InvalidInputError("value", reason)
 
     def __getitem__(self, key: str) -> Any:  # noqa: ANN401 - any JSON
         return msgspec.json.decode(self._texts[key])

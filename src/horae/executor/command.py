@@ -95,6 +95,7 @@ class CommandExecutor(Executor):
     """The kind ``command``: runs a command that the operator named. Its input is JSON on stdin."""
 
     kind = "command"
+    for_nodes = True
 
     def __init__(self, commands: Mapping[str, Command], output_limit: int) -> None:
         self._commands = {f"{self.kind}:{name}": command for name, command in commands.items()}

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from horae.executor.attempt_log import AttemptLog, AttemptLogger
-from horae.executor.checkpoints import Checkpoints
+from horae.executor.checkpoints import DEFAULT_BOUNDS, Checkpoints
 from horae.model import Checkpoint, LastOutcome, Origin, Reason, Run, Timeouts
 
 
@@ -30,8 +30,8 @@ KeepToken = Callable[[Run, str], Awaitable[None]]
 """Stores the hash of a run's report token under the claim of its attempt, or raises: the claim is stale."""
 
 
-SaveCheckpoint = Callable[[Run, str, str], Awaitable[None]]
-"""Saves a value, as JSON, under a key and the claim of an attempt; or raises: the claim is stale."""
+SaveCheckpoints = Callable[[Run, Mapping[str, str]], Awaitable[None]]
+"""Saves values, as JSON, by their keys, under the claim of an attempt, all or none; or raises: the claim is stale."""
 
 
 class RunningAttempt:
@@ -63,7 +63,8 @@ class Context:
     """What an action knows about its run."""
 
     __slots__ = (
-        "_attempt", "_checkpoints", "_earlier", "_keep_token", "_last", "_logger", "_run", "_save_checkpoint", "grant_id", "options",
+        "_attempt", "_checkpoints", "_earlier", "_keep_token", "_last", "_logger", "_run", "_save_checkpoints",
+        "checkpoint_bounds", "grant_id", "options",
     )  # fmt: skip
 
     def __init__(
@@ -73,11 +74,12 @@ class Context:
         attempt: RunningAttempt,
         keep_token: KeepToken,
         *,
-        save_checkpoint: SaveCheckpoint,
+        save_checkpoints: SaveCheckpoints,
         earlier: Sequence[Checkpoint] = (),
     ) -> None:
         self._run = run
-        self._save_checkpoint = save_checkpoint
+        self._save_checkpoints = save_checkpoints
+        self.checkpoint_bounds = DEFAULT_BOUNDS
         self._earlier = earlier
         self._checkpoints: Checkpoints | None = None
         self._logger: AttemptLogger | None = None
@@ -88,6 +90,11 @@ class Context:
         """The grant that its schedule names; empty if it names none."""
         self.options: Any = None
         """The options of the action, as its kind types them, secrets decrypted; ``None`` if the kind has none."""
+
+    @property
+    def parts(self) -> tuple[Run, RunningAttempt, SaveCheckpoints]:
+        """What a context within this one is made of."""
+        return self._run, self._attempt, self._save_checkpoints
 
     @property
     def action(self) -> str:
@@ -215,7 +222,11 @@ class Context:
 
         Raises ``StaleClaimError`` if this attempt is not the run's present one any more: it must end.
         """
-        await self._saved().save(key, value)
+        await self._saved().save({key: value})
+
+    async def checkpoint_all(self, values: Mapping[str, Any]) -> None:
+        """Save several values at once: all of them are durable when this returns, or none."""
+        await self._saved().save(values)
 
     def checkpoint_from_thread(self, key: str, value: Any = None) -> None:  # noqa: ANN401 - any JSON
         """The same for a plain function, which runs in a thread: blocks until the value is durable."""
@@ -224,7 +235,8 @@ class Context:
 
     def _saved(self) -> Checkpoints:
         if self._checkpoints is None:
-            self._checkpoints = Checkpoints(self._earlier, partial(self._save_checkpoint, self._run))
+            save = partial(self._save_checkpoints, self._run)
+            self._checkpoints = Checkpoints(self._earlier, save, self.checkpoint_bounds)
         return self._checkpoints
 
     def _loop(self) -> asyncio.AbstractEventLoop:

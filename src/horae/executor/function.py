@@ -29,6 +29,8 @@ class FunctionExecutor(Executor):
     """Calls the functions that this program registered. Their addresses are their names."""
 
     kind = FUNCTION
+    for_nodes = True
+    own_of_app = True
 
     def __init__(self) -> None:
         self._actions: dict[str, RegisteredFunction] = {}

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from horae.executor.checkpoints import DEFAULT_BOUNDS, CheckpointBounds
 from horae.executor.context import Context
 from horae.model import Action, Denial, Run
 
@@ -21,6 +22,13 @@ class Executor(ABC):
     """The type of the kind's own options, which the API describes; ``None`` if it has none."""
     secrets: ClassVar[tuple[str, ...]] = ()
     """The options that are secret: texts, or mappings of texts. They are stored encrypted, and never shown."""
+
+    for_nodes: ClassVar[bool] = False
+    """Whether nodes of workflows may call its actions: what they do must be named whole by the program or the operator."""
+    own_of_app: ClassVar[bool] = False
+    """Whether each app has its own: one that adopts another app's actions does not take it."""
+    checkpoint_bounds: CheckpointBounds = DEFAULT_BOUNDS
+    """How much its runs may save."""
 
     def actions(self) -> Collection[str]:
         """The addresses of the actions that can be run here now; a node registers them. Most kinds have one: the kind itself."""

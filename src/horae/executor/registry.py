@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from horae.checked import input_error
-from horae.errors import InvalidActionError, InvalidInputError, NotStartedError
+from horae.errors import InvalidActionError, InvalidInputError, NotStartedError, did_you_mean
 from horae.executor.builtin_kinds import KINDS
 from horae.executor.context import Context
 from horae.executor.function import FunctionExecutor
@@ -58,7 +58,7 @@ class Executors:
         for name, function in other._functions.functions.items():
             self._functions.register(name, function)
         for executor in other._kinds.values():
-            if executor is not other._functions:
+            if not executor.own_of_app:
                 self.use(executor)
 
     @property
@@ -138,12 +138,36 @@ class Executors:
         if address not in executor.actions():
             reason = f'the action of "{context.schedule_id}" is not registered in this program'
             raise NotStartedError(reason, permanent=True)
+        context.checkpoint_bounds = executor.checkpoint_bounds
         if executor.options is not None:
             if action is None or action.address != address:
                 reason = f'the schedule "{context.schedule_id}" has no action "{address}" any more'
                 raise NotStartedError(reason, permanent=True)
             context.options = self.open_options(action)
         return await executor.run(context)
+
+    def refusal_for_node(self, address: str) -> str | None:
+        """Why a node of a workflow cannot call an action here; ``None`` if it can.
+
+        Only actions that the program or the operator has named whole can be called: nothing that a workflow says decides what they reach.
+        """
+        executor = self._of(address)
+        if not self.open_to_nodes(address):
+            return f'cannot call "{address}": nodes call functions of the program, and requests and commands that the operator named'
+        if address not in executor.actions():
+            near = did_you_mean(address, self.actions)
+            return f'calls an unknown action, "{address[:200]}"' + (f": {near}" if near else "")
+        return None
+
+    def open_to_nodes(self, address: str) -> bool:
+        """Whether nodes of workflows may call actions of this kind."""
+        return self._of(address).for_nodes
+
+    async def call_for_node(self, context: Context) -> Any:  # noqa: ANN401 - any JSON
+        """Call the action of a node."""
+        if (reason := self.refusal_for_node(context.action)) is not None:
+            raise NotStartedError(f"the node {reason}", permanent=True)
+        return await self._of(context.action).run(context)
 
     def open_options(self, action: Action) -> Any:  # noqa: ANN401 - the kind's own type
         """The options of a stored action as its kind types them, secrets decrypted."""

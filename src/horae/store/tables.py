@@ -28,6 +28,7 @@ from horae.model import (
     State,
     Status,
     StoredCalendar,
+    StoredWorkflow,
     UnstartedRange,
     Version,
     schedule_key,
@@ -139,6 +140,7 @@ LAST_OUTCOME = Table(LastOutcome, "last_outcome")
 BACKFILL = Table(Backfill, "backfill")
 VERSION = Table(Version, "version", shared=("policies",))
 CALENDAR = Table(StoredCalendar, "calendar", not_updated=("owner", "name"))
+WORKFLOW = Table(StoredWorkflow, "workflow")
 NODE = Table(Node, "node", unstored=("alive",))
 GRANT = Table(Grant, "execution_grant", not_updated=("id", "user_id", "billing_account_id", "created_at_ms"))
 EXECUTION = Table(ExecutionRecord, "execution", not_updated=("user_id", "key"))
@@ -183,6 +185,7 @@ TABLES: dict[str, Table[Any]] = {
         BACKFILL,
         VERSION,
         CALENDAR,
+        WORKFLOW,
         NODE,
         GRANT,
         ACCOUNT,

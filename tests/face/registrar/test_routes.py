@@ -96,7 +96,7 @@ def test_the_calls(client: Client):
 def test_it_is_the_same_schedule_in_every_face(service: Server, client: Client):
     client.post("upsert", HOURLY | {"schedule_id": "same"})
     other = service.get("/schedules/same", headers=ADMIN)
-    assert (other["owner"], other["tags"], other["action"]["name"]) == ("alice", ["registrar"], "workflow")
+    assert (other["owner"], other["tags"], other["action"]["kind"]) == ("alice", ["registrar"], "workflow")
     assert other["action"]["input"] == {"workflow_id": "report", "version": 3, "user_id": "alice"}
     body = {"id": "theirs", "spec": "30 6 * * 1", "action": "ping"}
     assert service.ask("POST", "/schedules", body, headers=BOB).status_code == 201

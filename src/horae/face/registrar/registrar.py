@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from horae.app import App, NewSchedule
-from horae.app.update import Edit
-from horae.config import Config
+from horae.app.registration import ScheduleInput, edit_of, new_schedule, read_input
 from horae.errors import (
     InvalidInputError,
     PermissionDeniedError,
     ScheduleExistsError,
     ScheduleNotFoundError,
 )
-from horae.face.registrar.schedule_input import ScheduleInput, derived_id, policies_of, read_input, spec_of
 from horae.face.registrar.views import (
-    CRON_TEXT,
     LedgerRow,
     Registered,
     Upserted,
@@ -25,11 +22,8 @@ from horae.face.registrar.views import (
     registered,
     specs_of,
 )
-from horae.face.registrar.workflow_action import WORKFLOW, RunLauncher, register
 from horae.model import Schedule
-
-TAG = "registrar"
-"""The tag of schedules that the registrar created."""
+from horae.workflow.ports import DagExecutor, RunLauncher, WorkflowStore
 
 MAX_RUNS = 1000
 
@@ -37,18 +31,30 @@ MAX_RUNS = 1000
 class Registrar:
     """Registers schedules for workflows, and shows them.
 
-    With an ``owner``, only their schedules are visible. Slots start workflows through the ``launcher``; without one, a
-    workflow is the action of this program whose name is the workflow's id.
+    With an ``owner``, only their schedules are visible. Slots start workflows through the ``launcher``; without one, a workflow is
+    loaded from the ``store`` and given to the ``executor``. Without these, it is one that is deployed in the app's database, run here, or
+    else the action of this program whose name is the workflow's id.
     """
 
-    def __init__(self, app: App, launcher: RunLauncher | None = None, owner: str | None = None) -> None:
+    def __init__(
+        self,
+        app: App,
+        launcher: RunLauncher | None = None,
+        owner: str | None = None,
+        *,
+        store: WorkflowStore | None = None,
+        executor: DagExecutor | None = None,
+    ) -> None:
         self._app = app
         self._owner = owner
         mine = app if owner is None else app.owned_by(owner)
         self._schedules = mine.schedules
         self._runs = mine.runs
         self._evaluate = mine.evaluate
-        register(app, launcher)
+        runner = app.workflow_executor
+        runner.launcher = launcher or runner.launcher
+        runner.store = store or runner.store
+        runner.dag_executor = executor or runner.dag_executor
 
     async def upsert_schedule(
         self, given: ScheduleInput | Mapping[str, Any], *, trigger_id: str | None = None
@@ -59,7 +65,7 @@ class Registrar:
         read = read_input(given)
         if self._owner is not None and read.user_id != self._owner:
             raise PermissionDeniedError(f'The user_id is "{read.user_id}", and not "{self._owner}"')
-        new = _new(read, trigger_id, self._app.config)
+        new = new_schedule(read, self._app.config, trigger_id)
         try:
             schedule = await self._put(new, read)
         except ScheduleExistsError:  # another caller created it just now
@@ -69,7 +75,7 @@ class Registrar:
     async def _put(self, new: NewSchedule, read: ScheduleInput) -> Schedule:
         schedules = self._app.owned_by(read.user_id).schedules
         try:
-            return await schedules.edit(new.id, lambda old: _edit(old, new, read, self._app.config))
+            return await schedules.edit(new.id, lambda old: edit_of(old, new, read, self._app.config))
         except ScheduleNotFoundError:
             return (await schedules.create_many([new]))[0]
 
@@ -106,33 +112,6 @@ class Registrar:
             raise ScheduleNotFoundError(schedule_id)
         versions = await self._schedules.versions(schedule_id, MAX_RUNS) if unstarted else []
         return await self._evaluate(lambda: ledger(runs, unstarted, specs_of(schedule, versions), limit))
-
-
-def _new(read: ScheduleInput, trigger_id: str | None, config: Config) -> NewSchedule:
-    """The schedule to create for an input."""
-    return NewSchedule(
-        id=read.schedule_id or derived_id(read, trigger_id),
-        spec=spec_of(read, config),
-        action=WORKFLOW,
-        input={"workflow_id": read.workflow_id, "version": read.version, "user_id": read.user_id},
-        policies=policies_of(read, config),
-        owner=read.user_id,
-        tags=(TAG,),
-        memo={CRON_TEXT: read.cron_expr},
-    )
-
-
-def _edit(old: Schedule, new: NewSchedule, read: ScheduleInput, config: Config) -> Edit:
-    """The edit of an existing schedule; pause, cursor and other fields stay."""
-    return Edit(
-        spec=new.spec,
-        recompute=True,
-        action=new.action,
-        input=new.input,
-        policies=policies_of(read, config, old.policies if TAG in old.tags else None),
-        tags=tuple(dict.fromkeys((*old.tags, TAG))),
-        memo={**old.memo, **new.memo},
-    )
 
 
 def _upserted(schedule: Schedule) -> Upserted:

@@ -18,19 +18,16 @@ from horae.app.fire_times import (
     spec_of_range,
     times_ahead,
 )
+from horae.app.registration import CATCH_UPS, CRON_TEXT, OVERLAPS
 from horae.app.schedule_fields import about
 from horae.app.views import sentence_of
+from horae.engine.workflow_executor import workflow_of
 from horae.errors import SpecError
-from horae.face.registrar.schedule_input import CATCH_UPS, OVERLAPS
-from horae.face.registrar.workflow_action import workflow_of
 from horae.model import CatchUp, Overlap, Run, Schedule, UnstartedRange, Version, instant
 from horae.spec import Spec, slot_key
 
 PREVIEW = 5
 """The number of fire times in a view of a schedule."""
-
-CRON_TEXT = "cron_expr"
-"""The key of the expression as it was given in a schedule's memo; the spec has only its canonical form."""
 
 _OVERLAP_WORDS: dict[Overlap, str] = {value: word for word, value in OVERLAPS.items()}
 _CATCH_UP_WORDS: dict[CatchUp, str] = {value: word for word, value in CATCH_UPS.items()}

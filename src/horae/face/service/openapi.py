@@ -24,11 +24,11 @@ from litestar.types.internal_types import PathParameterDefinition
 from horae.app import Readiness, grant_views, schedule_views, views
 from horae.app.field_checks import POLICY_BOUNDS
 from horae.app.manual import BackfillPreview
+from horae.app.registration import PauseInput, ScheduleInput
 from horae.app.schedule_fields import reference
 from horae.app.view import PageView, View
 from horae.face.registrar import routes as registrar_routes
 from horae.face.registrar import views as registrar_views
-from horae.face.registrar.schedule_input import PauseInput, ScheduleInput
 from horae.face.service import request_bodies, system
 from horae.face.service.examples import ANSWERS, REQUESTS
 from horae.face.service.problems import MEDIA_TYPE, Problem

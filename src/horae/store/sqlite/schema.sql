@@ -143,6 +143,16 @@ CREATE TABLE usage_record (
 ) WITHOUT ROWID;
 CREATE INDEX usage_record_recorded ON usage_record (recorded_at_ms);
 CREATE INDEX usage_record_user ON usage_record (user_id, recorded_at_ms);
+-- Versions of workflows, which never change; an empty owner makes one public.
+CREATE TABLE workflow (
+    owner TEXT NOT NULL,
+    workflow_id TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    document TEXT NOT NULL,
+    deployed_at_ms BIGINT NOT NULL,
+    PRIMARY KEY (workflow_id, owner, version)
+) WITHOUT ROWID;
+CREATE INDEX workflow_owner ON workflow (owner);
 
 -- The id is a hash of the slot (schedule, generation, nominal time, origin): a unique id makes the slot unique.
 CREATE TABLE run (

@@ -1,4 +1,4 @@
-"""Inputs of the registrar: checked field by field, and turned into a spec and policies. Pure."""
+"""Schedules that start workflows: their inputs, checked field by field, and what is stored for them. Pure."""
 
 from __future__ import annotations
 
@@ -10,16 +10,23 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
-from horae.app import face_policies
+from horae.app.create import NewSchedule
 from horae.app.schedule_fields import about
+from horae.app.update import Edit
 from horae.config import Config
+from horae.engine.workflow_executor import WORKFLOW, WorkflowInput
 from horae.errors import InvalidInputError, InvalidSpecError, LimitExceededError
-from horae.model import CatchUp, Overlap, Policies
+from horae.model import Action, CatchUp, Overlap, Policies, Schedule
+from horae.policy import face_policies
 from horae.spec import Spec, installed_zones
 
 MAX_LENGTHS = {"schedule_id": 500, "workflow_id": 500, "user_id": 200}
 """The most characters of each field."""
 MAX_VERSION = 2**53 - 1
+TAG = "registrar"
+"""The tag of schedules that the registrar created."""
+CRON_TEXT = "cron_expr"
+"""The key of the expression as it was given in a schedule's memo; the spec has only its canonical form."""
 RESERVED = frozenset({"pause", "upsert"})
 """Ids that would collide with paths of the HTTP interface."""
 
@@ -79,12 +86,13 @@ def convert(given: object, kind: type[T]) -> T:
         raise InvalidInputError(field, f"cannot be taken: {reason}") from None
 
 
-def read_input(given: ScheduleInput | Mapping[str, Any]) -> ScheduleInput:
-    """Check an input."""
+def read_input(given: ScheduleInput | Mapping[str, Any], *, any_user: bool = False) -> ScheduleInput:
+    """Check an input; with ``any_user`` it may belong to no user."""
     values = msgspec.structs.asdict(given) if isinstance(given, ScheduleInput) else given
     read = convert(values, ScheduleInput)
     for name in MAX_LENGTHS:
-        _check_name(name, getattr(read, name))
+        if name != "user_id" or not any_user:
+            _check_name(name, getattr(read, name))
     if read.schedule_id in RESERVED:
         raise InvalidInputError("schedule_id", f"is reserved: {read.schedule_id!r}", hint="choose another id")
     if not 0 <= read.version <= MAX_VERSION:
@@ -156,4 +164,45 @@ def policies_of(read: ScheduleInput, config: Config, kept: Policies | None = Non
         return policies
     return msgspec.structs.replace(
         kept, overlap=policies.overlap, catch_up=policies.catch_up, on_resume=policies.on_resume
+    )
+
+
+def new_schedule(
+    read: ScheduleInput,
+    config: Config,
+    trigger_id: str | None = None,
+    *,
+    managed_by: str = "",
+    given: object = None,
+) -> NewSchedule:
+    """The schedule to create for an input. ``trigger_id`` is the trigger that it is for, ``given`` the input of its workflow."""
+    started = WorkflowInput(
+        workflow_id=read.workflow_id,
+        version=read.version,
+        user_id=read.user_id,
+        trigger=trigger_id,
+        input=given,
+    )
+    return NewSchedule(
+        id=read.schedule_id or derived_id(read, trigger_id),
+        spec=spec_of(read, config),
+        action=Action(kind=WORKFLOW, input=msgspec.to_builtins(started)),
+        policies=policies_of(read, config),
+        owner=read.user_id,
+        tags=(TAG,),
+        memo={CRON_TEXT: read.cron_expr},
+        managed_by=managed_by,
+    )
+
+
+def edit_of(old: Schedule, new: NewSchedule, read: ScheduleInput, config: Config) -> Edit:
+    """The edit of an existing schedule; pause, cursor and other fields stay."""
+    return Edit(
+        spec=new.spec,
+        recompute=True,
+        action=new.action,
+        policies=policies_of(read, config, old.policies if TAG in old.tags else None),
+        tags=tuple(dict.fromkeys((*old.tags, TAG))),
+        memo={**old.memo, **new.memo},
+        managed_by=new.managed_by or old.managed_by,
     )

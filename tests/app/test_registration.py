@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horae.config import Config
-from horae.errors import HoraeError, InvalidInputError, LimitExceededError
-from horae.face.registrar.schedule_input import (
+from horae.app.registration import (
     CATCH_UPS,
     OVERLAPS,
     ScheduleInput,
@@ -19,6 +17,8 @@ from horae.face.registrar.schedule_input import (
     read_input,
     spec_of,
 )
+from horae.config import Config
+from horae.errors import HoraeError, InvalidInputError, LimitExceededError
 from horae.model import CatchUp, OnResume, Overlap
 from horae.registrar import Registrar
 from horae.testing import TimeMachine

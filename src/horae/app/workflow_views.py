@@ -1,0 +1,102 @@
+"""Views of workflows, and of the nodes of their runs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+
+from horae.app.schedule_fields import about
+from horae.app.view import View
+from horae.model import StoredWorkflow, instant
+from horae.policy.workflow_states import PlacedNode
+from horae.workflow.document import ActionNode, type_of
+
+
+class DeployedView(View, frozen=True):
+    """A version of a workflow that is deployed."""
+
+    workflow_id: str
+    version: int
+    created: Annotated[bool, about("Whether this request deployed it; not if the same document was there.")]
+    schedules: Annotated[list[str], about("The ids of the schedules of its triggers.")]
+
+
+class WorkflowView(View, frozen=True):
+    """A version of a workflow in a list."""
+
+    workflow_id: str
+    owner: Annotated[str, about("Empty if it belongs to all owners.")]
+    version: int
+    deployed_at: datetime
+
+
+class WorkflowDocumentView(WorkflowView, frozen=True):
+    """A version of a workflow."""
+
+    document: Annotated[dict[str, Any], about("As it was deployed, with every default filled in.")]
+
+    @classmethod
+    def computed(cls, workflow: StoredWorkflow) -> dict[str, Any]:
+        return {"document": msgspec.json.decode(workflow.document)}
+
+
+class CheckedView(View, frozen=True):
+    """A document that can be deployed."""
+
+    workflow_id: str
+    version: int
+    nodes: int
+    edges: int
+
+
+class StartedView(View, frozen=True):
+    """Whether a workflow was started: not if there is none of this version."""
+
+    started: bool
+
+
+class NodeView(View, frozen=True):
+    """A node of a workflow's run."""
+
+    place: Annotated[str, about("Its id; within rounds of loops `LOOP/ROUND/ID`.")]
+    id: str
+    type: str
+    action: Annotated[str | None, about("The action that it calls, if it calls one.")]
+    state: Annotated[
+        str, about("`waiting`, `running`, `retrying`, `succeeded`, `failed`, `cancelled` or `skipped`.")
+    ]
+    attempts: int
+    started_at: datetime | None
+    ended_at: datetime | None
+    retry_at: datetime | None
+    input: Any
+    output: Any
+    failure: str | None
+
+
+class NodesView(View, frozen=True):
+    """The nodes of a run in the order of the workflow, those of rounds after their loop."""
+
+    items: list[NodeView]
+
+
+def node_view(placed: PlacedNode) -> NodeView:
+    """A node as it is shown."""
+    record, node = placed.record, placed.node
+    return NodeView(
+        place=placed.place, id=node.id, type=type_of(node), state=placed.state.value,
+        action=node.data.action if isinstance(node, ActionNode) else None,
+        attempts=0 if record is None else record.attempts,
+        started_at=None if record is None else _time(record.started_at_ms),
+        ended_at=None if record is None else _time(record.ended_at_ms),
+        retry_at=None if record is None else _time(record.retry_at_ms),
+        input=None if record is None else record.input,
+        output=None if record is None else record.output,
+        failure=None if record is None else record.failure or record.fault,
+    )  # fmt: skip
+
+
+def _time(moment_ms: int | None) -> datetime | None:
+    return None if moment_ms is None else instant(moment_ms)

@@ -1,0 +1,384 @@
+"""The workflows of an app: deploy, read, launch."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from horae.app.arguments import checks_arguments
+from horae.app.bulk import BATCH
+from horae.app.create import NewSchedule, draft
+from horae.app.evaluation import Answers
+from horae.app.field_checks import check_text, stored_json
+from horae.app.owner_scope import OwnerScope
+from horae.app.page import Page, cursor_of, page_limit, place_of
+from horae.app.registration import ScheduleInput, edit_of, new_schedule, read_input
+from horae.app.schedules import Schedules, remove_schedule
+from horae.app.update import apply_edit
+from horae.engine.workflow_executor import WORKFLOW, WorkflowInput, limits_of, workflow_of
+from horae.engine.workflow_run import fired_triggers
+from horae.errors import (
+    HoraeError,
+    InvalidInputError,
+    InvalidWorkflowError,
+    LimitExceededError,
+    WorkflowConflictError,
+    WorkflowNotFoundError,
+)
+from horae.model import (
+    OPEN,
+    Action,
+    CatchUp,
+    Origin,
+    OriginKind,
+    Overlap,
+    Run,
+    StoredWorkflow,
+    schedule_key,
+)
+from horae.policy.catch_up import Slot
+from horae.policy.face_policies import registrar
+from horae.policy.ledger_changes import new_run, run_id
+from horae.policy.workflow_states import PlacedNode, node_states
+from horae.store.port import Filter, Transaction
+from horae.workflow.builder import WorkflowBuilder
+from horae.workflow.document import Workflow
+from horae.workflow.record import PREFIX, NodeRecord
+from horae.workflow.regions import Fault, Plan
+from horae.workflow.validate import Given, document_text, read_workflow, schedule_of, stored_plan
+
+MAX_KEY_LENGTH = 500
+
+
+class Deployed(msgspec.Struct, frozen=True, kw_only=True):
+    """A version of a workflow that is deployed."""
+
+    workflow_id: str
+    version: int
+    created: bool
+    """Whether this call deployed it; not if the same document was there."""
+    schedules: tuple[str, ...]
+    """The ids of the schedules of its triggers, in the order of the triggers."""
+
+
+class WorkflowVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """A version of a workflow in a list."""
+
+    workflow_id: str
+    owner: str
+    version: int
+    deployed_at_ms: int
+
+    @property
+    def deployed_at(self) -> datetime:
+        """When it was deployed."""
+        return datetime.fromtimestamp(self.deployed_at_ms / 1000, UTC)
+
+
+class _Trigger(msgspec.Struct, frozen=True):
+    """A trigger with a schedule: what is to be registered, and stored."""
+
+    read: ScheduleInput
+    new: NewSchedule
+
+
+@checks_arguments
+class Workflows:
+    """The workflows of an app: versions that never change once they are deployed."""
+
+    def __init__(self, scope: OwnerScope, schedules: Schedules) -> None:
+        self._scope = scope
+        self._schedules = schedules
+
+    @property
+    def _owner(self) -> str:
+        return self._scope.owner or ""
+
+    async def deploy(self, workflow: Given | WorkflowBuilder) -> Deployed:
+        """Store a version of a workflow, and make its triggers schedules, in one transaction; those of triggers that are gone are
+        deleted. Deploying the same again changes nothing. Schedules follow the highest version.
+        """
+        plan = await self.check(workflow)
+        if isinstance(workflow, WorkflowBuilder):
+            for name, function in workflow.functions.items():
+                self._scope.executors.register(name, function)
+            self._scope.wake()
+        triggers = self._triggers(plan)
+        answers, now = self._scope.answers(), self._scope.now()
+        deployed = await answers.carry_out(lambda: self._deploy(plan, triggers, answers, now))
+        self._scope.wake()
+        return deployed
+
+    async def check(self, workflow: Given | WorkflowBuilder) -> Plan:
+        """Check a document as deploying it would, and store nothing; raises ``InvalidWorkflowError`` with every fault."""
+        limits = limits_of(self._scope.config)
+        executors = self._scope.executors
+        own = workflow.functions if isinstance(workflow, WorkflowBuilder) else {}
+        document = workflow.build(limits) if isinstance(workflow, WorkflowBuilder) else workflow
+        announced = {
+            action for node in await self._scope.store.nodes() if node.alive for action in node.actions
+        }
+
+        def refusal(address: str) -> str | None:
+            reason = executors.refusal_for_node(address)
+            elsewhere = address in announced and executors.open_to_nodes(address)
+            return None if reason is None or address in own or elsewhere else reason
+
+        plan = read_workflow(document, limits, refusal)
+        self._triggers(plan)
+        return plan
+
+    def _triggers(self, plan: Plan) -> dict[str, _Trigger]:
+        """The triggers of a workflow that have schedules, by the ids of these."""
+        found: dict[str, _Trigger] = {}
+        faults: list[Fault] = []
+        for node in plan.workflow.nodes:
+            schedule = schedule_of(node)
+            if schedule is None:
+                continue
+            fields = msgspec.structs.asdict(schedule)
+            given = fields.pop("input")
+            head = {
+                "workflow_id": plan.workflow.workflow_id,
+                "version": plan.workflow.version,
+                "user_id": self._owner,
+            }
+            try:
+                read = read_input({**head, **fields}, any_user=True)
+                label = f"{WORKFLOW}:{plan.workflow.workflow_id}"
+                new = new_schedule(read, self._scope.config, node.id, managed_by=label, given=given)
+            except HoraeError as error:
+                faults.append(Fault(f"node {node.id}", f"has an invalid schedule: {error.message}"))
+            else:
+                found[new.id] = _Trigger(read, new)
+        if faults:
+            raise InvalidWorkflowError(faults)
+        return found
+
+    async def _deploy(
+        self, plan: Plan, triggers: Mapping[str, _Trigger], answers: Answers, now: int
+    ) -> Deployed:
+        workflow, owner = plan.workflow, self._owner
+        stored = StoredWorkflow(
+            owner=owner, workflow_id=workflow.workflow_id, version=workflow.version,
+            document=document_text(workflow), deployed_at_ms=now,
+        )  # fmt: skip
+        async with self._scope.store.transaction() as transaction:
+            await transaction.lock_workflow(owner, workflow.workflow_id)
+            created = await transaction.insert_workflow(stored)
+            if created:
+                await self._check_room(transaction)
+                latest = await transaction.workflow(owner, workflow.workflow_id)
+                if latest is not None and latest.version == workflow.version:
+                    await self._put(transaction, triggers, answers, now)
+                    await self._remove_others(transaction, workflow, triggers, answers, now)
+            else:
+                there = await transaction.workflow(owner, workflow.workflow_id, workflow.version)
+                if there is None or there.document != stored.document:
+                    raise WorkflowConflictError(workflow.workflow_id, workflow.version)
+            await transaction.notify()
+        return Deployed(
+            workflow_id=workflow.workflow_id, version=workflow.version, created=created, schedules=tuple(triggers)
+        )  # fmt: skip
+
+    async def _check_room(self, transaction: Transaction) -> None:
+        most = self._scope.config.workflows_per_user
+        if await transaction.count_workflows(self._owner, most + 1) > most:
+            who = f'the user "{self._owner}" has' if self._owner else "all users together have"
+            raise LimitExceededError("workflows_per_user", most, f"{who} too many versions of workflows")
+
+    async def _put(
+        self, transaction: Transaction, triggers: Mapping[str, _Trigger], answers: Answers, now: int
+    ) -> None:
+        """Create or edit the schedules of triggers."""
+        there = {
+            each.id: each
+            for each in await transaction.schedules([schedule_key(self._owner, each) for each in triggers])
+        }
+        for schedule_id, old in there.items():
+            trigger = triggers[schedule_id]
+            edit = edit_of(old, trigger.new, trigger.read, self._scope.config)
+            await apply_edit(self._scope, transaction, old, edit, trigger.new.spec, now=now, answers=answers)
+        missing = [trigger.new for schedule_id, trigger in triggers.items() if schedule_id not in there]
+        if missing:
+            await self._create(transaction, missing, answers, now)
+
+    async def _create(
+        self, transaction: Transaction, missing: Sequence[NewSchedule], answers: Answers, now: int
+    ) -> None:
+        scope = self._scope
+        generations = await transaction.next_generations([each.key for each in missing])
+        drafts = answers.ask_all(
+            [
+                (
+                    ("draft", each.id, each.spec.text),
+                    partial(draft, each, now, scope.config, scope.executors, {}),
+                )
+                for each in missing
+            ]
+        )
+        if self._owner:
+            most = scope.config.schedules_per_user
+            if await transaction.count_schedules(Filter(owner=self._owner)) + len(missing) > most:
+                raise LimitExceededError(
+                    "schedules_per_user", most, f'the user "{self._owner}" has too many schedules'
+                )
+        await transaction.insert_schedules(
+            (msgspec.structs.replace(schedule, generation=generations[schedule.key]), due)
+            for schedule, due in drafts
+        )
+
+    async def _remove_others(
+        self,
+        transaction: Transaction,
+        workflow: Workflow,
+        triggers: Mapping[str, _Trigger],
+        answers: Answers,
+        now: int,
+    ) -> None:
+        """Delete the schedules of triggers that the workflow no longer has."""
+        label, after = f"{WORKFLOW}:{workflow.workflow_id}", schedule_key("", "")
+        while keys := await transaction.managed_keys(label, after, BATCH):
+            after = keys[-1]
+            wanted = {schedule_key(self._owner, each) for each in triggers}
+            gone = [each for each in keys if each not in wanted]
+            for schedule in await transaction.schedules(gone) if gone else ():
+                if schedule.owner == self._owner:
+                    await remove_schedule(transaction, schedule, answers, now)
+
+    async def get(self, workflow_id: str, version: int | None = None) -> StoredWorkflow:
+        """A version of a workflow, or the latest: the owner's, or else that of all owners."""
+        async with self._scope.store.reading() as transaction:
+            found = await transaction.workflow(self._owner, workflow_id, version)
+        if found is None:
+            raise WorkflowNotFoundError(workflow_id, version)
+        return found
+
+    async def list(self, *, cursor: str | None = None, limit: int = 100) -> Page[WorkflowVersion]:
+        """Versions of workflows by id, owner and version: those of the owner, and of all owners."""
+        limit = page_limit(limit)
+        after = ("", "", -1) if cursor is None else place_of(cursor, tuple[str, str, int])
+        async with self._scope.store.reading() as transaction:
+            found = await transaction.workflows(self._scope.owner, after, limit + 1)
+        items = [
+            WorkflowVersion(workflow_id=workflow_id, owner=owner, version=version, deployed_at_ms=at)
+            for workflow_id, owner, version, at in found[:limit]
+        ]
+        more = len(found) > limit
+        return Page(items, cursor_of(*found[limit - 1][:3]) if more else None)
+
+    async def nodes(self, run_id: str) -> Sequence[PlacedNode]:
+        """The nodes of a workflow's run, each with its state and what was saved of it; none if the run is of no workflow."""
+        async with self._scope.store.reading() as transaction:
+            run = await self._scope.run(transaction, run_id)
+            wanted = workflow_of(Action(kind=WORKFLOW, input=run.input)) if run.action == WORKFLOW else None
+            if wanted is None:
+                return ()
+            stored = await transaction.workflow(wanted.user_id, wanted.workflow_id, wanted.version)
+            checkpoints = await transaction.checkpoints([run_id])
+        if stored is None:
+            return ()
+        plan = stored_plan(stored.document)
+        records = {
+            each.key.removeprefix(PREFIX): msgspec.json.decode(each.value, type=NodeRecord)
+            for each in checkpoints
+            if each.key.startswith(PREFIX)
+        }
+        return node_states(plan, records, fired_triggers(plan, wanted.trigger), running=run.status in OPEN)
+
+    async def start(
+        self,
+        workflow_id: str,
+        version: int,
+        user_id: str,
+        scheduled_for: datetime,
+        idempotency_key: str,
+    ) -> bool:
+        """Start a workflow that no schedule asked for, once per key; ``False`` if there is none of this version.
+
+        This is the ``start`` of a ``RunLauncher``. The run is in the ledger of :meth:`launch`.
+        """
+        if not 1 <= len(idempotency_key) <= MAX_KEY_LENGTH:
+            raise InvalidInputError("idempotency_key", f"must be a text of 1 to {MAX_KEY_LENGTH} characters")
+        if scheduled_for.tzinfo is None:
+            raise InvalidInputError("scheduled_for", "has no offset", hint="such as 2026-11-17T09:00:00Z")
+        try:
+            await self.launch(
+                workflow_id, version, key=idempotency_key, scheduled_for=scheduled_for, user=user_id
+            )
+        except WorkflowNotFoundError:
+            return False
+        return True
+
+    async def launch(
+        self,
+        workflow_id: str,
+        version: int | None = None,
+        *,
+        input: Any = None,  # noqa: A002, ANN401 - the word that users know; any JSON
+        key: str | None = None,
+        scheduled_for: datetime | None = None,
+        user: str | None = None,
+    ) -> Run:
+        """Run a workflow now; the same ``key`` again starts nothing, and returns the run that is there. Without a version, the latest."""
+        user = self._owner if user is None else user
+        given = stored_json(input)
+        check_text("key", key or "")
+        async with self._scope.store.reading() as transaction:
+            found = await transaction.workflow(user, workflow_id, version)
+        if found is None:
+            raise WorkflowNotFoundError(workflow_id, version)
+        schedule_id = await self._launches(workflow_id, user)
+        async with self._scope.store.transaction() as transaction:
+            started = WorkflowInput(
+                workflow_id=found.workflow_id, version=found.version, user_id=user, key=key, input=given
+            )
+            return await self._launch(transaction, schedule_id, started, scheduled_for)
+
+    async def _launch(
+        self,
+        transaction: Transaction,
+        schedule_id: str,
+        started: WorkflowInput,
+        scheduled_for: datetime | None,
+    ) -> Run:
+        now = self._scope.now()
+        (schedule,) = await transaction.schedules([schedule_key(started.user_id, schedule_id)])
+        key = started.key
+        number = str(await transaction.next_number()) if key is None else f"key:{key}"
+        origin = Origin(OriginKind.TRIGGER, number)
+        nominal_ms = (now if scheduled_for is None else int(scheduled_for.timestamp() * 1000)) // 1000 * 1000
+        run = new_run(schedule, Slot(nominal_ms, now, now), origin, Overlap.ALLOW_ALL, now)
+        if key is not None:  # whatever time it is for, a key is started once
+            run = msgspec.structs.replace(run, id=run_id(schedule.key, schedule.generation, 0, origin))
+            if there := await transaction.runs_by_id([run.id]):
+                return there[0]
+        run = msgspec.structs.replace(run, input=msgspec.to_builtins(started))
+        await transaction.insert_runs([run])
+        await transaction.mark_due([schedule.key], now)
+        await transaction.notify()
+        self._scope.wake()
+        return run
+
+    async def _launches(self, workflow_id: str, user: str) -> str:
+        """The schedule, without any times, under which runs of a workflow are kept that no schedule asked for."""
+        name = msgspec.json.encode([workflow_id, user])
+        schedule_id = f"launch-{hashlib.sha256(name).hexdigest()[:32]}"
+        config = self._scope.config
+        grace_ms = max(config.tick_ms, config.lookahead_ms)
+        schedules = Schedules(self._scope.for_owner(user)) if user else self._schedules
+        if not await schedules.exists(schedule_id):
+            nothing = WorkflowInput(workflow_id=workflow_id, version=0, user_id=user)
+            new = NewSchedule(
+                id=schedule_id, spec={}, action=Action(kind=WORKFLOW, input=msgspec.to_builtins(nothing)), owner=user,
+                policies=registrar(Overlap.ALLOW_ALL, CatchUp.NONE, grace_ms, config.lookahead_ms),
+                description=f"Runs of the workflow {workflow_id} that no schedule asked for", tags=(WORKFLOW,),
+                request_id=schedule_id,
+            )  # fmt: skip
+            await schedules.create_once([new])
+        return schedule_id

@@ -1,0 +1,220 @@
+"""The kind ``workflow``: starts the workflow of a run, through a launcher, or by loading it from its store and running it here."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from horae.engine.workflow_node import WorkflowServices
+from horae.engine.workflow_run import WorkflowRun
+from horae.engine.workflow_scope import Scope
+from horae.errors import NotStartedError, StaleClaimError
+from horae.executor.checkpoints import CheckpointBounds
+from horae.executor.context import Context
+from horae.executor.expression_pool import ExpressionPool
+from horae.executor.function import FunctionExecutor, call_action, is_coroutine_function
+from horae.executor.port import Executor
+from horae.model import Action, Origin, OriginKind
+from horae.store.transaction_limit import StoreAccess
+from horae.workflow.limits import WorkflowLimits
+from horae.workflow.ports import Dag, DagExecutor, RunLauncher, RunMeta, WorkflowStore
+from horae.workflow.regions import Plan
+from horae.workflow.validate import read_workflow, stored_plan
+
+WORKFLOW = "workflow"
+"""The kind, and the address, of actions that start workflows."""
+MAX_KEY_LENGTH = 500
+"""Characters of the key of a checkpoint: a node within four loops."""
+
+MAX_PLANS = 256
+
+LoadPlan = Callable[[str, int, str], Awaitable[Plan | None]]
+"""The plan of a workflow that is deployed here, by its id, version and user."""
+
+
+class WorkflowInput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which workflow a run is of: the input of the action ``workflow``."""
+
+    workflow_id: str
+    version: int
+    user_id: str
+    trigger: str | None = None
+    """The trigger that caused it."""
+    key: str | None = None
+    """The key under which a caller launched it."""
+    input: Any = None
+    """The input of the workflow."""
+
+
+def workflow_of(action: Action) -> WorkflowInput | None:
+    """The workflow of an action; ``None`` if it has none."""
+    if action.address != WORKFLOW:
+        return None
+    try:
+        return msgspec.convert(action.input, WorkflowInput)
+    except msgspec.ValidationError:
+        return None
+
+
+class WorkflowExecutor(Executor):
+    """Runs workflows. A ``launcher``, a ``store`` and a ``dag_executor`` of the program's own take the places of what is built in."""
+
+    kind = WORKFLOW
+    own_of_app = True
+
+    def __init__(self, services: WorkflowServices, functions: FunctionExecutor, load_plan: LoadPlan) -> None:
+        self._services = services
+        self._functions = functions
+        self._load_plan = load_plan
+        limits = services.limits
+        self._pool = ExpressionPool(limits.expression_ms, limits.node_output_bytes)
+        self.checkpoint_bounds = CheckpointBounds(
+            key_length=MAX_KEY_LENGTH, value_bytes=3 * limits.node_output_bytes, number=limits.workflow_steps,
+            total_bytes=limits.run_output_bytes,
+        )  # fmt: skip
+        self.launcher: RunLauncher | None = None
+        self.store: WorkflowStore | None = None
+        self.dag_executor: DagExecutor | None = None
+
+    def adopt(self, other: WorkflowExecutor) -> None:
+        """Take over the launcher, store and executor that a program gave to another app."""
+        self.launcher = other.launcher or self.launcher
+        self.store = other.store or self.store
+        self.dag_executor = other.dag_executor or self.dag_executor
+
+    async def run(self, context: Context) -> Any:  # noqa: ANN401 - what the workflow returns
+        """Start the workflow of a run. What fails before it began is a failed launch, which is tried again."""
+        wanted = _wanted(context)
+        if self.launcher is not None:
+            return await self._launch(self.launcher, wanted, context)
+        meta = RunMeta(
+            source=_source(context.origin), user_id=wanted.user_id, scheduled_for=context.nominal,
+            idempotency_key=wanted.key or context.key,
+        )  # fmt: skip
+        if self.store is not None or self.dag_executor is not None:
+            return await self._elsewhere(wanted, meta, context)
+        plan = await self._load_plan(wanted.workflow_id, wanted.version, wanted.user_id)
+        if plan is not None:
+            return await _InProcess(self._services, self._pool, context, wanted).run_plan(plan, meta)
+        if wanted.workflow_id in self._functions.actions():
+            return await self._functions.call(wanted.workflow_id, context)
+        raise missing(wanted)
+
+    async def _launch(self, launcher: RunLauncher, wanted: WorkflowInput, context: Context) -> None:
+        start = partial(
+            launcher.start, wanted.workflow_id, wanted.version, wanted.user_id, context.nominal, context.key
+        )  # fmt: skip
+        if not await _asked(launcher.start, start, context, "the launcher"):
+            raise missing(wanted)
+
+    async def _elsewhere(self, wanted: WorkflowInput, meta: RunMeta, context: Context) -> Any:  # noqa: ANN401 - any JSON
+        """Run a workflow with a store or an executor of the program's own."""
+        dag = await self._load(wanted, context)
+        if dag is None:
+            raise missing(wanted)
+        if self.dag_executor is not None:
+            run = partial(self.dag_executor.run, dag, meta)
+            return await _asked(self.dag_executor.run, run, context, "the executor")
+        return await _InProcess(self._services, self._pool, context, wanted).run(dag, meta)
+
+    async def _load(self, wanted: WorkflowInput, context: Context) -> Dag | None:
+        if self.store is None:
+            plan = await self._load_plan(wanted.workflow_id, wanted.version, wanted.user_id)
+            return None if plan is None else msgspec.to_builtins(plan.workflow)
+        load = partial(self.store.load_dag, wanted.workflow_id, wanted.version, wanted.user_id)
+        found: Dag | None = await _asked(self.store.load_dag, load, context, "the workflow store")
+        return found
+
+    async def close(self) -> None:
+        """End the processes that evaluate expressions."""
+        await self._pool.close()
+
+
+class StoredPlans:
+    """The workflows that are deployed in the database, structured; versions never change, so the latest used ones are kept."""
+
+    def __init__(self, store: StoreAccess) -> None:
+        self._store = store
+        self._plans: dict[tuple[str, int, str], Plan] = {}
+
+    async def load(self, workflow_id: str, version: int, user_id: str) -> Plan | None:
+        """The plan of a version: the user's, or else that of all users; ``None`` if there is none."""
+        key = (workflow_id, version, user_id)
+        if key in self._plans:
+            return self._plans[key]
+        async with self._store.reading() as transaction:
+            stored = await transaction.workflow(user_id, workflow_id, version)
+        if stored is None:
+            return None
+        plan = stored_plan(stored.document)
+        if stored.owner != user_id:  # the user may deploy one of their own
+            return plan
+        while len(self._plans) >= MAX_PLANS:
+            del self._plans[next(iter(self._plans))]
+        self._plans[key] = plan
+        return plan
+
+
+class _InProcess:
+    """The executor that is built in: runs a workflow within an attempt of its run."""
+
+    def __init__(
+        self, services: WorkflowServices, pool: ExpressionPool, context: Context, wanted: WorkflowInput
+    ) -> None:
+        self._services, self._pool, self._context, self._wanted = services, pool, context, wanted
+
+    async def run(self, dag: Dag, meta: RunMeta) -> Any:  # noqa: ANN401 - any JSON
+        """Run a document, once it is checked."""
+        plan = read_workflow(dag, self._services.limits, self._services.executors.refusal_for_node)
+        return await self.run_plan(plan, meta)
+
+    async def run_plan(self, plan: Plan, meta: RunMeta) -> Any:  # noqa: ANN401 - any JSON
+        wanted, context = self._wanted, self._context
+        run = {
+            "id": context.run_id, "key": meta.idempotency_key, "user_id": meta.user_id, "source": meta.source,
+            "scheduled_for": _text(meta.scheduled_for), "workflow_id": wanted.workflow_id, "version": wanted.version,
+        }  # fmt: skip
+        names = {"input": wanted.input, "run": run, "item": None, "index": 0}
+        scope = Scope(self._pool, names)
+        return await WorkflowRun(plan, context, self._services, scope, wanted.trigger).run()
+
+
+async def _asked(function: object, call: Callable[[], Any], context: Context, who: str) -> Any:  # noqa: ANN401 - any JSON
+    """Call a part of the program's own; an exception is a failed launch, not a failed run."""
+    try:
+        return await call_action(call, context, threaded=not is_coroutine_function(function))
+    except (NotStartedError, StaleClaimError):
+        raise
+    except Exception as error:
+        raise NotStartedError(f"{who} failed: {type(error).__name__}: {error}") from error
+
+
+def _wanted(context: Context) -> WorkflowInput:
+    found = workflow_of(Action(kind=WORKFLOW, input=context.input))
+    if found is None:
+        reason = f'the input of "{context.schedule_id}" names no workflow_id, version and user_id'
+        raise NotStartedError(reason, permanent=True)
+    return found
+
+
+def missing(wanted: WorkflowInput) -> NotStartedError:
+    """The error for a workflow that does not exist: starting it again would not help."""
+    reason = f'there is no workflow "{wanted.workflow_id}" of version {wanted.version}'
+    return NotStartedError(reason, permanent=True)
+
+
+def _source(origin: Origin) -> str:
+    return "schedule" if origin.kind is OriginKind.AUTOMATIC else origin.kind.value
+
+
+def _text(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def limits_of(settings: object) -> WorkflowLimits:
+    """The limits of workflows in the settings."""
+    return WorkflowLimits(**{name: getattr(settings, name) for name in WorkflowLimits.__struct_fields__})

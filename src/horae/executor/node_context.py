@@ -1,0 +1,87 @@
+"""What the action of a workflow's node knows: the context of the run, with the node's own input, key, attempt and checkpoints."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from horae.errors import NotStartedError
+from horae.executor.context import Context
+from horae.model import Run
+
+USER_PREFIX = "user:"
+"""How the keys of checkpoints begin that the actions of nodes save."""
+
+
+class NodeContext(Context):
+    """The context of one attempt of a node."""
+
+    __slots__ = ("_action", "_input", "_node_attempt", "_outer", "_stopping_ms", "place")
+
+    def __init__(self, outer: Context, place: str, action: str, given: Any, attempt: int) -> None:  # noqa: ANN401 - any JSON
+        run, running, save = outer.parts
+        super().__init__(run, None, running, _no_token, save_checkpoints=save)
+        self._outer = outer
+        self._action = action
+        self._input = given
+        self._node_attempt = attempt
+        self._stopping_ms: int | None = None
+        self.place = place
+        """Where in the run the node is: its id, within rounds of loops ``LOOP/ROUND/ID``."""
+
+    @property
+    def action(self) -> str:
+        """The address of the node's action."""
+        return self._action
+
+    @property
+    def key(self) -> str:
+        """The same for every attempt of the same node of the same run, and for no other."""
+        return node_key(self._run.key, self.place)
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt of the node this is, counted from 1."""
+        return self._node_attempt
+
+    @property
+    def input(self) -> Any:  # noqa: ANN401 - any JSON
+        """The values of the node's input expressions, by key; ``None`` if it has none."""
+        return self._input
+
+    @property
+    def checkpoints(self) -> Mapping[str, Any]:
+        """What earlier attempts of this node saved, and this one, by key."""
+        prefix = f"{USER_PREFIX}{self.place}:"
+        saved = self._outer.checkpoints
+        return {key.removeprefix(prefix): saved[key] for key in saved if key.startswith(prefix)}
+
+    async def checkpoint(self, key: str, value: Any = None) -> None:  # noqa: ANN401 - any JSON
+        """Save a value for the next attempts of this node."""
+        await self._outer.checkpoint(f"{USER_PREFIX}{self.place}:{key}", value)
+
+    def ask_to_stop(self, within_ms: int) -> None:
+        """Ask this attempt to stop: its time is up, or nothing needs its result."""
+        self._stopping_ms = within_ms
+
+    def stop_requested(self) -> bool:
+        """Whether the run, or this node, was asked to stop."""
+        return self._stopping_ms is not None or super().stop_requested()
+
+    @property
+    def time_to_stop(self) -> timedelta | None:
+        """How long it has before it is given up."""
+        if self._stopping_ms is not None:
+            return timedelta(milliseconds=self._stopping_ms)
+        return super().time_to_stop
+
+
+def node_key(run_key: str, place: str) -> str:
+    """The idempotency key of a node of a run."""
+    return hashlib.sha256(f"{run_key}:{place}".encode()).hexdigest()
+
+
+async def _no_token(run: Run, token_hash: str) -> None:  # noqa: ARG001 - what keeps tokens takes both
+    raise NotStartedError("a node of a workflow cannot be handed to an external worker", permanent=True)

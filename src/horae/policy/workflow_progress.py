@@ -1,0 +1,154 @@
+"""Which nodes of a workflow's region are ready, skipped or lost, and whether the region has ended; what its edges and rounds mean.
+
+Everything follows from which nodes have ended, and which of their edges were followed. Nothing here evaluates an expression: edges
+that have conditions are judged with the values that they are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from horae.workflow.document import IfNode, JoinNode, Node, SwitchNode, When
+from horae.workflow.record import NodeState
+from horae.workflow.regions import Plan, Region
+
+
+class NodeEnd(msgspec.Struct, frozen=True, gc=False):
+    """How a node ended, and the edges that were followed from it, by their positions in the document."""
+
+    state: NodeState
+    followed: tuple[int, ...] = ()
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a region has come."""
+
+    ready: tuple[str, ...]
+    """Nodes that have not ended and can run now, or are running."""
+    skipped: frozenset[str]
+    """Nodes that will not run."""
+    waiting: frozenset[str]
+    unhandled: tuple[str, ...]
+    """Nodes that failed, and from which no edge was followed."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is left to run."""
+        return not self.ready and not self.waiting
+
+
+def progress(plan: Plan, region: Region, ended: Mapping[str, NodeEnd], fired: frozenset[str]) -> Progress:
+    """How far a region has come, given the nodes that have ended. ``fired`` are the triggers that started the run, and the loop
+    whose body it is: what has no edge to it begins if it fired.
+    """
+    state = _Reading(plan, region, ended)
+    for name in region.order:
+        state.place(name, name in fired)
+    failed = [
+        name
+        for name in region.order
+        if name in ended and ended[name].state is NodeState.FAILED and not ended[name].followed
+    ]
+    return Progress(
+        ready=tuple(state.ready), skipped=frozenset(state.skipped), waiting=frozenset(state.waiting), unhandled=tuple(failed)
+    )  # fmt: skip
+
+
+class _Reading:
+    """One pass over the nodes of a region, sources before targets."""
+
+    def __init__(self, plan: Plan, region: Region, ended: Mapping[str, NodeEnd]) -> None:
+        self._plan, self._region, self._ended = plan, region, ended
+        self._lost = _lost(plan, region, ended)
+        self.ready: list[str] = []
+        self.skipped: set[str] = set()
+        self.waiting: set[str] = set()
+
+    def place(self, name: str, fired: bool) -> None:  # noqa: FBT001 - the one thing asked
+        if name in self._ended:
+            return
+        incoming = self._region.incoming[name]
+        followed = sum(self._is_followed(number) for number in incoming)
+        pending = sum(self._is_pending(number) for number in incoming)
+        if name in self._lost:
+            self.skipped.add(name)
+        elif not incoming:
+            (self.ready.append if fired else self.skipped.add)(name)
+        else:
+            least, all_known = _needed(self._plan.nodes[name], len(incoming))
+            if followed >= least and (pending == 0 or not all_known):
+                self.ready.append(name)
+            elif followed + pending < least:
+                self.skipped.add(name)
+            else:
+                self.waiting.add(name)
+
+    def _is_followed(self, number: int) -> bool:
+        source = self._ended.get(self._plan.edges[number].source)
+        return source is not None and number in source.followed
+
+    def _is_pending(self, number: int) -> bool:
+        source = self._plan.edges[number].source
+        return source not in self._ended and source not in self.skipped
+
+
+def _needed(node: Node, incoming: int) -> tuple[int, bool]:
+    """How many edges to a node must be followed before it runs, and whether it must be known of all whether they are."""
+    if not isinstance(node, JoinNode):
+        return 1, True
+    match node.data.mode:
+        case "all":
+            return incoming, False
+        case "any":
+            return 1, False
+        case "quorum":
+            return node.data.quorum or 1, False
+
+
+def _lost(plan: Plan, region: Region, ended: Mapping[str, NodeEnd]) -> set[str]:
+    """Nodes that lead to nothing but a join that needs them no more."""
+    lost: set[str] = set()
+    for join, feeders in region.feeders.items():
+        node = plan.nodes[join]
+        if isinstance(node, JoinNode) and node.data.mode != "all" and feeders and join not in lost:
+            followed = sum(
+                number in ended[plan.edges[number].source].followed
+                for number in region.incoming[join]
+                if plan.edges[number].source in ended
+            )
+            if join in ended or followed >= _needed(node, 0)[0]:
+                lost |= feeders
+    return lost
+
+
+def lost_nodes(plan: Plan, region: Region, ended: Mapping[str, NodeEnd]) -> frozenset[str]:
+    """The nodes that have not ended, and whose results nothing needs any more: they are cancelled."""
+    return frozenset(_lost(plan, region, ended) - ended.keys())
+
+
+def candidates(plan: Plan, region: Region, name: str, state: NodeState) -> tuple[int, ...]:
+    """The edges from a node that may be followed after it ended so, in the order in which a gateway asks them."""
+    if state not in {NodeState.SUCCEEDED, NodeState.FAILED}:
+        return ()
+    kind = When.SUCCESS if state is NodeState.SUCCEEDED else When.ERROR
+    found = [
+        number for number in region.outgoing.get(name, ()) if plan.edges[number].when in {When.ALWAYS, kind}
+    ]
+    if is_gateway(plan.nodes[name]):
+        found.sort(
+            key=lambda number: plan.edges[number].condition is None
+        )  # the rest comes last; otherwise as written
+    return tuple(found)
+
+
+def is_gateway(node: Node) -> bool:
+    """Whether one edge of a node is followed at most."""
+    return isinstance(node, IfNode | SwitchNode)
+
+
+def round_sources(region: Region, ended: Mapping[str, NodeEnd]) -> tuple[str, ...]:
+    """The nodes from which a round of a loop came back to it: their outputs are the round's."""
+    back = set(region.back)
+    return tuple(name for name in region.order if name in ended and back.intersection(ended[name].followed))

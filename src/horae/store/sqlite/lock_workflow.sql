@@ -1,0 +1,2 @@
+-- One transaction writes at a time.
+SELECT :name

@@ -1,0 +1,6 @@
+"""How workflows are written: their documents, what is checked when one is deployed, and a builder for Python."""
+
+from horae.workflow.builder import Task, WorkflowBuilder
+from horae.workflow.document import Workflow, json_schema
+
+__all__ = ["Task", "Workflow", "WorkflowBuilder", "json_schema"]

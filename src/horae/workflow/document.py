@@ -1,0 +1,234 @@
+"""The document of a workflow: nodes and edges as people and programs write them, as JSON or with :mod:`horae.workflow.builder`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from horae.spec.duration import Duration, DurationFields
+
+SCHEDULE_BASED = "schedule_based"
+"""The kind of triggers that become schedules; triggers of other kinds are left alone."""
+ID_PATTERN = "^[A-Za-z0-9_-]{1,64}$"
+MAX_VERSION = 2**53 - 1
+
+NodeId = Annotated[str, Meta(pattern=ID_PATTERN, description="Unique in the workflow.")]
+Expression = Annotated[
+    str,
+    Meta(
+        description="CEL over `input`, `nodes.ID.output`, `nodes.ID.error`, `run`, and within a loop `item` and `index`."
+    ),
+]
+Inputs = dict[str, Expression]
+
+
+class When(StrEnum):
+    """After which ends of its source an edge may be followed."""
+
+    ALWAYS = "always"
+    SUCCESS = "success"
+    ERROR = "error"
+
+
+class Edge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Leads from one node to another."""
+
+    source: str
+    target: str
+    when: When = When.SUCCESS
+    condition: Annotated[
+        Expression | None, Meta(description="It is followed only if this is true; none is always true.")
+    ] = None
+
+    def __str__(self) -> str:
+        return f"{self.source} → {self.target}"
+
+
+class Retry(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How often an action is attempted, and how long to wait in between: the delay grows by the factor each time."""
+
+    attempts: Annotated[int, Meta(ge=1, le=100)] = 1
+    delay: Duration = "1s"
+    factor: Annotated[float, Meta(ge=1, le=100)] = 2
+    max_delay: Duration = "5m"
+
+
+class TriggerSchedule(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """When a trigger fires: the fields of a schedule of the registrar."""
+
+    cron_expr: Annotated[str, Meta(description="Five fields, or six with the seconds first.")]
+    timezone: Annotated[str, Meta(description="An IANA name, such as `America/New_York`.")]
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    jitter_ms: int | None = None
+    overlap_policy: Literal["allow", "skip", "queue"] | None = None
+    catchup_policy: Literal["none", "fire_immediately", "spread"] | None = None
+    input: Annotated[Any, Meta(description="The input of its runs: any JSON.")] = None
+
+
+class ActionData(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which action is called, with what, how often, and how long it may take."""
+
+    action: Annotated[
+        str,
+        Meta(
+            description="A function of the program, `request:NAME` or `command:NAME` as the operator named it."
+        ),
+    ]
+    input: Annotated[Inputs, Meta(description="What it gets: the value of each expression by its key.")] = (
+        msgspec.field(default_factory=dict)
+    )
+    retry: Retry = Retry()
+    timeout: Annotated[Duration, Meta(description="How long one attempt may take.")] = "45s"
+
+
+class ForeachData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The rounds of a loop over a list."""
+
+    items: Annotated[Expression, Meta(description="The list; `item` and `index` are known in its body.")]
+    max_rounds: Annotated[int, Meta(ge=1)] = 100
+    concurrency: Annotated[int, Meta(ge=1, le=100, description="How many rounds run at once.")] = 1
+
+
+class WhileData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The rounds of a loop with a condition, which is asked before each round."""
+
+    condition: Annotated[
+        Expression, Meta(description="`item` is the result of the round before, null at first.")
+    ]
+    max_rounds: Annotated[int, Meta(ge=1)] = 100
+
+
+class JoinData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many of its incoming edges a join waits for."""
+
+    mode: Annotated[
+        Literal["all", "any", "quorum"],
+        Meta(description="Of `any` and `quorum`, later branches are cancelled."),
+    ] = "all"
+    quorum: Annotated[
+        Annotated[int, Meta(ge=1)] | None, Meta(description="How many, if the mode is quorum.")
+    ] = None
+
+
+class EndData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What becomes of the run when an end is reached."""
+
+    output: Annotated[Inputs, Meta(description="The result of the run.")] = {}
+
+
+class NoData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Nothing."""
+
+
+class _Node(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"):
+    id: NodeId
+
+
+class TriggerNode(_Node, frozen=True, kw_only=True, tag="trigger"):
+    """Where runs begin. One of the kind `schedule_based` becomes a schedule when the workflow is deployed."""
+
+    data: Annotated[
+        dict[str, Any],
+        Meta(
+            description='`{"kind": "schedule_based", "schedule": {…}}`; what triggers of other kinds have is not looked at.'
+        ),
+    ] = {}
+
+
+class ActionNode(_Node, frozen=True, kw_only=True, tag="action"):
+    """Calls an action."""
+
+    data: ActionData
+
+
+class IfNode(_Node, frozen=True, kw_only=True, tag="gateway_if"):
+    """Follows one of two edges: the one whose condition holds, or the one without a condition."""
+
+    data: NoData = NoData()
+
+
+class SwitchNode(_Node, frozen=True, kw_only=True, tag="gateway_switch"):
+    """Follows the first edge whose condition holds, or the one without a condition."""
+
+    data: NoData = NoData()
+
+
+class ParallelNode(_Node, frozen=True, kw_only=True, tag="parallel"):
+    """Follows all its edges at once."""
+
+    data: NoData = NoData()
+
+
+class JoinNode(_Node, frozen=True, kw_only=True, tag="join"):
+    """Waits for branches."""
+
+    data: JoinData = JoinData()
+
+
+class ForeachNode(_Node, frozen=True, kw_only=True, tag="loop_foreach"):
+    """Runs its body for each item of a list. Its body are the nodes from which an edge leads back to it."""
+
+    data: ForeachData
+
+
+class WhileNode(_Node, frozen=True, kw_only=True, tag="loop_while"):
+    """Runs its body while a condition holds. Its body are the nodes from which an edge leads back to it."""
+
+    data: WhileData
+
+
+class EndNode(_Node, frozen=True, kw_only=True, tag="end"):
+    """An end of the run, with its result."""
+
+    data: EndData = EndData()
+
+
+Node = (
+    TriggerNode
+    | ActionNode
+    | IfNode
+    | SwitchNode
+    | ParallelNode
+    | JoinNode
+    | ForeachNode
+    | WhileNode
+    | EndNode
+)
+LoopNode = ForeachNode | WhileNode
+NODE_TYPES: dict[str, type[Node]] = {
+    str(each.__struct_config__.tag): each
+    for each in (
+        TriggerNode, ActionNode, IfNode, SwitchNode, ParallelNode, JoinNode, ForeachNode, WhileNode, EndNode,
+    )
+}  # fmt: skip
+
+
+class Workflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A workflow: a graph of nodes. It has no cycles but those that lead back to a loop."""
+
+    workflow_id: Annotated[str, Meta(min_length=1, max_length=200)]
+    version: Annotated[int, Meta(ge=0, le=MAX_VERSION)]
+    nodes: Annotated[list[Node], Meta(min_length=1)]
+    edges: list[Edge] = []
+
+
+def type_of(node: Node) -> str:
+    """The type of a node, as documents name it."""
+    return str(node.__struct_config__.tag)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a workflow's document."""
+    schema = msgspec.json.schema(Workflow)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A workflow of Horae",
+        **schema,
+    }

@@ -1,0 +1,49 @@
+"""The ports between a tick and the nodes of a workflow: launcher, store and executor. Each has an implementation, and may be replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from datetime import datetime
+from typing import Any, Protocol
+
+import msgspec
+
+Dag = Mapping[str, Any]
+"""A workflow's document, as JSON has it."""
+
+
+class RunMeta(msgspec.Struct, frozen=True, kw_only=True):
+    """What an executor is told of a run besides its workflow."""
+
+    source: str
+    """What asked for it: ``schedule``, ``trigger``, ``backfill`` or ``rerun``."""
+    user_id: str
+    scheduled_for: datetime
+    idempotency_key: str
+
+
+class RunLauncher(Protocol):
+    """Starts the workflow of a slot, once per key however often it is called; a coroutine, or a plain method, called in a thread.
+
+    ``False`` is final: there is no such workflow. After an exception it is called again, at most three times in all.
+    """
+
+    def start(
+        self, workflow_id: str, version: int, user_id: str, scheduled_for: datetime, idempotency_key: str
+    ) -> bool | Awaitable[bool]: ...
+
+
+class WorkflowStore(Protocol):
+    """Where workflows are; a coroutine, or a plain method, called in a thread."""
+
+    def load_dag(self, workflow_id: str, version: int, user_id: str) -> Dag | Awaitable[Dag | None] | None:
+        """The document of a version; ``None`` if there is none."""
+
+
+class DagExecutor(Protocol):
+    """Runs workflows, or hands them to what does; a coroutine, or a plain method, called in a thread.
+
+    What it returns is the result of the run. After an exception it is called again, at most three times in all.
+    """
+
+    def run(self, dag: Dag, meta: RunMeta) -> Any: ...  # noqa: ANN401 - any JSON

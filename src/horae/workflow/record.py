@@ -1,0 +1,55 @@
+"""What is kept of a node of a run: a checkpoint of the run, under the place of the node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+PREFIX = "node:"
+"""How the keys of such checkpoints begin."""
+
+
+class NodeState(StrEnum):
+    """The state of a node in a run."""
+
+    WAITING = "waiting"
+    """Nodes before it have not ended."""
+    RUNNING = "running"
+    RETRYING = "retrying"
+    """An attempt failed, and another follows."""
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    """It was stopped: a join did not need it any more, or the run was stopped."""
+    SKIPPED = "skipped"
+    """No edge to it was followed."""
+
+
+ENDED = (NodeState.SUCCEEDED, NodeState.FAILED, NodeState.CANCELLED)
+"""The states of nodes that ran, and do not run again."""
+
+
+class NodeRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a node ended, or failed and is attempted again."""
+
+    state: NodeState
+    followed: tuple[int, ...] = ()
+    """The edges that were followed from it, by their positions in the document."""
+    input: Any = None
+    output: Any = None
+    failure: str | None = None
+    fault: str | None = None
+    """Why the condition of an edge from it has no value: nothing handles that, so the run fails."""
+    attempts: int = 0
+    """How many attempts it made; nodes without an action make none."""
+    started_at_ms: int | None = None
+    ended_at_ms: int | None = None
+    retry_at_ms: int | None = None
+
+
+def place_of(rounds: Iterable[tuple[str, int]], node_id: str) -> str:
+    """Where in a run a node ran: its id, within rounds of loops ``LOOP/ROUND/ID``."""
+    return "/".join([*(f"{loop}/{number}" for loop, number in rounds), node_id])
