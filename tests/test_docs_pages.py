@@ -53,7 +53,10 @@ NOT_RUN: dict[str, dict[str, str]] = {
     "docs/how-to/schedules-as-files.md": {
         "horae apply -f schedules/ --managed-by billing --prune --dry-run --url": "a pipeline's, on a server; run above on the database",
     },
-    "docs/how-to/temporal.md": {"temporal schedule describe": "needs Temporal's command"},
+    "docs/how-to/temporal.md": {
+        "temporal schedule describe": "needs Temporal's command",
+        "horae import temporal": "needs a Temporal server; tests/face/temporal moves schedules over and back",
+    },
     "docs/how-to/external-work.md": {'{"report":': "tests/executor: what a receiver gets"},
 }
 """The blocks that cannot be run here: page → the beginning of the block → why, or the test that runs it."""
