@@ -321,6 +321,12 @@ def test_tokens(guarded: Server):
     )
     assert len(answered("schedules", "list", *target, HORAE_TOKEN=token("alice"))) == 1
     assert answered("--token", token("bob"), "schedules", "list", *target) == []
+    settings = {"HORAE_JWT_SECRET": SECRET}
+    reader = answered("token", "create", "alice", "--scope", "read", **settings)["token"]
+    assert len(answered("schedules", "list", *target, "--token", reader)) == 1
+    denied = refused("schedules", "pause", "mine", *target, "--token", reader)
+    assert denied["details"]["code"] == "permission_denied"
+    assert "change nothing" in denied["message"]
     assert (
         refused("schedules", "describe", "mine", *target, "--token", token("bob"))["details"]["code"]
         == "schedule_not_found"

@@ -295,6 +295,33 @@ def test_the_scope_admin_sees_everything(world: World):
     assert world.admin.get("/schedules", owner="nobody")["items"] == []
 
 
+def test_the_scope_read_reads_everything_and_changes_nothing(world: World):
+    """On every route of the document, also for an admin: the scope only takes away."""
+    before, refused, asked = world.state(), set(), set()
+    for scopes in (["read"], ["admin", "service", "read"]):
+        reader = User(world.server, "alice", *scopes)
+        for method, path, operation in world.operations():
+            if path in OPEN or REPORT.search(path) or path.startswith("/internal"):
+                continue  # they take no token of a user
+            answer = world.send(reader.client, method, path, operation, world.hers)
+            if method == "GET":  # who sees all has no calendar of alice's
+                assert answer.status_code == 200 or "admin" in scopes, (path, answer.text)
+                assert answer.status_code != 403, (path, answer.text)
+            elif answer.status_code == 200:
+                asked.add(operation["operationId"])
+            else:
+                assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied"), (
+                    method,
+                    path,
+                )
+                assert "change nothing" in answer.json()["detail"]
+                refused.add(operation["operationId"])
+        reader.client.close()
+    assert asked == {"previewChange", "previewSpec"}  # questions with a body
+    assert len(refused) > 25
+    assert world.state() == before
+
+
 def test_nothing_is_answered_to_strangers(world: World):
     before = world.state()
     tokens = ["", "Bearer", "Bearer x.y.z", "Basic YTpi", f"Bearer {token('alice')}x"]

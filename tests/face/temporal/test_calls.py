@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import grpc
+import jwt
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -390,3 +391,26 @@ async def test_errors_have_temporals_codes_and_details(calls: Calls):
     assert (await calls(api.CountSchedulesRequest(namespace=NAMESPACE))).count == 1
     await calls(api.DeleteScheduleRequest(namespace=NAMESPACE, schedule_id="s"))
     assert (await calls(api.CountSchedulesRequest(namespace=NAMESPACE))).count == 0
+
+
+@pytest.mark.contract("CRON-18")
+async def test_the_scope_read_reads_and_changes_nothing(app: horae.App):
+    secret = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
+    claims = {"sub": NAMESPACE, "aud": "horae", "exp": 4_000_000_000}
+    owner, reader = (
+        (("authorization", f"Bearer {jwt.encode(claims | more, secret)}"),)
+        for more in ({}, {"scope": "read"})
+    )
+    async with calls_to(app, horae.Config(temporal_port=0, jwt_secret=secret)) as guarded:
+        await guarded(create_request("s"), metadata=owner)
+        asked = api.DescribeScheduleRequest(namespace=NAMESPACE, schedule_id="s")
+        await guarded(asked, metadata=reader)
+        await guarded(api.ListSchedulesRequest(namespace=NAMESPACE), metadata=reader)
+        for change in (
+            create_request("t"),
+            patch("s", SchedulePatch(pause="no")),
+            api.DeleteScheduleRequest(namespace=NAMESPACE, schedule_id="s"),
+        ):
+            denied = await refused(guarded(change, metadata=reader))
+            assert denied.code is grpc.StatusCode.PERMISSION_DENIED
+        assert not (await app.owned_by(NAMESPACE).schedules.get("s")).state.paused

@@ -23,7 +23,10 @@ async def create(
     given: Command,
     user: Annotated[str, argument("USER", "The user that the token stands for.")],
     scopes: Annotated[
-        list[str] | None, option("--scope", "SCOPE", "What else they may do, such as admin; may be repeated.")
+        list[str] | None,
+        option(
+            "--scope", "SCOPE", "What else they may do, such as admin, or read: only read; may be repeated."
+        ),
     ] = None,
     expires: Annotated[
         str, option("--expires", "TIME", "When it ends; in UTC without an offset.", show_default=True)
@@ -36,6 +39,10 @@ async def create(
       export HORAE_TOKEN="$(horae token create ada)"
 
       horae token create deploy --scope service --expires 2027-01-01
+
+    [dim]For a page that shows everything and changes nothing:[/dim]
+
+      horae token create wall --scope admin --scope read
     """
     config, now = Config.from_environment(), SystemClock().now()
     if not config.jwt_secret:

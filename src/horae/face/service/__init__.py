@@ -66,6 +66,10 @@ class Service(Litestar):
         self.state.metrics.answered(scope["method"], scope.get("path_template"), status, seconds)
 
 
+SAFE = ("GET", "HEAD", "OPTIONS")
+"""The methods that change nothing. Other routes that change nothing say so (``READS``)."""
+
+
 def make_service(app: App, config: Config, counted: Metrics | None = None) -> Service:
     """The service of an open app; it neither starts nor stops the app."""
     authenticator = Authenticator(config, app.now)
@@ -78,6 +82,8 @@ def make_service(app: App, config: Config, counted: Metrics | None = None) -> Se
             peer = request.scope["state"].get("peer")
             found = await authenticator.caller(request.scope["headers"], peer)
             pace.check(found.user, f'the user "{found.user}" asks too often')
+            if request.method not in SAFE and not request.route_handler.opt.get("reads"):
+                found.check_change()
             request.scope["state"]["caller"] = found
         if answered is None:
             check_parameters(request)

@@ -8,6 +8,7 @@ from horae.errors import PermissionDeniedError
 
 ADMIN = "admin"
 SERVICE = "service"
+READ = "read"
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -25,6 +26,14 @@ class Caller(msgspec.Struct, frozen=True):
     def may_name_others(self) -> bool:
         """Whether the caller may act for another user by naming them."""
         return self.sees_all or SERVICE in self.scopes
+
+    def check_change(self) -> None:
+        """Refuse a change to a caller who may only read, whatever their other scopes are."""
+        if READ in self.scopes:
+            raise PermissionDeniedError(
+                "A token with the scope read may look at everything that its user sees, and change nothing",
+                hint="use a token without that scope",
+            )
 
     def owner_for(self, named: str | None) -> str | None:
         """The owner that an operation is limited to: the named user, or else the caller; ``None`` means all owners."""

@@ -261,7 +261,7 @@ def _parameter(parameter: Json) -> Json:
     elif "description" not in parameter:
         parameter["description"] = _IN_QUERIES[parameter["name"]]
     if parameter["name"] == "owner":
-        schema |= {"minLength": 1, "maxLength": 200}
+        schema |= {"maxLength": 200}
     for bound in ("minimum", "maximum"):
         if bound in schema:
             schema[bound] = int(schema[bound])

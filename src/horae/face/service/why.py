@@ -13,6 +13,7 @@ from horae.app.views import ExplanationView, ForecastView, PreviewView
 from horae.app.why import MAX_MINUTES
 from horae.face.service.query_parameters import asked
 from horae.face.service.request_bodies import PreviewChange, PreviewSpec
+from horae.face.service.route_helpers import READS
 
 Time = Annotated[
     str,
@@ -32,7 +33,7 @@ async def explain_time(there: ScopedOperations, schedule_id: str, time: Time) ->
     return view_of(ExplanationView, await there.why.explain(schedule_id, time))
 
 
-@post("/schedules/{schedule_id:str}/preview", summary="What a change would do", status_code=200)
+@post("/schedules/{schedule_id:str}/preview", summary="What a change would do", status_code=200, opt=READS)
 async def preview_change(there: ScopedOperations, schedule_id: str, data: PreviewChange) -> PreviewView:
     """Which fire times another spec adds and removes in the days ahead; nothing is changed."""
     return view_of(PreviewView, await there.why.preview(schedule_id, data.spec, days=data.days))
@@ -44,7 +45,7 @@ async def forecast(there: ScopedOperations, minutes: Minutes = 60, jitter: Jitte
     return view_of(ForecastView, await there.why.forecast(minutes=minutes, jitter=jitter))
 
 
-@post("/preview", summary="What a spec means", status_code=200)
+@post("/preview", summary="What a spec means", status_code=200, opt=READS)
 async def preview_spec(there: ScopedOperations, data: PreviewSpec) -> SpecPreview:
     """Its canonical form, a sentence, and its next times; nothing is stored."""
     return await there.schedules.meaning(data.spec, data.limit)

@@ -23,6 +23,8 @@ from horae.face.temporal.rpc_errors import DETAILS, INTERNAL, Answer, Code, Refu
 
 SERVICE = "temporal.api.workflowservice.v1.WorkflowService"
 HEALTH = "grpc.health.v1.Health"
+READING = ("Get", "Describe", "List", "Count", "Scan", "Query")
+"""How the names of calls begin that change nothing."""
 _SERVING = Int32Value(value=1).SerializeToString()
 """``HealthCheckResponse``: its one field is a number, as that of this message is; so is the one of the request a text."""
 _KEEPALIVE_S = 10
@@ -122,6 +124,8 @@ class TemporalServer(grpc.GenericRpcHandler):
         headers = _headers(context)
         caller = await self._authenticator.caller(headers, _peer(context))
         self._pace.check(caller.user, f'the user "{caller.user}" asks too often')
+        if not method.startswith(READING):
+            caller.check_change()
         own = service == SERVICE and method in HANDLERS
         if self._forward is not None and (not own or method in ANSWERED_BY_THE_CLUSTER):
             check_forwarded(caller, method, request, known_service=service == SERVICE)
