@@ -16,7 +16,10 @@ import pytest
 
 from horae import Config, Filter, SyncApp
 from horae.app import App, Backfills, Calendars, Runs, Schedules, ScopedOperations, sync
+from horae.app.accounts import Accounts
+from horae.app.grants import Grants
 from horae.app.program import Program
+from horae.app.usage import UsageSums
 from horae.app.why import Why
 from horae.app.workflows import Workflows
 from horae.errors import ScheduleNotFoundError, StoreUnavailableError
@@ -41,6 +44,9 @@ def app(tmp_path: Path) -> Iterator[SyncApp]:
         (sync.SyncBackfills, Backfills, set()),
         (sync.SyncCalendars, Calendars, set()),
         (sync.SyncWhy, Why, set()),
+        (sync.SyncGrants, Grants, set()),
+        (sync.SyncUsage, UsageSums, set()),
+        (sync.SyncAccounts, Accounts, set()),
         (sync.SyncWorkflows, Workflows, set()),
         (sync.SyncOperations, ScopedOperations, set()),
         (sync.SyncProgram, Program, {"store"}),

@@ -230,7 +230,9 @@ class App:
         """Add the executors that every service has. ``address`` is where external workers report to."""
         for executor in builtin_executors(self.config, self.now, address):
             self.use(executor)
-        self.use_graphs(*graph_providers(self.config, GraphMemoryTable(self._limited_store, self.now)))
+        sealer = Sealer(self.config.secret_key)
+        memory = GraphMemoryTable(self._limited_store, self.now, sealer, seals=bool(self.config.secret_key))
+        self.use_graphs(*graph_providers(self.config, memory))
 
     def use_accounts(self, accounts: AccountPort) -> None:
         """Ask other accounts than those in the database which account a run is charged to, and for its key and credit."""

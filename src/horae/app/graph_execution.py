@@ -199,7 +199,9 @@ class GraphExecution:
 
         async def on_event(event: Any) -> None:  # noqa: ANN401 - of any provider
             if isinstance(event, UsageEvent):
-                await self._billing.usage.record(_usage(event, request, caller, self._now()))
+                used = _usage(event, request, caller, self._now())
+                used = msgspec.structs.replace(used, unit=clean(used.unit), model=clean(used.model))
+                await self._billing.usage.record(used)
             watch.event(clean(kept.add(event)))
 
         def failed(code: str, message: str) -> ExecutionOutcome:

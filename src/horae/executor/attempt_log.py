@@ -65,11 +65,20 @@ class AttemptLog:
         """Replace a text in all lines that follow."""
         self._secrets = secrets_in([*(each.decode() for each in self._secrets), secret])
 
+    @property
+    def hides(self) -> bool:
+        """Whether there is a text to replace."""
+        return bool(self._secrets)
+
+    def clean(self, text: str) -> str:
+        """A text with those replaced that are hidden."""
+        if not self._secrets:
+            return text
+        return without(text.encode("utf-8", "backslashreplace"), self._secrets).decode()
+
     def add(self, level: str, logger: str, message: str) -> None:
         """Add a line."""
-        text = without_credentials(storable(message))
-        if self._secrets:
-            text = without(text.encode(), self._secrets).decode()
+        text = self.clean(without_credentials(storable(message)))
         most = min(
             MAX_MESSAGE_LENGTH, self._bounds.bytes // 8
         )  # half of the bytes, and a character has up to 4
@@ -247,6 +256,8 @@ def capture_standard_logging() -> None:
     def make_and_add(*args: Any, **more: Any) -> logging.LogRecord:  # noqa: ANN401 - as the standard library has it
         record = make(*args, **more)
         log = _current.get()
+        if log is not None and log.hides:  # also from the log of the process
+            record.msg, record.args, record.exc_info = log.clean(_text(record)), (), None
         if log is not None and record.name not in {OWN_LOGGER, None}:
             _add_record(log, record, record.name)
         return record

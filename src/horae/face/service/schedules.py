@@ -66,7 +66,7 @@ from horae.face.service.route_helpers import (
     version_of_etag,
     with_etag,
 )
-from horae.model import Action, Schedule
+from horae.model import GRAPH, Action, Schedule
 
 Start = Annotated[str | None, asked("start", "Later than this; now.", format="date-time")]
 End = Annotated[str | None, asked("end", "Up to and including this.", format="date-time")]
@@ -228,6 +228,8 @@ async def merge_schedule(
             merged["policies"] = merged_policies(schedule.policies, data.policies)
         return Edit(**fields | merged | (graph_edit(schedule, of_graph) if of_graph else {}))
 
+    if of_graph and (await there.schedules.get(schedule_id)).action.kind != GRAPH:
+        raise InvalidInputError(next(iter(of_graph)), "goes with a schedule of a graph only")
     with _bad_request(of_graph=bool(of_graph)):
         return await _edited(there, schedule_id, edit_of, data.version, if_match)
 

@@ -1,0 +1,106 @@
+"""Secrets are planted wherever they may enter, and searched for wherever they might come out."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from horae import App
+from horae.executor.graph_port import Caller, UsageEvent
+from horae.face.service.metrics import Metrics
+from horae.face.service.tracing import TraceWatcher
+from tests.support.graphs import SECRET, TestGraphs, bearer, ended, settings
+from tests.support.service import client_of
+
+KEY = "sk-planted-virtual-key"
+EXECUTION = "planted-execution-token"
+SEAL = "planted sealing key, which is long"
+PLANTED = (KEY, EXECUTION, SEAL, SECRET)
+
+
+async def leak(given: dict[str, Any], caller: Caller, run_id: str) -> AsyncIterator[Any]:
+    """A graph that says its key wherever it can."""
+    logging.getLogger("graph").warning("the key is %s", caller.virtual_key)
+    try:
+        raise RuntimeError(caller.virtual_key)
+    except RuntimeError:
+        logging.getLogger("graph").exception("again")
+    yield {"event": caller.virtual_key}
+    yield UsageEvent(unit=caller.virtual_key, model=caller.virtual_key)
+    yield object.__new__(type(caller.virtual_key, (), {}))
+    if given["model"] == "bad":
+        raise ValueError(f"401 for {caller.virtual_key}")
+    yield {"result": caller.virtual_key, "in": [f"a list: {caller.virtual_key}!"]}
+
+
+def database_bytes(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.iterdir() if file.name.startswith("horae.db"))
+
+
+def found_in(text: str | bytes) -> list[str]:
+    data = text.encode() if isinstance(text, str) else text
+    forms = {each: (each.encode(), base64.b64encode(each.encode())[:-4]) for each in PLANTED}
+    return [each for each, ways in forms.items() if any(way in data for way in ways)]
+
+
+@pytest.mark.contract("GRNT-06", "GRNT-16")
+async def test_no_secret_is_anywhere(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.DEBUG)
+    database = f"sqlite:///{tmp_path / 'horae.db'}"
+    graphs = '{"poet": "tests.support.langgraphs:poet"}'
+    config = settings(database, graph_execution_token=EXECUTION, graphs=graphs)
+    config = msgspec.structs.replace(config, secret_key=SEAL)
+    spans, metrics, answers = InMemorySpanExporter(), Metrics(), list[str]()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    async with App(database, config=config) as app:
+        app.use_builtin()
+        app.use_graphs(TestGraphs(leak=leak))
+        app.watch(metrics)
+        app.watch(TraceWatcher(provider))
+        async with client_of(app, config) as client:
+
+            async def ask(method: str, path: str, user: str = "ada", *scopes: str, **body: Any) -> Any:
+                headers = bearer(user, *scopes)
+                answer = await client.request(method, f"/api/v1{path}", headers=headers, json=body or None)
+                answers.append(f"{answer.text} {dict(answer.headers)}")
+                return answer.json() if answer.content else None
+
+            await ask("PUT", "/account?owner=ada", "root", "admin", virtual_key=KEY)
+            await ask("PUT", "/account?owner=ada", "root", "admin", virtual_key=KEY, credit="wrong")
+            await ask("PUT", "/account", "eve", virtual_key=KEY)
+            when = {"cron": "0 0 1 1 *", "timezone": "UTC"}
+            await ask("POST", "/schedules", id="good", graph_id="test:leak", **when)
+            await ask("POST", "/schedules", id="bad", graph_id="test:leak", input={"model": "bad"}, **when)
+            await ask("POST", "/schedules", id="real", graph_id="langgraph:poet", **when)
+            for name, status in (("good", "success"), ("bad", "error"), ("real", "success")):
+                run_id = (await ask("POST", f"/schedules/{name}/trigger"))["run_id"]
+                await ended(app, run_id)
+                (run,) = (await ask("GET", f"/schedules/{name}/runs"))["items"]
+                assert run["status"] == status, run
+                await ask("GET", f"/runs/{run_id}")
+                await ask("GET", f"/runs/{run_id}/logs")
+            for path in ("/schedules", "/grants", "/account", "/runs", "/usage", "/schedules/none", "/nodes"):
+                await ask("GET", path)
+            answers.append((await client.get("/metrics", headers=bearer("root", "admin"))).text)
+            shown = f"{config!r} {app!r} {await app.accounts.get('ada')!r}"
+    assert any("***" in each for each in answers)  # the graphs did say it
+    assert "the key is ***" in caplog.text
+    for place, text in {
+        "answers": "\n".join(answers), "log": caplog.text, "spans": "".join(each.to_json() for each in spans.get_finished_spans()),
+        "values": shown, "arguments": Path("/proc/self/cmdline").read_text(), "environment": " ".join(os.environ.values()),
+    }.items():  # fmt: skip
+        assert found_in(text) == [], place
+    assert len(spans.get_finished_spans()) >= 3
+    assert found_in(database_bytes(tmp_path)) == []
+    assert b"execution_grant" in database_bytes(tmp_path)
