@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from typing import Any
 
 import horae
-from horae.errors import ScheduleExistsError
+from horae.errors import HoraeError, ScheduleExistsError
+from horae.face.cli.printing import report
 from horae.face.service.server import serve
 
 app = horae.App(":memory:")
@@ -83,9 +85,13 @@ async def prepare(config: horae.Config) -> None:
 
 def main() -> None:
     """Prepare, and serve."""
-    config = horae.Config.from_environment()
-    asyncio.run(prepare(config))
-    serve(config, "examples.living")
+    try:
+        config = horae.Config.from_environment()
+        asyncio.run(prepare(config))
+        serve(config, "examples.living")
+    except HoraeError as error:  # a port that is taken, say: a sentence, and no traceback
+        report(error)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

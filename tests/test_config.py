@@ -142,3 +142,17 @@ def test_the_page_lists_each_setting_with_its_default(field: msgspec.structs.Fie
 
 def test_the_page_lists_nothing_else():
     assert set(rows()) == {setting_name(field.name) for field in FIELDS}
+
+
+def test_options_go_before_the_environment_which_is_not_read_for_them():
+    found = Config.from_environment({"HORAE_PORT": "many", "HORAE_HOST": "::1"}, {"port": 8421})
+    assert (found.port, found.host) == (8421, "::1")
+    with pytest.raises(ConfigError, match="HORAE_PORT must be at most 65535, and it is '70000'"):
+        Config.from_environment({"HORAE_PORT": "70000"})
+    with pytest.raises(ConfigError) as wrong:
+        Config.from_environment({"HORAE_LOG_LEVEL": "loud"})
+    reason = "must be one of debug, info, warning, error"
+    assert wrong.value.message == f"The setting HORAE_LOG_LEVEL {reason}, and it is 'loud'"
+    assert (
+        wrong.value.given_by({"HORAE_LOG_LEVEL": "--level"}).message == f"--level {reason}, and it is 'loud'"
+    )

@@ -35,6 +35,7 @@ INTRODUCTION = """# The API
   authentication the service answers to its own machine only. Reports on a run take the run's own token instead.
 - Callers see only what they own; everything else answers 404. The scopes `service` and `admin` may name another user
   as `owner`, and `admin` sees everything when none is named.
+- What creates or changes a schedule answers with `warnings`: sentences, mostly none, about what may not be meant, such as that it never fires.
 - A schedule's answer has an `ETag`. Send it as `If-Match`, and a change is made only if there was none since. `PUT` with `If-None-Match: *` only creates.
 """
 

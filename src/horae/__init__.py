@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from horae.app import App, Filter, NewSchedule
+from horae.app.schedule_warnings import ScheduleWarning
 from horae.app.sync import SyncApp
 from horae.config import Config
 from horae.errors import HoraeError, NotStartedError
@@ -56,6 +57,7 @@ __all__ = [
     "RetryPolicy",
     "Run",
     "Schedule",
+    "ScheduleWarning",
     "Scheduler",
     "Spec",
     "Status",

@@ -8,15 +8,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Literal, get_origin
+from typing import Any, Literal, get_origin
 
 import msgspec
 
+from horae.checked import input_error
 from horae.errors import ConfigError
 from horae.model import CatchUp, Limits, Overlap
 from horae.spec.duration import DAY_MS
 
 HOUR = 60 * 60 * 1000
+MAX_PORT = 65_535
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,6 +197,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
                 raise ConfigError(setting_name(name), value, f"must be at least {least}")
         if not _SCHEMA_NAME.fullmatch(self.schema):
             raise ConfigError(setting_name("schema"), self.schema, "must be a name of a-z, 0-9 and _")
+        if self.port > MAX_PORT:
+            raise ConfigError(setting_name("port"), self.port, f"must be at most {MAX_PORT}")
         if self.lookahead_ms > HOUR:
             raise ConfigError(setting_name("lookahead_ms"), self.lookahead_ms, f"must be at most {HOUR}")
         if self.housekeeping_ms * 2 > self.lease_ms:
@@ -215,13 +219,15 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Config:
-        """The settings that the environment names, and the defaults of the others."""
+    def from_environment(
+        cls, environment: Mapping[str, str] | None = None, options: Mapping[str, Any] | None = None
+    ) -> Config:
+        """The settings that the environment names, and the defaults of the others; ``options`` go before both."""
         environment = os.environ if environment is None else environment
-        given = {}
+        given: dict[str, Any] = dict(options or {})
         for field in msgspec.structs.fields(cls):
             text = environment.get(setting_name(field.name))
-            if text is not None:
+            if text is not None and field.name not in given:
                 value = _listed(text) if field.type == tuple[str, ...] else text
                 if get_origin(field.type) is Literal:
                     value = text.lower()
@@ -229,7 +235,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
                     given[field.name] = msgspec.convert(value, field.type, strict=False)
                 except msgspec.ValidationError as error:
                     shown = "***" if field.name in SECRETS else text
-                    raise ConfigError(setting_name(field.name), shown, f"cannot be read: {error}") from None
+                    reason = input_error(error, field.type).details["reason"].removesuffix(", not a text")
+                    reason = re.sub(r'^is ".*", and ', "", reason)  # the message says what it is
+                    raise ConfigError(setting_name(field.name), shown, reason) from None
         return cls(**given)
 
 

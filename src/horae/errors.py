@@ -52,7 +52,8 @@
     ├── ServerError                     a server could not be reached, or answered with an error
     ├── MissingExtraError               a part of Horae was asked for that was not installed
     ├── InvalidInputError               a given value is not valid; names the field
-    ├── ConfigError                     a setting is wrong; names it
+    ├── ConfigError                     a setting, or the option that was given for it, is wrong; names it
+    ├── ListenError                     the service cannot listen on its address; says why, and how to choose another
     ├── UnknownActionError              no action of this name was registered in this program
     ├── InvalidActionError              a function cannot be registered as an action
     ├── NotStartedError                 raised by an action: it cannot begin now, and has not begun
@@ -196,6 +197,10 @@ class InvalidCronExpressionError(SpecError):
         self.length = length
 
 
+_PREDICATES = ("is ", "are ", "has ", "must ", "may ", "cannot ", "needs ", "goes ")
+"""How a reason begins that makes a sentence with the name of what is wrong."""
+
+
 class InvalidSpecError(SpecError):
     """A spec document is wrong.
 
@@ -216,7 +221,8 @@ class InvalidSpecError(SpecError):
         details: dict[str, Any] = {"element": element, "text": text, "reason": reason}
         if position is not None:
             details["position"] = position
-        super().__init__(f"{element}: {reason}{where}", details, hint=hint)
+        colon = "" if reason.startswith(_PREDICATES) else ":"
+        super().__init__(f"{element}{colon} {reason}{where}", details, hint=hint)
 
 
 class SpecTooCostlyError(InvalidSpecError):
@@ -350,10 +356,12 @@ class UnknownActionError(HoraeError):
     """No action of this name was registered in this program."""
 
     def __init__(self, action: str, known: list[str]) -> None:
+        meant = f"{near} " if (near := did_you_mean(action, known)) else ""
+        names = ", ".join(sorted(known)) or "none"
         super().__init__(
-            f'There is no action "{action}"',
+            f'There is no action "{_shown(action)}"',
             {"action": action},
-            hint=f"registered are: {', '.join(sorted(known)) or 'none; register one with @app.action(name)'}",
+            hint=f"{meant}registered are: {names}; a program that registers it must be running",
         )
 
 
@@ -491,12 +499,26 @@ class InvalidInputError(HoraeError, ValueError):
 
 
 class ConfigError(HoraeError):
-    """A setting is wrong; nothing was started."""
+    """A setting is wrong; nothing was started. ``option`` is the option of a command that gave it, if one did."""
 
-    def __init__(self, setting: str, value: object, reason: str) -> None:
+    def __init__(self, setting: str, value: object, reason: str, *, option: str = "") -> None:
         super().__init__(
-            f"The setting {setting} {reason}, and it is {_shown(value)!r}",
-            {"setting": setting, "value": value, "reason": reason},
+            f"{option or f'The setting {setting}'} {reason}, and it is {_shown(value)!r}",
+            {"setting": option or setting, "value": value, "reason": reason},
+        )
+
+    def given_by(self, options: Mapping[str, str]) -> ConfigError:
+        """The same error, named after the option that gave the setting; ``options`` are those that were given."""
+        option = options.get(self.details["setting"], "")
+        return ConfigError(**self.details, option=option) if option else self
+
+
+class ListenError(HoraeError):
+    """The service cannot listen on its address; nothing was started."""
+
+    def __init__(self, address: str, reason: str, *, hint: str) -> None:
+        super().__init__(
+            f"Cannot listen on {_shown(address)}: {reason}", {"address": address, "reason": reason}, hint=hint
         )
 
 
@@ -675,14 +697,18 @@ class DatabaseUrlError(HoraeError):
 
 
 class NaiveTimeError(HoraeError, ValueError):
-    """A datetime without a zone was given where an instant is needed."""
+    """A time without a zone was given where an instant is needed: a datetime, or a text for a ``field``."""
 
-    def __init__(self, moment: object) -> None:
-        super().__init__(
-            f"{moment} has no time zone",
-            {"time": str(moment)},
-            hint="give an aware datetime, such as datetime(2026, 3, 8, tzinfo=UTC)",
-        )
+    def __init__(self, moment: object, field: str = "") -> None:
+        message, details = f"{moment} has no time zone", {"time": str(moment)}
+        hint = "give an aware datetime, such as datetime(2026, 3, 8, tzinfo=UTC)"
+        if isinstance(moment, str):
+            hint = (
+                "write it with its offset from UTC, such as 2026-03-08T09:00:00Z or 2026-03-08T10:00:00+01:00"
+            )
+        if field:
+            message, details = f'{field} is "{moment}", which has no offset', details | {"field": field}
+        super().__init__(message, details, hint=hint)
 
 
 class RegistrationsNotArrayError(HoraeError):

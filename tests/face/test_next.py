@@ -146,7 +146,7 @@ def test_intervals_and_single_times_are_united_with_expressions():
         (["--spec", "-", "--calendars", "/nowhere"], "{}", "cannot be read"),
         (["0 9 * * *", "--tz", "+24:00"], "", "Unknown time zone"),
         (["0 9 * * *", "--tz", ""], "", "Unknown time zone"),
-        (["--spec", "-"], '{"calendars": [{"hours": "9"}]}', "calendars[0].hours: is unknown"),
+        (["--spec", "-"], '{"calendars": [{"hours": "9"}]}', "calendars[0].hours is unknown"),
         (["--spec", "-"], '{"calendars": [{"hour": 24}]}', "calendars[0].hour"),
         (["--spec", "-"], '{"exclude": [{"calendar": "x"}]}', 'Unknown calendar "x"'),
         (["0 9 * * *", "--tz", "Berlin"], "", "Europe/Berlin"),

@@ -54,7 +54,7 @@ def check_jitter(spec: Spec, config: Config) -> None:
 def check_tags(tags: Sequence[str]) -> None:
     """Require tags within their limits of number and length."""
     if len(tags) > MAX_TAGS:
-        raise InvalidInputError("tags", "are too many")
+        raise InvalidInputError("tags", f"are {len(tags)}, and at most {MAX_TAGS} are taken")
     for tag in tags:
         if not 1 <= len(tag) <= MAX_TAG_LENGTH or not tag.isprintable():
             raise InvalidInputError(
@@ -67,7 +67,7 @@ def stored_search(search: Mapping[str, SearchValue]) -> dict[str, SearchValue]:
     if not search:
         return {}
     if len(search) > MAX_TAGS:
-        raise InvalidInputError("search_attributes", "are too many")
+        raise InvalidInputError("search_attributes", f"are {len(search)}, and at most {MAX_TAGS} are taken")
     read: dict[str, SearchValue] = stored_json(search, "search_attributes")
     for key, value in read.items():
         check_text("search_attributes", f"{key}{value}")
@@ -137,12 +137,13 @@ YEARS = range(1900, 2200)
 
 def moment(field: str, value: datetime | str) -> datetime:
     """A moment in UTC, from a ``datetime`` or a text with an offset."""
+    given = value
     if isinstance(value, str):
         value = _read(field, value)
     if not isinstance(value, datetime):
         raise InvalidInputError(field, "is no time", hint=_HINT)
     if value.utcoffset() is None:
-        raise NaiveTimeError(value)
+        raise NaiveTimeError(given, field if isinstance(given, str) else "")
     if value.year not in YEARS:
         raise InvalidInputError(field, f"must be of the years {YEARS.start} to {YEARS.stop - 1}")
     return value.astimezone(UTC)
@@ -160,14 +161,16 @@ def _read(field: str, text: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidInputError(field, f"is no time: {text[:60]!r}", hint=_HINT) from None
+        raise InvalidInputError(field, f'is "{text[:60]}", which is no time', hint=_HINT) from None
 
 
 def range_ms(start: datetime | str, end: datetime | str) -> tuple[int, int]:
     """The first and the last whole second of a range, both ends included, in milliseconds."""
     first, last = moment("start", start), moment("end", end)
     if last < first:
-        raise InvalidInputError("end", f"is before start: {last} < {first}")
+        raise InvalidInputError(
+            "end", f"is before start: {last.isoformat()} comes before {first.isoformat()}"
+        )
     # Nominal times are whole seconds: a range that starts within a second begins with the next one.
     begin = first.timestamp()
     return (int(begin) + (begin > int(begin))) * 1000, int(last.timestamp()) * 1000

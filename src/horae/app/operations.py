@@ -46,7 +46,7 @@ class ScopedOperations:
         self.flows = Flows(scope)
         self.evaluate = scope.evaluate
         """Evaluates specs with a function without side effects, in a thread if it takes long."""
-        self._now = scope.now
+        self.now = scope.now
         self._own = self.schedules if scope.owner is not None else Schedules(scope.for_owner(""))
         """The schedules of the owner of what is created here."""
 
@@ -74,7 +74,7 @@ class ScopedOperations:
                 if there.request_id == request:  # its time may be over, which is no fault of a repeated call
                     return there
         new = NewSchedule(
-            id=str(uuid4()) if key is None else key, spec=time_of_once(in_, at, timezone, self._now()), action=action,
+            id=str(uuid4()) if key is None else key, spec=time_of_once(in_, at, timezone, self.now()), action=action,
             input=input, policies=policies_of(Policies(), policies, retries=retries, timeout=timeout), request_id=request,
         )  # fmt: skip
         return (await self._own.create_once([new])).schedules[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import datetime
 from hashlib import sha256
@@ -13,6 +12,7 @@ import msgspec
 from horae.app.create import NewSchedule
 from horae.app.schedule_fields import about
 from horae.app.update import Edit
+from horae.checked import input_error
 from horae.config import Config
 from horae.engine.workflow_executor import WORKFLOW, WorkflowInput
 from horae.errors import InvalidInputError, InvalidSpecError, LimitExceededError
@@ -41,7 +41,6 @@ CATCH_UPS = {"none": CatchUp.NONE, "fire_immediately": CatchUp.ALL, "spread": Ca
 """The registrar's words for catch-up policies."""
 
 _ELEMENTS = {"crons": "cron_expr", "jitter": "jitter_ms"}
-_FIELD_IN_MESSAGE = re.compile(r"field `([^`]{1,100})`")
 
 
 class ScheduleInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -80,10 +79,7 @@ def convert(given: object, kind: type[T]) -> T:
     try:
         return msgspec.convert(given, kind)
     except msgspec.ValidationError as error:
-        reason, _, path = str(error).partition(" - at `$.")
-        named = _FIELD_IN_MESSAGE.search(reason)
-        field = path.rstrip("`") or (named[1] if named else "input")
-        raise InvalidInputError(field, f"cannot be taken: {reason}") from None
+        raise input_error(error, kind, whole="input") from None
 
 
 def read_input(given: ScheduleInput | Mapping[str, Any], *, any_user: bool = False) -> ScheduleInput:

@@ -13,6 +13,7 @@ from horae.app.graph_schedules import graph_fields, graph_run
 from horae.app.page import Page
 from horae.app.resume import Resumed
 from horae.app.schedule_fields import ScheduleFields, about, reference, with_fields
+from horae.app.schedule_warnings import schedule_warnings
 from horae.app.view import PageView, View, view_of, whole
 from horae.app.views import BackfillView, RunView
 from horae.errors import HoraeError
@@ -119,6 +120,15 @@ def graph_runs_view(page: Page[Run | UnstartedRange]) -> PageView[GraphRunView]:
     return PageView(items=[GraphRunView(**graph_run(each)) for each in page], next=page.next)
 
 
+class StoredSchedule(ScheduleView, frozen=True, kw_only=True):
+    """A schedule that was created or changed, or would be."""
+
+    warnings: Annotated[
+        list[str],
+        about("What its owner should know: that it never fires, say, or that some of its times are over."),
+    ]
+
+
 class Info(View, frozen=True):
     """The counts, latest runs and next times of a schedule."""
 
@@ -209,10 +219,12 @@ class CreatedView(View, frozen=True):
     id: str
     version: int
     next_time: datetime | None
+    warnings: Annotated[list[str], about("What its owner should know: that it never fires, say.")]
 
     @classmethod
     def computed(cls, schedule: Schedule) -> dict[str, Any]:
-        return {"next_time": next_time(schedule)}
+        warnings = schedule_warnings(schedule, schedule.created_at_ms)
+        return {"next_time": next_time(schedule), "warnings": warnings}
 
 
 class PatchedView(View, frozen=True):
@@ -262,6 +274,11 @@ class VersionView(View, frozen=True):
         meaning = _meaning(version.spec)
         shown = {name: meaning[name] for name in ("spec", "sentence")}
         return shown | {"policies": policies_view(version.policies)}
+
+
+def stored_view(schedule: Schedule, now_ms: int) -> StoredSchedule:
+    """A schedule that was created or changed, with what its owner should know."""
+    return view_of(StoredSchedule, schedule, warnings=schedule_warnings(schedule, now_ms))
 
 
 def description_view(description: Description) -> DescribedSchedule:

@@ -38,6 +38,7 @@ from horae.app.repair import faults_of, repaired, unreadable_schedules
 from horae.app.resume import Resumed, resume_schedule
 from horae.app.schedule_fields import SpecLike
 from horae.app.schedule_views import Description, SpecPreview, TimesView, spec_preview, times_view
+from horae.app.schedule_warnings import schedule_warnings, warn_program
 from horae.app.update import (
     Edit,
     UpdateFields,
@@ -123,7 +124,19 @@ class Schedules:
 
     async def create_many(self, new: Iterable[NewSchedule]) -> list[Schedule]:
         """Create schedules, all or none of them, in one transaction."""
-        return list((await self.create_once(new)).schedules)
+        created = await self.create_once(new)
+        if not created.repeated:
+            await self._warn(created.schedules)
+        return list(created.schedules)
+
+    async def _warn(self, schedules: Sequence[Schedule]) -> None:
+        """Tell the calling program what it should know about schedules that it stored."""
+        now = self._scope.now()
+        found = await self._scope.evaluate(
+            lambda: [(each, schedule_warnings(each, now)) for each in schedules]
+        )
+        for schedule, sentences in found:
+            warn_program(schedule.id, sentences)
 
     async def create_once(self, new: Iterable[NewSchedule], *, dry_run: bool = False) -> Creation:
         """The same, idempotent by ``request_id``: of several equal requests one creates, the others get what it created.
@@ -393,7 +406,9 @@ class Schedules:
         current one.
         """
         edit = Edit(**changes) if spec is None else Edit(spec=spec, **changes)
-        return await self.edit(schedule_id, lambda _: edit, version=version)
+        changed = await self.edit(schedule_id, lambda _: edit, version=version)
+        await self._warn([changed])
+        return changed
 
     async def edit(
         self,

@@ -50,7 +50,8 @@ async def _inspect_sqlite(path: str) -> Health:
     try:
         version = version_of(path)
     except sqlite3.Error as error:
-        raise StoreUnavailableError(f"{path}: {error}") from None
+        reason = "is a folder, and a database is a file" if Path(path).is_dir() else str(error)
+        raise StoreUnavailableError(f"{path}: {reason}") from None
     if version != known:  # opening it would migrate it
         return Health(version=version, known=known)
     store = SqliteStore(path)
@@ -80,6 +81,7 @@ async def _inspect_postgres(url: str, schema: str, now: Callable[[], int]) -> He
     except ModuleNotFoundError:
         raise MissingExtraError("postgres", "asyncpg") from None
     from horae.store.postgres import node_of  # noqa: PLC0415
+    from horae.store.postgres.connection_reason import connection_reason  # noqa: PLC0415
     from horae.store.postgres.dialect import POSTGRES  # noqa: PLC0415
     from horae.store.postgres.pooler import check_sessions  # noqa: PLC0415
     from horae.store.postgres.setup import set_session, version_of  # noqa: PLC0415
@@ -88,7 +90,7 @@ async def _inspect_postgres(url: str, schema: str, now: Callable[[], int]) -> He
         await check_sessions(url)
         connection = await asyncpg.connect(url, timeout=10)
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError, ValueError) as error:
-        raise StoreUnavailableError(str(error) or type(error).__name__) from None
+        raise StoreUnavailableError(connection_reason(error)) from None
     try:
         before = now()
         time = await connection.fetchval(query(POSTGRES, "time"))

@@ -112,7 +112,7 @@ def test_postgresql_is_asked_what_its_commits_are_worth(postgres: str):
 @pytest.mark.parametrize(
     ("environment", "thing", "level", "words"),
     [
-        ({"HORAE_PORT": "many"}, "configuration", "fail", "HORAE_PORT cannot be read"),
+        ({"HORAE_PORT": "many"}, "configuration", "fail", "HORAE_PORT must be a whole number"),
         ({"HORAE_TICK_MS": "0"}, "configuration", "fail", "HORAE_TICK_MS must be at least 1"),
         ({"HORAE_PROT": "8421"}, "configuration", "warn", "there is no setting HORAE_PROT"),
         ({"HORAE_HOST": EVERYWHERE}, "service", "fail", "must be a loopback address"),

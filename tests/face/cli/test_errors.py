@@ -75,6 +75,26 @@ def test_what_answers_is_no_horae(other_server: str):
         assert "is no Horae" in problem["message"]
 
 
+def test_what_said_where_to_work_is_blamed(tmp_path: Path):
+    assert refused("nodes", "--url", "x")["message"] == '--url is "x", which is no address'
+    assert refused("nodes", HORAE_URL="x")["message"] == 'HORAE_URL is "x", which is no address'
+    here: dict[str, str] = {"HORAE_URL": "http://127.0.0.1:1"}
+    assert "look at HORAE_URL, or" in refused("nodes", **here)["hint"]
+    here["HORAE_TOKEN"] = "\u00f6"  # noqa: S105 - none
+    assert refused("nodes", **here)["message"].startswith("HORAE_TOKEN has characters")
+    folder = f"sqlite:///{tmp_path}"
+    problem = refused("nodes", "--database", folder)
+    assert problem["message"] == (
+        f"The database cannot be reached: {tmp_path}: is a folder, and a database is a file"
+    )
+    assert problem["hint"] == "look at --database; horae check says more"
+    assert refused("nodes", HORAE_DATABASE_URL=folder)["hint"].startswith("look at HORAE_DATABASE_URL;")
+    (tmp_path / "horae.db").mkdir()
+    assert refused("nodes", folder=tmp_path)["hint"].startswith("look at the file horae.db of this folder")
+    problem = refused("nodes", "--database", "postgresql://127.0.0.1:1/x")
+    assert problem["message"] == "The database cannot be reached: nothing answers at 127.0.0.1:1"
+
+
 COMMANDS = (
     ["schedules", "list"],
     ["nodes"],

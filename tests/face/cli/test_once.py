@@ -35,7 +35,10 @@ def test_an_action_is_run_once_at_a_time(target: list[str]):
     [
         ([], "in one way"),
         (["--in", "1h", "--at", "tomorrow"], "in one way"),
-        (["--in", "soon"], "no time"),
+        (["--in", "soon"], '--in is "soon", which is not a duration'),
+        (["--in", "-5m"], '--in is "-5m", which is not a duration'),
+        (["--in", "10"], "--in is 10, a number without a unit"),
+        (["--at", "2020-01-01"], "--at is over: 2020-01-01"),
         (["--at", "soon"], "no time"),
     ],
 )

@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 
 import httpx
+import pytest
 
 from horae.app import App
 from horae.config import Config
@@ -59,3 +60,38 @@ def test_a_problem_does_not_name_the_database():
     answered = on_horae_error(None, DatabaseVersionError("/srv/horae.db", 9, 8))  # type: ignore[arg-type]
     assert answered.status_code == 503
     assert b"/srv" not in answered.content
+
+
+_JSON = {"Content-Type": "application/json"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "detail", "hint"),
+    [
+        (("POST", "/schedules", ""), 400, "The body is missing", "send a JSON object"),
+        (("POST", "/schedules", "{"), 400, "The body is no JSON: Input data was truncated", None),
+        (("POST", "/schedules", "[]"), 400, "body must be a mapping, not a list", None),
+        (("DELETE", "/schedules", ""), 405, "DELETE is no method of /api/v1/schedules", "it takes GET, OPTIONS, POST"),
+        (("GET", "/schedules/x/explain", ""), 400, "time is missing", None),
+        (("GET", "/schedules?state=runing", ""), 422, 'state is "runing", and must be one of completed, paused, running', "did you mean running?"),
+        (("GET", "/schedules?attention=1", ""), 422, 'attention is "1", and must be one of true, false', None),
+        (("GET", "/runs?since=soon", ""), 422, 'since is "soon", which is no time', "ISO 8601 with an offset, such as 2026-03-08T09:00:00Z"),
+        (("GET", "/runs?since=2026-01-01T00:00:00", ""), 422, 'since is "2026-01-01T00:00:00", which has no offset', "write it with its offset from UTC, such as 2026-03-08T09:00:00Z or 2026-03-08T10:00:00+01:00"),
+        (("POST", "/schedules", '{"spec": "@daily", "action": "pong"}'), 422, 'There is no action "pong"', "did you mean ping? registered are: ping; a program that registers it must be running"),
+        (("POST", "/schedules", '{"spec": {"cron": "@daily"}, "action": "ping"}'), 422, "cron is unknown", "did you mean crons?"),
+    ],
+)  # fmt: skip
+async def test_what_is_wrong_is_said_in_a_sentence_without_words_of_python(
+    request_: tuple[str, str, str], status: int, detail: str, hint: str | None
+):
+    async with App(":memory:") as app:
+        app.action("ping")(lambda: None)
+        async with client_of(app) as client:
+            method, path, body = request_
+            answer = await client.request(
+                method, f"/api/v1{path}", content=body, headers=_JSON if body else {}
+            )
+    problem = answer.json()
+    assert (answer.status_code, problem["detail"], problem.get("hint")) == (status, detail, hint)
+    for word in ("datetime", "@app", "Error", "None", "'data'", "Expected"):
+        assert word not in answer.text

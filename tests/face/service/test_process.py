@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from tests.face.service.requests import create, ended_runs
-from tests.support.process import ROOT, Server, StartServer
+from tests.support.process import ROOT, Server, StartServer, environment
 from tests.support.wait import wait_for
 
 
@@ -35,7 +35,7 @@ def refused(*arguments: str, **settings: str) -> str:
 def test_without_authentication_it_listens_on_this_machine_only(tmp_path: Path):
     database = f"sqlite:///{tmp_path}/horae.db"
     said = refused("--host", "0.0.0.0", "--port", "0", "--database", database)  # noqa: S104 - that is what is refused
-    assert "HORAE_HOST" in said
+    assert "--host must be a loopback address" in said
     assert "loopback" in said
 
 
@@ -65,7 +65,14 @@ def test_what_cannot_be_listened_on_imported_or_opened_is_said(tmp_path: Path):
     database = f"sqlite:///{tmp_path}/horae.db"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         said = refused("--port", str(taken.getsockname()[1]), "--database", database)
-    assert "cannot be listened on" in said
+    assert "another program, perhaps another horae serve, listens there" in said
+    assert "hint: choose another port with --port or HORAE_PORT; 0 is any free one" in said
+    said = refused("--host", "192.0.2.1", "--database", database, HORAE_JWT_SECRET="x" * 32)
+    assert "Cannot listen on 192.0.2.1:8420: this machine has no such address" in said
+    assert "error: --host must be a loopback address" in refused(
+        "--host", "192.0.2.1", "--database", database
+    )
+    assert "The setting HORAE_HOST must be" in refused("--database", database, HORAE_HOST="192.0.2.1")
     assert "cannot be imported" in refused("--port", "0", "--database", database, "--app", "no.such.module")
     assert "has no App called app" in refused("--port", "0", "--database", database, "--app", "json")
     assert "HORAE_COMMANDS" in refused(
@@ -74,6 +81,31 @@ def test_what_cannot_be_listened_on_imported_or_opened_is_said(tmp_path: Path):
     assert "hint" in refused("--port", "0", "--database", "mysql://x")
     (tmp_path / "letter.txt").write_text("Dear database, " * 100)
     assert "not a database" in refused("--port", "0", "--database", f"sqlite:///{tmp_path}/letter.txt")
+
+
+def test_make_run_says_that_its_port_is_taken(tmp_path: Path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ran = subprocess.run(
+            [sys.executable, "-m", "examples.living"], capture_output=True, text=True, timeout=60, check=False, cwd=ROOT,
+            env=environment(HORAE_PORT=str(taken.getsockname()[1]), HORAE_DATABASE_URL=f"sqlite:///{tmp_path}/horae.db"),
+        )  # fmt: skip
+    assert ran.returncode == 2
+    assert "Traceback" not in ran.stderr
+    assert [each.partition(":")[0] for each in ran.stderr.splitlines()] == ["error", "hint"]
+    assert "HORAE_PORT" in ran.stderr
+
+
+def test_a_module_that_runs_itself_is_not_served(tmp_path: Path):
+    """Imported, it would keep time and never return; where its ``run`` belongs is said instead."""
+    (tmp_path / "jobs.py").write_text("import horae\napp = horae.App(':memory:')\napp.run()\n")
+    folders = os.pathsep.join([str(ROOT), str(tmp_path)])
+    database = f"sqlite:///{tmp_path}/horae.db"
+    said = refused("--port", "0", "--database", database, "--app", "jobs", PYTHONPATH=folders)
+    assert said.splitlines() == [
+        "error: app.run() is called when its module is imported",
+        'hint: call it below: if __name__ == "__main__":',
+    ]
+    assert not (tmp_path / "horae.db").exists()
 
 
 def test_asked_to_end_it_waits_for_what_runs_and_records_it(start: StartServer):

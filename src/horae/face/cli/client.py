@@ -45,10 +45,13 @@ def path(*parts: str) -> str:
 class Client:
     """Asks the API. An answer that is an error is raised as :class:`~horae.errors.ServerError`."""
 
-    def __init__(self, http: httpx.AsyncClient, address: str, owner: str | None = None) -> None:
+    def __init__(
+        self, http: httpx.AsyncClient, address: str, owner: str | None = None, source: str = "--url"
+    ) -> None:
         self._http = http
         self._address = address
         self._owner = owner
+        self._source = source
 
     async def get(self, path: str, **query: object) -> Any:  # noqa: ANN401 - any JSON
         return await self._ask("GET", path, query=query)
@@ -102,20 +105,49 @@ class Client:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._unreachable(error) from None
         if answer.status_code >= 300:
-            raise _refused(answer, self._address)
+            raise self._refused(answer)
         if not answer.content:
             return None
         try:
             return msgspec.json.decode(answer.content)
         except msgspec.DecodeError:
-            raise _no_horae(self._address, answer.status_code) from None
+            raise self._no_horae(answer.status_code) from None
 
     def _unreachable(self, error: Exception) -> ServerError:
         reason = str(error) or type(error).__name__
         return ServerError(
             f"The server {self._address} cannot be reached: {reason}",
             {"code": "unreachable", "url": self._address, "reason": reason},
-            hint="start it with horae serve, look at --url, or work on a database with --database",
+            hint=f"start it with horae serve, look at {self._source}, or work on a database with --database",
+        )
+
+    def _refused(self, answer: httpx.Response) -> ServerError:
+        """A problem+json as an error, with a hint for the command line where there is a better one."""
+        try:
+            problem = msgspec.json.decode(answer.content)
+        except (msgspec.DecodeError, UnicodeError):
+            problem = None
+        if not isinstance(problem, dict) or "code" not in problem:
+            return self._no_horae(answer.status_code)
+        code = str(problem["code"])
+        details = problem.get("details")
+        more = {"errors": problem["errors"]} if problem.get("errors") else {}
+        return ServerError(
+            str(problem.get("detail") or problem.get("title") or code),
+            {
+                "code": code,
+                "status": answer.status_code,
+                **(details if isinstance(details, dict) else {}),
+                **more,
+            },
+            hint=_hint(code, problem.get("hint")),
+        )
+
+    def _no_horae(self, status: int) -> ServerError:
+        return ServerError(
+            f"What answers at {self._address} is no Horae: it answered {status}",
+            {"code": "no_horae", "url": self._address, "status": status},
+            hint=f"look at {self._source}: it is the server's address, without /api",
         )
 
 
@@ -123,41 +155,10 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _refused(answer: httpx.Response, address: str) -> ServerError:
-    """A problem+json as an error, with a hint for the command line where there is a better one."""
-    try:
-        problem = msgspec.json.decode(answer.content)
-    except (msgspec.DecodeError, UnicodeError):
-        problem = None
-    if not isinstance(problem, dict) or "code" not in problem:
-        return _no_horae(address, answer.status_code)
-    code = str(problem["code"])
-    details = problem.get("details")
-    more = {"errors": problem["errors"]} if problem.get("errors") else {}
-    return ServerError(
-        str(problem.get("detail") or problem.get("title") or code),
-        {
-            "code": code,
-            "status": answer.status_code,
-            **(details if isinstance(details, dict) else {}),
-            **more,
-        },
-        hint=_hint(code, problem.get("hint")),
-    )
-
-
 def _hint(code: str, given: str | None) -> str | None:
     if code == "unknown_action":
-        return f"{given}; horae nodes shows what each node can run, horae serve starts a node"
+        return f"{given} (horae serve --app MODULE); horae nodes shows what each node can run"
     return _HINTS.get(code) or given
-
-
-def _no_horae(address: str, status: int) -> ServerError:
-    return ServerError(
-        f"What answers at {address} is no Horae: it answered {status}",
-        {"code": "no_horae", "url": address, "status": status},
-        hint="look at --url: it is the server's address, without /api",
-    )
 
 
 @asynccontextmanager
@@ -166,16 +167,16 @@ async def connected(target: Target, commands: str | None = None) -> AsyncIterato
 
     ``commands`` is the file that names what can be run, if it is not the one of the settings.
     """
-    target = target.resolved()
+    sources, target = target.sources, target.resolved()
     httpx = needed("httpx")
     if target.url is None:
-        async with _in_process(target, httpx, commands) as client:
+        async with _in_process(target, httpx, commands, sources.database) as client:
             yield client
         return
-    headers = {"Authorization": f"Bearer {_token(target.token)}"} if target.token else {}
+    headers = {"Authorization": f"Bearer {_token(target.token, sources.token)}"} if target.token else {}
     if not target.url.startswith(("http://", "https://")):
         raise InvalidInputError(
-            "--url", f'is "{target.url}", which is no address', hint="such as http://127.0.0.1:8420"
+            sources.url, f'is "{target.url}", which is no address', hint="such as http://127.0.0.1:8420"
         )
     try:
         http = httpx.AsyncClient(
@@ -184,22 +185,27 @@ async def connected(target: Target, commands: str | None = None) -> AsyncIterato
         )  # fmt: skip
     except (httpx.InvalidURL, ValueError) as error:
         raise InvalidInputError(
-            "--url", f"cannot be read: {error}", hint="such as http://127.0.0.1:8420"
+            sources.url, f"cannot be read: {error}", hint="such as http://127.0.0.1:8420"
         ) from None
     async with http:
-        yield Client(http, target.url, target.owner)
+        yield Client(http, target.url, target.owner, sources.url)
 
 
-def _token(text: str) -> str:
+def _token(text: str, source: str) -> str:
     """A token for a header, without the line end of the file it was in."""
     token = text.strip()
     if not token.isascii() or not token.isprintable():
-        raise InvalidInputError("--token", "has characters that no token has", hint="was all of it copied?")
+        raise InvalidInputError(source, "has characters that no token has", hint="was all of it copied?")
     return token
 
 
 @asynccontextmanager
-async def _in_process(target: Target, httpx: Any, commands: str | None) -> AsyncIterator[Client]:  # noqa: ANN401 - a module
+async def _in_process(
+    target: Target,
+    httpx: Any,  # noqa: ANN401 - a module
+    commands: str | None,
+    source: str,
+) -> AsyncIterator[Client]:
     from horae.app import App  # noqa: PLC0415 - the engine loads when it is asked for
 
     needed("litestar")
@@ -219,7 +225,7 @@ async def _in_process(target: Target, httpx: Any, commands: str | None) -> Async
         needed("asyncpg", "postgres")
     app = App(config.database_url, config=config)
     app.use_builtin()  # every service can run these, also one that starts later
-    await _open(app)
+    await _open(app, source)
     try:
         transport = httpx.ASGITransport(app=service.make_service(app, config), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=None) as http:
@@ -228,21 +234,22 @@ async def _in_process(target: Target, httpx: Any, commands: str | None) -> Async
         await app.close()
 
 
-async def _open(app: App) -> None:
+async def _open(app: App, source: str) -> None:
     import sqlite3  # noqa: PLC0415 - only commands that work on a database need it
 
     try:
         await app.open(setup=False)  # commands create no database, and migrate none
     except sqlite3.DatabaseError as error:  # the file is there, and something else is in it
         raise StoreUnavailableError(str(error)) from None
+    except StoreUnavailableError as error:
+        error.details["source"] = source
+        raise
 
 
 def settings(target: Target) -> Config:
     """The settings of the environment, with the database that the command names."""
-    config = Config.from_environment()
-    return (
-        config if target.database is None else msgspec.structs.replace(config, database_url=target.database)
-    )
+    named = {} if target.database is None else {"database_url": target.database}
+    return Config.from_environment(options=named)
 
 
 def needed(module: str, extra: str = "service") -> Any:  # noqa: ANN401 - a module

@@ -30,7 +30,9 @@ def contents(name: str, option: str) -> bytes:
             return Path(name).read_bytes()
         return sys.stdin.buffer.read() if sys.stdin else b""
     except OSError as error:
-        raise InvalidSpecError(option, f"cannot be read: {error}", text=name) from None
+        reason = error.strerror or str(error)
+        hint = "it is a folder, and a file is meant" if isinstance(error, IsADirectoryError) else None
+        raise InvalidSpecError(option, f"cannot be read: {name}: {reason}", text=name, hint=hint) from None
 
 
 def document(name: str, option: str, example: str) -> dict[str, Any]:

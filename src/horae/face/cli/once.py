@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated
 from uuid import uuid4
 
+from horae.clock import SystemClock
 from horae.errors import InvalidInputError
 from horae.face.cli.command_base import Session, command, group
+from horae.face.cli.moments import instant_of
 from horae.face.cli.options import Input, argument, option
 from horae.face.cli.payload import given, read_json
 from horae.face.cli.schedules_write import summary
+from horae.spec.duration import milliseconds
 
 cli = group()
 
@@ -39,15 +42,17 @@ async def once(
     """
     if (in_ is None) == (at is None):
         raise InvalidInputError("the time", "must be given in one way", hint="--in 10m or --at TIME")
-    if in_ is None:
-        time = await session.moment(at, "--at", None, timezone or "UTC")
-    else:
+    now = SystemClock().now()
+    if in_ is not None:
         # A time has whole seconds, and must not be over when it arrives.
-        time = await session.moment(f"in {in_}", "--in", None)
-        time = (datetime.fromisoformat(str(time)) + timedelta(seconds=1)).isoformat()
+        time = now.replace(microsecond=0) + timedelta(seconds=1, milliseconds=milliseconds(in_, "--in"))
+    else:
+        time = instant_of(str(at), "--at", timezone or "UTC", now)
+        if time <= now:
+            raise InvalidInputError("--at", f"is over: {at}", hint="give a time ahead, or --in 10m")
     body = {
         "id": key or str(uuid4()), "request_id": f"once:{key}" if key else "",
         "action": {"name": action} | ({} if input is None else {"input": read_json(input, "--input")}),
-        "spec": {"times": [time]} | given(timezone=timezone),
+        "spec": {"times": [time.isoformat()]} | given(timezone=timezone),
     }  # fmt: skip
     session.show(await session.client.post("/schedules", body), lambda made: summary("Scheduled", made))

@@ -149,7 +149,8 @@ def report(error: HoraeError) -> None:
 
 def _hint(error: HoraeError) -> str | None:
     if isinstance(error, StoreUnavailableError):  # its own is for programs that go on
-        return "look at --database, or HORAE_DATABASE_URL; horae check says more"
+        source = error.details.get("source", "--database, or HORAE_DATABASE_URL")
+        return f"look at {source}; horae check says more"
     return error.hint
 
 

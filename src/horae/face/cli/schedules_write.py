@@ -34,7 +34,7 @@ from horae.face.cli.payload import (
     schedule_fields,
     start_fields,
 )
-from horae.face.cli.printing import both, none
+from horae.face.cli.printing import both, none, warn
 from horae.face.cli.render import Json
 from horae.face.cli.run_following import shown_to_end
 from horae.face.cli.schedules_read import changed_spec
@@ -76,7 +76,9 @@ async def create(
         raise InvalidInputError(
             "the action", "is missing", hint="give --action NAME, --http URL or --command NAME"
         )
-    session.show(await session.client.post("/schedules", body), partial(summary, "Created"))
+    created = await session.client.post("/schedules", body)
+    warn_of(created)
+    session.show(created, partial(summary, "Created"))
 
 
 async def update(
@@ -118,6 +120,7 @@ async def update(
             "the change", "is missing", hint="name what is to be different, such as --cron"
         )
     changed = await session.client.patch(path("schedules", schedule_id), body)
+    warn_of(changed)
     session.show(changed, partial(summary, "Changed"))
 
 
@@ -218,6 +221,12 @@ async def delete(session: Session, schedule_id: ScheduleId, yes: Yes = False) ->
     confirm(f"Delete the schedule {schedule_id}?", yes=yes)
     await session.client.delete(path("schedules", schedule_id))
     session.show({"deleted": schedule_id}, lambda _: Text(f"Deleted {schedule_id}."))
+
+
+def warn_of(stored: Json) -> None:
+    """Say what the owner of a schedule that was stored should know."""
+    for sentence in stored.get("warnings", ()):
+        warn(sentence)
 
 
 def summary(done: str, schedule: Json) -> RenderableType:

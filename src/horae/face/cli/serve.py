@@ -5,14 +5,17 @@ from __future__ import annotations
 import importlib
 from typing import Annotated
 
-import msgspec
-
-from horae.config import Config
+from horae.config import Config, setting_name
 from horae.face.cli.client import needed
 from horae.face.cli.command_base import Command, command, group
 from horae.face.cli.options import option
 from horae.face.cli.payload import given
 
+_OPTIONS = {
+    "host": "--host", "port": "--port", "database_url": "--database", "temporal_port": "--temporal-port",
+    "temporal_forward": "--temporal-forward",
+}  # fmt: skip
+"""The options that give settings, by the settings' fields."""
 cli = group()
 
 
@@ -59,17 +62,18 @@ def serve(
 
     All settings are in docs/reference/settings.md; horae check looks at them.
     """
-    named = given(
+    options = given(
         host=host,
         port=port,
         temporal_port=temporal_port,
         temporal_forward=temporal_forward,
         database_url=here.target.database,
     )
-    config = msgspec.structs.replace(Config.from_environment(), **named)
+    named = {setting_name(field): _OPTIONS[field] for field in options}
+    config = Config.from_environment(options=options)
     for module in ("litestar", "uvicorn"):
         needed(module)
     if config.temporal_port is not None:
         for module in ("grpc", "temporalio"):
             needed(module, "temporal")
-    importlib.import_module("horae.face.service.server").serve(config, app)
+    importlib.import_module("horae.face.service.server").serve(config, app, named)

@@ -111,6 +111,7 @@ REQUESTS: dict[str, Any] = {
 
 ANSWERS: dict[str, Any] = {
     "ScheduleView": SCHEDULE,
+    "StoredSchedule": {**SCHEDULE, "warnings": []},
     "PatchedView": {"schedule": SCHEDULE, "run_id": RUN["id"], "backfills": []},
     "DescribedSchedule": {
         **SCHEDULE,

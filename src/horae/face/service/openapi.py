@@ -73,10 +73,10 @@ _CONFLICTS = {
 }  # fmt: skip
 _ETAG = {"ETag": {"description": "The token of the schedule, for If-Match.", "schema": {"type": "string"}}}
 _LOCATION = {"Location": {"description": "Where the schedule is.", "schema": {"type": "string"}}}
-_WITH_ETAG = {"ScheduleView", "DescribedSchedule", "ResumedSchedule"}
+_WITH_ETAG = {"ScheduleView", "StoredSchedule", "DescribedSchedule", "ResumedSchedule"}
 _MORE_ANSWERS: dict[str, dict[str, tuple[str, str]]] = {
-    "createSchedule": {"200": ("ScheduleView", "This very request was carried out before; nothing was created.")},
-    "replaceSchedule": {"201": ("ScheduleView", "It was created.")},
+    "createSchedule": {"200": ("StoredSchedule", "This very request was carried out before; nothing was created.")},
+    "replaceSchedule": {"201": ("StoredSchedule", "It was created.")},
     "createSchedules": {"200": ("CreatedPage", "This very request was carried out before; nothing was created.")},
     "startBackfill": {
         "202": ("BackfillView", "The backfill has begun."),

@@ -191,6 +191,9 @@ def on_bad_request(_: Request[Any, Any, Any], error: BadRequestError) -> Respons
     return answer(problem_of(error.error, 400))
 
 
+_BODY = "data"
+"""What Litestar calls a body."""
+_MISSING_PARAMETER = re.compile(r"Missing required (?:query|header) parameter '(.+?)'")
 _CODES = {404: "not_found", 405: "method_not_allowed", 413: "limit_exceeded", 415: "unsupported_media_type"}
 
 
@@ -201,13 +204,22 @@ def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Resp
     faults = _faults(error) if isinstance(error, ValidationException) else []
     code = _CODES.get(error.status_code, "invalid_request")
     detail = str(error.detail)
+    hint = next((each["hint"] for each in _extra(error) if "hint" in each), None)
     if error.status_code == 404:
         detail = f"There is nothing at {request.url.path}"
+    elif error.status_code == 405:
+        detail = f"{request.method} is no method of {request.url.path}"
+        allowed = {name.lower(): value for name, value in (error.headers or {}).items()}.get("allow", "")
+        hint = f"it takes {', '.join(sorted(allowed.split(', ')))}" if allowed else None
+    elif missing := _MISSING_PARAMETER.match(detail):
+        faults, detail = [Fault(missing[1], "is missing")], f"{missing[1]} is missing"
+    elif [each.path for each in faults] == [_BODY]:  # the parameter of a handler that takes a body
+        faults, detail, hint = [Fault("body", "is missing")], "The body is missing", "send a JSON object"
     elif faults:
         detail = "; ".join(f"{each.path} {each.message}" for each in faults[:5])
     problem = Problem(
         title=HTTPStatus(error.status_code).phrase, status=error.status_code, detail=detail, code=code, errors=faults,
-        hint=next((each["hint"] for each in _extra(error) if "hint" in each), None),
+        hint=hint,
     )  # fmt: skip
     return answer(problem, dict(error.headers or {}))
 

@@ -9,7 +9,7 @@ import msgspec
 from litestar.di import Provide
 from litestar.params import QueryParameter
 
-from horae.errors import InvalidInputError
+from horae.errors import InvalidInputError, did_you_mean
 
 T = TypeVar("T", bound=msgspec.Struct)
 _BOOLEANS = {"true": True, "false": False}
@@ -36,8 +36,9 @@ def parameters_of(kind: type[T]) -> Provide:
             return msgspec.convert(values, kind)
         except msgspec.ValidationError as error:
             name = str(error).rpartition("$.")[2].rstrip("`")
-            known = ", ".join(schemas[name].get("enum", _BOOLEANS))
-            raise InvalidInputError(name, f"is none of {known}: {said[name]!r}") from None
+            known = list(schemas[name].get("enum", _BOOLEANS))
+            reason = f'is "{said[name][:60]}", and must be one of {", ".join(known)}'
+            raise InvalidInputError(name, reason, hint=did_you_mean(said[name], known)) from None
 
     annotations = {_PREFIX + name: _annotation(name, schema) for name, schema in schemas.items()}
     read.__annotations__ = {**annotations, "return": kind}

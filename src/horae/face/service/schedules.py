@@ -21,11 +21,13 @@ from horae.app.schedule_views import (
     PatchedView,
     ResumedSchedule,
     ScheduleView,
+    StoredSchedule,
     TimesView,
     VersionView,
     description_view,
     graph_runs_view,
     resumed_view,
+    stored_view,
 )
 from horae.app.schedules import Creation
 from horae.app.view import PageView, page_of, view_of
@@ -133,7 +135,7 @@ def _bad_request(*, of_graph: bool) -> Iterator[None]:
 @post("/", summary="Create a schedule")
 async def create_schedule(
     new: ScopedOperations, caller: Caller, data: CreateSchedule
-) -> Response[ScheduleView]:
+) -> Response[StoredSchedule]:
     """It fires from now on; with one of `times` as its spec, it fires once. With a `request_id`, repeating the request creates
     nothing and answers 200.
 
@@ -144,10 +146,10 @@ async def create_schedule(
         return await _created(new, await new.schedules.create_once([new_schedule(data, caller)]))
 
 
-async def _created(new: ScopedOperations, made: Creation) -> Response[ScheduleView]:
+async def _created(new: ScopedOperations, made: Creation) -> Response[StoredSchedule]:
     (schedule,) = made.schedules
     status = 200 if made.repeated else 201
-    return await _shown(new, schedule, status, Location=f"/api/v1/schedules/{quote(schedule.id, safe='')}")
+    return await _stored(new, schedule, status, Location=f"/api/v1/schedules/{quote(schedule.id, safe='')}")
 
 
 @get("/", summary="List schedules")
@@ -177,18 +179,18 @@ async def replace_schedule(
     data: ReplaceSchedule,
     if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
-) -> Response[ScheduleView]:
+) -> Response[StoredSchedule]:
     """Creates it if there is none. Otherwise replaces spec, action, policies and state from now on; waiting runs stay.
 
     What changes nothing keeps the version. With `dry_run` nothing is stored, and the answer is what would be.
     """
     fields = values_of(data, ScheduleFields) | {"action": _whole(data.action)}
 
-    async def create() -> Response[ScheduleView]:
+    async def create() -> Response[StoredSchedule]:
         made = await new.schedules.create_once([NewSchedule(**fields, id=schedule_id)], dry_run=data.dry_run)
-        return await (_shown(new, made.schedules[0]) if data.dry_run else _created(new, made))
+        return await (_stored(new, made.schedules[0]) if data.dry_run else _created(new, made))
 
-    async def replace() -> Response[ScheduleView]:
+    async def replace() -> Response[StoredSchedule]:
         return await _edited(
             there, schedule_id, lambda _: Edit(**fields), data.version, if_match, dry_run=data.dry_run
         )
@@ -214,7 +216,7 @@ async def replace_schedule(
 @patch("/{schedule_id:str}", summary="Change a part of a schedule")
 async def merge_schedule(
     there: ScopedOperations, schedule_id: str, data: MergeSchedule, if_match: IfMatch = None
-) -> Response[ScheduleView]:
+) -> Response[StoredSchedule]:
     """Changes only the given fields, also those of a schedule of a graph; `spec` and `policies` are merged into the current ones, and `null` removes a part of them."""
     fields, of_graph = values_of(data, ScheduleFields), values_of(data, GraphFields)
     if data.action is not msgspec.UNSET:
@@ -247,7 +249,7 @@ async def _edited(
     if_match: str | None,
     *,
     dry_run: bool = False,
-) -> Response[ScheduleView]:
+) -> Response[StoredSchedule]:
     """Apply an edit; a stale version in the body is a conflict, one in the header a failed precondition."""
     expected = version_of_etag(if_match)
     try:
@@ -258,15 +260,22 @@ async def _edited(
         if expected is not None:
             raise PreconditionFailedError(error) from None
         raise
-    return await _shown(there, changed)
+    return await _stored(there, changed)
 
 
-async def _shown(
+async def _stored(
     there: ScopedOperations, schedule: Schedule, status: int = 200, **headers: str
-) -> Response[ScheduleView]:
-    view = await there.evaluate(lambda: view_of(ScheduleView, schedule))
+) -> Response[StoredSchedule]:
+    """A schedule that was created or changed, with warnings."""
+    view = await there.evaluate(lambda: stored_view(schedule, there.now()))
     (view,) = await _with_last_run(there, [view], [schedule])
     return with_etag(view, status, **headers)
+
+
+async def _shown(there: ScopedOperations, schedule: Schedule) -> Response[ScheduleView]:
+    view = await there.evaluate(lambda: view_of(ScheduleView, schedule))
+    (view,) = await _with_last_run(there, [view], [schedule])
+    return with_etag(view)
 
 
 V = TypeVar("V", bound=ScheduleView)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import importlib
 import logging
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,7 @@ from horae.app.process import LEAVING, LEFT_BEHIND, exit_within, handle_signals,
 from horae.app.sync import SyncApp
 from horae.config import Config
 from horae.engine.observer import Observer
-from horae.errors import ConfigError, HoraeError, InvalidInputError
+from horae.errors import ConfigError, HoraeError, InvalidInputError, ListenError
 from horae.face.registrar.registrar import Registrar
 from horae.face.service import make_service
 from horae.face.service.auth import takes_tokens
@@ -35,15 +36,18 @@ _GRACE = 10
 """Seconds that requests may take to finish when the service shuts down."""
 
 
-def serve(config: Config, actions: str | None = None) -> None:
-    """Run the service until a signal ends it; ``actions`` is a module that registers actions."""
+def serve(config: Config, actions: str | None = None, options: Mapping[str, str] | None = None) -> None:
+    """Run the service until a signal ends it; ``actions`` is a module that registers actions, ``options`` are those
+    of the command that gave settings.
+    """
     log = Log(config)
     log.take_over()
     try:
         _run(config, actions, log)
-    except Exception as error:
+    except Exception as raised:
+        error = raised.given_by(options or {}) if isinstance(raised, ConfigError) else raised
         if config.log_format != "json":
-            raise  # the command says it, in its own way
+            raise error from None  # the command says it, in its own way
         if isinstance(error, HoraeError):
             log.line.error("Horae cannot serve", sentence=error.for_operator)
         else:
@@ -154,11 +158,25 @@ def _listening(config: Config, connections: Connections) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((config.host, config.port))
         listener.listen(2048)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         listener.close()
-        place = f"{config.host}:{config.port}"
-        raise ConfigError("HORAE_PORT", place, f"cannot be listened on: {error}") from None
+        raise _cannot_listen(config, error) from None
     return listener
+
+
+def _cannot_listen(config: Config, error: OSError) -> ListenError:
+    place = f"{config.host}:{config.port}"
+    other_port = "choose another port with --port or HORAE_PORT; 0 is any free one"
+    other_host = "name an address of this machine with --host or HORAE_HOST, such as 127.0.0.1"
+    if error.errno == errno.EADDRINUSE:
+        return ListenError(
+            place, "another program, perhaps another horae serve, listens there", hint=other_port
+        )
+    if error.errno in {errno.EACCES, errno.EPERM}:
+        return ListenError(place, "this user may not use that port", hint=other_port)
+    if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
+        return ListenError(place, "this machine has no such address", hint=other_host)
+    return ListenError(place, error.strerror or str(error), hint=other_port)
 
 
 def address_of(config: Config, listener: socket.socket) -> str:

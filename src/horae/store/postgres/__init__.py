@@ -14,6 +14,7 @@ from horae.errors import ClockOffError, StoreUnavailableError
 from horae.model import Node, Schedule, ScheduleKey
 from horae.store.mapping import Row, Table
 from horae.store.port import HasClaims, Store, Transaction, observed
+from horae.store.postgres.connection_reason import connection_reason
 from horae.store.postgres.dialect import POSTGRES, prepared
 from horae.store.postgres.pooler import check_sessions
 from horae.store.postgres.setup import check_version, migrate, set_session
@@ -246,7 +247,7 @@ def _as_unavailable() -> Iterator[None]:
     except asyncpg.DeadlockDetectedError as error:
         raise StoreUnavailableError("two changes waited for each other, and this one was given up") from error
     except _LOST as error:
-        raise StoreUnavailableError(str(error) or type(error).__name__) from error
+        raise StoreUnavailableError(connection_reason(error)) from error
 
 
 async def _leave_session(_: object) -> None:

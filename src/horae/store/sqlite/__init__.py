@@ -342,7 +342,8 @@ def _as_unavailable(path: str) -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.OperationalError) or type(error) is sqlite3.DatabaseError:
-            raise StoreUnavailableError(f"{path}: {error}") from error
+            reason = "is a folder, and a database is a file" if Path(path).is_dir() else str(error)
+            raise StoreUnavailableError(f"{path}: {reason}") from error
         raise
 
 

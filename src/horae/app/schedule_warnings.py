@@ -1,0 +1,72 @@
+"""What an owner should know about a schedule that was stored as asked for, although it may not do what was meant."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+from horae.errors import HoraeError
+from horae.model import Schedule, instant
+from horae.policy.times import next_slot_ms, previous_slot_ms
+from horae.spec import Spec
+
+_FIXED = {"EST": "America/New_York", "MST": "America/Denver"}
+"""Names of zones that look like a place's time and have no summer time, and the place that is mostly meant."""
+
+
+class ScheduleWarning(UserWarning):
+    """A schedule was stored that may not do what was meant: it never fires, say."""
+
+
+def schedule_warnings(schedule: Schedule, now_ms: int) -> list[str]:
+    """Sentences about a schedule that was just created or changed; mostly none."""
+    try:
+        spec = Spec.parse(schedule.spec)
+        found = [
+            _never(spec, now_ms),
+            _times_over(spec, now_ms),
+            _no_starts_left(schedule),
+            _fixed_zone(spec),
+        ]
+    except HoraeError:  # a spec that cannot be read, or costs too much: other answers say so
+        return []
+    return [each for each in found if each]
+
+
+def warn_program(schedule_id: str, sentences: Iterable[str]) -> None:
+    """Say them to a program, by Python's own ``warnings``."""
+    for each in sentences:
+        warnings.warn(f'The schedule "{schedule_id}": {each}', ScheduleWarning, stacklevel=4)
+
+
+def _never(spec: Spec, now_ms: int) -> str:
+    if next_slot_ms(spec, now_ms) is not None:
+        return ""
+    if not spec.is_empty and previous_slot_ms(spec, now_ms) is not None:
+        return f"it never fires again: {spec.why_never(instant(now_ms))}"
+    return f"it never fires: {spec.why_never(instant(now_ms))}"
+
+
+def _times_over(spec: Spec, now_ms: int) -> str:
+    """Single times that are over, beside times that are not."""
+    if not (spec.elements.instants or spec.elements.labels) or next_slot_ms(spec, now_ms) is None:
+        return ""
+    zone = spec.elements.timezone
+    over = [
+        each
+        for each in spec.document.times
+        if next_slot_ms(Spec.parse({"times": [each], "timezone": zone}), now_ms) is None
+    ]
+    return f"of its times, these are over: {', '.join(over[:3])}" if over else ""
+
+
+def _no_starts_left(schedule: Schedule) -> str:
+    left = schedule.state.remaining_actions
+    return "" if left != 0 else "it does not start by itself: remaining_actions is 0"
+
+
+def _fixed_zone(spec: Spec) -> str:
+    name = spec.elements.timezone
+    if name not in _FIXED:
+        return ""
+    return f"{name} has no summer time; name a place to follow its clocks, such as {_FIXED[name]}"

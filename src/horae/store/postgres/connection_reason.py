@@ -1,0 +1,19 @@
+"""Why a PostgreSQL server cannot be reached, in words for its operator."""
+
+from __future__ import annotations
+
+import re
+import socket
+
+_REFUSED = re.compile(r"Connect call failed \('([^']*)', (\d+)")
+
+
+def connection_reason(error: Exception) -> str:
+    """The reason that an error of the driver or of the network has; drivers name exceptions and numbers instead."""
+    if places := _REFUSED.findall(str(error)):
+        return f"nothing answers at {' or '.join(f'{host}:{port}' for host, port in places)}"
+    if isinstance(error, socket.gaierror):
+        return "the name of its host is not known"
+    if isinstance(error, TimeoutError):
+        return "it did not answer in time"
+    return str(error) or "the connection was lost"
