@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,29 @@ def test_commands_in_the_text_exist_with_their_options(page: Path):
         words, options = known_options(written)
         named = {word.partition("=")[0] for word in words if re.match(r"--[a-z]", word)}
         assert named <= options, f"{written}: there is no {named - options}"
+
+
+def test_the_table_of_clock_changes():
+    page = (DOCS / "how-to" / "clock-changes.md").read_text("utf-8")
+    spring, autumn = datetime(2026, 3, 28, 12, tzinfo=UTC), datetime(2026, 10, 24, 12, tzinfo=UTC)
+    told = {
+        "not on 29 March": 0,
+        "at 03:00": 1,
+        "02:30 and 02:30": 2,
+        "the first, or the last 02:30": 1,
+        "the first 02:30": 1,
+    }
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)[2:]
+    assert len(rows) == 5
+    for _, say, in_spring, in_autumn in rows:
+        policy: Any = (
+            dict(re.findall(r"(gap|fold|clock_change): (\w+)", say)[:2])
+            if "or" not in say
+            else {"fold": "first"}
+        )
+        spec = Spec.cron("30 2 * * *", timezone="Europe/Berlin", **policy)
+        assert len(spec.between(spring, spring + timedelta(hours=24))) == told[in_spring], say
+        assert len(spec.between(autumn, autumn + timedelta(hours=24))) == told[in_autumn], say
 
 
 def test_the_page_of_the_declarative_scheduler_is_drawn_from_its_tables():

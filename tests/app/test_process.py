@@ -45,6 +45,19 @@ app.run()
 print("goodbye", flush=True)
 """
 
+ASLEEP = """\
+import asyncio, horae
+app = horae.App(config=horae.Config(tick_ms=100, drain_ms={drain_ms}))
+
+@app.schedule("* * * * * *")
+async def report(context):
+    print("begins", context.attempt, flush=True)
+    await asyncio.sleep(60)
+
+app.run()
+print("goodbye", flush=True)
+"""
+
 INTERRUPTED_TWICE = """\
 import os, signal
 from horae.app import process
@@ -164,6 +177,16 @@ def test_a_signal_waits_for_what_is_running_and_ends_without_a_traceback(start: 
     program.says("goodbye")
     assert program.ends() == 0
     assert "Traceback" not in "".join(program.said)
+
+
+def test_what_is_not_done_when_the_time_to_drain_is_over_is_attempted_again(start: Start):
+    program = start(ASLEEP.format(drain_ms=300))
+    program.says("begins 1")
+    program.process.send_signal(signal.SIGTERM)
+    assert program.ends() == 0
+    assert "Traceback" not in "".join(program.said)
+    assert program.said[-1] == "goodbye"
+    start(ASLEEP.format(drain_ms=0)).says("begins 2")
 
 
 def test_a_second_signal_ends_it_at_once(start: Start):
