@@ -305,7 +305,7 @@ def test_a_backup_of_sqlite_under_load_is_restored(reader: Reader, having: str):
         )
 
     (reader.folder / "kept").mkdir()
-    start_load(reader, *(f"load{number}" for number in range(20)))
+    start_load(reader, *(f"load{number}" for number in range(5)))
     reader.run(here(block(page, "sh", having)))
     assert_shown(block(page, "text"), reader.run(here(block(page, "sh", "integrity_check"))))
     backed_up = len(accounted(reader, "load0"))

@@ -26,7 +26,7 @@ from tests.support.wait import wait_for
 
 PATIENCE = 30
 """Seconds in which what a page says must happen."""
-PAUSE = 0.3
+PAUSE = 1
 TRIES = int(PATIENCE / PAUSE)
 _SERVERS = re.compile(r"(horae serve|uvicorn|flask .* run|python manage.py runserver)\b")
 _ENDLESS = re.compile(
@@ -35,6 +35,8 @@ _ENDLESS = re.compile(
 _KEEPS_TIME = re.compile(r"\b(run|serve|wait)\(\)")
 _ASKS = re.compile(r"horae (runs (list|show|logs)|explain|schedules (list|describe)|nodes)\b|curl -sS [^-]")
 _FIXED = re.compile(r"horae next .*--from ")
+
+LISTENS = Shown("…\n… listens on …")
 
 
 def free_port() -> int:
@@ -188,14 +190,16 @@ class Reader:
         self.running.append(running)
         if shown:
             self._here |= running.wait_for(Shown(shown))
+        elif command.endswith("horae serve") or "horae serve " in command:
+            running.wait_for(LISTENS)
         elif serves:
             wait_for(lambda: self._answers(running), PATIENCE)
 
     def _answers(self, running: Running) -> bool:
         assert running.process.poll() is None, running.printed
         try:
-            with socket.create_connection(("127.0.0.1", self.port), 10):
-                return True
+            with socket.create_connection(("127.0.0.1", self.port), 10) as found:
+                return bool(found.getsockname() != found.getpeername())  # a free port may connect to itself
         except OSError:
             return False
 
@@ -252,7 +256,7 @@ class Reader:
     def serve(self, command: str = "horae serve", **settings: str) -> None:
         """Start the service, which is there once it says where it listens."""
         self.running.append(Running(command, self.folder, self.environment | settings))
-        self.running[-1].wait_for(Shown("…\n… listens on …"))
+        self.running[-1].wait_for(LISTENS)
 
     @property
     def log(self) -> list[str]:
