@@ -29,10 +29,11 @@ check: $(READY) ## lint, format, types, import directions
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(READY) ## measure beside peers, as ratios; writes speed.md, herd.md and service-speed.md of docs/explanation
+bench: $(READY) ## measure beside peers, as ratios; writes speed.md, herd.md, service-speed.md and temporal-speed.md of docs/explanation
 	$(BIN)/python -m bench --write docs/explanation/speed.md
 	$(BIN)/python -m bench.herd --write docs/explanation/herd.md
 	$(BIN)/python -m bench.service --write docs/explanation/service-speed.md
+	$(BIN)/python -m bench.temporal --write docs/explanation/temporal-speed.md
 
 chaos: $(READY) ## two minutes in which nodes and databases are disturbed, and every slot is counted (HORAE_CHAOS_SECONDS, HORAE_CHAOS_SEED)
 	$(BIN)/python -m tests.chaos --seconds $${HORAE_CHAOS_SECONDS:-120} --seed $${HORAE_CHAOS_SEED:-1}

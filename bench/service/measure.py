@@ -43,37 +43,40 @@ def served(database: str) -> Iterator[str]:
     """The address of a service of Horae on a new database."""
     settings = {"HORAE_SCHEDULES_PER_USER": "10000000", "HORAE_REQUESTS_PER_SECOND": "1000000"}
     command = [sys.executable, "-m", "horae", "serve", "--port", "0", "--database", database]
-    with _process([*command, "--app", "bench.service.actions"], os.environ | settings) as address:
+    with process([*command, "--app", "bench.service.actions"], os.environ | settings) as address:
         yield address
 
 
 @contextlib.contextmanager
 def ceiling() -> Iterator[str]:
     """The address of a service that does nothing but answer."""
-    with _process([sys.executable, "-m", "bench.service.ceiling"], dict(os.environ)) as address:
+    with process([sys.executable, "-m", "bench.service.ceiling"], dict(os.environ)) as address:
         yield address
 
 
 @contextlib.contextmanager
-def _process(command: list[str], environment: dict[str, str]) -> Iterator[str]:
+def process(
+    command: list[str], environment: dict[str, str], told: str = r"listens on (http://[\d.:]+\d)"
+) -> Iterator[str]:
+    """The address that a process tells in its log when it listens."""
     with (
         tempfile.TemporaryFile("w+") as log,
-        subprocess.Popen(command, stderr=log, stdout=subprocess.DEVNULL, env=environment) as process,  # noqa: S603 - ours
+        subprocess.Popen(command, stderr=log, stdout=subprocess.DEVNULL, env=environment) as started,  # noqa: S603 - ours
     ):
         try:
-            yield _address(log, process)
+            yield _address(log, started, told)
         finally:
-            process.terminate()
-            process.wait(60)
+            started.terminate()
+            started.wait(60)
 
 
-def _address(log: object, process: subprocess.Popen[bytes]) -> str:
+def _address(log: object, started: subprocess.Popen[bytes], told: str) -> str:
     for _ in range(600):
         log.seek(0)  # type: ignore[attr-defined]
         text = log.read()  # type: ignore[attr-defined]
-        if found := re.search(r"listens on (http://[\d.:]+\d)", text):
+        if found := re.search(told, text):
             return found[1]
-        if process.poll() is not None:
+        if started.poll() is not None:
             break
         time.sleep(0.05)
     raise RuntimeError(f"the service did not start: {text}")

@@ -86,7 +86,7 @@ async def test_with_tokens_a_namespace_is_its_users(monkeypatch: pytest.MonkeyPa
         assert caught.value.status.details[0].Is(PermissionDeniedFailure.DESCRIPTOR)
         theirs = api.DescribeScheduleRequest(namespace="bob", schedule_id="s")
         assert await code_of(calls(theirs, metadata=bob)) is Code.NOT_FOUND
-        await calls(create_request("t", namespace="bob"), metadata=bob)
+        await calls(create_request("s", namespace="bob"), metadata=bob)  # ids are each owner's own
         assert (await calls(api.CountSchedulesRequest(namespace="alice"), metadata=admin)).count == 1
         assert {each.owner for each in await app.schedules.list()} == {"alice", "bob"}
 

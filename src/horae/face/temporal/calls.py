@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 from uuid import NAMESPACE_URL, uuid5
 
@@ -74,18 +74,28 @@ async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
     return await work()
 
 
-class Call:
-    """What a call needs besides its request: the app, its caller, and the patches that were carried out."""
+class Served:
+    """What calls share: the app, the operations of each owner, and the patches that were carried out."""
 
-    def __init__(self, app: App, caller: Caller, remembered: Remembered) -> None:
-        self.app, self.caller, self.remembered = app, caller, remembered
+    def __init__(self, app: App) -> None:
+        self.app = app
+        self.remembered = Remembered()
+        self.owned_by = lru_cache(maxsize=1000)(app.owned_by)
+
+
+class Call:
+    """What a call needs besides its request: what all calls share, and its caller."""
+
+    def __init__(self, served: Served, caller: Caller) -> None:
+        self.app, self.remembered, self.caller = served.app, served.remembered, caller
+        self._served = served
 
     def operations(self, namespace: str) -> ScopedOperations:
         """The operations of the owner that a namespace is."""
         if not namespace:
             raise InvalidInputError("namespace", "is not set: it is the owner of the schedules")
         self.caller.owner_for(namespace)
-        return self.app.owned_by(namespace)
+        return self._served.owned_by(namespace)
 
 
 async def get_system_info(_call: Call, _: api.GetSystemInfoRequest) -> api.GetSystemInfoResponse:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -79,12 +80,18 @@ def original_spec(message: ScheduleSpec, spec: Spec) -> str:
 
 
 def shown_spec(schedule: Schedule) -> ScheduleSpec:
-    """The spec of a schedule; none if the stored one cannot be read."""
+    """The spec of a schedule, not to be changed; none if the stored one cannot be read."""
+    return _shown_spec(schedule.spec, originals_of(schedule.memo).spec)
+
+
+@lru_cache(maxsize=4096)
+def _shown_spec(text: str, sent: str) -> ScheduleSpec:
+    """The same; cached, because many schedules share a spec, and lists are read often."""
     try:
-        spec = Spec.parse(schedule.spec)
+        spec = Spec.parse(text)
     except HoraeError:
         return ScheduleSpec()
-    original = _read(ScheduleSpec, originals_of(schedule.memo).spec)
+    original = _read(ScheduleSpec, sent)
     if original is not None and spec_message.says(original, spec):
         return original
     return spec_message.message_of(spec)

@@ -17,7 +17,7 @@ from horae.errors import ConfigError, HoraeError, LimitExceededError
 from horae.face.service.auth import Authenticator, takes_tokens
 from horae.face.service.caller import Caller
 from horae.face.service.rate_limit import RateLimit
-from horae.face.temporal.calls import ANSWERED_BY_THE_CLUSTER, HANDLERS, Call, Remembered, with_schedules
+from horae.face.temporal.calls import ANSWERED_BY_THE_CLUSTER, HANDLERS, Call, Served, with_schedules
 from horae.face.temporal.forward import MAX_REQUEST_BYTES, Forwarder, check_forwarded, passed_back
 from horae.face.temporal.rpc_errors import DETAILS, INTERNAL, Answer, Code, Refusal, answer_to
 
@@ -42,10 +42,10 @@ class TemporalServer(grpc.GenericRpcHandler):
     """The calls of Temporal's service, on an open app."""
 
     def __init__(self, app: App, config: Config) -> None:
-        self._app, self._config = app, config
+        self._config = config
         self._authenticator = Authenticator(config, app.now)
         self._pace = RateLimit(config.requests_per_second, app.clock.monotonic)
-        self._remembered = Remembered()
+        self._served = Served(app)
         self._server: grpc.aio.Server | None = None
         self._forward: Forwarder | None = None
 
@@ -149,7 +149,7 @@ class TemporalServer(grpc.GenericRpcHandler):
             message = kind.FromString(request)
         except DecodeError:
             raise Refusal(Code.INVALID_ARGUMENT, f"The message is no {kind.__name__}") from None
-        answer = await handler(Call(self._app, caller, self._remembered), message)
+        answer = await handler(Call(self._served, caller), message)
         return answer.SerializeToString()
 
 

@@ -10,6 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from horae.errors import InvalidInputError
 from horae.spec.duration import MAX_MS, duration_text
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NO_TIME = -62_135_596_800
 """The seconds of Go's zero time, which stands for no time."""
 
@@ -42,9 +43,8 @@ def moment_of(timestamp: Timestamp, field: str) -> datetime:
 
 def timestamp_of(moment: datetime) -> Timestamp:
     """A moment as a message."""
-    made = Timestamp()
-    made.FromDatetime(moment)
-    return made
+    since = moment - EPOCH
+    return Timestamp(seconds=since.days * 86_400 + since.seconds, nanos=since.microseconds * 1000)
 
 
 def is_set(timestamp: Timestamp) -> bool:

@@ -1,0 +1,1 @@
+"""The calls of Temporal's clients, while schedules fire."""
