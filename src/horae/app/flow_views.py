@@ -148,6 +148,24 @@ class FlowInputView(View, frozen=True):
     created_at: datetime
 
 
+class FlowExplanationView(View, frozen=True):
+    """Why a flow ran or did not run at a moment."""
+
+    sentence: str
+
+
+class PublishedView(View, frozen=True):
+    """How many events a request published, or updated."""
+
+    published: int
+
+
+class SkippedView(View, frozen=True):
+    """How many events a request skipped."""
+
+    skipped: int
+
+
 def summary(stored: StoredFlow, lane: Lane, now: int) -> FlowSummaryView:
     """A flow in plain words."""
     return FlowSummaryView(**_summary(stored, lane, now))

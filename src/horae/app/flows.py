@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from horae.app.arguments import checks_arguments
-from horae.app.field_checks import check_owner, check_text
+from horae.app.field_checks import check_owner, check_text, moment_ms
 from horae.app.flow_views import (
     FlowEventView,
     FlowInputView,
@@ -34,7 +34,6 @@ from horae.errors import (
     FlowRunNotFoundError,
     InvalidInputError,
     LimitExceededError,
-    NaiveTimeError,
 )
 from horae.flow.contexts import is_message_id
 from horae.flow.definition import Flow
@@ -82,7 +81,10 @@ class Flows:
 
     async def deploy(self, flow: Flow, *, owner: str | None = None) -> StoredFlow:
         """Check and store a flow, and host it in this process: its handlers run here from now on."""
-        whose = self._scope.owner or owner or ""
+        whose = owner if self._scope.owner is None else self._scope.owner
+        if owner not in {None, whose}:
+            raise InvalidInputError("owner", "is another than the owner of this scope")
+        whose = whose or ""
         check_owner(whose)
         async with self._scope.store.transaction() as transaction:
             stored = await deploy(FlowRecords(transaction), flow, whose, self._scope.now())
@@ -219,12 +221,10 @@ class Flows:
         return Page([input_view(*each) for each in found], cursor_of(found[-1][0].number) if more else None)
 
     async def explain(
-        self, flow: str, at: datetime, *, handler: str | None = None, owner: str | None = None
+        self, flow: str, at: datetime | str, *, handler: str | None = None, owner: str | None = None
     ) -> str:
         """Why a flow, or one of its handlers, did or did not run at a moment, in a sentence."""
-        if at.utcoffset() is None:
-            raise NaiveTimeError(at)
-        at_ms = int(at.timestamp() * 1000)
+        at_ms = moment_ms("time", at)
         async with self._scope.store.reading() as transaction:
             records = FlowRecords(transaction)
             stored = await self._stored(records, flow, owner)
@@ -375,7 +375,13 @@ class Flows:
         return stored, lane
 
     async def _stored(self, records: FlowRecords, name: str, owner: str | None) -> StoredFlow:
-        found = await records.flow(self._scope.owner or owner or "", name)
+        """A flow of the owner. For all owners it is the one without an owner, or the only one of that name."""
+        whose = self._scope.owner if owner is None else owner
+        if self._scope.owner not in {None, whose}:
+            raise FlowNotFoundError(name)
+        found = await records.flow(whose or "", name)
+        if found is None and whose is None and len(named := await records.flows_called(name)) == 1:
+            found = named[0]
         if found is None:
             raise FlowNotFoundError(name)
         return found

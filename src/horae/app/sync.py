@@ -19,6 +19,7 @@ from horae.app import App
 from horae.app.accounts import Accounts
 from horae.app.backfills import Backfills
 from horae.app.calendars import Calendars
+from horae.app.flows import Flows
 from horae.app.grants import Grants
 from horae.app.operations import ScopedOperations
 from horae.app.program import Program
@@ -224,6 +225,26 @@ class SyncCalendars(Proxy[Calendars]):
     delete = Blocking(Calendars.delete)
 
 
+class SyncFlows(Proxy[Flows]):
+    """:class:`Flows`, blocking."""
+
+    deploy = Blocking(Flows.deploy)
+    publish = Blocking(Flows.publish)
+    publish_many = Blocking(Flows.publish_many)
+    list = Blocking(Flows.list)
+    show = Blocking(Flows.show)
+    runs = Blocking(Flows.runs)
+    chain = Blocking(Flows.chain)
+    events = Blocking(Flows.events)
+    inputs = Blocking(Flows.inputs)
+    explain = Blocking(Flows.explain)
+    run_now = Blocking(Flows.run_now)
+    pause = Blocking(Flows.pause)
+    resume = Blocking(Flows.resume)
+    resolve = Blocking(Flows.resolve)
+    skip = Blocking(Flows.skip)
+
+
 class SyncGrants(Proxy[Grants]):
     """:class:`Grants`, blocking."""
 
@@ -291,6 +312,7 @@ class SyncOperations(Proxy[ScopedOperations]):
         self.grants = SyncGrants(background, target.grants)
         self.usage = SyncUsage(background, target.usage)
         self.workflows = SyncWorkflows(background, target.workflows)
+        self.flows = SyncFlows(background, target.flows)
         self.why = SyncWhy(background, target.why)
 
     once = Blocking(ScopedOperations.once)

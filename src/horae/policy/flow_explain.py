@@ -85,7 +85,9 @@ def _ahead(flow: FlowDefinition, lane: Lane, at_ms: int, now: int, handler: str 
     first = min((at for at in times if at is not None), default=None)
     if first is None:
         return f"{who} runs when a new event arrives; no time is planned."
-    return f"{who} runs next {within(first - now)}, at {_time(first)}, or earlier if a new event arrives."
+    consumers = any(each.name in names and each.kind is HandlerKind.CONSUMER for each in flow.handlers)
+    earlier = ", or earlier if a new event arrives" if consumers else ""
+    return f"{who} runs next {within(first - now)}, at {_time(first)}{earlier}."
 
 
 def _who(handler: str | None) -> str:

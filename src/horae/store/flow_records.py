@@ -92,6 +92,10 @@ class FlowRecords:
         found = await self._rows("flows", owner=owner, after_name=name, after_owner=whose, limit=limit)
         return [FLOW.decode(row) for row in found]
 
+    async def flows_called(self, name: str) -> list[StoredFlow]:
+        """The first two flows of a name, of any owners."""
+        return [FLOW.decode(row) for row in await self._rows("flows_called", name=name)]
+
     async def flows_by_id(self, ids: Collection[int]) -> dict[int, StoredFlow]:
         """Some flows by their ids."""
         found = map(FLOW.decode, await self._rows("flows_by_id", ids=list(ids)))

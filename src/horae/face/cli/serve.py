@@ -49,6 +49,10 @@ def serve(
     app: Annotated[
         str | None, option("--app", "PACKAGE.MODULE", "A module that registers actions, imported first.")
     ] = None,
+    flows: Annotated[
+        list[str] | None,
+        option("--flows", "PACKAGE.MODULE", "A module whose flows are deployed and hosted; may be repeated."),
+    ] = None,
 ) -> None:
     """Serve the API and keep time, until interrupted.
 
@@ -59,6 +63,10 @@ def serve(
     [dim]One of several nodes, with actions of your own; others need a token then:[/dim]
 
       HORAE_JWT_SECRET=… horae serve --host 0.0.0.0 --database postgresql://db/horae --app shop.actions
+
+    [dim]With the flows of a module:[/dim]
+
+      horae serve --flows shop.flows
 
     All settings are in docs/reference/settings.md; horae check looks at them.
     """
@@ -76,4 +84,4 @@ def serve(
     if config.temporal_port is not None:
         for module in ("grpc", "temporalio"):
             needed(module, "temporal")
-    importlib.import_module("horae.face.service.server").serve(config, app, named)
+    importlib.import_module("horae.face.service.server").serve(config, app, named, flows or [])

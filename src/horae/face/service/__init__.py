@@ -17,6 +17,7 @@ from horae.face.registrar.routes import registrar_router
 from horae.face.service.auth import Authenticator
 from horae.face.service.bulk import bulk_router
 from horae.face.service.calendars import calendars_router
+from horae.face.service.flows import flows_router
 from horae.face.service.grants import grants_router
 from horae.face.service.internal import internal_router
 from horae.face.service.metrics import Metrics
@@ -124,7 +125,7 @@ def make_service(app: App, config: Config, counted: Metrics | None = None) -> Se
 def _routes() -> list[ControllerRouterHandler]:
     routers = [
         schedules_router, runs_router, reports_router, why_router, bulk_router, calendars_router, nodes_router,
-        grants_router, usage_router,
+        grants_router, usage_router, flows_router,
     ]  # fmt: skip
     api = Router("/api/v1", route_handlers=[router() for router in routers])
     return [api, internal_router(), registrar_router(), health, readiness, metrics, openapi]

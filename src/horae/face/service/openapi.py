@@ -52,6 +52,8 @@ _IN_PATHS = {
     "name": "The name of a shared calendar, percent-encoded.",
     "grant_id": "The id of a grant.",
     "graph_id": "The id of a graph, percent-encoded: `langgraph:poet`.",
+    "user_id": "The user, percent-encoded.",
+    "flow": "The name of a flow, percent-encoded.",
 }
 _IN_QUERIES = {"user_id": "Whose: needs the scope service or admin.", "limit": "How many at most."}
 _PROBLEMS = {
@@ -69,7 +71,7 @@ _PROBLEMS = {
 }
 _CONFLICTS = {
     "createSchedule", "createSchedules", "replaceSchedule", "mergeSchedule", "patchSchedule", "deleteCalendar",
-    "executeGraph", "reportStarted", "reportHeartbeat", "reportSucceeded", "reportFailed", "rerun",
+    "executeGraph", "reportStarted", "reportHeartbeat", "reportSucceeded", "reportFailed", "rerun", "runFlowNow", "resumeFlow", "resolveFlow",
 }  # fmt: skip
 _ETAG = {"ETag": {"description": "The token of the schedule, for If-Match.", "schema": {"type": "string"}}}
 _LOCATION = {"Location": {"description": "Where the schedule is.", "schema": {"type": "string"}}}
@@ -320,11 +322,14 @@ def _problem(sentence: str) -> Json:
 def _name_body(content: Json) -> None:
     """Refer to the schema of a body, and add its example. The registrar decodes its bodies itself, so their titles name them."""
     schema = content["schema"]
-    for inner in schema.get("oneOf", ()):
+    choices = schema.get("oneOf", ())
+    for inner in choices:
         if "$ref" in inner:
             schema = content["schema"] = inner
     name = schema["$ref"].removeprefix(REFERENCE) if "$ref" in schema else schema["title"]
-    content["schema"] = {"$ref": f"{REFERENCE}{name}"}
+    one = {"$ref": f"{REFERENCE}{name}"}
+    several = any(inner.get("type") == "array" for inner in choices)
+    content["schema"] = {"oneOf": [one, {"type": "array", "items": one}]} if several else one
     content["examples"] = {"example": {"value": REQUESTS[name]}}
 
 
@@ -342,8 +347,8 @@ def _link(document: Json) -> None:
         for parameter in operation["parameters"]:
             if parameter["in"] != "path" or path.endswith(REPORTS):
                 continue
-            if parameter["name"] not in made:
-                continue
+            if parameter["name"] not in made or (parameter["name"] == "run_id" and "/flows/" in path):
+                continue  # no request makes one
             source, status, expression = made[parameter["name"]]
             links = by_name[source]["responses"][status].setdefault("links", {})
             links[operation["operationId"]] = {

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
+from horae.app.flows import Decision
 from horae.app.grants import SCOPES_PER_GRANT
 from horae.app.graph_schedules import MAX_BACKFILL_LIMIT, MAX_DEADLINE, Concurrency
 from horae.app.schedule_fields import (
@@ -204,6 +205,38 @@ class SkipNext(Body, frozen=True):
     """How many of the next slots to skip; 0 revokes that."""
 
     number: Annotated[Annotated[int, about(minimum=0, maximum=1_000_000)], about("How many.")] = 1
+
+
+class PublishEvent(Body, frozen=True):
+    """An event of a flow, published from outside."""
+
+    topic: Annotated[Annotated[str, about(minLength=1, maxLength=200)], about("A topic of the flow.")]
+    message_id: Annotated[
+        Annotated[str, about(minLength=1, maxLength=200)],
+        about("Unique in its topic: the same again updates the payload while the event is pending."),
+    ]
+    payload: Annotated[Any, about("What consumers see of it: any JSON of up to 256 KiB.")] = None
+
+
+class PauseFlow(Body, frozen=True):
+    """Why a flow is paused."""
+
+    note: Annotated[Text, about("Why.")] = ""
+
+
+class ResolveFlow(Body, frozen=True):
+    """How a person resolves the failure of a flow."""
+
+    decision: Annotated[Decision, about("What became of it, or what to do.")]
+    result: Annotated[Any, about("What an `applied` mutation returned.")] = None
+
+
+class SkipInput(Body, frozen=True):
+    """An input of a flow, as its producer registered it."""
+
+    source: Annotated[str, about("Where it comes from.")]
+    type: Annotated[str, about("What it is.")]
+    id: Annotated[str, about("Which one.")]
 
 
 class Which(Body, frozen=True):

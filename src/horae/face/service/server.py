@@ -10,8 +10,9 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import uvicorn
@@ -30,20 +31,26 @@ from horae.face.service.http_protocol import HttpProtocol, in_pieces, tls_option
 from horae.face.service.log import Log
 from horae.face.service.log_observer import LogObserver
 from horae.face.service.metrics import Metrics
+from horae.flow.definition import Flow
 
 _log = logging.getLogger("horae")
 _GRACE = 10
 """Seconds that requests may take to finish when the service shuts down."""
 
 
-def serve(config: Config, actions: str | None = None, options: Mapping[str, str] | None = None) -> None:
+def serve(
+    config: Config,
+    actions: str | None = None,
+    options: Mapping[str, str] | None = None,
+    flows: Sequence[str] = (),
+) -> None:
     """Run the service until a signal ends it; ``actions`` is a module that registers actions, ``options`` are those
-    of the command that gave settings.
+    of the command that gave settings, ``flows`` are modules with flows.
     """
     log = Log(config)
     log.take_over()
     try:
-        _run(config, actions, log)
+        _run(config, actions, flows, log)
     except Exception as raised:
         error = raised.given_by(options or {}) if isinstance(raised, ConfigError) else raised
         if config.log_format != "json":
@@ -55,15 +62,16 @@ def serve(config: Config, actions: str | None = None, options: Mapping[str, str]
         sys.exit(2)
 
 
-def _run(config: Config, actions: str | None, log: Log) -> None:
+def _run(config: Config, actions: str | None, modules: Sequence[str], log: Log) -> None:
     found = None if actions is None else load_actions(actions)
+    flows = [flow for module in modules for flow in load_flows(module)]
     log.collect()
     runner = asyncio.Runner()
     left: list[str] = []
     try:
         # A second signal cancels the service, which is no error: other nodes take over its runs.
         with contextlib.suppress(asyncio.CancelledError):
-            runner.run(_serve(config, found, log, left))
+            runner.run(_serve(config, found, flows, log, left))
     finally:
         # The loop waits for its tasks and the threads of its pool; Python waits for other threads and for exit handlers.
         exit_within(LEAVING)
@@ -75,18 +83,8 @@ def _run(config: Config, actions: str | None, log: Log) -> None:
 def load_actions(name: str) -> App:
     """The app of a module, for its actions: ``package.module``, or ``package.module:name`` if it is not called ``app``."""
     module_name, _, attribute = name.partition(":")
-    # Find modules in the working directory, as `python -m` does.
-    if os.getcwd() not in sys.path:  # noqa: PTH109
-        sys.path.insert(0, os.getcwd())  # noqa: PTH109
     hint = "a module with: app = horae.App(), and functions under @app.action(…)"
-    try:
-        with only_imported():
-            module = importlib.import_module(module_name)
-    except HoraeError:
-        raise
-    except Exception as error:
-        reason = f"{module_name} cannot be imported: {type(error).__name__}: {error}"
-        raise InvalidInputError("--app", reason, hint=hint) from error
+    module = _imported(module_name, "--app", hint)
     found = getattr(module, attribute or "app", None)
     if isinstance(found, SyncApp):
         found = found.app
@@ -95,7 +93,32 @@ def load_actions(name: str) -> App:
     return found
 
 
-async def _serve(config: Config, actions: App | None, log: Log, left: list[str]) -> None:
+def load_flows(name: str) -> list[Flow]:
+    """The flows of a module, in the order in which it names them."""
+    hint = 'a module with: flow = horae.flows.Flow("…")'
+    found = [each for each in vars(_imported(name, "--flows", hint)).values() if isinstance(each, Flow)]
+    if not found:
+        raise InvalidInputError("--flows", f"{name} has no Flow", hint=hint)
+    return list(dict.fromkeys(found))
+
+
+def _imported(name: str, option: str, hint: str) -> ModuleType:
+    # Find modules in the working directory, as `python -m` does.
+    if os.getcwd() not in sys.path:  # noqa: PTH109
+        sys.path.insert(0, os.getcwd())  # noqa: PTH109
+    try:
+        with only_imported():
+            return importlib.import_module(name)
+    except HoraeError:
+        raise
+    except Exception as error:
+        reason = f"{name} cannot be imported: {type(error).__name__}: {error}"
+        raise InvalidInputError(option, reason, hint=hint) from error
+
+
+async def _serve(
+    config: Config, actions: App | None, flows: Sequence[Flow], log: Log, left: list[str]
+) -> None:
     """Serve until a signal ends it; add the attempts that did not stop to ``left``."""
     app = App(config.database_url, config=config)
     if actions is not None:
@@ -111,6 +134,8 @@ async def _serve(config: Config, actions: App | None, log: Log, left: list[str])
         app.use_builtin(config.public_url or address)
         try:
             async with app, _temporal(app, config):
+                for flow in flows:
+                    await app.flows.deploy(flow)
                 _log.info("Horae listens on %s%s", address, "" if is_guarded(config) else _UNGUARDED)
                 await _until_asked(app, _server(config, service, connections), listener)
         finally:

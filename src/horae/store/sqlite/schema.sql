@@ -278,6 +278,7 @@ CREATE TABLE flow (
     updated_at_ms BIGINT NOT NULL,
     UNIQUE (owner, name)
 );
+CREATE INDEX flow_name ON flow (name, owner);
 
 -- One row for each flow: when it is decided next, who works on it, why its handlers are due, what went wrong.
 -- Where rows can be locked, its row is the lock of a decision.

@@ -1,0 +1,249 @@
+"""``horae flows``: what flows do, and what people do about them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from horae.errors import InvalidInputError
+from horae.face.cli.client import path
+from horae.face.cli.command_base import Session, command, group
+from horae.face.cli.options import Limit, argument, option
+from horae.face.cli.printing import none, utc
+from horae.face.cli.render import Json, short
+from horae.face.cli.tables import facts, table
+
+cli = group("flows", "Producers and consumers, joined by events, whose effects are never repeated.")
+
+Name = Annotated[str, argument("FLOW", "The flow's name.")]
+Handler = Annotated[str | None, option("--handler", "NAME", "Only this handler.")]
+
+
+@command(cli, "list")
+async def list_flows(session: Session, limit: Limit = 100) -> None:
+    """List the flows, and how each is doing.
+
+    horae flows list
+    """
+    session.show(await session.client.items("/flows", limit), _table)
+
+
+def _table(items: list[Json]) -> RenderableType:
+    if not items:
+        return none("No flows.")
+    rows = [
+        (each["name"], each["status"], each["issue"] or each["next_check"], each["schedule"], each["owner"])
+        for each in items
+    ]
+    return table("name!", "status", "what", "schedule?", "owner?", rows=rows)
+
+
+@command(cli, "show")
+async def show(session: Session, flow: Name) -> None:
+    """Show a flow: its status, what is wrong and what resolves it, what it did lately.
+
+    horae flows show mail
+    """
+    session.show(await session.client.get(path("flows", flow)), _facts)
+
+
+def _facts(found: Json) -> RenderableType:
+    activity = [f"{utc(each['at'])}  {each['text']}" for each in found.get("activity", [])]
+    inputs = [each["title"] or each["id"] for each in found.get("pending_inputs", [])]
+    return Group(
+        facts(
+            ("flow", found["name"]),
+            ("status", found["status"]),
+            ("issue", found["issue"]),
+            ("to resolve it", found["action"]),
+            ("schedule", found["schedule"]),
+            ("next", found["next_check"]),
+            ("pending", ", ".join(inputs)),
+        ),
+        *(Text(line) for line in activity),
+    )
+
+
+@command(cli, "runs")
+async def runs(session: Session, flow: Name, handler: Handler = None, limit: Limit = 20) -> None:
+    """List the runs of a flow, one for each attempt, the newest first.
+
+    horae flows runs mail --handler Sheet
+    """
+    session.show(await session.client.items(path("flows", flow, "runs"), limit, handler=handler), _runs)
+
+
+def _runs(items: list[Json]) -> RenderableType:
+    if not items:
+        return none("No runs.")
+    rows = [
+        (
+            each["id"], each["handler"], each["phase"], each["status"], each["events"], each["published"],
+            utc(each["created_at"]), each["error"] or each["title"],
+        )
+        for each in items
+    ]  # fmt: skip
+    return table(
+        "run!", "handler", "phase", "status", "events>", "published>", "began (UTC)?", "what?", rows=rows
+    )
+
+
+@command(cli, "run-now")
+async def run_now(session: Session, flow: Name) -> None:
+    """Run all producers of a flow now, one after the other.
+
+    horae flows run-now mail
+    """
+    session.show(await session.client.post(path("flows", flow, "run-now")), _facts)
+
+
+@command(cli, "pause")
+async def pause(
+    session: Session, flow: Name, note: Annotated[str, option("--note", "TEXT", "Why.")] = ""
+) -> None:
+    """Pause a flow: the run under way may end, and nothing else starts.
+
+    horae flows pause mail --note "until the import is done"
+    """
+    session.show(await session.client.post(path("flows", flow, "pause"), {"note": note}), _facts)
+
+
+@command(cli, "resume")
+async def resume(session: Session, flow: Name) -> None:
+    """End a pause; or, if the flow is not paused, try its failed run again.
+
+    horae flows resume mail
+    """
+    session.show(await session.client.post(path("flows", flow, "resume")), _facts)
+
+
+@command(cli, "resolve")
+async def resolve(
+    session: Session,
+    flow: Name,
+    decision: Annotated[str, argument("DECISION", "retry, approved, applied, not_applied or skip.")],
+    result: Annotated[
+        str | None, option("--result", "JSON", "What an applied mutation returned, as JSON.")
+    ] = None,
+) -> None:
+    """Resolve the failure of a flow.
+
+    [dim]Its last change was made, as a look into the spreadsheet shows:[/dim]
+
+      horae flows resolve mail applied --result '{"row": 7}'
+
+    [dim]Gmail is connected again:[/dim]
+
+      horae flows resolve mail approved
+    """
+    body: dict[str, Any] = {"decision": decision}
+    if result is not None:
+        body["result"] = _json("--result", result)
+    session.show(await session.client.post(path("flows", flow, "resolve"), body), _facts)
+
+
+@command(cli, "events")
+async def events(
+    session: Session,
+    flow: Name,
+    topic: Annotated[str | None, option("--topic", "TOPIC", "Only of this topic.")] = None,
+    status: Annotated[
+        str | None, option("--status", "STATUS", "pending, reserved, consumed or skipped.")
+    ] = None,
+    limit: Limit = 20,
+) -> None:
+    """List the events of a flow, the newest first.
+
+    horae flows events mail --status pending
+    """
+    found = await session.client.items(path("flows", flow, "events"), limit, topic=topic, status=status)
+    session.show(found, _events)
+
+
+def _events(items: list[Json]) -> RenderableType:
+    if not items:
+        return none("No events.")
+    rows = [
+        (each["topic"], each["id"], each["status"], utc(each["created_at"]), short(each["payload"]))
+        for each in items
+    ]
+    return table("topic!", "message!", "status", "published (UTC)?", "payload?", rows=rows)
+
+
+@command(cli, "publish")
+async def publish(
+    session: Session,
+    flow: Name,
+    topic: Annotated[str, argument("TOPIC", "One of the flow's topics.")],
+    message_id: Annotated[str, argument("MESSAGE_ID", "Unique in its topic.")],
+    payload: Annotated[str, option("--payload", "JSON", "What consumers see of it.")] = "null",
+) -> None:
+    """Publish an event; the same message id again updates it while it is pending.
+
+    horae flows publish mail incoming m-17 --payload '{"subject": "Hello"}'
+    """
+    body = {"topic": topic, "message_id": message_id, "payload": _json("--payload", payload)}
+    found = await session.client.post(path("flows", flow, "events"), body)
+    session.show(found, lambda _: Text(f"Published {message_id}."))
+
+
+@command(cli, "inputs")
+async def inputs(session: Session, flow: Name, limit: Limit = 20) -> None:
+    """List what the producers of a flow saw of the outside world, the newest first.
+
+    horae flows inputs mail
+    """
+    session.show(await session.client.items(path("flows", flow, "inputs"), limit), _inputs)
+
+
+def _inputs(items: list[Json]) -> RenderableType:
+    if not items:
+        return none("No inputs.")
+    rows = [
+        (each["source"], each["type"], each["id"], each["title"], each["status"], utc(each["created_at"]))
+        for each in items
+    ]
+    return table("source", "type", "id!", "title", "status", "since (UTC)?", rows=rows)
+
+
+@command(cli, "skip")
+async def skip(
+    session: Session,
+    flow: Name,
+    source: Annotated[str, argument("SOURCE", "Where the input comes from.")],
+    type: Annotated[str, argument("TYPE", "What it is.")],  # noqa: A002 - the API's word
+    id: Annotated[str, argument("ID", "Which one.")],  # noqa: A002
+) -> None:
+    """Skip an input: its pending events are not processed.
+
+    horae flows skip mail gmail message m-17
+    """
+    body = {"source": source, "type": type, "id": id}
+    found = await session.client.post(path("flows", flow, "inputs", "skip"), body)
+    session.show(found, lambda answer: Text(f"Skipped {answer['skipped']} events."))
+
+
+@command(cli, "explain", lenient=True)
+async def explain(
+    session: Session,
+    flow: Name,
+    time: Annotated[str, argument("TIME", "A time; in UTC without an offset.")],
+    handler: Handler = None,
+) -> None:
+    """Say why a flow, or a handler, did or did not run at a time.
+
+    horae flows explain mail 2026-03-08T09:00 --handler Digest
+    """
+    at = await session.moment(time, "TIME", None)
+    found = await session.client.get(path("flows", flow, "explain"), time=at, handler=handler)
+    session.show(found, lambda answer: Text(answer["sentence"]))
+
+
+def _json(name: str, text: str) -> Any:  # noqa: ANN401 - any JSON
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise InvalidInputError(name, f"is no JSON: {error}") from None

@@ -1,0 +1,145 @@
+"""``/api/v1/flows``: what flows do, in plain words; publish, pause, resume, resolve."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from litestar import Router, get, post
+
+from horae.app import ScopedOperations
+from horae.app.flow_views import (
+    FlowEventView,
+    FlowExplanationView,
+    FlowInputView,
+    FlowRunView,
+    FlowSummaryView,
+    FlowView,
+    PublishedView,
+    SkippedView,
+)
+from horae.app.view import PageView
+from horae.face.service.query_parameters import asked
+from horae.face.service.request_bodies import PauseFlow, PublishEvent, ResolveFlow, SkipInput
+from horae.face.service.route_helpers import Cursor, Limit
+
+HandlerName = Annotated[str | None, asked("handler", "Only of this handler.")]
+Topic = Annotated[str | None, asked("topic", "Only of this topic.")]
+EventStatusName = Annotated[
+    str | None,
+    asked("status", "Only with this status.", enum=["pending", "reserved", "consumed", "skipped"]),
+]
+Time = Annotated[
+    str, asked("time", "ISO 8601, with an offset.", format="date-time", examples=["2026-03-08T09:00:00Z"])
+]
+
+
+@get("/", summary="List flows")
+async def list_flows(
+    there: ScopedOperations, limit: Limit = 100, cursor: Cursor = None
+) -> PageView[FlowSummaryView]:
+    """In plain words, in the order of their names."""
+    found = await there.flows.list(cursor=cursor, limit=limit)
+    return PageView(items=list(found), next=found.next)
+
+
+@get("/{flow:str}", summary="A flow")
+async def get_flow(there: ScopedOperations, flow: str) -> FlowView:
+    """Its status and issue in plain words, what it did lately, its pending inputs; and for operators what stands behind."""
+    return await there.flows.show(flow)
+
+
+@post("/{flow:str}/events", summary="Publish events", status_code=202)
+async def publish_events(
+    there: ScopedOperations, flow: str, data: PublishEvent | list[PublishEvent]
+) -> PublishedView:
+    """One event or a list of them, all or none. Idempotent by message id."""
+    events = data if isinstance(data, list) else [data]
+    number = await there.flows.publish_many(
+        flow, [(each.topic, each.message_id, each.payload) for each in events]
+    )
+    return PublishedView(published=number)
+
+
+@get("/{flow:str}/events", summary="List the events of a flow")
+async def list_flow_events(
+    there: ScopedOperations,
+    flow: str,
+    topic: Topic = None,
+    status: EventStatusName = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> PageView[FlowEventView]:
+    """The newest first."""
+    found = await there.flows.events(flow, topic=topic, status=status, cursor=cursor, limit=limit)
+    return PageView(items=list(found), next=found.next)
+
+
+@get("/{flow:str}/inputs", summary="List the inputs of a flow")
+async def list_flow_inputs(
+    there: ScopedOperations, flow: str, limit: Limit = 100, cursor: Cursor = None
+) -> PageView[FlowInputView]:
+    """What its producers registered, the newest first, and whether it is done."""
+    found = await there.flows.inputs(flow, cursor=cursor, limit=limit)
+    return PageView(items=list(found), next=found.next)
+
+
+@post("/{flow:str}/inputs/skip", summary="Skip an input of a flow", status_code=200)
+async def skip_flow_input(there: ScopedOperations, flow: str, data: SkipInput) -> SkippedView:
+    """Its pending events are skipped; what was mutated already is completed."""
+    return SkippedView(skipped=await there.flows.skip(flow, data.source, data.type, data.id))
+
+
+@get("/{flow:str}/runs", summary="List the runs of a flow")
+async def list_flow_runs(
+    there: ScopedOperations, flow: str, handler: HandlerName = None, limit: Limit = 100, cursor: Cursor = None
+) -> PageView[FlowRunView]:
+    """One record for each attempt, the newest first."""
+    found = await there.flows.runs(flow, handler=handler, cursor=cursor, limit=limit)
+    return PageView(items=list(found), next=found.next)
+
+
+@get("/{flow:str}/runs/{run_id:str}", summary="A run of a flow and the attempts before it")
+async def get_flow_run(there: ScopedOperations, flow: str, run_id: str) -> list[FlowRunView]:
+    """The chain of attempts that ends with this run, oldest first."""
+    return await there.flows.chain(flow, run_id)
+
+
+@get("/{flow:str}/explain", summary="Why did a flow, or a handler, run or not run?")
+async def explain_flow(
+    there: ScopedOperations, flow: str, time: Time, handler: HandlerName = None
+) -> FlowExplanationView:
+    """For any time, past or future, as a sentence."""
+    return FlowExplanationView(sentence=await there.flows.explain(flow, time, handler=handler))
+
+
+@post("/{flow:str}/run-now", summary="Run all producers of a flow", status_code=202)
+async def run_flow_now(there: ScopedOperations, flow: str) -> FlowSummaryView:
+    """One after the other. Refused while a handler runs, and while the flow is paused or has failed."""
+    return await there.flows.run_now(flow)
+
+
+@post("/{flow:str}/pause", summary="Pause a flow", status_code=200)
+async def pause_flow(there: ScopedOperations, flow: str, data: PauseFlow | None = None) -> FlowSummaryView:
+    """The run under way may end; nothing else starts."""
+    return await there.flows.pause(flow, note=(data or PauseFlow()).note)
+
+
+@post("/{flow:str}/resume", summary="Resume a flow", status_code=200)
+async def resume_flow(there: ScopedOperations, flow: str) -> FlowSummaryView:
+    """Ends a pause; a flow that is not paused tries its failed run again."""
+    return await there.flows.resume(flow)
+
+
+@post("/{flow:str}/resolve", summary="Resolve the failure of a flow", status_code=200)
+async def resolve_flow(there: ScopedOperations, flow: str, data: ResolveFlow) -> FlowSummaryView:
+    """`retry`, `approved`; or if it is not known whether an effect happened: `applied`, `not_applied`, `skip`."""
+    return await there.flows.resolve(flow, data.decision, result=data.result)
+
+
+def flows_router() -> Router:
+    """The routes of flows."""
+    handlers = [
+        list_flows, get_flow, publish_events, list_flow_events, list_flow_inputs, skip_flow_input, list_flow_runs,
+        get_flow_run, explain_flow, run_flow_now, pause_flow, resume_flow, resolve_flow,
+    ]  # fmt: skip
+    return Router("/flows", route_handlers=handlers, tags=["flows"])
