@@ -42,8 +42,10 @@ class Open(Protocol):
 
 @pytest.fixture(params=["here", "http"])
 def worker(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    """Opens a worker whose executing side is in its process, or behind HTTP."""
-    return partial(worker_of, f"sqlite:///{tmp_path / 'horae.db'}", remote=request.param == "http")
+    """Opens a worker whose executing side is in its process, or behind HTTP; the latter on PostgreSQL."""
+    if request.param == "http":
+        return partial(worker_of, str(request.getfixturevalue("postgres")), remote=True)
+    return partial(worker_of, f"sqlite:///{tmp_path / 'horae.db'}", remote=False)
 
 
 async def poet(given: dict[str, Any], caller: Caller, run_id: str) -> AsyncIterator[Any]:
@@ -446,3 +448,23 @@ async def test_a_schedule_goes_on_ticking_while_its_grant_does_not_hold(machine:
     await pass_time(machine)
     assert (await ada.runs.list("s"))[0].status is Status.SUCCEEDED
     assert json.dumps((await ada.runs.list("s"))[0].result)
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+async def test_old_requests_and_states_are_pruned(request: pytest.FixtureRequest, tmp_path: Path, store: str):
+    database = (
+        str(request.getfixturevalue("postgres"))
+        if store == "postgres"
+        else f"sqlite:///{tmp_path / 'horae.db'}"
+    )
+    async with worker_of(database, TestGraphs(poet=poet), remote=False) as app:
+        run = await run_once(app)
+        async with app.transaction() as transaction:
+            await transaction.put_graph_state(run.id, {"a": "1", "b": "2"}, [], app.now())
+            await transaction.put_graph_state(run.id, {"a": "3"}, ["b"], app.now())
+            assert await transaction.graph_state(run.id) == {"a": "3"}
+            assert await transaction.prune_executions(app.now() - 60_000, 10) == 0
+            assert await transaction.prune_graph_state(app.now() - 60_000, 10) == 0
+            assert await transaction.prune_executions(app.now() + 60_000, 10) == 1
+            assert await transaction.prune_graph_state(app.now() + 60_000, 10) == 1
+            assert await transaction.graph_state(run.id) == {}

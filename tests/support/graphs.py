@@ -76,6 +76,7 @@ async def worker_of(database: str, graphs: GraphProvider, *, remote: bool, **mor
 async def ended(app: App, run_id: str) -> Run:
     """Drive an app until a run has ended."""
     for _ in range(2000):
+        await app.engine.renew(app.now())
         await app.engine.step(app.now())
         run = await app.runs.get(run_id)
         if run.ended_at_ms is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -20,7 +21,7 @@ OPEN = {"/healthz", "/readyz", "/openapi.json"}
 REPORT = re.compile(r"/runs/\{run_id\}/(started|heartbeat|succeeded|failed)$")
 QUERIES = {"explainTime": {"time": "2026-11-01T09:00:00Z"}}
 HERS = "alices-own-schedule"
-pytestmark = pytest.mark.contract("CRON-18")
+pytestmark = pytest.mark.contract("CRON-18", "GRNT-16")
 
 
 def token(user: str, *scopes: str) -> str:
@@ -59,8 +60,16 @@ class World:
         backfill = self.alice.ask("POST", f"/schedules/{HERS}/backfills", span).json()["id"]
         wait_for(lambda: all(each["ended_at"] for each in self.runs()) and len(self.runs()) == 2)
         wait_for(lambda: self.alice.get(f"/backfills/{backfill}")["status"] == "done")
+        graph = {
+            "graph_id": "langgraph:poet",
+            "cron": "0 9 * * *",
+            "timezone": "UTC",
+            "input": {"messages": ["her words"]},
+        }
+        made = self.alice.ask("POST", "/schedules", {"id": "alices-graph", "tags": ["her-tag"]} | graph)
+        assert made.status_code == 201, made.text
         self.hers = {
-            "grant_id": self.alice.ask("POST", "/grants", REQUESTS["CreateGrant"]).json()["id"], "graph_id": "langgraph:hers",
+            "grant_id": made.json()["execution_grant_id"], "graph_id": "langgraph:poet",
             "schedule_id": HERS, "run_id": self.runs()[0]["id"], "backfill_id": backfill, "name": "her-days",
         }  # fmt: skip
         self.missing = {key: value[::-1] for key, value in self.hers.items()} | {"graph_id": "langgraph:none"}
@@ -72,7 +81,12 @@ class World:
     def state(self) -> Any:
         """All that alice has."""
         paths = ["", "/runs", "/unstarted", "/versions", "/backfills"]
-        return [self.alice.get(f"/schedules/{HERS}{path}") for path in paths] + [
+        graph = [
+            self.alice.get("/schedules/alices-graph"),
+            self.alice.get("/account"),
+            self.alice.get("/usage"),
+        ]
+        return graph + [self.alice.get(f"/schedules/{HERS}{path}") for path in paths] + [
             self.alice.get("/grants"), self.alice.get("/calendars"), self.alice.get("/bulk/count"), self.alice.get("/schedules"),
         ]  # fmt: skip
 
@@ -105,7 +119,9 @@ def _body(operation: dict[str, Any], ids: dict[str, str]) -> Any:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     address = f"sqlite:///{tmp_path_factory.mktemp('tenants')}/horae.db"
-    server = Server(address, HORAE_JWT_SECRET=SECRET)
+    server = Server(
+        address, HORAE_JWT_SECRET=SECRET, HORAE_GRAPHS='{"poet": "tests.support.langgraphs:poet"}'
+    )
     world = World(server)
     yield world
     for user in (world.alice, world.bob, world.service, world.admin):
@@ -113,6 +129,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     assert "Traceback" not in server.log
     assert SECRET not in server.log
     assert token("alice") not in server.log
+    assert SECRET not in Path(f"/proc/{server.process.pid}/cmdline").read_text()
     server.end()
 
 
@@ -174,7 +191,39 @@ def test_lists_counts_and_the_forecast_have_only_what_the_caller_owns(world: Wor
             assert HERS not in answer.text, path
             assert "her-days" not in answer.text, path
             assert world.hers["grant_id"] not in answer.text, path
+            assert "alice" not in answer.text.replace("alice@", "") or path in OPEN, path
+            assert "her words" not in answer.text, path
     assert world.bob.ask("DELETE", f"/schedules/{own.json()['id']}").status_code == 204
+
+
+def test_filters_find_nothing_of_others(world: World):
+    """Every query parameter of every list, with a value that finds something of alice's, answers as with one that finds nothing."""
+    hers = {
+        "tag": "her-tag", "prefix": "alices", "schedule": HERS, "action": "graph:langgraph:poet", "search": "customer:42", "reason": "overlap",
+        "status": "succeeded", "state": "running", "managed_by": "x", "since": "2026-01-01T00:00:00Z", "until": "2099-01-01T00:00:00Z",
+    }  # fmt: skip
+    nothing = hers | {
+        "tag": "no-tag",
+        "prefix": "nobody",
+        "schedule": HERS[::-1],
+        "action": "graph:no",
+    }
+    asked = 0
+    for path, item in world.document["paths"].items():
+        if "get" not in item or "{" in path or not path.startswith("/api/v1"):
+            continue
+        for parameter in {each["name"] for each in item["get"]["parameters"]} & set(hers):
+            asked += 1
+            answers = [
+                world.bob.client.get(path, params={parameter: values[parameter]})
+                for values in (hers, nothing)
+            ]
+            found, missing = (
+                essence(answer, {"schedule": values["schedule"]})
+                for answer, values in zip(answers, (hers, nothing), strict=True)
+            )
+            assert found == missing, (path, parameter)
+    assert asked > 10
 
 
 def test_bulk_changes_touch_only_what_the_caller_owns(world: World):
@@ -327,6 +376,11 @@ def test_nothing_is_answered_to_strangers(world: World):
     tokens = ["", "Bearer", "Bearer x.y.z", "Basic YTpi", f"Bearer {token('alice')}x"]
     tokens.append("Bearer " + jwt.encode({"sub": "alice", "aud": "horae", "exp": 1}, SECRET))
     tokens.append("Bearer " + jwt.encode({"sub": "alice", "aud": "x", "exp": 4_000_000_000}, SECRET))
+    forged = jwt.encode(
+        {"sub": "alice", "aud": "horae", "exp": 4_000_000_000, "scope": "admin"}, SECRET[::-1]
+    )
+    unsigned = jwt.encode({"sub": "alice", "aud": "horae", "exp": 4_000_000_000}, "", "none")
+    tokens += [f"Bearer {forged}", f"Bearer {unsigned}"]
     for given in tokens:
         headers = {"Authorization": given} if given else {}
         with httpx.Client(base_url=world.server.url, headers=headers) as client:
