@@ -45,6 +45,7 @@ HEADINGS = {
     "why": "Why, and what is ahead",
     "bulk": "Many schedules at once",
     "calendars": "Shared calendars",
+    "workflows": "Workflows",
     "system": "The service itself",
     "registrar": "The registrar",
 }

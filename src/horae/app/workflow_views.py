@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from horae.app.schedule_fields import about
+from horae.app.schedule_fields import Body, Natural, Text, about
 from horae.app.view import View
 from horae.model import StoredWorkflow, instant
 from horae.policy.workflow_states import PlacedNode
@@ -21,6 +21,26 @@ class DeployedView(View, frozen=True):
     version: int
     created: Annotated[bool, about("Whether this request deployed it; not if the same document was there.")]
     schedules: Annotated[list[str], about("The ids of the schedules of its triggers.")]
+
+
+class LaunchBody(Body, frozen=True):
+    """A run of a workflow that no schedule asks for."""
+
+    version: Annotated[Natural | None, about("Which version; without one the latest.")] = None
+    input: Annotated[Any, about("The input of the workflow: any JSON.")] = None
+    key: Annotated[
+        Text | None, about("The same again starts nothing, and answers with the run that is there.")
+    ] = None
+
+
+class LaunchInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A workflow to start, as a scheduler asks a launcher."""
+
+    workflow_id: Annotated[str, about("Which workflow.")]
+    version: Annotated[int, about("Which version of it.")]
+    user_id: Annotated[str, about("For whom.")]
+    scheduled_for: Annotated[datetime, about("The planned time, with an offset.")]
+    idempotency_key: Annotated[str, about("A key is started once.")]
 
 
 class WorkflowView(View, frozen=True):
@@ -57,7 +77,7 @@ class StartedView(View, frozen=True):
     started: bool
 
 
-class NodeView(View, frozen=True):
+class WorkflowNodeView(View, frozen=True):
     """A node of a workflow's run."""
 
     place: Annotated[str, about("Its id; within rounds of loops `LOOP/ROUND/ID`.")]
@@ -76,16 +96,16 @@ class NodeView(View, frozen=True):
     failure: str | None
 
 
-class NodesView(View, frozen=True):
+class WorkflowNodesView(View, frozen=True):
     """The nodes of a run in the order of the workflow, those of rounds after their loop."""
 
-    items: list[NodeView]
+    items: list[WorkflowNodeView]
 
 
-def node_view(placed: PlacedNode) -> NodeView:
+def node_view(placed: PlacedNode) -> WorkflowNodeView:
     """A node as it is shown."""
     record, node = placed.record, placed.node
-    return NodeView(
+    return WorkflowNodeView(
         place=placed.place, id=node.id, type=type_of(node), state=placed.state.value,
         action=node.data.action if isinstance(node, ActionNode) else None,
         attempts=0 if record is None else record.attempts,

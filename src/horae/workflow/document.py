@@ -37,9 +37,11 @@ class When(StrEnum):
 class Edge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Leads from one node to another."""
 
-    source: str
-    target: str
-    when: When = When.SUCCESS
+    source: Annotated[str, Meta(description="The id of the node that it leads from.")]
+    target: Annotated[str, Meta(description="The id of the node that it leads to.")]
+    when: Annotated[
+        When, Meta(description="After which ends of its source: `success`, `error`, or `always`.")
+    ] = When.SUCCESS
     condition: Annotated[
         Expression | None, Meta(description="It is followed only if this is true; none is always true.")
     ] = None
@@ -51,10 +53,10 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Retry(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How often an action is attempted, and how long to wait in between: the delay grows by the factor each time."""
 
-    attempts: Annotated[int, Meta(ge=1, le=100)] = 1
-    delay: Duration = "1s"
-    factor: Annotated[float, Meta(ge=1, le=100)] = 2
-    max_delay: Duration = "5m"
+    attempts: Annotated[int, Meta(ge=1, le=100, description="How many attempts there are in all.")] = 1
+    delay: Annotated[Duration, Meta(description="The wait before the second attempt.")] = "1s"
+    factor: Annotated[float, Meta(ge=1, le=100, description="How much longer each wait is.")] = 2
+    max_delay: Annotated[Duration, Meta(description="The longest wait.")] = "5m"
 
 
 class TriggerSchedule(
@@ -64,11 +66,15 @@ class TriggerSchedule(
 
     cron_expr: Annotated[str, Meta(description="Five fields, or six with the seconds first.")]
     timezone: Annotated[str, Meta(description="An IANA name, such as `America/New_York`.")]
-    start_at: datetime | None = None
-    end_at: datetime | None = None
-    jitter_ms: int | None = None
-    overlap_policy: Literal["allow", "skip", "queue"] | None = None
-    catchup_policy: Literal["none", "fire_immediately", "spread"] | None = None
+    start_at: Annotated[datetime | None, Meta(description="It fires from then on.")] = None
+    end_at: Annotated[datetime | None, Meta(description="It fires until then.")] = None
+    jitter_ms: Annotated[int | None, Meta(description="By how much a start may move.")] = None
+    overlap_policy: Annotated[
+        Literal["allow", "skip", "queue"] | None, Meta(description="While another run is going on.")
+    ] = None
+    catchup_policy: Annotated[
+        Literal["none", "fire_immediately", "spread"] | None, Meta(description="After a downtime.")
+    ] = None
     input: Annotated[Any, Meta(description="The input of its runs: any JSON.")] = None
 
 
@@ -84,7 +90,7 @@ class ActionData(DurationFields, frozen=True, kw_only=True, forbid_unknown_field
     input: Annotated[Inputs, Meta(description="What it gets: the value of each expression by its key.")] = (
         msgspec.field(default_factory=dict)
     )
-    retry: Retry = Retry()
+    retry: Annotated[Retry, Meta(description="What follows an attempt that failed.")] = Retry()
     timeout: Annotated[Duration, Meta(description="How long one attempt may take.")] = "45s"
 
 
@@ -92,7 +98,7 @@ class ForeachData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The rounds of a loop over a list."""
 
     items: Annotated[Expression, Meta(description="The list; `item` and `index` are known in its body.")]
-    max_rounds: Annotated[int, Meta(ge=1)] = 100
+    max_rounds: Annotated[int, Meta(ge=1, description="With more, the loop fails.")] = 100
     concurrency: Annotated[int, Meta(ge=1, le=100, description="How many rounds run at once.")] = 1
 
 
@@ -102,7 +108,7 @@ class WhileData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     condition: Annotated[
         Expression, Meta(description="`item` is the result of the round before, null at first.")
     ]
-    max_rounds: Annotated[int, Meta(ge=1)] = 100
+    max_rounds: Annotated[int, Meta(ge=1, description="With more, the loop fails.")] = 100
 
 
 class JoinData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -145,49 +151,49 @@ class TriggerNode(_Node, frozen=True, kw_only=True, tag="trigger"):
 class ActionNode(_Node, frozen=True, kw_only=True, tag="action"):
     """Calls an action."""
 
-    data: ActionData
+    data: Annotated[ActionData, Meta(description="What is called, and how.")]
 
 
 class IfNode(_Node, frozen=True, kw_only=True, tag="gateway_if"):
     """Follows one of two edges: the one whose condition holds, or the one without a condition."""
 
-    data: NoData = NoData()
+    data: Annotated[NoData, Meta(description="Nothing.")] = NoData()
 
 
 class SwitchNode(_Node, frozen=True, kw_only=True, tag="gateway_switch"):
     """Follows the first edge whose condition holds, or the one without a condition."""
 
-    data: NoData = NoData()
+    data: Annotated[NoData, Meta(description="Nothing.")] = NoData()
 
 
 class ParallelNode(_Node, frozen=True, kw_only=True, tag="parallel"):
     """Follows all its edges at once."""
 
-    data: NoData = NoData()
+    data: Annotated[NoData, Meta(description="Nothing.")] = NoData()
 
 
 class JoinNode(_Node, frozen=True, kw_only=True, tag="join"):
     """Waits for branches."""
 
-    data: JoinData = JoinData()
+    data: Annotated[JoinData, Meta(description="How many branches.")] = JoinData()
 
 
 class ForeachNode(_Node, frozen=True, kw_only=True, tag="loop_foreach"):
     """Runs its body for each item of a list. Its body are the nodes from which an edge leads back to it."""
 
-    data: ForeachData
+    data: Annotated[ForeachData, Meta(description="The rounds.")]
 
 
 class WhileNode(_Node, frozen=True, kw_only=True, tag="loop_while"):
     """Runs its body while a condition holds. Its body are the nodes from which an edge leads back to it."""
 
-    data: WhileData
+    data: Annotated[WhileData, Meta(description="The rounds.")]
 
 
 class EndNode(_Node, frozen=True, kw_only=True, tag="end"):
     """An end of the run, with its result."""
 
-    data: EndData = EndData()
+    data: Annotated[EndData, Meta(description="The result.")] = EndData()
 
 
 Node = (
@@ -213,10 +219,10 @@ NODE_TYPES: dict[str, type[Node]] = {
 class Workflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A workflow: a graph of nodes. It has no cycles but those that lead back to a loop."""
 
-    workflow_id: Annotated[str, Meta(min_length=1, max_length=200)]
-    version: Annotated[int, Meta(ge=0, le=MAX_VERSION)]
-    nodes: Annotated[list[Node], Meta(min_length=1)]
-    edges: list[Edge] = []
+    workflow_id: Annotated[str, Meta(min_length=1, max_length=200, description="What it is called.")]
+    version: Annotated[int, Meta(ge=0, le=MAX_VERSION, description="A version never changes.")]
+    nodes: Annotated[list[Node], Meta(min_length=1, description="What it consists of.")]
+    edges: Annotated[list[Edge], Meta(description="What follows what.")] = []
 
 
 def type_of(node: Node) -> str:

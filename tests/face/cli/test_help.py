@@ -38,6 +38,7 @@ def test_the_promised_commands_are_there():
         *(("schedules", name) for name in schedules.split()),
         *(("runs", name) for name in ("list", "show", "cancel", "terminate", "rerun", "tail")),
         *(("calendars", name) for name in ("list", "put", "show", "delete")),
+        *(("workflows", name) for name in ("deploy", "list", "show", "validate", "run", "draw")),
         ("token", "create"), ("next",), ("serve",), ("explain",), ("forecast",), ("apply",), ("export",), ("nodes",), ("import", "crontab"), ("migrate",), ("check",),
     }  # fmt: skip
     assert promised <= set(COMMANDS)

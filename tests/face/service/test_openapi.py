@@ -26,7 +26,9 @@ SEED = 20261116
 EXAMPLES = "4"
 """How many requests each operation gets in a phase."""
 METHODS = ("get", "post", "put", "patch", "delete")
-TAGS = ["schedules", "runs", "why", "bulk", "calendars", "grants", "flows", "internal", "system", "registrar"]
+TAGS = [
+    "schedules", "runs", "why", "bulk", "calendars", "workflows", "grants", "flows", "internal", "system", "registrar",
+]  # fmt: skip
 
 
 def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

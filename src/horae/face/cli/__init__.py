@@ -27,7 +27,8 @@ LOADED_WHEN_ASKED = {
     "serve": "serve", "schedules": "schedules", "runs": "runs", "explain": "explain", "forecast": "forecast",
     "apply": "apply", "export": "export",
     "calendars": "calendars", "nodes": "nodes", "once": "once", "import": "import_crontab", "token": "token",
-    "flows": "flows", "grants": "grants", "accounts": "accounts", "usage": "usage", "check": "check", "migrate": "migrate",
+    "flows": "flows", "workflows": "workflows", "grants": "grants", "accounts": "accounts", "usage": "usage", "check": "check",
+    "migrate": "migrate",
 }  # fmt: skip
 """The other commands, and the files they are in."""
 

@@ -32,6 +32,7 @@ _HINTS = {
     "schedule_not_found": "horae schedules list shows those that there are",
     "calendar_not_found": "horae calendars list shows those that there are",
     "flow_not_found": "horae flows list shows those that there are",
+    "workflow_not_found": "horae workflows list shows those that there are",
     "run_not_found": "horae runs list shows those that there are",
     "internal": "this is a fault of Horae; please report it, with what the log of the server says",
     "not_found": "the server may be of another version; horae --version is this one's",

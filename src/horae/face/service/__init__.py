@@ -41,6 +41,7 @@ from horae.face.service.schedules import schedules_router
 from horae.face.service.system import health, home, metrics, openapi, readiness
 from horae.face.service.usage import usage_router
 from horae.face.service.why import why_router
+from horae.face.service.workflows import launcher_router, workflows_router
 
 __all__ = ["Service", "make_service"]
 
@@ -125,7 +126,16 @@ def make_service(app: App, config: Config, counted: Metrics | None = None) -> Se
 def _routes() -> list[ControllerRouterHandler]:
     routers = [
         schedules_router, runs_router, reports_router, why_router, bulk_router, calendars_router, nodes_router,
-        grants_router, usage_router, flows_router,
+        grants_router, usage_router, flows_router, workflows_router,
     ]  # fmt: skip
     api = Router("/api/v1", route_handlers=[router() for router in routers])
-    return [api, internal_router(), registrar_router(), health, readiness, metrics, openapi]
+    return [
+        api,
+        internal_router(),
+        registrar_router(),
+        launcher_router(),
+        health,
+        readiness,
+        metrics,
+        openapi,
+    ]

@@ -73,7 +73,25 @@ BACKFILL = _shown(
     ),
 )  # fmt: skip
 
+WORKFLOW = {
+    "workflow_id": "report",
+    "version": 1,
+    "nodes": [
+        {
+            "id": "daily", "type": "trigger",
+            "data": {"kind": "schedule_based", "schedule": {"cron_expr": "0 9 * * *", "timezone": "Europe/Berlin"}},
+        },
+        {"id": "fetch", "type": "action", "data": {"action": "report", "input": {"day": "run.scheduled_for"}}},
+    ],
+    "edges": [{"source": "daily", "target": "fetch"}],
+}  # fmt: skip
 REQUESTS: dict[str, Any] = {
+    "Workflow": WORKFLOW,
+    "LaunchBody": {"version": 1, "input": {"day": "2026-11-17"}, "key": "report-2026-11-17"},
+    "LaunchInput": {
+        "workflow_id": "report", "version": 1, "user_id": "alice", "scheduled_for": "2026-11-17T09:00:00Z",
+        "idempotency_key": "report-2026-11-17",
+    },
     "CreateSchedule": {
         "id": _ID, "spec": SPEC, "action": {"name": "report", "input": {"format": "pdf"}},
         "policies": {"overlap": "buffer_one"}, "tags": ["reports"],

@@ -21,12 +21,13 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.types import ControllerRouterHandler, Method
 from litestar.types.internal_types import PathParameterDefinition
 
-from horae.app import Readiness, grant_views, schedule_views, views
+from horae.app import Readiness, grant_views, schedule_views, views, workflow_views
 from horae.app.field_checks import POLICY_BOUNDS
 from horae.app.manual import BackfillPreview
 from horae.app.registration import PauseInput, ScheduleInput
 from horae.app.schedule_fields import reference
 from horae.app.view import PageView, View
+from horae.app.workflow_views import LaunchBody, LaunchInput
 from horae.face.registrar import routes as registrar_routes
 from horae.face.registrar import views as registrar_views
 from horae.face.service import request_bodies, system
@@ -35,6 +36,7 @@ from horae.face.service.problems import MEDIA_TYPE, Problem
 from horae.json_bounds import MAX_INTEGER
 from horae.model import Policies
 from horae.spec import SpecDocument
+from horae.workflow.document import Workflow
 
 Json = dict[str, Any]
 OPEN = {"/healthz", "/readyz"}
@@ -51,6 +53,8 @@ _IN_PATHS = {
     "backfill_id": "The id of a backfill, percent-encoded.",
     "name": "The name of a shared calendar, percent-encoded.",
     "grant_id": "The id of a grant.",
+    "workflow_id": "The id of a workflow, percent-encoded.",
+    "version": "The version of a workflow, a whole number.",
     "graph_id": "The id of a graph, percent-encoded: `langgraph:poet`.",
     "user_id": "The user, percent-encoded.",
     "flow": "The name of a flow, percent-encoded.",
@@ -72,6 +76,7 @@ _PROBLEMS = {
 _CONFLICTS = {
     "createSchedule", "createSchedules", "replaceSchedule", "mergeSchedule", "patchSchedule", "deleteCalendar",
     "executeGraph", "reportStarted", "reportHeartbeat", "reportSucceeded", "reportFailed", "rerun", "runFlowNow", "resumeFlow", "resolveFlow",
+    "deployWorkflow", "putWorkflow",
 }  # fmt: skip
 _ETAG = {"ETag": {"description": "The token of the schedule, for If-Match.", "schema": {"type": "string"}}}
 _LOCATION = {"Location": {"description": "Where the schedule is.", "schema": {"type": "string"}}}
@@ -79,6 +84,8 @@ _WITH_ETAG = {"ScheduleView", "StoredSchedule", "DescribedSchedule", "ResumedSch
 _MORE_ANSWERS: dict[str, dict[str, tuple[str, str]]] = {
     "createSchedule": {"200": ("StoredSchedule", "This very request was carried out before; nothing was created.")},
     "replaceSchedule": {"201": ("StoredSchedule", "It was created.")},
+    "deployWorkflow": {"201": ("DeployedView", "It was deployed.")},
+    "putWorkflow": {"201": ("DeployedView", "It was deployed.")},
     "createSchedules": {"200": ("CreatedPage", "This very request was carried out before; nothing was created.")},
     "startBackfill": {
         "202": ("BackfillView", "The backfill has begun."),
@@ -158,7 +165,7 @@ def _schemas(named: Json, options: list[type[msgspec.Struct]]) -> Json:
     types = [each for module in (request_bodies, system, registrar_views) for each in _structs(module)]
     types += [
         each
-        for module in (views, schedule_views, grant_views)
+        for module in (views, schedule_views, grant_views, workflow_views)
         for each in _structs(module)
         if issubclass(each, View)
     ]
@@ -170,6 +177,9 @@ def _schemas(named: Json, options: list[type[msgspec.Struct]]) -> Json:
         SpecDocument,
         ScheduleInput,
         PauseInput,
+        Workflow,
+        LaunchInput,
+        LaunchBody,
         *options,
     ]
     _, own = msgspec.json.schema_components(types, ref_template=f"{REFERENCE}{{name}}")
@@ -340,6 +350,8 @@ def _link(document: Json) -> None:
         "run_id": ("triggerSchedule", "202", "$response.body#/run_id"),
         "backfill_id": ("startBackfill", "202", "$response.body#/id"),
         "name": ("putCalendar", "200", "$response.body#/name"),
+        "workflow_id": ("deployWorkflow", "200", "$response.body#/workflow_id"),
+        "version": ("deployWorkflow", "200", "$response.body#/version"),
         "grant_id": ("createGrant", "201", "$response.body#/id"),
     }
     by_name = {operation["operationId"]: operation for _, operation in operations_of(document)}

@@ -48,6 +48,8 @@ from horae.errors import (
     SpecError,
     StoreUnavailableError,
     TooManyEvaluationsError,
+    WorkflowConflictError,
+    WorkflowNotFoundError,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -69,6 +71,8 @@ STATUSES: dict[type[HoraeError], int] = {
     ScheduleAmbiguousError: 409,
     ScheduleUnreadableError: 409,
     CalendarInUseError: 409,
+    WorkflowNotFoundError: 404,
+    WorkflowConflictError: 409,
     FlowNotFoundError: 404,
     FlowRunNotFoundError: 404,
     FlowInputNotFoundError: 404,

@@ -1,0 +1,168 @@
+"""``horae workflows``: deploy, check, show, draw and run workflows."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from horae.face.cli.client import path
+from horae.face.cli.command_base import Session, command, group
+from horae.face.cli.files import document
+from horae.face.cli.options import Input, Limit, Wait, argument, flag, option
+from horae.face.cli.payload import start_fields
+from horae.face.cli.printing import none, utc, word
+from horae.face.cli.render import Json, run_panel
+from horae.face.cli.run_following import shown_to_end
+from horae.face.cli.tables import facts, table
+from horae.face.cli.workflow_drawing import drawing, mermaid
+
+cli = group("workflows", "Deploy workflows, look at them, run them.")
+
+EXAMPLE = (
+    '{"workflow_id": "report", "version": 1, "nodes": [{"id": "start", "type": "trigger"}], "edges": []}'
+)
+File = Annotated[str, argument("FILE|-", "The workflow as JSON or YAML; - is standard input.")]
+WorkflowId = Annotated[str, argument("ID", "The workflow's id.")]
+Version = Annotated[int | None, option("--version", "N", "Which version.  \\[default: the latest]", min=0)]
+
+
+@command(cli, "deploy")
+async def deploy(session: Session, file: File) -> None:
+    """Deploy a version of a workflow: its triggers become schedules. The same again changes nothing.
+
+    horae workflows deploy report.json
+    """
+    given = document(file, "FILE", EXAMPLE)
+    place = path("workflows", str(given.get("workflow_id", "")), str(given.get("version", "")))
+    session.show(await session.client.put(place, given), _deployed)
+
+
+def _deployed(found: Json) -> RenderableType:
+    said = "Deployed" if found["created"] else "It was deployed before:"
+    lines = [f"{said} {found['workflow_id']}, version {found['version']}."]
+    lines += [f"Schedule {each}" for each in found["schedules"]]
+    return Text("\n".join(lines))
+
+
+@command(cli, "validate")
+async def validate(session: Session, file: File) -> None:
+    """Check a workflow as deploying it would, and store nothing.
+
+    horae workflows validate report.json
+    """
+    found = await session.client.post(path("workflows", "validate"), document(file, "FILE", EXAMPLE))
+    session.show(
+        found,
+        lambda _: Text(
+            f"{found['workflow_id']}, version {found['version']}, is valid: {found['nodes']} nodes, {found['edges']} edges."
+        ),
+    )
+
+
+@command(cli, "list")
+async def list_workflows(session: Session, limit: Limit = 100) -> None:
+    """List the versions of workflows.
+
+    horae workflows list
+    """
+    session.show(await session.client.items("/workflows", limit), _table)
+
+
+def _table(items: list[Json]) -> RenderableType:
+    if not items:
+        return none("No workflows.")
+    rows = [(each["workflow_id"], each["version"], each["owner"], utc(each["deployed_at"])) for each in items]
+    return table("workflow!", "version>", "owner", "deployed (UTC)?", rows=rows)
+
+
+@command(cli, "show")
+async def show(session: Session, workflow_id: WorkflowId, version: Version = None) -> None:
+    """Show a workflow: its nodes, and what follows each.
+
+    horae workflows show report --version 3
+    """
+    session.show(await _found(session, workflow_id, version), _facts)
+
+
+def _facts(found: Json) -> RenderableType:
+    return facts(
+        ("workflow", found["workflow_id"]),
+        ("version", found["version"]),
+        ("owner", found["owner"]),
+        ("deployed", utc(found["deployed_at"])),
+        ("nodes", drawing(found["document"], {})),
+    )
+
+
+@command(cli, "draw")
+async def draw(
+    session: Session,
+    workflow_id: WorkflowId,
+    version: Version = None,
+    run_id: Annotated[str | None, option("--run", "RUN_ID", "With the states of this run's nodes.")] = None,
+    as_mermaid: Annotated[bool, flag("--mermaid", "As a diagram that Mermaid draws.")] = False,
+) -> None:
+    """Draw a workflow; with a run, in the colours of its nodes' states.
+
+    horae workflows draw report --run 019a4752-5d20-8b13-a3a0-c0e9bee3be20
+
+    horae workflows draw report --mermaid > report.mmd
+    """
+    found = await _found(session, workflow_id, version)
+    nodes = [] if run_id is None else (await session.client.get(path("runs", run_id, "nodes")))["items"]
+    states = {each["place"]: each["state"] for each in nodes}
+    drawn = mermaid if as_mermaid else drawing
+    session.show({"document": found["document"], "nodes": nodes}, lambda _: drawn(found["document"], states))
+
+
+async def _found(session: Session, workflow_id: str, version: int | None) -> Json:
+    parts = [workflow_id] if version is None else [workflow_id, str(version)]
+    found: Json = await session.client.get(path("workflows", *parts))
+    return found
+
+
+@command(cli, "run")
+async def run(
+    session: Session,
+    workflow_id: WorkflowId,
+    version: Version = None,
+    given: Input = None,
+    key: Annotated[str | None, option("--key", "KEY", "The same again starts nothing.")] = None,
+    wait: Wait = False,
+) -> None:
+    """Run a workflow now.
+
+    horae workflows run report --input '{"day": "2026-11-17"}' --wait
+    """
+    body = {"version": version, "key": key, **start_fields(None, given, None)}
+    started = await session.client.post(path("workflows", workflow_id, "runs"), body)
+    if wait:
+        await shown_to_end(session, started["id"])
+        return
+    session.show(started, partial(run_panel, zone="UTC"))
+
+
+@command(cli, "nodes")
+async def nodes(session: Session, run_id: Annotated[str, argument("RUN_ID", "The run's id.")]) -> None:
+    """Show the nodes of a workflow's run: states, attempts, times, inputs and outputs.
+
+    horae workflows nodes 019a4752-5d20-8b13-a3a0-c0e9bee3be20
+    """
+    found = (await session.client.get(path("runs", run_id, "nodes")))["items"]
+    session.show(found, _nodes)
+
+
+def _nodes(items: list[Json]) -> RenderableType:
+    if not items:
+        return none("The run is of no workflow.")
+    rows = [
+        (
+            each["place"], each["type"], word(each["state"]), each["attempts"] or None, utc(each["started_at"]),
+            utc(each["ended_at"]), each["failure"],
+        )
+        for each in items
+    ]  # fmt: skip
+    return table("node!", "type", "state", "attempts>", "started (UTC)?", "ended?", "failure~", rows=rows)

@@ -1,0 +1,214 @@
+"""Workflows over HTTP and on the command line: a real service, a named request and a command, tenants, and a server that is killed."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import pairwise
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import jwt
+import pytest
+
+from tests.face.cli.command import horae
+from tests.support.process import Server
+from tests.support.wait import wait_for
+
+SECRET = "nobody would guess that it is just this"  # noqa: S105 - it guards nothing
+
+
+def as_user(user: str, scope: str = "") -> dict[str, str]:
+    claims = {"sub": user, "aud": "horae", "exp": 4_000_000_000, "scope": scope}
+    return {"Authorization": f"Bearer {jwt.encode(claims, SECRET, 'HS256')}"}
+
+
+ADMIN, ALICE, BOB = as_user("root", "admin"), as_user("alice"), as_user("bob")
+
+
+class Mailbox(BaseHTTPRequestHandler):
+    received: list[dict[str, Any]] = []  # noqa: RUF012
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.received.append(body | {"key": self.headers["Idempotency-Key"]})
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"sent": true}')
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("workflows")
+    mailbox = HTTPServer(("127.0.0.1", 0), Mailbox)
+    Thread(target=mailbox.serve_forever, daemon=True).start()
+    requests = {"mail": {"url": f"http://127.0.0.1:{mailbox.server_port}/send"}}
+    (folder / "requests.json").write_text(json.dumps(requests))
+    (folder / "commands.json").write_text('{"count": {"argv": ["wc", "-c"]}}')
+    server = Server(
+        f"sqlite:///{folder}/horae.db", HORAE_JWT_SECRET=SECRET, HORAE_REQUESTS=str(folder / "requests.json"),
+        HORAE_COMMANDS=str(folder / "commands.json"), HORAE_HTTP_PRIVATE="127.0.0.0/8",
+    )  # fmt: skip
+    yield server
+    server.end(signal.SIGKILL)
+    mailbox.shutdown()
+    mailbox.server_close()
+
+
+def node(name: str, action: str, **data: Any) -> dict[str, Any]:
+    return {"id": name, "type": "action", "data": {"action": action, **data}}
+
+
+START = {"id": "start", "type": "trigger", "data": {"kind": "manual"}}
+END = {"id": "end", "type": "end", "data": {"output": {"x": "nodes.a.output"}}}
+
+
+def chain(*nodes: dict[str, Any]) -> dict[str, Any]:
+    names = [each["id"] for each in nodes]
+    edges = [{"source": a, "target": b} for a, b in pairwise(names)]
+    return {"nodes": list(nodes), "edges": edges}
+
+
+def ended(service: Server, run_id: str, headers: dict[str, str] = ALICE) -> dict[str, Any]:
+    def run() -> dict[str, Any] | None:
+        found = service.get(f"/runs/{run_id}", headers=headers)
+        return None if found["status"] in {"pending", "starting", "running", "retrying"} else dict(found)
+
+    found: dict[str, Any] = wait_for(run)
+    return found
+
+
+def put(service: Server, where: str, document: dict[str, Any], headers: dict[str, str] = ALICE) -> Any:
+    return service.client.put(f"/workflows/{where}", json=document, headers=headers)
+
+
+@pytest.mark.contract("CRON-05", "CRON-24")
+def test_deploy_read_and_refuse(service: Server):
+    schedule = {"cron_expr": "0 9 * * *", "timezone": "UTC"}
+    trigger = {"id": "daily", "type": "trigger", "data": {"kind": "schedule_based", "schedule": schedule}}
+    document = chain(trigger, node("a", "ping"))
+    answer = put(service, "report/1", document)
+    assert answer.status_code == 201, answer.text
+    (schedule_id,) = answer.json()["schedules"]
+    shown = service.client.get(f"/schedules/{schedule_id}", headers=ALICE).json()
+    assert (shown["workflow_id"], shown["version"], shown["user_id"]) == ("report", 1, "alice")
+    assert put(service, "report/1", document).status_code == 200
+    changed = put(service, "report/1", chain(trigger, node("b", "ping")))
+    assert (changed.status_code, changed.json()["code"]) == (409, "workflow_conflict")
+    assert service.get("/workflows/report", headers=ALICE)["document"]["nodes"][0]["id"] == "daily"
+    assert service.ask("GET", "/workflows/report/1", headers=BOB).status_code == 404
+    assert [each["version"] for each in service.get("/workflows", headers=ALICE)["items"]] == [1]
+    assert service.get("/workflow-schema", headers=ALICE)["title"] == "A workflow of Horae"
+    wrong = put(service, "report/2", chain(START, node("a", "gone"), node("b", "http")))
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "invalid_workflow")
+    assert {each["where"] for each in wrong.json()["details"]["faults"]} == {"node a", "node b"}
+    for where, body, status in (
+        ("report/x", document, 422), ("report/3", document | {"version": 4}, 422), ("report/3", [1], 400), ("report/-1", document, 422),
+    ):  # fmt: skip
+        assert put(service, where, body).status_code == status, (where, put(service, where, body).text)  # type: ignore[arg-type]
+    big = put(service, "report/3", {"nodes": [START, *(node(f"n{n}", "ping") for n in range(501))]})
+    assert (big.status_code, big.json()["details"]["limit"]) == (422, "workflow_nodes")
+
+
+@pytest.mark.contract("CRON-14", "CRON-20", "CRON-23")
+def test_functions_requests_and_commands_run_and_every_node_is_shown(service: Server):
+    document = chain(
+        START, node("a", "ping", input={"n": "input.n + 1"}), node("mail", "request:mail", input={"text": "nodes.a.output"}),
+        node("count", "command:count", input={"x": "1"}), {**END, "data": {"output": {"out": "nodes.count.output.stdout", "mail": "nodes.mail.output.body.sent"}}},
+    )  # fmt: skip
+    assert put(service, "steps/1", document).status_code == 201
+    answer = service.ask("POST", "/workflows/steps/runs", {"input": {"n": 4}}, headers=ALICE)
+    assert answer.status_code == 202, answer.text
+    run = ended(service, answer.json()["id"])
+    assert (run["status"], run["result"]["mail"], run["result"]["out"].strip()) == ("succeeded", True, "7")
+    items = {each["place"]: each for each in service.get(f"/runs/{run['id']}/nodes", headers=ALICE)["items"]}
+    assert [each["state"] for each in items.values()] == ["succeeded"] * 5
+    assert (items["a"]["input"], items["a"]["attempts"]) == ({"n": 5}, 1)
+    assert items["a"]["output"]["pong"] == {"n": 5}
+    assert items["mail"]["started_at"] <= items["mail"]["ended_at"]
+    (mail,) = Mailbox.received
+    assert mail["input"]["text"] == items["a"]["output"]
+    assert mail["key"] != items["a"]["output"]["key"]
+    assert service.ask("GET", f"/runs/{run['id']}/nodes", headers=BOB).status_code == 404
+
+
+@pytest.mark.contract("CRON-11", "CRON-13")
+def test_the_launcher_starts_once_per_key_and_a_missing_workflow_is_false(service: Server):
+    put(service, "launched/1", chain(START, node("a", "ping"), END))
+    wanted = {
+        "workflow_id": "launched", "version": 1, "user_id": "alice", "scheduled_for": "2026-11-17T09:00:00Z", "idempotency_key": "k-1",
+    }  # fmt: skip
+
+    def start(body: dict[str, Any], headers: dict[str, str] = ALICE) -> Any:
+        return service.client.post("/run-launcher/start", json=body, headers=headers)
+
+    assert [start(wanted).json() for _ in range(3)] == [{"started": True}] * 3
+    assert start(wanted | {"version": 9, "idempotency_key": "k-2"}).json() == {"started": False}
+    assert start(wanted | {"workflow_id": "none"}).json() == {"started": False}
+    assert start(wanted, BOB).status_code == 403
+    assert start(wanted, as_user("cron", "service")).json() == {"started": True}
+    for fault in (
+        {"version": "x"},
+        {"idempotency_key": ""},
+        {"scheduled_for": "2026-11-17T09:00:00"},
+        {"more": 1},
+    ):
+        assert start(wanted | fault).status_code == 422, fault
+    runs = service.get("/runs", headers=ALICE, params={"tag": "workflow"})["items"]
+    (run,) = [each for each in runs if each["input"]["workflow_id"] == "launched"]
+    assert run["nominal"] == "2026-11-17T09:00:00Z"
+    assert ended(service, run["id"])["status"] == "succeeded"
+    ledger = service.client.get(f"/schedules/{run['schedule_id']}/runs", headers=ALICE).json()
+    assert [each["status"] for each in ledger] == ["SUCCESS"]
+
+
+def test_a_failure_says_which_node(service: Server):
+    put(
+        service,
+        "failing/1",
+        chain(START, node("a", "fail", retry={"attempts": 2, "delay": "1ms"}), node("b", "ping")),
+    )
+    run = ended(service, service.ask("POST", "/workflows/failing/runs", {}, headers=ALICE).json()["id"])
+    assert (run["status"], run["failure"]) == (
+        "failed", 'NodeFailedError: node "a" failed: ValueError: attempt 2 went wrong',
+    )  # fmt: skip
+    items = {each["place"]: each for each in service.get(f"/runs/{run['id']}/nodes", headers=ALICE)["items"]}
+    assert {place: (each["state"], each["attempts"]) for place, each in items.items()} == {
+        "start": ("succeeded", 0), "a": ("failed", 2), "b": ("skipped", 0),
+    }  # fmt: skip
+
+
+def test_the_command_deploys_runs_and_draws(service: Server, tmp_path: Path):
+    def command(*arguments: str) -> str:
+        token = ALICE["Authorization"].removeprefix("Bearer ")
+        ran = horae("workflows", *arguments, HORAE_URL=service.url, HORAE_TOKEN=token)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    document = {"workflow_id": "drawn", "version": 1} | chain(START, node("a", "ping"), END)
+    file = tmp_path / "drawn.json"
+    file.write_text(json.dumps(document))
+    assert "is valid: 3 nodes, 2 edges" in command("validate", str(file))
+    assert "Deployed drawn, version 1." in command("deploy", str(file))
+    assert "It was deployed before" in command("deploy", str(file))
+    assert "drawn" in command("list")
+    assert "└→ a" in command("show", "drawn")
+    ran = json.loads(command("run", "drawn", "--input", '{"x": 1}', "--key", "k", "--wait", "--json"))
+    assert ran["status"] == "succeeded"
+    assert "● a  action ping  succeeded" in command("draw", "drawn", "--run", ran["id"])
+    diagram = command("draw", "drawn", "--run", ran["id"], "--mermaid")
+    assert diagram.startswith("flowchart TD\n")
+    assert "class n0,n1,n2 succeeded" in diagram
+    assert "succeeded" in command("nodes", ran["id"])
+    file.write_text("{}")
+    bad = horae(
+        "workflows", "validate", str(file), HORAE_URL=service.url, HORAE_TOKEN=ALICE["Authorization"][7:]
+    )
+    assert bad.returncode == 2
+    assert "nodes are none" in bad.stderr
