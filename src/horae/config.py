@@ -106,6 +106,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """A JSON file with the commands that schedules may run, by name."""
     requests: str = ""
     """A JSON file with the HTTP requests that workflows and schedules may make, by name."""
+    action_permissions: str = ""
+    """Who may use which actions: a JSON object from actions to owners and scopes, or the file that has it."""
     timezones: tuple[str, ...] = ()
     """The time zones that the registrar accepts; if empty, all that are installed."""
     preview_limit: int = 1000
@@ -207,6 +209,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
                 self.housekeeping_ms,
                 "must be at most half of HORAE_LEASE_MS",
             )
+
+    @property
+    def tells_users_apart(self) -> bool:
+        """Whether callers of the service are authenticated."""
+        return bool(self.jwt_secret or self.jwt_jwks or self.tls_client_ca)
 
     @property
     def limits(self) -> Limits:

@@ -55,6 +55,7 @@
     ├── ConfigError                     a setting, or the option that was given for it, is wrong; names it
     ├── ListenError                     the service cannot listen on its address; says why, and how to choose another
     ├── UnknownActionError              no action of this name was registered in this program
+    ├── ActionNotAllowedError           the operator does not let this owner use the action; names both
     ├── InvalidActionError              a function cannot be registered as an action
     ├── NotStartedError                 raised by an action: it cannot begin now, and has not begun
     ├── NotAdmittedError                raised by an executor: the run must not happen, and has not begun
@@ -362,6 +363,17 @@ class UnknownActionError(HoraeError):
             f'There is no action "{_shown(action)}"',
             {"action": action},
             hint=f"{meant}registered are: {names}; a program that registers it must be running",
+        )
+
+
+class ActionNotAllowedError(HoraeError):
+    """The operator does not let this owner use the action; nothing was stored or started."""
+
+    def __init__(self, action: str, owner: str) -> None:
+        super().__init__(
+            f'The owner "{owner}" may not use the action "{action}"',
+            {"action": action, "owner": owner},
+            hint="ask the operator to allow it in HORAE_ACTION_PERMISSIONS, or use another action",
         )
 
 

@@ -41,6 +41,9 @@ class NotRead:
 
 NOT_READ = NotRead()
 
+OPERATOR = "admin"
+"""The scope of operators. What a program stores without an owner is an operator's too."""
+
 FUNCTION = "function"
 """The kind of action that calls a function of the program."""
 GRAPH = "graph"
@@ -276,6 +279,8 @@ class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Fields whose stored values cannot be read, and what is wrong with each; these have their defaults here. It does not run."""
     managed_by: str = ""
     """The program or file that defines it; empty if it was created by hand."""
+    permitted_by: str = ""
+    """The scope by which its action was stored; empty if its owner may use the action by themselves."""
     execution_grant_id: str = ""
     """The grant under which its graph runs; empty if it runs no graph."""
 

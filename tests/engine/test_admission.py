@@ -14,6 +14,7 @@ from horae.executor.function import FunctionExecutor
 from horae.executor.http import HttpExecutor
 from horae.executor.registry import Executors
 from horae.model import (
+    AUTOMATIC,
     NOT_READ,
     Action,
     Denial,
@@ -184,6 +185,13 @@ async def test_a_destination_that_is_not_allowed_any_more_is_not_asked(database:
         assert server.connections == 0
 
 
+def a_run(action: str) -> Run:
+    return Run(
+        id="r", schedule_key=ScheduleKey("s"), generation=1, nominal_ms=0, origin=AUTOMATIC, overlap=Overlap.SKIP,
+        status=Status.RUNNING, fire_ms=0, start_at_ms=0, action=action,
+    )  # fmt: skip
+
+
 def test_a_request_is_admitted_as_long_as_its_destination_is_allowed():
     config = Config(http_allow=("*.example.com",))
     executors = Executors(FunctionExecutor())
@@ -191,10 +199,10 @@ def test_a_request_is_admitted_as_long_as_its_destination_is_allowed():
     allowed, elsewhere = (
         Action(kind="http", options={"url": f"https://{host}/x"}) for host in ("a.example.com", "example.org")
     )
-    assert executors.admit("http", allowed) is None
-    assert executors.admit("http", Action(name="work")) is None
-    assert executors.admit("work", elsewhere) is None  # the schedule has another action by now
-    denial = executors.admit("http", elsewhere)
+    assert executors.admit(a_run("http"), allowed) is None
+    assert executors.admit(a_run("http"), Action(name="work")) is None
+    assert executors.admit(a_run("work"), elsewhere) is None  # the schedule has another action by now
+    denial = executors.admit(a_run("http"), elsewhere)
     assert denial is not None
     assert denial.reason is Reason.NOT_ALLOWED
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
@@ -48,6 +48,7 @@ from horae.executor.builtin_kinds import builtin_executors
 from horae.executor.function import FunctionExecutor
 from horae.executor.graph import GraphExecutor
 from horae.executor.graph_port import GraphProvider, GraphRouter
+from horae.executor.permissions import read_permissions
 from horae.executor.port import Executor
 from horae.executor.registry import Executors
 from horae.executor.sealing import Sealer
@@ -107,7 +108,7 @@ class App:
         self._store = store_of(database, self.config, self.clock)
         self._shared_clock = SharedClock(self.clock, self._store)
         self.functions = FunctionExecutor()
-        self.executors = Executors(self.functions, self.config.secret_key)
+        self.executors = Executors(self.functions, self.config.secret_key, read_permissions(self.config))
         self.worker = Worker(
             self.executors,
             self.wake,
@@ -176,9 +177,12 @@ class App:
         )
 
     @checked_call
-    def owned_by(self, owner: str) -> ScopedOperations:
-        """The operations of one owner, who sees only what they own; with an empty name, on what has no owner."""
-        return ScopedOperations(self._scope.for_owner(owner))
+    def owned_by(self, owner: str, scopes: Collection[str] = ()) -> ScopedOperations:
+        """The operations of one owner, who sees only what they own; with an empty name, on what has no owner.
+
+        ``scopes`` are what the caller may do besides: the operator may let a scope use an action that the owner may not.
+        """
+        return ScopedOperations(self._scope.for_owner(owner, scopes))
 
     def _set_up(self) -> None:
         """Make what belongs to one event loop, anew for each opening."""

@@ -67,6 +67,7 @@ class Backfills:
         async def begin() -> Backfill:
             async with self._scope.store.transaction() as transaction:
                 schedule = await self._scope.locked(transaction, schedule_id)
+                self._scope.check_start(schedule, other_input=input is not None)
                 (slots,) = slots_of([(schedule, request)], answers, most)
                 return await start_backfill(
                     transaction, schedule, request, slots,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -24,6 +24,8 @@ from horae.errors import (
 from horae.executor.registry import Executors
 from horae.executor.sealing import Sealer
 from horae.model import (
+    OPERATOR,
+    Action,
     Backfill,
     Run,
     Schedule,
@@ -63,6 +65,7 @@ class OwnerScope:
         evaluator: Evaluator | None = None,
         flows: FlowRegistry | None = None,
         owner: str | None = None,
+        scopes: Collection[str] = (),
     ) -> None:
         self.store = store
         self.now = now
@@ -77,13 +80,15 @@ class OwnerScope:
         self.flows = FlowRegistry() if flows is None else flows
         """The flows that this process hosts."""
         self.owner = owner
+        self.scopes = frozenset(scopes) if owner else frozenset({OPERATOR, *scopes})
+        """What the caller may do besides; a program that names no owner is an operator."""
 
-    def for_owner(self, owner: str) -> OwnerScope:
+    def for_owner(self, owner: str, scopes: Collection[str] = ()) -> OwnerScope:
         """The same scope limited to one owner; with an empty name, to what has no owner."""
         check_owner(owner)
         return OwnerScope(
             self.store, self.now, self.wake, executors=self.executors, config=self.config, billing=self.billing,
-            evaluator=self.evaluator, flows=self.flows, owner=owner,
+            evaluator=self.evaluator, flows=self.flows, owner=owner, scopes=scopes,
         )  # fmt: skip
 
     async def evaluate(self, work: Callable[[], T]) -> T:
@@ -97,6 +102,15 @@ class OwnerScope:
     def answers(self) -> Answers:
         """A new set of answers about specs, for one transaction."""
         return Answers(self.evaluator, self.owner or "")
+
+    def permitted_by(self, action: Action, owner: str) -> str:
+        """The scope by which an owner's schedule may use an action, or empty; raise an error if the operator does not allow it."""
+        return self.executors.permissions.check(action.address, owner, self.scopes)
+
+    def check_start(self, schedule: Schedule, *, other_input: bool) -> None:
+        """Refuse to start an action that the operator does not allow; with other input, it is as if it were stored now."""
+        stored = set[str]() if other_input else {schedule.permitted_by}
+        self.executors.permissions.check(schedule.action.address, schedule.owner, {*self.scopes, *stored})
 
     async def key(self, transaction: Transaction, schedule_id: str) -> ScheduleKey:
         """What the store calls a schedule, whether or not there is one.

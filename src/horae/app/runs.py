@@ -166,6 +166,7 @@ class Runs:
             refusal = rerun_refusal(run, schedule)
             if schedule is None or refusal is not None:
                 raise RerunRefusedError(run_id, str(refusal))
+            self._scope.check_start(schedule, other_input=input is not msgspec.UNSET)
             most_waiting = self._scope.config.max_buffer_size
             again = await start_trigger(transaction, schedule, trigger, most_waiting, self._now(), rerun=run)
         self._wake()

@@ -184,8 +184,8 @@ class Schedules:
                 ]
             )
             created = [
-                (_replace(schedule, generation=generations[schedule.key]), next_at_ms)
-                for schedule, next_at_ms in drafts
+                (_replace(each, generation=generations[each.key], permitted_by=self._permitted_by(each)), at)
+                for each, at in drafts
             ]
             created = [
                 (await granted(self._scope, transaction, schedule, grant, now), next_at_ms)
@@ -239,6 +239,11 @@ class Schedules:
         now: int,
     ) -> tuple[Run | None, list[Backfill]]:
         slots = self._slots([(schedule, each) for each in backfills], answers)
+        given = [each.input is not None for each in backfills]
+        if trigger is not None:
+            given.append(trigger.input is not msgspec.UNSET)
+        if given:
+            self._scope.check_start(schedule, other_input=any(given))
         run = None
         if trigger is not None:
             most_waiting = self._scope.config.max_buffer_size
@@ -249,6 +254,9 @@ class Schedules:
             for each, number in zip(backfills, slots, strict=True)
         ]
         return run, made
+
+    def _permitted_by(self, schedule: Schedule) -> str:
+        return self._scope.permitted_by(schedule.action, schedule.owner)
 
     def _owned(self, new: NewSchedule) -> NewSchedule:
         return new if self._scope.owner is None else _replace(new, owner=self._scope.owner)
@@ -558,6 +566,7 @@ class Schedules:
         trigger = Trigger(overlap=overlap, input=input, author=author, note=note)
         async with self._scope.store.transaction() as transaction:
             schedule = await self._scope.locked(transaction, schedule_id)
+            self._scope.check_start(schedule, other_input=input is not msgspec.UNSET)
             most_waiting = self._scope.config.max_buffer_size
             run = await start_trigger(transaction, schedule, trigger, most_waiting, self._scope.now())
         self._scope.wake()

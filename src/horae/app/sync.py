@@ -11,7 +11,7 @@ import functools
 import logging
 import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
@@ -350,9 +350,9 @@ class SyncApp(SyncOperations):
         self.prune_orphans = program.prune_orphans
         self.accounts = SyncAccounts(self._background, self.app.accounts)
 
-    def owned_by(self, owner: str) -> SyncOperations:
+    def owned_by(self, owner: str, scopes: Collection[str] = ()) -> SyncOperations:
         """The operations of one owner, who sees only what they own."""
-        return SyncOperations(self._background, self.app.owned_by(owner))
+        return SyncOperations(self._background, self.app.owned_by(owner, scopes))
 
     def open(self) -> None:
         """Connect to the database; the first operation does it too."""

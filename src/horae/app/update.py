@@ -108,7 +108,9 @@ async def apply_edit(
     """Write an edit that was checked, and record the slots that it leaves unstarted."""
     check_jitter(spec, scope.config)
     new, unstarted = answers.ask(("edited", *standing(old), spec), lambda: _edited(old, edit, spec, now))
-    new = _replace(new, action=_action(scope, old.action, edit))
+    action = _action(scope, old.action, edit)
+    if action != old.action:
+        new = _replace(new, action=action, permitted_by=scope.permitted_by(action, old.owner))
     new = await regranted(transaction, old, new, now)
     await record_unstarted(transaction, old, unstarted, now)
     if old.state.remaining_actions == 0 and (new.spec, new.state.remaining_actions) != (old.spec, 0):

@@ -125,6 +125,8 @@ class Workflows:
         }
 
         def refusal(address: str) -> str | None:
+            if address not in own:
+                executors.permissions.check(address, self._owner, ())  # nobody is asked again when it runs
             reason = executors.refusal_for_node(address)
             elsewhere = address in announced and executors.open_to_nodes(address)
             return None if reason is None or address in own or elsewhere else reason
@@ -229,8 +231,15 @@ class Workflows:
                     "schedules_per_user", most, f'the user "{self._owner}" has too many schedules'
                 )
         await transaction.insert_schedules(
-            (msgspec.structs.replace(schedule, generation=generations[schedule.key]), due)
-            for schedule, due in drafts
+            (
+                msgspec.structs.replace(
+                    each,
+                    generation=generations[each.key],
+                    permitted_by=scope.permitted_by(each.action, each.owner),
+                ),
+                due,
+            )
+            for each, due in drafts
         )
 
     async def _remove_others(

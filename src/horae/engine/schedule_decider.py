@@ -292,6 +292,7 @@ async def _launches(
             timeouts=schedule.policies.timeouts,
             last=lasts.get(run.schedule_key),
             action=schedule.action,
+            permitted_by=schedule.permitted_by,
             grant_id=schedule.execution_grant_id,
             denial=_denial(schedule, grants, now) if granted else None,
             unreadable=unreadable.get(run.id, ""),

@@ -48,6 +48,8 @@ class Launch(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     last: LastOutcome | None = None
     action: Action | None = None
     """The schedule's current action; ``None`` if the schedule was deleted."""
+    permitted_by: str = ""
+    """The scope by which the action was stored."""
     grant_id: str = ""
     """The grant that the schedule names; empty if it names none."""
     denial: Denial | None = None
@@ -133,7 +135,7 @@ class Worker:
         if start.call is not None:
             self._begin((decider, run.id, run.attempt), RunningAttempt(run, timeouts, self._now), start.call)
             return
-        denied = self._executors.admit(run.action, start.action)
+        denied = self._executors.admit(run, start.action, start.permitted_by)
         denial = admit(
             Facts(
                 deleted=start.deleted,

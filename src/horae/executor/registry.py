@@ -12,6 +12,7 @@ from horae.errors import InvalidActionError, InvalidInputError, NotStartedError,
 from horae.executor.builtin_kinds import KINDS
 from horae.executor.context import Context
 from horae.executor.function import FunctionExecutor
+from horae.executor.permissions import Permissions
 from horae.executor.port import Executor
 from horae.executor.sealing import HIDDEN, Sealer
 from horae.executor.signature import ActionFunction, name_of, place_of
@@ -26,7 +27,10 @@ _replace = msgspec.structs.replace
 class Executors:
     """The executors of a program, by kind."""
 
-    def __init__(self, functions: FunctionExecutor, secret_key: str = "") -> None:
+    def __init__(
+        self, functions: FunctionExecutor, secret_key: str = "", permissions: Permissions | None = None
+    ) -> None:
+        self.permissions = permissions or Permissions()
         self._functions = functions
         self._sealer = Sealer(secret_key)
         self._kinds: dict[str, Executor] = {functions.kind: functions}
@@ -128,9 +132,16 @@ class Executors:
 
         return seal
 
-    def admit(self, address: str, action: Action | None) -> Denial | None:
-        """Why an action must not run any more; ``None`` admits it. If the schedule has another action now, nothing is checked."""
-        return None if action is None or action.address != address else self._of(address).admit(action)
+    def admit(self, run: Run, action: Action | None, permitted_by: str = "") -> Denial | None:
+        """Why a run must not happen any more; ``None`` admits it. If its schedule has another action now, the executor is not asked.
+
+        ``permitted_by`` is the scope by which the action was stored.
+        """
+        address = run.action
+        denial = self.permissions.denial(address, run.owner, permitted_by)
+        if denial is not None or action is None or action.address != address:
+            return denial
+        return self._of(address).admit(action)
 
     async def run(self, context: Context, action: Action | None) -> Any:  # noqa: ANN401 - any JSON
         """Make an attempt. ``action`` is the schedule's current one; ``None`` if the schedule was deleted."""
@@ -167,6 +178,8 @@ class Executors:
         """Call the action of a node."""
         if (reason := self.refusal_for_node(context.action)) is not None:
             raise NotStartedError(f"the node {reason}", permanent=True)
+        if (denial := self.permissions.denial(context.action, context.owner, "")) is not None:
+            raise NotStartedError(denial.sentence, permanent=True)
         return await self._of(context.action).run(context)
 
     def open_options(self, action: Action) -> Any:  # noqa: ANN401 - the kind's own type

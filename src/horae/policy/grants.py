@@ -88,7 +88,9 @@ _NEVER_BEGAN = {AttemptEnd.NOT_ADMITTED, AttemptEnd.REFUSED, AttemptEnd.UNLAUNCH
 
 
 def with_attention(state: State, ended: AttemptResult, outcome: Outcome) -> State:
-    """The state of a schedule after an attempt: it needs attention while its grant or account lets nothing run."""
+    """The state of a schedule after an attempt: it needs attention while its grant, its account or the settings let nothing run."""
+    if ended.ending is AttemptEnd.NOT_ADMITTED and outcome.reason == Reason.NOT_ALLOWED:
+        return _replace(state, attention=ended.failure or outcome.reason)  # until it is claimed again
     if ended.ending is AttemptEnd.NOT_ADMITTED and outcome.reason in NEEDS_RENEWAL:
         return _replace(state, attention=ended.failure or outcome.reason, attention_reason=outcome.reason)
     if state.attention_reason and ended.ending not in _NEVER_BEGAN:

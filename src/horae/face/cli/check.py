@@ -18,6 +18,7 @@ from horae.app.database_health import Health, inspect
 from horae.clock import SystemClock
 from horae.config import Config, setting_name
 from horae.errors import ConfigError, HoraeError, MissingExtraError, StoreUnavailableError
+from horae.executor.permissions import EVERYBODY, read_permissions
 from horae.face.cli.client import needed, settings
 from horae.face.cli.command_base import Command, command, group
 from horae.face.cli.printing import word
@@ -89,6 +90,7 @@ def about_settings(config: Config) -> Iterator[Finding]:
     yield _about_secret_key(config)
     if config.commands:
         yield _about_commands(Path(config.commands))
+    yield from _about_permissions(config)
 
 
 def _about_service(config: Config) -> Finding:
@@ -124,6 +126,20 @@ def _about_secret_key(config: Config) -> Finding:
     return Finding("secrets", "ok", "HORAE_SECRET_KEY is set")
 
 
+def _about_permissions(config: Config) -> Iterator[Finding]:
+    """Who may use which actions."""
+    try:
+        permissions = read_permissions(config)
+    except ConfigError as error:
+        yield Finding("permissions", "fail", error.message, "nothing starts with this")
+        return
+    for each in permissions.sentences():
+        yield Finding("permissions", "ok", each)
+    if EVERYBODY not in permissions.rules:
+        others = "all other actions" if permissions.rules else "all actions"
+        yield Finding("permissions", "ok", f"{others}: everybody")
+
+
 def _about_commands(file: Path) -> Finding:
     try:
         commands = msgspec.json.decode(file.read_bytes(), type=dict[str, dict[str, object]])
@@ -151,7 +167,9 @@ async def _about_database(config: Config) -> list[Finding]:
 
 async def _about_schedules(config: Config) -> list[Finding]:
     """The schedules whose rows were changed by hand, or by another version, and cannot be read."""
-    app = App(config.database_url, config=config)
+    app = App(
+        config.database_url, config=msgspec.structs.replace(config, action_permissions="")
+    )  # it runs nothing
     try:
         await app.open()
         found = await app.schedules.unreadable(MOST_NAMED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from horae.app import App, NewSchedule
@@ -22,7 +22,7 @@ from horae.face.registrar.views import (
     registered,
     specs_of,
 )
-from horae.model import Schedule
+from horae.model import OPERATOR, Schedule
 from horae.workflow.ports import DagExecutor, RunLauncher, WorkflowStore
 
 MAX_RUNS = 1000
@@ -44,10 +44,12 @@ class Registrar:
         *,
         store: WorkflowStore | None = None,
         executor: DagExecutor | None = None,
+        scopes: Collection[str] = (),
     ) -> None:
         self._app = app
         self._owner = owner
-        mine = app if owner is None else app.owned_by(owner)
+        self._scopes = frozenset({OPERATOR}) if owner is None else frozenset(scopes)
+        mine = app if owner is None else app.owned_by(owner, self._scopes)
         self._schedules = mine.schedules
         self._runs = mine.runs
         self._evaluate = mine.evaluate
@@ -73,7 +75,7 @@ class Registrar:
         return await self._evaluate(lambda: _upserted(schedule))
 
     async def _put(self, new: NewSchedule, read: ScheduleInput) -> Schedule:
-        schedules = self._app.owned_by(read.user_id).schedules
+        schedules = self._app.owned_by(read.user_id, self._scopes).schedules
         try:
             return await schedules.edit(new.id, lambda old: edit_of(old, new, read, self._app.config))
         except ScheduleNotFoundError:

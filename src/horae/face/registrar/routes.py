@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated, Any, Protocol
 
 import msgspec
@@ -18,6 +19,10 @@ from horae.face.registrar.views import LedgerRow, Registered, Upserted
 
 class RegistrarCaller(Protocol):
     """The caller of a request."""
+
+    @property
+    def scopes(self) -> Collection[str]:
+        """What they may do besides."""
 
     def owner_for(self, named: str | None) -> str | None:
         """The owner whose schedules are meant: the named one, or the caller; ``None`` means all."""
@@ -50,7 +55,9 @@ TheCaller = NamedDependency[SkipValidation[RegistrarCaller]]
 async def upsert(app: TheApp, caller: TheCaller, data: ScheduleBody) -> Upserted:
     """The next time stays unless the expression, the zone or the window changed; a paused schedule stays paused."""
     read = read_input(data)
-    return await Registrar(app, owner=caller.owner_of_new(read.user_id)).upsert_schedule(read)
+    return await Registrar(
+        app, owner=caller.owner_of_new(read.user_id), scopes=caller.scopes
+    ).upsert_schedule(read)
 
 
 @post("/pause", status_code=204, summary="Pause a schedule, or resume it")

@@ -14,6 +14,7 @@ from litestar.status_codes import HTTP_500_INTERNAL_SERVER_ERROR
 
 from horae.checked import in_words
 from horae.errors import (
+    ActionNotAllowedError,
     AuthenticationError,
     BackfillNotFoundError,
     CalendarInUseError,
@@ -83,6 +84,7 @@ STATUSES: dict[type[HoraeError], int] = {
     RerunRefusedError: 409,
     AuthenticationError: 401,
     PermissionDeniedError: 403,
+    ActionNotAllowedError: 403,
     StoreUnavailableError: 503,
     ClockOffError: 503,
     DatabaseVersionError: 503,

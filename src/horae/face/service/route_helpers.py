@@ -46,11 +46,13 @@ def dependencies(app: App) -> dict[str, Provide]:
         return found
 
     def there(request: Request[Any, Any, Any], owner: Owner = None) -> ScopedOperations:
-        meant = caller(request).owner_for(owner)
-        return app.all_owners if meant is None else app.owned_by(meant)
+        whose = caller(request)
+        meant = whose.owner_for(owner)
+        return app.all_owners if meant is None else app.owned_by(meant, whose.scopes)
 
     def new(request: Request[Any, Any, Any], owner: Owner = None) -> ScopedOperations:
-        return app.owned_by(caller(request).owner_of_new(owner))
+        whose = caller(request)
+        return app.owned_by(whose.owner_of_new(owner), whose.scopes)
 
     return {
         "app": Provide(lambda: app, sync_to_thread=False, use_cache=True),

@@ -95,7 +95,7 @@ class Call:
         if not namespace:
             raise InvalidInputError("namespace", "is not set: it is the owner of the schedules")
         self.caller.owner_for(namespace)
-        return self._served.owned_by(namespace)
+        return self._served.owned_by(namespace, self.caller.scopes)
 
 
 async def get_system_info(_call: Call, _: api.GetSystemInfoRequest) -> api.GetSystemInfoResponse:

@@ -23,6 +23,7 @@ CREATE TABLE schedule (
     search_attributes TEXT,
     request_id TEXT NOT NULL DEFAULT '',
     managed_by TEXT NOT NULL DEFAULT '',
+    permitted_by TEXT NOT NULL DEFAULT '',
     execution_grant_id TEXT NOT NULL DEFAULT ''
 ) {clustered};
 CREATE UNIQUE INDEX schedule_owner ON schedule (owner, id);

@@ -1,0 +1,103 @@
+"""Who may use which actions, as the operator says: patterns of addresses, each with owners and scopes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from horae.errors import ActionNotAllowedError, ConfigError
+from horae.model import OPERATOR, Denial, Reason
+
+EVERYBODY = "*"
+SCOPE = "scope:"
+SETTING = "HORAE_ACTION_PERMISSIONS"
+OF_SEVERAL_USERS: dict[str, tuple[str, ...]] = {"command:*": ()}
+"""The rules of a service that tells users apart, unless it has others for the same actions: commands are for operators."""
+
+
+class Settings(Protocol):
+    """The operator's settings for permissions."""
+
+    @property
+    def action_permissions(self) -> str:
+        """The rules as JSON, or the file that has them."""
+
+    @property
+    def tells_users_apart(self) -> bool:
+        """Whether callers are authenticated."""
+
+
+class Permissions(msgspec.Struct, frozen=True):
+    """The rules: who may use the actions that a pattern names. An action that no pattern names is everybody's.
+
+    A pattern is an address, or the beginning of one and ``*``; the longest that fits decides. Operators may use every action, and what has no
+    owner is theirs.
+    """
+
+    rules: Mapping[str, tuple[str, ...]] = {}
+
+    def rule_for(self, address: str) -> str | None:
+        """The pattern that decides about an action; ``None`` if no pattern names it."""
+        if address in self.rules:
+            return address
+        fitting = [each for each in self.rules if each.endswith("*") and address.startswith(each[:-1])]
+        return max(fitting, key=len, default=None)
+
+    def permitted_by(self, address: str, owner: str, scopes: Collection[str]) -> str | None:
+        """The scope by which an action may be used; empty if the owner may use it by themselves, ``None`` if not at all."""
+        rule = self.rule_for(address)
+        named = (EVERYBODY,) if rule is None else self.rules[rule]
+        if not owner or EVERYBODY in named or owner in named:
+            return ""
+        if OPERATOR in scopes:
+            return OPERATOR
+        return next((each for each in sorted(scopes) if f"{SCOPE}{each}" in named), None)
+
+    def check(self, address: str, owner: str, scopes: Collection[str]) -> str:
+        """The same; an action that may not be used is an error."""
+        found = self.permitted_by(address, owner, scopes)
+        if found is None:
+            raise ActionNotAllowedError(address, owner)
+        return found
+
+    def denial(self, address: str, owner: str, permitted_by: str) -> Denial | None:
+        """Why an action that was stored must not run any more; ``permitted_by`` is the scope that it was stored by."""
+        if not self.rules or self.permitted_by(address, owner, {permitted_by}) is not None:
+            return None
+        return Denial(Reason.NOT_ALLOWED, ActionNotAllowedError(address, owner).message)
+
+    def sentences(self) -> Sequence[str]:
+        """The rules in words."""
+        return [f"{pattern}: {_in_words(named)}" for pattern, named in sorted(self.rules.items())]
+
+
+def _in_words(named: Sequence[str]) -> str:
+    if EVERYBODY in named:
+        return "everybody"
+    owners = [f'"{each}"' for each in named if not each.startswith(SCOPE)]
+    scopes = [f"the scope {each.removeprefix(SCOPE)}" for each in named if each.startswith(SCOPE)]
+    return ", ".join([*owners, *scopes, "operators" if owners or scopes else "only operators"])
+
+
+def read_permissions(settings: Settings) -> Permissions:
+    """The rules of the settings."""
+    usual = OF_SEVERAL_USERS if settings.tells_users_apart else {}
+    given = settings.action_permissions
+    if not given:
+        return Permissions(usual)
+    try:
+        text = given.encode() if given.lstrip().startswith("{") else Path(given).read_bytes()
+        rules = msgspec.json.decode(text, type=dict[str, tuple[str, ...]])
+    except OSError as error:
+        raise ConfigError(SETTING, given, f"cannot be read: {error.strerror}") from None
+    except msgspec.MsgspecError as error:
+        reason = f'must be a JSON object from actions to lists of owners, such as {{"command:*": ["ada"]}}: {error}'
+        raise ConfigError(SETTING, given, reason) from None
+    for pattern, named in rules.items():
+        if not pattern or "*" in pattern[:-1] or not all(named):
+            reason = f'has the rule "{pattern}", which is no address, and no beginning of one and *, or names an empty owner'
+            raise ConfigError(SETTING, given, reason)
+    return Permissions(usual | rules)
