@@ -42,6 +42,15 @@ async def flaky(context: horae.Context) -> str:
     return f"attempt {context.attempt} did it"
 
 
+@app.action("sync-orders")
+async def sync_orders(context: horae.Context) -> dict[str, int]:
+    """Fails for good now and then, so that something needs attention."""
+    context.log.info("reading the orders of %s", context.nominal.date())
+    if context.nominal.minute % 10 == 4:
+        raise TimeoutError("the shop did not answer within 5 s")
+    return {"orders": context.nominal.minute}
+
+
 HOLIDAYS = {"dates": ["2026-12-24", "2026-12-25", "2026-12-31", "2027-01-01"]}
 SCHEDULES: list[tuple[str, Any, str, dict[str, Any]]] = [
     ("heartbeat", "*/10 * * * * *", "tick", {"tags": ("often",)}),
@@ -52,6 +61,7 @@ SCHEDULES: list[tuple[str, Any, str, dict[str, Any]]] = [
         "flaky",
         {"policies": horae.Policies(retry=horae.RetryPolicy(attempts=3, initial_delay="2s"))},
     ),
+    ("orders-sync", "*/2 * * * *", "sync-orders", {"tags": ("shop",), "description": "Orders of the shop, for the books"}),
     (
         "nightly-backup",
         {"crons": ["30 2 * * *"], "timezone": "America/New_York", "gap": "shift", "fold": "first"},

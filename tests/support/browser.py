@@ -16,6 +16,19 @@ needs_chromium = pytest.mark.skipif(
     CHROMIUM is None, reason="there is no Chromium on this machine to look at pages with"
 )
 
+TOO_WIDE = """() => {
+    const width = document.documentElement.clientWidth;
+    if (document.documentElement.scrollWidth <= width) return [];
+    const held = (element) => {
+        for (let each = element.parentElement; each; each = each.parentElement)
+            if (getComputedStyle(each).overflowX !== "visible" && each !== document.body) return true;
+        return false;
+    };
+    return [...document.querySelectorAll("body *")]
+        .filter((each) => each.getBoundingClientRect().right > width + 1 && !held(each))
+        .map((each) => `${each.tagName} ${each.getAttribute("class")} ${each.textContent.slice(0, 40)}`);
+}"""
+
 
 @contextmanager
 def launched() -> Iterator[Any]:
@@ -69,11 +82,10 @@ class Window:
         found: str = self.page.inner_text("body")
         return found
 
-    def is_too_wide(self) -> bool:
-        """Whether the page must be scrolled sideways."""
-        return bool(
-            self.page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
-        )
+    def too_wide(self) -> list[str]:
+        """What makes the page scroll sideways; nothing if it does not."""
+        found: list[str] = self.page.evaluate(TOO_WIDE)
+        return found
 
     def flaws(self) -> list[str]:
         """What axe finds serious or critical on the page."""

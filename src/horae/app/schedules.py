@@ -576,6 +576,7 @@ class Schedules:
         """Remove a schedule; its runs stay in the ledger, and those that have not begun never start."""
         answers, now = self._scope.answers(), self._scope.now()
         await answers.carry_out(lambda: self._delete(schedule_id, version, answers, now))
+        self._scope.wake()
 
     async def _delete(self, schedule_id: str, version: int | None, answers: Answers, now: int) -> None:
         async with self._scope.store.transaction() as transaction:

@@ -29,4 +29,4 @@ async def hold(context: horae.Context) -> str:
 
 @app.action("large")
 async def large(context: horae.Context) -> str:
-    return "x" * 1024 * 1024
+    return "x" * 1_000_000

@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from tests.face.console.ledger import create, run_of
 from tests.support.browser import Window, needs_chromium
 from tests.support.process import Server
-from tests.support.wait import wait_for
 
 pytestmark = needs_chromium
-
-
-def create(
-    server: Server, schedule_id: str, action: Any = "ping", spec: Any = "0 0 1 1 *", **more: Any
-) -> None:
-    answer = server.ask("POST", "/schedules", {"id": schedule_id, "spec": spec, "action": action, **more})
-    assert answer.status_code == 201, answer.text
-
-
-def run_of(server: Server, schedule_id: str, status: str) -> dict[str, Any]:
-    """The latest run of a schedule, once it has a status."""
-
-    def found() -> dict[str, Any] | None:
-        runs = server.get(f"/schedules/{schedule_id}/runs")["items"]
-        return runs[0] if runs and runs[0]["status"] == status else None
-
-    run: dict[str, Any] = wait_for(found)
-    return run
 
 
 def test_the_root_leads_to_the_overview(window: Window, server: Server):

@@ -13,10 +13,11 @@ from litestar.exceptions import NotFoundException
 from horae.errors import AuthenticationError
 from horae.face.console.security import SESSION
 from horae.face.console.visit import THEME, THEMES, ZONE, Visit
+from horae.face.service.route_helpers import READS
 from horae.spec import installed_zones
 
 _YEAR = 365 * 24 * 3600
-_STRANGERS = {"strangers": True}
+_STRANGERS = {"strangers": True, **READS}
 """The option of a page that needs no session."""
 
 
@@ -43,7 +44,7 @@ async def sign_in(visit: Visit) -> Response[Any]:
     return answer
 
 
-@post("/sign-out")
+@post("/sign-out", opt=READS)
 async def sign_out(visit: Visit) -> Response[Any]:
     """End the session in this browser."""
     answer = visit.back(visit.url("sign-in"))
@@ -59,13 +60,13 @@ async def session(visit: Visit) -> Response[bytes]:
     )
 
 
-@post("/theme")
+@post("/theme", opt=READS)
 async def choose_theme(visit: Visit) -> Response[Any]:
     """Light, dark, or as the system has it."""
     return _remember(visit, THEME, visit.form.get("theme", ""), THEMES)
 
 
-@post("/zone")
+@post("/zone", opt=READS)
 async def choose_zone(visit: Visit) -> Response[Any]:
     """The zone in which times are shown."""
     return _remember(visit, ZONE, visit.form.get("zone", ""), installed_zones())

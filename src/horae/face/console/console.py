@@ -45,8 +45,8 @@ class Console:
         self.feed = Feed(app)
         self.forecasts = Forecasts(app.clock.monotonic)
         self.takes_tokens = takes_tokens(config)
-        self.more_pages: list[tuple[str, str]] = []
-        """The names and labels of pages that not every service has."""
+        self.more_pages = [("flows", "Flows"), ("grants", "Grants")]
+        """The names and labels of pages beside those of schedules and runs."""
 
     def __deepcopy__(self, _: dict[int, Any]) -> Console:
         """Litestar copies routers, and with them what handles their requests; there is one console all the same."""
@@ -94,6 +94,8 @@ class Console:
         request.scope["state"]["visit"] = visit
         if request.method not in {"GET", "HEAD"}:
             check_source(headers)
+            if not request.route_handler.opt.get("reads"):
+                session.caller.check_change()
             visit.read_form(await request.body())
             self.signer.check_form(session, visit.form.get("csrf"))
         return None

@@ -16,6 +16,7 @@ from horae.errors import HoraeError
 from horae.face.console.equivalents import as_curl, as_python, as_yaml
 from horae.face.console.spec_form import DAYS, KINDS, schedule_of, spec_of
 from horae.face.console.visit import Visit
+from horae.face.service.route_helpers import READS
 from horae.model import Action, instant
 from horae.policies import Policies
 from horae.spec import installed_zones
@@ -110,7 +111,7 @@ def new_schedule(document: dict[str, Any]) -> NewSchedule:
     return NewSchedule(**fields, id=document["id"], action=action)
 
 
-@post("/preview")
+@post("/preview", opt=READS)
 async def preview_part(visit: Visit) -> Response[Any]:
     """What the form means, as a part of its page."""
     return visit.page("new_preview.html", **await preview(visit, visit.form))

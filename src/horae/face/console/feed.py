@@ -30,6 +30,7 @@ KEPT_ALIVE = 15.0
 """Seconds of silence after which a comment tells that the connection lives."""
 MAX_TOPICS = 1000
 """How many different views are rendered; pages beyond that do not change by themselves."""
+GONE = b"event: gone\ndata: gone\n\n"
 Render = Callable[[], Awaitable[str]]
 _log = logging.getLogger("horae")
 
@@ -39,7 +40,7 @@ class _Topic:
 
     def __init__(self, render: Render, is_restless: Callable[[], bool]) -> None:
         self.render, self.is_restless = render, is_restless
-        self.sent = ""
+        self.sent = b""
         self.viewers: set[_Viewer] = set()
 
 
@@ -140,14 +141,13 @@ class Feed:
                 self._pump = asyncio.create_task(self._run(), name="horae:console")
             yield b": horae\n\n"
             if behind:
-                yield event_of(await topic.render())
+                yield await _rendered(topic)
             while not self._closed and (until is None or self._app.now() < until * 1000):
-                event = await _next(viewer)
+                left = KEPT_ALIVE if until is None else min(until - self._app.now() / 1000, KEPT_ALIVE)
+                event = await _next(viewer, max(left, 0.0))
                 if event is None and self._closed:
                     break
                 yield event or b": alive\n\n"
-        except HoraeError:
-            yield b"event: gone\ndata: gone\n\n"
         finally:
             topic.viewers.discard(viewer)
             if not topic.viewers:
@@ -181,24 +181,28 @@ class Feed:
 
     async def _render(self, topic: _Topic) -> None:
         try:
-            text = await topic.render()
-        except HoraeError:  # it was deleted, or the database is away: the page asks again
-            event = b"event: gone\ndata: gone\n\n"
+            event = await _rendered(topic)
         except Exception:
             _log.exception("a view of the console could not be rendered")
             return
-        else:
-            if text == topic.sent:
-                return
-            topic.sent, event = text, event_of(text)
-        for viewer in topic.viewers:
-            viewer.tell(event)
+        if event != topic.sent:
+            topic.sent = event
+            for viewer in topic.viewers:
+                viewer.tell(event)
 
 
-async def _next(viewer: _Viewer) -> bytes | None:
-    """The next event of a viewer, or ``None`` after a silence."""
+async def _rendered(topic: _Topic) -> bytes:
+    """A view as an event; or that it is gone, because it was deleted or the database cannot be read."""
+    try:
+        return event_of(await topic.render())
+    except HoraeError:
+        return GONE
+
+
+async def _next(viewer: _Viewer, seconds: float) -> bytes | None:
+    """The next event of a viewer, or ``None`` after some seconds of silence."""
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(viewer.woken.wait(), KEPT_ALIVE)
+        await asyncio.wait_for(viewer.woken.wait(), seconds)
     viewer.woken.clear()
     event, viewer.event = viewer.event, None
     return event

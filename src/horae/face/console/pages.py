@@ -10,6 +10,8 @@ from horae.face.console import (
     create_page,
     edit_page,
     explain_page,
+    flows_pages,
+    grants_pages,
     overview,
     runs_pages,
     schedule_actions,
@@ -33,5 +35,7 @@ def handlers() -> list[ControllerRouterHandler]:
         create_page,
         edit_page,
         calendars_pages,
+        flows_pages,
+        grants_pages,
     )
     return [handler for module in modules for handler in module.HANDLERS]

@@ -26,7 +26,7 @@ class Templates:
     def __init__(self) -> None:
         folder = Path(__file__).parent / "templates"
         self._environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(folder), autoescape=True, undefined=jinja2.StrictUndefined,
+            loader=jinja2.FileSystemLoader(folder), autoescape=True, undefined=jinja2.StrictUndefined, auto_reload=False,
             trim_blocks=True, lstrip_blocks=True,
         )  # fmt: skip
         filters = {

@@ -15,6 +15,7 @@ from litestar.response import Redirect
 from horae.app import ScopedOperations
 from horae.errors import InvalidInputError
 from horae.face.console.security import NOTICE, Notice, Session, headers_of
+from horae.face.service.caller import READ
 from horae.model import instant
 from horae.spec import installed_zones
 
@@ -63,6 +64,11 @@ class Visit:
     def token(self) -> str:
         """What forms of this page send back."""
         return self.console.signer.form_token(self.session)
+
+    @property
+    def may_change(self) -> bool:
+        """Whether the caller may do more than look."""
+        return READ not in self.caller.scopes
 
     @property
     def there(self) -> ScopedOperations:

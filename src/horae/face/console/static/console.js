@@ -109,10 +109,10 @@
       say(`The server is away. This page shows what it knew at ${new Date().toLocaleTimeString()}, and tries again by itself.`);
     }
   });
-  document.body.addEventListener("htmx:sseOpen", () => { if (lost) { lost = false; away.hidden = true; } });
-  const live = document.querySelector("[data-live]");
-  live?.addEventListener("htmx:sseBeforeMessage", (event) => {
-    if (event.detail?.type === "gone") event.preventDefault();
+  document.body.addEventListener("htmx:sseOpen", (event) => {
+    if (lost) { lost = false; away.hidden = true; }
+    event.detail.source.addEventListener("gone", () => say("It is no longer there, or cannot be read now. This page shows what it last was."));
+    event.detail.source.addEventListener("live", () => { away.hidden = true; });
   });
   document.body.addEventListener("htmx:afterSwap", tellRelative);
   tellRelative();

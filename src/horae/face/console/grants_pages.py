@@ -1,0 +1,56 @@
+"""Grants: what may run for absent users, until when; renewed and revoked here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar import Response, get, post
+
+from horae.app.grant_views import GrantView
+from horae.app.view import page_of
+from horae.errors import HoraeError, InvalidInputError
+from horae.face.console.schedule_actions import moment_of
+from horae.face.console.visit import Visit
+from horae.model import instant
+
+
+def state_of(grant: GrantView, now: int) -> str:
+    """Whether a grant holds: ``active``, ``expired`` or ``revoked``."""
+    if grant.revoked_at is not None:
+        return "revoked"
+    return "expired" if grant.expires_at is not None and grant.expires_at <= instant(now) else "active"
+
+
+@get("/grants")
+async def grants_page(visit: Visit) -> Response[Any]:
+    """The grants that the caller sees, also those that no longer hold."""
+
+    async def build() -> dict[str, Any]:
+        page = page_of(GrantView, await visit.there.grants.list(cursor=visit.query.get("cursor") or None))
+        shown = [(each, state_of(each, visit.now)) for each in page.items]
+        return {"grants": shown, "next": page.next}
+
+    return await visit.live_page("grants.html", build)
+
+
+@post("/grants/{grant_id:str}")
+async def act_on_grant(visit: Visit, grant_id: str) -> Response[Any]:
+    """Revoke or renew a grant."""
+    grants, here = visit.there.grants, visit.url("grants")
+    try:
+        match visit.form.get("do"):
+            case "revoke":
+                await grants.revoke(grant_id)
+                text = "Revoked: nothing that has not begun yet runs by it."
+            case "renew":
+                await grants.renew(grant_id, moment_of(visit, "until"))
+                text = "Renewed."
+            case other:
+                raise InvalidInputError("do", f"is nothing that can be done: {other}")
+    except HoraeError as error:
+        await grants.get(grant_id)  # gone: say that instead
+        return visit.back(here, error.message, "problem")
+    return visit.back(here, text)
+
+
+HANDLERS = [grants_page, act_on_grant]

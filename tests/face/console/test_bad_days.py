@@ -1,0 +1,231 @@
+"""Bad days and odd viewers: hostile text, large results, lost servers, ended sessions, no JavaScript, keyboards, small screens."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import jwt
+import pytest
+
+from tests.face.console.ledger import create, run_of
+from tests.support.browser import Window, needs_chromium
+from tests.support.process import Server
+from tests.support.wait import wait_for
+
+pytestmark = needs_chromium
+HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>'\"&{{7*7}}"
+RTL = "ליל מנוחה"
+SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A service that takes tokens."""
+    database = f"sqlite:///{tmp_path_factory.mktemp('guarded')}/horae.db"
+    server = Server(database, app="tests.face.console.actions", HORAE_JWT_SECRET=SECRET)
+    yield server
+    server.end(signal.SIGKILL)
+
+
+def sign_in(window: Window, user: str, now: float, seconds: int = 3600) -> None:
+    window.page.get_by_label("Token").fill(
+        jwt.encode({"sub": user, "aud": "horae", "exp": int(now) + seconds}, SECRET)
+    )
+    window.page.get_by_role("button", name="Sign in").click()
+
+
+def test_hostile_text_is_shown_and_does_nothing(window: Window, server: Server):
+    ids = [HOSTILE, "🎈/..%2F?#", RTL]
+    for number, schedule_id in enumerate(ids):
+        create(
+            server, schedule_id, {"name": "fail", "input": HOSTILE}, note=HOSTILE, description=HOSTILE, tags=[f"t{number}", "<i>x"],
+            memo={"note": HOSTILE},
+        )  # fmt: skip
+        path = quote(schedule_id, safe="")
+        server.ask("POST", f"/schedules/{path}/trigger", {"note": HOSTILE})
+        server.ask("POST", f"/schedules/{path}/pause", {"note": HOSTILE})
+        run = run_of(server, schedule_id, "failed")
+        pages = [
+            "",
+            "/schedules",
+            f"/schedules/{path}",
+            f"/schedules/{path}/edit",
+            f"/runs/{run['id']}",
+            "/runs",
+            f"/schedules/{path}/delete",
+        ]
+        for page in [*pages, f"/explain?q={path}", f"/go?q={path}"]:
+            assert window.go(page).status == 200, page
+            assert window.page.title() != "owned"
+            assert window.page.locator("img, #live script, iframe").count() == 0
+        window.go(f"/runs/{run['id']}")
+        assert HOSTILE in window.text()
+    window.go("/schedules")
+    for schedule_id in ids:
+        assert window.page.get_by_role("link", name=schedule_id).count()
+    window.page.get_by_role("link", name="🎈/..%2F?#").click()
+    assert window.page.locator("h1").inner_text().startswith("🎈/..%2F?#")
+
+
+def test_a_large_result_is_cut_and_says_so(window: Window, server: Server):
+    create(server, "large", "large")
+    server.ask("POST", "/schedules/large/trigger")
+    run = run_of(server, "large", "succeeded")
+    window.go(f"/runs/{run['id']}")
+    assert "more characters; the API has the whole" in window.text()
+    assert len(window.page.content()) < 300_000
+
+
+def test_two_windows_see_each_others_changes(
+    window: Window, open_window: Callable[..., Window], server: Server
+):
+    create(server, "shared", spec="0 9 * * *")
+    other = open_window()
+    window.go("/schedules/shared")
+    other.go("/schedules?q=shared")
+    other.page.get_by_label("Choose shared").check()
+    other.page.get_by_placeholder("Note, or tag").fill("half typed")
+    window.page.locator("summary", has_text="Pause").click()
+    window.page.get_by_role("button", name="Pause").click()
+    other.page.locator(".tone-paused").wait_for()
+    assert other.page.get_by_label("Choose shared").is_checked()
+    assert other.page.get_by_placeholder("Note, or tag").input_value() == "half typed"
+    server.ask("DELETE", "/schedules/shared")
+    window.page.get_by_text("It is no longer there").wait_for()
+    assert "Nothing matches" in other.page.locator("#live", has_text="Nothing matches").inner_text()
+
+
+def test_the_server_goes_away_and_comes_back(open_window: Callable[..., Window], tmp_path: Path):
+    database = f"sqlite:///{tmp_path}/horae.db"
+    server = Server(database, app="tests.face.console.actions")
+    try:
+        create(server, "lasting")
+        window = open_window(server.url)
+        window.go("/schedules")
+        assert window.page.locator("#away").is_hidden()
+        port = server.url.rpartition(":")[2]
+        server.end(signal.SIGKILL)
+        window.page.get_by_text("The server is away").wait_for()
+        assert "lasting" in window.text()
+        server = Server(database, "--port", port, app="tests.face.console.actions")
+        create(server, "newcomer")
+        window.page.locator("#live", has_text="newcomer").wait_for(timeout=20_000)
+        assert window.page.locator("#away").is_hidden()
+        window._heard.clear()  # the browser says that it could not connect
+    finally:
+        server.end(signal.SIGKILL)
+
+
+def test_a_session_is_opened_kept_and_ended(open_window: Callable[..., Window], guarded: Server):
+    window = open_window(guarded.url)
+    now = window.page.evaluate("Date.now()") / 1000
+    window.go("/schedules")
+    assert "/console/sign-in?next=" in window.page.url
+    window.page.get_by_label("Token").fill("nonsense")
+    window.page.get_by_role("button", name="Sign in").click()
+    assert window.page.locator(".notice-problem").is_visible()
+    sign_in(window, "ada", now)
+    assert window.page.url.endswith("/console/schedules")
+    assert "No schedules yet" in window.text()
+    window.page.locator(".who button").click()
+    assert "/console/sign-in" in window.page.url
+    window.page.go_back()
+    window.page.reload()
+    assert "/console/sign-in" in window.page.url
+    window.go("/schedules")
+    sign_in(window, "bob", now, seconds=3)
+    wait_for(lambda: "Sign in again" in window.text() or window.page.wait_for_timeout(100))
+    window.page.get_by_role("link", name="Sign in again").click()
+    assert "/console/sign-in?next=%2Fconsole%2Fschedules" in window.page.url
+    window._heard.clear()  # the browser logs the 401
+
+
+def test_without_javascript_everything_can_be_read_and_done(
+    open_window: Callable[..., Window], server: Server
+):
+    create(server, "plain", spec="0 9 * * *")
+    window = open_window(java_script_enabled=False)
+    page = window.page
+    for path in (
+        "",
+        "/schedules",
+        "/runs",
+        "/nodes",
+        "/calendars",
+        "/explain?q=why+did+plain+not+run+today+at+9:00",
+        "/go?q=pla",
+        "/forecast",
+    ):
+        assert window.go(path).status == 200
+    window.go("/schedules/plain")
+    page.locator("summary", has_text="Trigger").click()
+    page.get_by_role("button", name="Trigger now").click()
+    assert "Triggered: this is its run." in window.text()
+    window.go("/new?kind=cron&cron=5+4+*+*+*&id=scriptless&action=ping")
+    page.get_by_role("button", name="Preview").click()
+    assert "At 04:05 every day" in window.text()
+    page.get_by_role("button", name="Create").click()
+    assert "Created scriptless." in window.text()
+    page.get_by_role("button", name="Theme: auto").click()
+    assert page.locator("html").get_attribute("data-theme") == "light"
+
+
+def test_everything_is_reached_by_keyboard(window: Window, server: Server):
+    create(server, "typed", spec="0 9 * * *")
+    page = window.page
+    window.go("/schedules?q=typed")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the page"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == "typed":
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/schedules/typed")
+    page.locator("summary", has_text="Pause").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.type("by keyboard")
+    page.keyboard.press("Enter")
+    page.get_by_text("Paused: by keyboard.").wait_for()
+    page.locator("summary", has_text="More").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    assert not page.get_by_role("link", name="Edit…").is_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pages_fit_every_width_and_axe_finds_nothing_serious(
+    open_window: Callable[..., Window], server: Server, theme: Any
+):
+    create(
+        server,
+        f"seen-{theme}",
+        {"name": "fail", "input": 1},
+        spec={"crons": ["30 2 * * *"], "timezone": "America/New_York"},
+        tags=["axe"],
+    )
+    server.ask("POST", f"/schedules/seen-{theme}/trigger")
+    run = run_of(server, f"seen-{theme}", "failed")
+    server.ask("PUT", "/calendars/closed", {"dates": ["2026-12-25"]})
+    window = open_window(color_scheme=theme)
+    here = f"/schedules/seen-{theme}"
+    paths = [
+        "", "/schedules", here, f"{here}/edit", f"{here}/backfill", f"{here}/versions", f"{here}/delete", "/runs", f"/runs/{run['id']}",
+        "/new", "/explain?q=why+did+seen-light+not+run+today+at+9:00", "/calendars", "/calendars/closed", "/nodes", "/go?q=se",
+    ]  # fmt: skip
+    flaws = []
+    for path in paths:
+        window.page.set_viewport_size({"width": 1024, "height": 800})
+        assert window.go(path).status == 200, path
+        flaws += [f"{path or '/'}: {each}" for each in window.flaws()]
+        for width in (360, 1024, 1920):
+            window.page.set_viewport_size({"width": width, "height": 800})
+            assert window.too_wide() == [], (path, width)
+    assert flaws == []
