@@ -89,7 +89,7 @@ async def ask_horae(address: str, schedules: int, requests: int) -> Measured:
         describe = await _timed(lambda n: _get(client, f"/schedules/s-{n * 7919 % schedules:07d}"), requests)
         several = await _timed(
             lambda n: _get(
-                client, f"/schedules?limit=100&cursor={cursor_of(f's-{n * 7919 % schedules:07d}')}"
+                client, f"/schedules?limit=100&cursor={cursor_of('local', f's-{n * 7919 % schedules:07d}')}"
             ),
             requests // 10,
         )

@@ -18,7 +18,7 @@ ID = "reports/2026/the-quarterly-one-of-the-board"
 RUN = str(uuid.UUID(int=7))
 SCHEDULE: dict[str, Any] = {
     "id": ID, "sentence": "At 09:00 on Monday to Friday, Europe/Berlin time", "state": "running", "timezone": "Europe/Berlin",
-    "next_time": "2026-03-09T08:00:00Z", "attention": "late", "action": {"name": "shop.reports.quarterly"},
+    "next_time": "2026-03-09T08:00:00Z", "attention": "late", "owner": "", "action": {"name": "shop.reports.quarterly"},
 }  # fmt: skip
 RAN: dict[str, Any] = {
     "id": RUN, "nominal": "2026-03-09T08:00:00Z", "status": "terminated", "reason": "terminated", "sentence": "it was terminated",
