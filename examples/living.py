@@ -98,7 +98,7 @@ def main() -> None:
     try:
         config = horae.Config.from_environment()
         asyncio.run(prepare(config))
-        serve(config, "examples.living")
+        serve(config, "examples.living", flows=["examples.living_flow"])
     except HoraeError as error:  # a port that is taken, say: a sentence, and no traceback
         report(error)
         sys.exit(2)

@@ -132,6 +132,22 @@ async def test_states_and_data_are_read_as_they_are_annotated(machine: TimeMachi
     assert seen == [None, Cursor(1), Cursor(2)]
 
 
+async def test_prepared_data_that_is_not_what_it_is_annotated_as_is_a_logic_error(machine: TimeMachine):
+    made = Flow("f")
+
+    @made.consumer(subscribes=["a"])
+    class Count:
+        async def prepare(self, ctx: Any, state: Any) -> Prepared[int]:
+            return Prepared(data="many" if await ctx.peek("a") else None)  # type: ignore[arg-type]
+
+    await machine.app.flows.deploy(made)
+    await machine.advance(seconds=1)
+    assert (await machine.app.flows.show("f")).status == "Idle"  # without data there is nothing to read
+    await machine.app.flows.publish("f", "a", "1")
+    await machine.advance(seconds=1)
+    assert "not what it is annotated as" in ((await machine.app.flows.show("f")).issue or "")
+
+
 async def test_a_state_that_a_new_version_cannot_read_is_a_logic_error(machine: TimeMachine):
     def version(kind: Any) -> Flow:
         made = Flow("f", revision=str(kind))

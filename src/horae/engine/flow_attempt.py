@@ -262,9 +262,17 @@ class HandlerRun:
 
     def _shown(self, prepared: PreparedRecord) -> Prepared[Any]:
         """The prepare result as the other parts get it: always as it is stored."""
-        data = self._handler.data_type.read(text_of(prepared.data))
+        data = self._read_data(prepared.data)
         reservations = [Reservation(topic, list(ids)) for topic, ids in prepared.reservations]
         return Prepared(reservations, data, title=prepared.title or None, key=prepared.key)
+
+    def _read_data(self, data: object) -> Any:  # noqa: ANN401
+        """The prepared data as its type is annotated; without data there is none, whatever the type."""
+        try:
+            return None if data is None else self._handler.data_type.read(text_of(data))
+        except (msgspec.MsgspecError, ValueError) as error:
+            reason = f"the data of the prepare result is not what it is annotated as: {error}"
+            raise Failure(FailureKind.LOGIC, reason, error) from None
 
     def _read_state(self) -> Any:  # noqa: ANN401
         try:
@@ -299,6 +307,7 @@ class HandlerRun:
             json_text(found.data, "the data of the prepare result", MAX_KEPT)
         except ValueError as error:
             raise Failure(FailureKind.LOGIC, str(error), error) from None
+        self._read_data(found.data)  # before anything is reserved for it
         wake_at_ms, problem = wake_time(found.wake_at)
         if problem:
             _log.warning('flow "%s", handler "%s": %s', self._context.flow, self._handler.name, problem)
@@ -368,7 +377,7 @@ class Reconciliation:
         assert reconcile is not None  # noqa: S101 - the definition says that it has it
         reservations = [Reservation(topic, list(ids)) for topic, ids in record.reservations]
         try:
-            data = self._handler.data_type.read(text_of(record.data))
+            data = None if record.data is None else self._handler.data_type.read(text_of(record.data))
             found = reconcile(
                 context, Prepared(reservations, data, title=record.title or None, key=record.key)
             )
