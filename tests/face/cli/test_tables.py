@@ -26,7 +26,7 @@ RAN: dict[str, Any] = {
 }  # fmt: skip
 RANGE: dict[str, Any] = {
     "start": "2026-03-09T08:00:00Z", "end": "2026-03-10T08:00:00Z", "count": 2, "status": "skipped", "reason": "paused",
-    "sentence": "the schedule was paused", "schedule_id": ID,
+    "sentence": "the schedule was paused", "schedule_id": ID, "owner": "",
 }  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def test_what_matters_stays_at_any_width(width: int):
     for shown, whole in [
         (schedule_table([SCHEDULE], more=False), [ID, "running !", "Mon 2026-03-09 09:00:00 +01:00"]),
         (run_table([RAN], "Europe/Berlin"), [RUN, "Mon 2026-03-09 09:00:00 +01:00", "terminated"]),
-        (ledger_table([RANGE, RAN | {"schedule_id": ID}], "Europe/Berlin", whose=True, more=False), [ID, RUN, "Mon 2026-03-09 09:00:00 +01:00", "skipped"]),
+        (ledger_table([RANGE, RAN | {"schedule_id": ID, "owner": ""}], "Europe/Berlin", whose=True, more=False), [ID, RUN, "Mon 2026-03-09 09:00:00 +01:00", "skipped"]),
     ]:  # fmt: skip
         lines = printed(shown, width)
         assert all(len(line) <= width for line in lines), lines
