@@ -57,6 +57,11 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "temporal schedule describe": "needs Temporal's command",
         "horae import temporal": "needs a Temporal server; tests/face/temporal moves schedules over and back",
     },
+    "docs/how-to/langgraph.md": {
+        "pip install": "test_a_worker_asks_a_real_service_and_outlives_it",
+        "horae accounts put": "test_grants_and_accounts_on_the_command_line",
+        "curl -X POST": "test_a_graph_is_scheduled_changed_and_deleted",
+    },
     "docs/how-to/external-work.md": {'{"report":': "tests/executor: what a receiver gets"},
 }
 """The blocks that cannot be run here: page → the beginning of the block → why, or the test that runs it."""
