@@ -77,7 +77,7 @@ _JSON = {"Content-Type": "application/json"}
         (("GET", "/schedules?attention=1", ""), 422, 'attention is "1", and must be one of true, false', None),
         (("GET", "/runs?since=soon", ""), 422, 'since is "soon", which is no time', "ISO 8601 with an offset, such as 2026-03-08T09:00:00Z"),
         (("GET", "/runs?since=2026-01-01T00:00:00", ""), 422, 'since is "2026-01-01T00:00:00", which has no offset', "write it with its offset from UTC, such as 2026-03-08T09:00:00Z or 2026-03-08T10:00:00+01:00"),
-        (("POST", "/schedules", '{"spec": "@daily", "action": "pong"}'), 422, 'There is no action "pong"', "did you mean ping? registered are: ping; a program that registers it must be running"),
+        (("POST", "/schedules", '{"spec": "@daily", "action": "pong"}'), 422, 'There is no action "pong"', "did you mean ping? registered are: ping, workflow; a program that registers it must be running"),
         (("POST", "/schedules", '{"spec": {"cron": "@daily"}, "action": "ping"}'), 422, "cron is unknown", "did you mean crons?"),
     ],
 )  # fmt: skip

@@ -92,7 +92,7 @@ async def _carry_out_one(session: Session, step: Step) -> None:
     elif step.version is None:
         await client.put(place, step.body, new=True)
     else:
-        await client.put(place, step.body | {"version": step.version})
+        await client.put(place, step.body | {"version": step.version}, owner=step.owner)
 
 
 def _shown(steps: Sequence[Step], *, dry_run: bool) -> RenderableType:

@@ -42,7 +42,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     version: int | None = None
     """The version that was compared; ``None`` if there was none."""
     owner: str | None = None
-    """The owner of a schedule that no document has; ``None`` is the one that the command means."""
+    """Whose schedule it is, or would be."""
 
     @property
     def changes(self) -> bool:
@@ -125,7 +125,7 @@ async def plan(
             faults.append(located(error, each.kind, each.name, each.source))
     if faults:
         raise _together(faults)
-    return steps + await _unmentioned(client, documents, labels, prune=prune)
+    return steps + await _unmentioned(client, steps, labels, prune=prune)
 
 
 def _is_about_the_server(error: HoraeError) -> bool:
@@ -187,7 +187,7 @@ async def _schedule(client: Client, document: Document, label: str, new_calendar
     outcome: Outcome = "created" if present is None else "changed" if found else "unchanged"
     return Step(
         kind="schedule", name=document.name, source=document.source, outcome=outcome, differences=found, body=body,
-        version=version, sentence="" if outcome == "unchanged" else would["sentence"],
+        version=version, owner=would["owner"], sentence="" if outcome == "unchanged" else would["sentence"],
         warnings=() if outcome == "unchanged" else tuple(would.get("warnings", ())),
     )  # fmt: skip
 
@@ -211,21 +211,24 @@ def _managed_elsewhere(name: str, managed_by: str, label: str) -> HoraeError:
 
 
 async def _unmentioned(
-    client: Client, documents: Sequence[Document], labels: Collection[str], *, prune: bool
+    client: Client, steps: Sequence[Step], labels: Collection[str], *, prune: bool
 ) -> list[Step]:
-    """The schedules with the documents' labels that no document has."""
-    named = {each.name for each in documents if each.kind == "schedule"}
+    """The schedules with the documents' labels that no document has: of the owners whose schedules the documents define."""
+    named = {(each.owner, each.name) for each in steps if each.kind == "schedule"}
+    owners = {owner for owner, _ in named}
     found: list[Json] = []
     for label in sorted(labels):
-        found += await client.items("/schedules", EVERYTHING, managed_by=label)
-    return [
-        Step(
-            kind="schedule",
-            name=each["id"],
-            outcome="removed" if prune else "left",
-            version=each["version"],
-            owner=each["owner"],
+        labelled = await client.items("/schedules", EVERYTHING, managed_by=label)
+        found += [each for each in labelled if not owners or each["owner"] in owners]
+    if not owners and len({each["owner"] for each in found}) > 1:
+        raise InvalidInputError(
+            "--owner",
+            "is needed: schedules of several owners have the label",
+            hint="say whose with --owner NAME",
         )
+    outcome: Outcome = "removed" if prune else "left"
+    return [
+        Step(kind="schedule", name=each["id"], outcome=outcome, version=each["version"], owner=each["owner"])
         for each in found
-        if each["id"] not in named
+        if (each["owner"], each["id"]) not in named
     ]

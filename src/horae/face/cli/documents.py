@@ -6,6 +6,7 @@ A schedule's document is what creates it: ``{"id": …, "spec": …, "action": �
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -117,6 +118,14 @@ def one_schedule(file: str) -> Json:
             "--file", f"has {len(found)} schedules, and one is meant", hint="horae apply takes many"
         )
     return found[0]
+
+
+def check_unique(views: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse schedules of several owners with one id: documents name no owner."""
+    for name, number in Counter(each["id"] for each in views).items():
+        if number > 1:
+            reason = f'is needed: {number} owners have a schedule "{name}", and documents name no owner'
+            raise InvalidInputError("--owner", reason, hint="say whose with --owner NAME")
 
 
 def schedule_document(view: Mapping[str, Any]) -> Json:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from horae.face.cli.client import EVERYTHING, path
 from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.completion import schedule_ids
-from horae.face.cli.documents import calendar_document, schedule_document
+from horae.face.cli.documents import calendar_document, check_unique, schedule_document
 from horae.face.cli.files import yaml_text
 from horae.face.cli.options import argument, flag, option
 from horae.face.cli.printing import print_json
@@ -44,6 +44,7 @@ async def export(
         return
     named = {"tag": tag, "prefix": prefix, "managed_by": managed_by}
     schedules = await session.client.items("/schedules", EVERYTHING, **named)
+    check_unique(schedules)
     shared = [] if calendars else await session.client.items("/calendars", EVERYTHING)
     found = {
         "calendars": [calendar_document(each) for each in shared],
