@@ -45,7 +45,7 @@ class Console:
         self.feed = Feed(app)
         self.forecasts = Forecasts(app.clock.monotonic)
         self.takes_tokens = takes_tokens(config)
-        self.more_pages = [("flows", "Flows"), ("grants", "Grants")]
+        self.more_pages = [("workflows", "Workflows"), ("flows", "Flows"), ("grants", "Grants")]
         """The names and labels of pages beside those of schedules and runs."""
 
     def __deepcopy__(self, _: dict[int, Any]) -> Console:

@@ -18,6 +18,7 @@ from horae.face.console import (
     schedule_page,
     schedules_list,
     system_pages,
+    workflows_pages,
 )
 
 
@@ -37,5 +38,6 @@ def handlers() -> list[ControllerRouterHandler]:
         calendars_pages,
         flows_pages,
         grants_pages,
+        workflows_pages,
     )
     return [handler for module in modules for handler in module.HANDLERS]

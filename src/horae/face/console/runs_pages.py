@@ -21,6 +21,7 @@ from horae.errors import HoraeError, InvalidInputError
 from horae.face.cli.moments import instant_of
 from horae.face.console.rendering import span
 from horae.face.console.visit import Visit
+from horae.face.console.workflows_pages import nodes_of
 from horae.model import OPEN, Reason, Status, instant
 
 PAGE = 50
@@ -132,8 +133,16 @@ async def run_page(visit: Visit, run_id: str) -> Response[Any]:
     async def build() -> dict[str, Any]:
         run = history_view(await visit.there.runs.history(run_id))
         lines, cut = await _lines(visit, run_id)
+        graph = await nodes_of(visit, run)
         visit.restless = run.status in OPEN  # its log grows without a change that is told
-        return {"run": run, "steps": life_of(run), "lines": lines, "cut": cut, "is_open": run.status in OPEN}
+        return {
+            "run": run,
+            "steps": life_of(run),
+            "lines": lines,
+            "cut": cut,
+            "is_open": run.status in OPEN,
+            **graph,
+        }
 
     return await visit.live_page("run.html", build)
 

@@ -12,7 +12,6 @@ from horae import __version__
 from horae.app import App
 from horae.config import Config
 from horae.errors import HoraeError
-from horae.face.console.console import Console
 from horae.face.registrar.routes import registrar_router
 from horae.face.service.auth import Authenticator
 from horae.face.service.bulk import bulk_router
@@ -93,6 +92,8 @@ def make_service(app: App, config: Config, counted: Metrics | None = None) -> Se
         return answered
 
     provided = dependencies(app)
+    from horae.face.console.console import Console  # noqa: PLC0415 - it takes parts of this package
+
     console = Console(app, config, authenticator, pace)
     service = Service(
         route_handlers=[*_routes(), console.router(), home],
