@@ -30,6 +30,7 @@ _SECONDS = 60
 _HINTS = {
     "authentication": "give a token with --token, or set HORAE_TOKEN",
     "schedule_not_found": "horae schedules list shows those that there are",
+    "schedule_ambiguous": 'name the owner with --owner NAME; --owner "" is that of schedules without one',
     "calendar_not_found": "horae calendars list shows those that there are",
     "flow_not_found": "horae flows list shows those that there are",
     "workflow_not_found": "horae workflows list shows those that there are",
