@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 import msgspec
+
+from horae.model import Instant, Span
 
 
 class HandlerKind(StrEnum):
@@ -114,6 +117,8 @@ class HandlerDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     emits: bool = False
     reconciles: bool = False
 
+    timeout = Span[timedelta | None]()
+
     @property
     def schedule(self) -> tuple[str | None, str | None, str]:
         """What a producer runs by."""
@@ -151,6 +156,9 @@ class StoredFlow(msgspec.Struct, frozen=True, kw_only=True):
     revision: str
     created_at_ms: int
     updated_at_ms: int
+
+    created_at = Instant[datetime]()
+    updated_at = Instant[datetime]()
 
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -9,7 +9,7 @@ garbage collector can ignore them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from typing import Annotated, Any, Generic, NewType, TypeVar, cast
@@ -55,6 +55,7 @@ MAX_TEXT_LENGTH = 10_000
 
 
 T = TypeVar("T", bound=datetime | None)
+D = TypeVar("D", bound=timedelta | None)
 
 
 def instant(milliseconds: int) -> datetime:
@@ -71,6 +72,22 @@ class Instant(Generic[T]):
     def __get__(self, value: object, owner: type) -> T:
         milliseconds = getattr(value, self._field)
         return cast("T", None if milliseconds is None else instant(milliseconds))
+
+
+class Span(Generic[D]):
+    """An attribute that reads the field of the same name with ``_ms`` as a ``timedelta``."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._field = f"{name}_ms"
+
+    def __get__(self, value: object, owner: type) -> D:
+        milliseconds = getattr(value, self._field)
+        return cast("D", None if milliseconds is None else timedelta(milliseconds=milliseconds))
+
+
+def between(start_ms: int | None, end_ms: int | None) -> timedelta | None:
+    """How long it is from one instant to another; ``None`` if one of them is not known."""
+    return None if start_ms is None or end_ms is None else timedelta(milliseconds=end_ms - start_ms)
 
 
 ScheduleKey = NewType("ScheduleKey", str)
@@ -173,6 +190,9 @@ class Carried(msgspec.Struct, frozen=True, gc=False, array_like=True):
     nominal_ms: int
     not_before_ms: int
 
+    nominal = Instant[datetime]()
+    not_before = Instant[datetime]()
+
 
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The part of a schedule that changes without an edit."""
@@ -200,6 +220,11 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why slots are skipped until the grant or its account changes, if that is the problem."""
     orphaned: bool = False
     """Whether what manages it no longer defines it."""
+
+    @property
+    def spec_since(self) -> datetime | None:
+        """The time since which the spec is in force; ``None`` if it never changed."""
+        return instant(self.spec_since_ms) if self.spec_since_ms else None
 
     paused_until = Instant[datetime | None]()
     completed_at = Instant[datetime | None]()
@@ -284,6 +309,7 @@ class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     execution_grant_id: str = ""
     """The grant under which its graph runs; empty if it runs no graph."""
 
+    cursor = Instant[datetime]()
     created_at = Instant[datetime]()
     updated_at = Instant[datetime]()
 
@@ -400,6 +426,16 @@ class Run(OfSchedule, msgspec.Struct, frozen=True, gc=False, kw_only=True):
     ended_at = Instant[datetime | None]()
 
     @property
+    def late(self) -> timedelta | None:
+        """How long after its fire time its latest attempt began; ``None`` if none did."""
+        return between(self.fire_ms, self.started_at_ms)
+
+    @property
+    def duration(self) -> timedelta | None:
+        """How long its latest attempt took; ``None`` until it has ended, or if it never began."""
+        return between(self.started_at_ms, self.ended_at_ms)
+
+    @property
     def rerun_of(self) -> str | None:
         """The id of the run whose slot it runs again, if it does."""
         return self.origin.id.rpartition(".")[0] if self.origin.kind is OriginKind.RERUN else None
@@ -431,6 +467,11 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     started_at = Instant[datetime | None]()
     ended_at = Instant[datetime]()
 
+    @property
+    def duration(self) -> timedelta | None:
+        """How long it took; ``None`` if it never began."""
+        return between(self.started_at_ms, self.ended_at_ms)
+
 
 class Checkpoint(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A value that an attempt of a run saved, so that the next attempt need not repeat the work behind it."""
@@ -452,6 +493,8 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False, array_like=True):
     level: str
     logger: str
     message: str
+
+    at = Instant[datetime]()
 
 
 class LogChunk(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -514,6 +557,7 @@ class UnstartedRange(OfSchedule, msgspec.Struct, frozen=True, gc=False, kw_only=
     start = Instant[datetime]()
     end = Instant[datetime]()
     decided_at = Instant[datetime]()
+    before = Instant[datetime | None]()
 
 
 class BackfillStatus(StrEnum):
@@ -639,6 +683,8 @@ class AttemptResult(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The same as a text, as it is kept."""
     log: LogBatch | None = None
     """What it logged and was not written while it ran."""
+
+    launched_at = Instant[datetime | None]()
     value: Any = None
     """What an attempt returned that its decider made itself, and records as it is."""
 
@@ -663,6 +709,11 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     crashes: int = 0
     report_by_ms: int | None = None
     """If an external worker has the work (the status is then running): the time by which it must report."""
+
+    started_at = Instant[datetime | None]()
+    ended_at = Instant[datetime]()
+    start_at = Instant[datetime | None]()
+    report_by = Instant[datetime | None]()
 
 
 class LastOutcome(msgspec.Struct, frozen=True, gc=False):

@@ -14,8 +14,8 @@ from horae.model import Node, Policies, RetryPolicy, Schedule
 from horae.testing import TimeMachine
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
-INSIDE = {"generation", "cursor_ms", "request_id"}
-"""What of a schedule no reader needs: where the engine is, and which creation this was."""
+INSIDE = {"generation", "cursor_ms", "permitted_by", "request_id"}
+"""What of a schedule no reader needs: where the engine is, which creation this was, and by which scope its action was stored."""
 
 
 def minute(number: int) -> datetime:

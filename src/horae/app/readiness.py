@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Annotated
 
 import msgspec
@@ -14,7 +15,7 @@ from horae.clock import Clock
 from horae.config import Config
 from horae.engine.engine import Engine
 from horae.errors import StoreUnavailableError
-from horae.model import Status
+from horae.model import Span, Status
 from horae.store.port import Store
 
 MAX_OFF = 1000
@@ -45,6 +46,8 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True):
             "How many schedules cannot be read, as far as seen; these do not run. `horae check` names them."
         ),
     ] = 0
+
+    clock_off = Span[timedelta | None]()
 
 
 class Backlog(msgspec.Struct, frozen=True):

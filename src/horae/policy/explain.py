@@ -6,7 +6,7 @@ ahead, the current version of the schedule.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import assert_never
 
@@ -21,6 +21,7 @@ from horae.model import (
     Run,
     Schedule,
     ScheduleKey,
+    Span,
     Status,
     UnstartedRange,
     Version,
@@ -154,6 +155,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     nominal = Instant[datetime | None]()
     fire = Instant[datetime | None]()
+    late = Span[timedelta | None]()
     moved_to = Instant[datetime | None]()
     before = Instant[datetime | None]()
     after = Instant[datetime | None]()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import assert_never
 
 import msgspec
 
 from horae.errors import SpecTooCostlyError
-from horae.model import Limits, OnResume, Reason, Run, Schedule, Status, instant
+from horae.model import Instant, Limits, OnResume, Reason, Run, Schedule, Status, instant
 from horae.policy import pause
 from horae.policy.decide import decide
 from horae.policy.lifecycle import ENDED
@@ -24,6 +25,9 @@ class Slots(msgspec.Struct, frozen=True):
     count: int
     start_ms: int
     end_ms: int
+
+    start = Instant[datetime]()
+    end = Instant[datetime]()
 
 
 class SlotsNotStarted(Slots, frozen=True):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 import msgspec
+
+from horae.model import Instant
 
 PREFIX = "node:"
 """How the keys of such checkpoints begin."""
@@ -48,6 +51,10 @@ class NodeRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     started_at_ms: int | None = None
     ended_at_ms: int | None = None
     retry_at_ms: int | None = None
+
+    started_at = Instant[datetime | None]()
+    ended_at = Instant[datetime | None]()
+    retry_at = Instant[datetime | None]()
 
 
 def place_of(rounds: Iterable[tuple[str, int]], node_id: str) -> str:
