@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from horae.app.schedule_views import Description
 from horae.face.cli import cli
 from horae.face.declarative.states import POLLING, SCHEDULER, TASK, diagram
 from horae.spec import Spec
+from horae.testing import TimeMachine
 from tests.support.pages import DOCS, PAGES, page_name
 from tests.support.process import ROOT
 
@@ -78,6 +80,17 @@ def test_commands_in_the_text_exist_with_their_options(page: Path):
         words, options = known_options(written)
         named = {word.partition("=")[0] for word in words if re.match(r"--[a-z]", word)}
         assert named <= options, f"{written}: there is no {named - options}"
+
+
+async def test_describing_a_schedule_gives_a_description(machine: TimeMachine):
+    page = (DOCS / "reference" / "python.md").read_text("utf-8")
+    assert "| `describe(id)` | a `Description`: the `schedule`, its counts," in page
+    machine.app.action("report")(lambda: None)
+    await machine.app.schedules.create("x", "0 9 * * *", "report")
+    found = await machine.app.schedules.describe("x")
+    assert isinstance(found, Description)
+    assert found.schedule == await machine.app.schedules.get("x")
+    assert len(found.next_times) == 10
 
 
 def test_the_table_of_clock_changes():

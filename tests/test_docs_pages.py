@@ -125,7 +125,8 @@ def test_a_page_can_be_followed(reader: Reader, page: str):
 
 
 def test_what_is_not_run_is_there_and_has_a_reason():
-    tests = re.findall(r"def (test_\w+)", (ROOT / "tests" / "test_docs_service.py").read_text("utf-8"))
+    files = (each.read_text("utf-8") for each in (ROOT / "tests").rglob("test_*.py"))
+    tests = {name for text in files for name in re.findall(r"^(?:async )?def (test_\w+)", text, re.MULTILINE)}
     for page, blocks in NOT_RUN.items():
         for beginning, reason in blocks.items():
             assert any(each.text.startswith(beginning) for each in blocks_of(page)), (page, beginning)
@@ -141,9 +142,13 @@ for page in sys.argv[1:]:
 
 
 def installs(page: str) -> tuple[str, ...]:
-    """What a page lets its reader install."""
-    told = [re.match(r"pip install (.*)", each.text) for each in blocks_of(page) if each.kind == "sh"]
-    return tuple(sorted({word for each in told if each for word in shlex.split(each[1])})) or ("horae",)
+    """What a page lets its reader install: in a block, or, where pages are not followed, in its text."""
+    blocks = [each.text for each in blocks_of(page) if each.text.startswith("pip install ")]
+    text = "\n".join(blocks) if page in FOLLOWED else (ROOT / page).read_text("utf-8")
+    told = re.findall(r"\bpip install ('[^`\n]+)", text) + re.findall(
+        r"^pip install ([\w ]+)$", text, re.MULTILINE
+    )
+    return tuple(sorted({word for each in told for word in shlex.split(each)})) or ("horae",)
 
 
 def test_examples_of_python_run(tmp_path: Path, wheel: Path):

@@ -24,7 +24,7 @@ from tests.support.process import kill
 from tests.support.shown import Shown, as_here
 from tests.support.wait import wait_for
 
-PATIENCE = 30
+PATIENCE = 60
 """Seconds in which what a page says must happen."""
 PAUSE = 1
 TRIES = int(PATIENCE / PAUSE)
@@ -162,6 +162,8 @@ class Reader:
     def _do(self, commands: str, shown: str) -> None:
         commands = self._as_here(commands).strip()
         *before, last = commands.split("\n")
+        if commands.startswith(("pip install ", "pkill ")):
+            assert not before, f"it stands alone in its block: {commands}"
         if last.startswith("pip install "):
             self.installed.install(shlex.split(last)[2:])
         elif last.startswith("pkill -9 -f "):

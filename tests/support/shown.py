@@ -13,7 +13,9 @@ _VARYING = {
     "address": r"127\.0\.0\.1:\d+",
     "tzdata": r"\btzdata \d{4}\w\b",
 }
-_TOKEN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _VARYING.items()) + "|(?P<gap>…)")
+_TOKEN = re.compile(
+    "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _VARYING.items()) + "|(?P<gap> ?…)"
+)
 
 
 class Shown:
@@ -35,7 +37,7 @@ class Shown:
             if kind in varying:
                 pattern += re.escape(line[end : token.start()])
                 if kind == "gap":
-                    pattern += ".*?"
+                    pattern += "(?: .*?)?" if token[0].startswith(" ") else ".*?"
                 else:
                     self._tokens.append((kind, token[0]))
                     pattern += f"({_VARYING[kind]})"
