@@ -63,6 +63,7 @@
     ├── HttpAnswerError                 the answer to a request of the action http has too many interim answers, headers or pieces
     ├── DestinationRefusedError         a request of the action http had a destination that is not allowed
     ├── CommandFailedError              a command ended with an exit status that is not 0
+    ├── HandOffFailedError              work that was handed to another engine failed there
     ├── NodeNameTakenError              another living node has this node's name
     ├── ClockOffError                   this machine's clock is off the database's
     ├── AppNotOpenError                 an operation needs an app that is open
@@ -586,6 +587,16 @@ class CommandFailedError(HoraeError):
         said = f": {stderr}" if stderr else ""
         super().__init__(
             f'The command "{command}" {ending}{said}', {"command": command, "exit": code, "stderr": stderr}
+        )
+
+
+class HandOffFailedError(HoraeError):
+    """Work that was handed to another engine failed there."""
+
+    def __init__(self, engine: str, task: str, reason: str) -> None:
+        super().__init__(
+            f"{engine} says that {_shown(task)} failed: {reason}",
+            {"engine": engine, "task": task, "reason": reason},
         )
 
 

@@ -184,6 +184,11 @@ class Context:
         return bool(self._attempt.stop)
 
     @property
+    def is_given_away(self) -> bool:
+        """Whether this attempt stops because its node does, and another attempt will follow: work that is done elsewhere goes on."""
+        return self._attempt.reason in {Reason.SHUTDOWN, Reason.CRASHED}
+
+    @property
     def time_to_stop(self) -> timedelta | None:
         """How long an attempt that is terminated or timed out has before it is given up; ``None`` otherwise.
 
