@@ -383,4 +383,4 @@ CREATE TABLE node (
     tzdata TEXT NOT NULL,
     started_at_ms BIGINT NOT NULL{lease_column}
 );
-{json_function}
+{json_function}{publish_function}

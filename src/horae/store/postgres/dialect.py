@@ -4,6 +4,40 @@ from __future__ import annotations
 
 from horae.store.queries import Dialect, numbered
 
+PUBLISH = """
+
+-- Publish an event of a flow in the caller's own transaction; the same message id again updates a pending event.
+CREATE FUNCTION flow_publish(p_owner TEXT, p_flow TEXT, p_topic TEXT, p_message_id TEXT, p_payload JSON) RETURNS VOID
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    found flow;
+BEGIN
+    SELECT * INTO found FROM flow WHERE owner = p_owner AND name = p_flow;
+    IF found.flow_id IS NULL THEN
+        RAISE EXCEPTION 'there is no flow "%"', p_flow;
+    END IF;
+    IF NOT EXISTS (
+        SELECT 1 FROM jsonb_array_elements(found.definition::jsonb -> 'handlers') AS handler
+        WHERE handler -> 'subscribes' ? p_topic
+    ) THEN
+        RAISE EXCEPTION 'nobody subscribes to the topic "%" of the flow "%"', p_topic, p_flow;
+    END IF;
+    IF length(p_message_id) NOT BETWEEN 1 AND 200 THEN
+        RAISE EXCEPTION 'a message id has 1 to 200 characters';
+    END IF;
+    IF octet_length(p_payload::text) > 262144 THEN
+        RAISE EXCEPTION 'the payload has more than 262144 bytes';
+    END IF;
+    INSERT INTO flow_event (flow_id, topic, message_id, payload, status, caused, created_at_ms)
+    VALUES (found.flow_id, p_topic, p_message_id, coalesce(p_payload::text, 'null'), 'pending', FALSE,
+        (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
+    ON CONFLICT (flow_id, topic, message_id) DO UPDATE SET payload = excluded.payload WHERE flow_event.status = 'pending';
+    INSERT INTO flow_signal (flow_id, topic) VALUES (found.flow_id, p_topic);
+    PERFORM pg_notify(current_schema(), '');
+END
+$$;""".replace(";\n", "; \n")  # a semicolon at the end of a line ends a statement of a migration
+"""What applications call in their own transactions."""
+
 POSTGRES = Dialect(
     "postgres",
     {
@@ -31,6 +65,7 @@ POSTGRES = Dialect(
         "clustered": "",
         "updated_often": "WITH (fillfactor = 70)",
         "lease_column": ",\n    deadline TIMESTAMPTZ NOT NULL",
+        "publish_function": PUBLISH,
         "json_function": (
             "\n-- A text as JSON; NULL if it is none, so that a row that was spoiled by hand spoils no list.\n"
             "CREATE FUNCTION readable_json(given TEXT) RETURNS JSON LANGUAGE plpgsql IMMUTABLE STRICT AS\n"

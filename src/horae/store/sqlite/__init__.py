@@ -50,6 +50,7 @@ SQLITE = Dialect(
         "updated_often": "WITHOUT ROWID",
         "lease_column": "",
         "json_function": "",
+        "publish_function": "",
     },
 )
 
