@@ -468,3 +468,14 @@ async def test_old_requests_and_states_are_pruned(request: pytest.FixtureRequest
             assert await transaction.prune_executions(app.now() + 60_000, 10) == 1
             assert await transaction.prune_graph_state(app.now() + 60_000, 10) == 1
             assert await transaction.graph_state(run.id) == {}
+
+
+async def test_graphs_of_an_adopted_app_run_in_the_app_that_adopted_them(tmp_path: Path):
+    """``horae serve --app MODULE`` adopts the app of a module, which is never opened."""
+    module = App("sqlite:///never-opened.db")
+    module.use_graphs(TestGraphs(poet=poet))
+    async with App(f"sqlite:///{tmp_path / 'horae.db'}") as app:
+        app.adopt(module)
+        app.use_builtin()
+        assert (await run_once(app)).status is Status.SUCCEEDED
+    assert not Path("never-opened.db").exists()

@@ -223,6 +223,8 @@ class App:
         """Register every action that another app of this process has registered, and define every schedule that it defines."""
         self.executors.adopt(other.executors)
         self.workflow_executor.adopt(other.workflow_executor)
+        if other.graphs.providers:  # they run under the grants of this app's database
+            self.use_graphs(*other.graphs.providers)
         self.program.adopt(other.program)
 
     def use(self, executor: Executor) -> None:

@@ -80,6 +80,11 @@ class GraphRouter:
         """Add the provider of a prefix, or replace it."""
         self._providers[provider.prefix] = provider
 
+    @property
+    def providers(self) -> Collection[GraphProvider]:
+        """The providers, one for each prefix."""
+        return self._providers.values()
+
     def graphs(self) -> list[str]:
         """The ids of all graphs that can be run."""
         return sorted({each for provider in self._providers.values() for each in provider.graphs()})
