@@ -34,6 +34,7 @@ bench: $(READY) ## measure beside peers, as ratios; writes speed.md, herd.md, se
 	$(BIN)/python -m bench.herd --write docs/explanation/herd.md
 	$(BIN)/python -m bench.service --write docs/explanation/service-speed.md
 	$(BIN)/python -m bench.flows --write docs/explanation/flows-speed.md
+	$(BIN)/python -m bench.console --write docs/explanation/console-speed.md
 	$(BIN)/python -m bench.temporal --write docs/explanation/temporal-speed.md
 
 chaos: $(READY) ## two minutes in which nodes and databases are disturbed, and every slot is counted (HORAE_CHAOS_SECONDS, HORAE_CHAOS_SEED)

@@ -17,7 +17,7 @@ from horae.errors import AuthenticationError, HoraeError
 from horae.face.console import pages
 from horae.face.console.assets import static_file
 from horae.face.console.feed import Feed
-from horae.face.console.forecasts import Forecasts
+from horae.face.console.kept_answers import KeptAnswers
 from horae.face.console.rendering import Templates
 from horae.face.console.security import (
     SESSION,
@@ -43,7 +43,7 @@ class Console:
         self.signer = Signer(config, app.now)
         self.templates = Templates()
         self.feed = Feed(app)
-        self.forecasts = Forecasts(app.clock.monotonic)
+        self.kept = KeptAnswers(app.clock.monotonic)
         self.takes_tokens = takes_tokens(config)
         self.more_pages = [("workflows", "Workflows"), ("flows", "Flows"), ("grants", "Grants")]
         """The names and labels of pages beside those of schedules and runs."""

@@ -1,0 +1,51 @@
+"""Answers that take long with many schedules, kept for a while: all viewers share one, and nobody waits for it twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+KEPT = 20.0
+"""Seconds that an answer is good for."""
+SOON = 0.05
+"""Seconds that a page waits for an answer that it can do without."""
+MAX_KEPT = 500
+T = TypeVar("T")
+
+
+class KeptAnswers:
+    """The latest answer to each question; of several who ask at once, one computes."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._kept: dict[str, tuple[float, asyncio.Task[Any]]] = {}
+
+    async def get(self, key: str, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """The answer to a question, however long it takes."""
+        answer: T = await asyncio.shield(self._task(key, ask))
+        return answer
+
+    async def soon(
+        self, key: str, ask: Callable[[], Coroutine[Any, Any, T]], ready: Callable[[], None]
+    ) -> T | None:
+        """The answer if it comes soon; otherwise ``None``, and ``ready`` is called when it is there."""
+        task = self._task(key, ask)
+        await asyncio.wait([task], timeout=SOON)
+        if task.done():
+            answer: T = task.result()
+            return answer
+        task.add_done_callback(lambda _: ready())
+        return None
+
+    def _task(self, key: str, ask: Callable[[], Coroutine[Any, Any, T]]) -> asyncio.Task[T]:
+        made, task = self._kept.get(key, (0.0, None))
+        old = task is None or (
+            task.done() and (self._monotonic() - made > KEPT or task.cancelled() or bool(task.exception()))
+        )
+        if task is None or old:
+            if len(self._kept) >= MAX_KEPT:
+                self._kept.clear()
+            task = asyncio.create_task(ask(), name="horae:kept")
+            self._kept[key] = (self._monotonic(), task)
+        return task
