@@ -165,6 +165,8 @@ class ScheduleDecider(Decider):
         That takes as many of them as have up to ``BATCH_RUNS`` open runs together, and at least one.
         """
         runs = self._crowded
+        if not runs:
+            return schedules
         crowded = sorted((each for each in schedules if each.key in runs), key=lambda each: runs[each.key])
         if not crowded:
             return schedules
