@@ -212,6 +212,7 @@ def test_a_number_without_a_unit_in_a_file(target: list[str], tmp_path: Path):
         (["serve", "--port", "99999"], "--port must be at most 65535", "see horae serve --help"),
         (["schedulse"], '"schedulse" is no command', "did you mean schedules?"),
         (["frobnicate"], '"frobnicate" is no command', "see horae --help"),
+        (["nodes", "--owner", "x"], "the command has no option --owner", "see horae nodes --help"),
         (["nodes", "--ulr", "x"], "the command has no option --ulr", "did you mean --url?"),
         (["schedules", "create", "x", "--paused=yes"], "--paused takes no value", "see horae"),
         (["schedules", "create", "x", "0", "9", "*"], '"0 9 *" is more than the command takes', "quote what has blanks"),

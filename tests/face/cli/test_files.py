@@ -10,7 +10,7 @@ import pytest
 
 from horae.errors import HoraeError
 from horae.face.cli.documents import Document, one_schedule, read_documents
-from horae.face.cli.files import document, parsed
+from horae.face.cli.files import document, parsed, yaml_text
 
 YAML = """\
 # what YAML 1.1 would make something else of
@@ -136,3 +136,12 @@ def test_a_folder_without_documents_and_a_file_with_many(tmp_path: Path):
         read_documents([str(tmp_path)])
     with pytest.raises(HoraeError, match="has 2 schedules"):
         one_schedule(written(tmp_path, "a.yaml", "schedules: [{id: a}, {id: b}]"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1e5", "-0", "1.", "true", "null", "~", "", "on", "12:30", "2026-12-25", "<<", "0x10", "- a", "a: b"],
+)
+def test_texts_that_look_like_something_else_come_back_as_texts(tmp_path: Path, text: str):
+    value = {text: [text, {"a": text}], "number": 1e20, "flag": True, "none": None}
+    assert parsed(written(tmp_path, "a.yaml", yaml_text(value)), "--file", "") == [value]

@@ -47,7 +47,9 @@ def _not_one_of(found: Found) -> tuple[str, str, str | None]:
 
 
 def _unknown_option(found: Found) -> tuple[str, str, str | None]:
-    return "the command", f"has no option {found[1]}", did_you_mean(found[1], _quoted(found[2]))
+    near = did_you_mean(found[1].lstrip("-"), [each.lstrip("-") for each in _quoted(found[2])])
+    hint = near and near.replace("did you mean ", "did you mean --")
+    return "the command", f"has no option {found[1]}", hint
 
 
 def _unknown_command(found: Found) -> tuple[str, str, str | None]:
