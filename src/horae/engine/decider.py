@@ -134,6 +134,10 @@ class Decider(ABC):
         """The attempts of a node that were asked to stop."""
         return ()
 
+    async def prune(self, now: int) -> int:  # noqa: ARG002
+        """Delete a part of what is past its retention; return how many rows were deleted."""
+        return 0
+
     async def step(self, now: int) -> int | None:
         """Record results, decide what is due, and launch what was claimed. Returns when to step again, if it is known."""
         if self._doubtful_until:

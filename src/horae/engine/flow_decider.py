@@ -39,6 +39,9 @@ MAX_KNOWN_STATES = 10_000
 """Of how many flows a node remembers what their handlers kept, to read it less often."""
 MAX_REVISIONS = 200
 """Up to so many revisions are named in a query; a node that hosts more of them sees all flows, and leaves those of others."""
+PRUNED_TOGETHER = 100
+PRUNED_ROWS = 500
+"""A round of pruning deletes up to ``PRUNED_ROWS`` rows of each kind from each of ``PRUNED_TOGETHER`` flows."""
 _replace = msgspec.structs.replace
 
 
@@ -65,6 +68,7 @@ class FlowDecider(Decider):
         self._verify = False  # whether reservations are looked at closely, because some were gone
         self._states: OrderedDict[int, tuple[int, dict[str, str]]] = OrderedDict()
         """What handlers kept, by flow, as of a number of runs: another node may have had one since."""
+        self._prune_after = 0
         self._peeks: dict[tuple[int, str], int] = {}
         """How many events handlers look at."""
 
@@ -140,6 +144,18 @@ class FlowDecider(Decider):
             else:
                 claimed.append(Claimed(hosted, handler, lane, found, run))
         return await self._launches(records, claimed)
+
+    async def prune(self, now: int) -> int:
+        """Delete old events and runs of some flows, a page of them each round."""
+        config = self.node.config
+        async with self.node.store.transaction() as transaction:
+            records = FlowRecords(transaction)
+            ids = await records.flow_ids(self._prune_after, PRUNED_TOGETHER)
+            before = now - config.flow_retention_age_ms
+            removed = await records.prune(ids, before, config.flow_retention_count, PRUNED_ROWS)
+        if removed < PRUNED_ROWS:  # else the same flows have more
+            self._prune_after = ids[-1] if len(ids) == PRUNED_TOGETHER else 0
+        return removed
 
     # Deciding
 

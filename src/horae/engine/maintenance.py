@@ -71,7 +71,7 @@ class Maintenance:
             repaired = await self.reconcile(now)
         if _is_time(self._pruned_at, self._config.prune_ms, now):
             self._pruned_at = now
-            pruned = await self.prune(now)
+            pruned = await self.prune(now) + sum([await each.prune(now) for each in self._deciders])
         if _is_time(self._attended_at, self._config.attention_ms, now):
             self._attended_at = now
             waiting = await self._attend(nodes, now)

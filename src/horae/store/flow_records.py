@@ -101,6 +101,16 @@ class FlowRecords:
         found = map(FLOW.decode, await self._rows("flows_by_id", ids=list(ids)))
         return {each.flow_id: each for each in found}
 
+    async def flow_ids(self, after: int, limit: int) -> list[int]:
+        """A page of the ids of flows."""
+        return [flow_id for (flow_id,) in await self._rows("flow_ids", after=after, limit=limit)]
+
+    async def prune(self, flow_ids: Iterable[int], before: int, count: int, max_rows: int) -> int:
+        """Delete what is beyond the retention of some flows; return how many rows were deleted."""
+        bounds = {"before": before, "count": count, "max_rows": max_rows}
+        rows = [{"flow_id": each, **bounds} for each in flow_ids]
+        return await self._write("prune_flow_events", rows) + await self._write("prune_flow_runs", rows)
+
     async def insert_flow(self, flow: StoredFlow) -> None:
         """Insert a flow, unless another node has just done so."""
         columns = FLOW.parameters(flow)
