@@ -54,6 +54,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "horae apply -f schedules/ --managed-by billing --prune --dry-run --url": "a pipeline's, on a server; run above on the database",
     },
     "docs/how-to/temporal.md": {
+        "$ python manage.py": "prints this, and then its native libraries sometimes abort Python as it exits; tests/face/temporal has the calls",
         "temporal schedule describe": "needs Temporal's command",
         "horae import temporal": "needs a Temporal server; tests/face/temporal moves schedules over and back",
     },
