@@ -51,8 +51,8 @@ def test_functions_fit_on_a_screen():
 def test_public_names_are_pinned():
     assert sorted(horae.__all__) == [
         "Accepted", "App", "Backfill", "CatchUp", "CatchUpPolicy", "Config", "Context", "Executor", "Filter", "HoraeError", "NewSchedule",
-        "NotStartedError", "OnResume", "Origin", "OriginKind", "Overlap", "Policies", "Reason", "Retention", "RetryPolicy", "Run", "Schedule", "Scheduler",
-        "Spec", "Status", "SyncApp", "Timeouts", "WhenFull", "__version__",
+        "NotStartedError", "OnResume", "Origin", "OriginKind", "Overlap", "Policies", "Reason", "Retention", "RetryPolicy", "Run", "Schedule",
+        "ScheduleWarning", "Scheduler", "Spec", "Status", "SyncApp", "Timeouts", "WhenFull", "__version__",
     ]  # fmt: skip
     assert sorted(horae.spec.__all__) == [
         "CalendarDocument", "ClockChange", "DIALECTS", "Dialect", "ExcludeDocument", "Fold", "Gap",

@@ -50,7 +50,11 @@ def app(tmp_path: Path) -> Iterator[SyncApp]:
         (sync.SyncWorkflows, Workflows, set()),
         (sync.SyncOperations, ScopedOperations, set()),
         (sync.SyncProgram, Program, {"store"}),
-        (sync.SyncNode, App, {"open", "join", "serve", "close"}),  # Background has these
+        (
+            sync.SyncNode,
+            App,
+            {"open", "join", "serve", "close", "change_mark"},
+        ),  # Background has these; the last is the console's
     ],
 )
 def test_no_operation_is_forgotten(proxy: type, target: type, not_needed: set[str]):

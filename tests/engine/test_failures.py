@@ -35,7 +35,7 @@ app = horae.App(":memory:")
 
 async def main():
     async with app:
-        await app.schedules.create("daily", {{}}, "report")
+        await app.schedules.create("daily", "0 9 * * *", "report")
         run_id = await app.schedules.trigger("daily")
         serving = asyncio.create_task(app.serve())
         while (await app.runs.get(run_id)).status != "failed":

@@ -22,7 +22,7 @@ from horae import (
     Policies,
     RetryPolicy,
 )
-from horae.app import Trigger
+from horae.app import ScopedOperations, Trigger
 from horae.engine.maintenance import MaintenanceReport
 from horae.engine.observer import Observer, Observers
 from horae.errors import ClockOffError, InvalidInputError, StoreUnavailableError
@@ -296,7 +296,7 @@ async def test_what_others_did_is_told_when_it_was_reported():
 NEVER_RAN = {Status.SKIPPED, Status.MISSED, Status.DROPPED, Status.CANCELLED, Status.TERMINATED}
 
 
-async def in_the_ledger(app: App, schedule_id: str) -> tuple[dict[Reason, int], set[str]]:
+async def in_the_ledger(app: App | ScopedOperations, schedule_id: str) -> tuple[dict[Reason, int], set[str]]:
     """How many slots of a schedule stayed unstarted for which reasons, and which runs never ran."""
     counts = Counter[Reason]()
     for each in await app.runs.unstarted_ranges(schedule_id):
@@ -375,7 +375,7 @@ async def test_slots_that_initializing_leaves_unstarted_are_told():
         await initialize(tm.app, tasks(("changed", "30 * * * *")))
         for schedule_id, counts in zip(listed, ({Reason.EDITED: 2}, {}), strict=True):
             told = told_of(notes, schedule_id)
-            assert told == await in_the_ledger(tm.app, schedule_id)
+            assert told == await in_the_ledger(tm.app.owned_by("x"), schedule_id)
             assert (told[0], len(told[1])) == (counts, 1)
 
 

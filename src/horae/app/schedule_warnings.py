@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Iterable
 
@@ -36,7 +37,17 @@ def schedule_warnings(schedule: Schedule, now_ms: int) -> list[str]:
 def warn_program(schedule_id: str, sentences: Iterable[str]) -> None:
     """Say them to a program, by Python's own ``warnings``."""
     for each in sentences:
-        warnings.warn(f'The schedule "{schedule_id}": {each}', ScheduleWarning, stacklevel=4)
+        warnings.warn(
+            f'The schedule "{schedule_id}": {each}', ScheduleWarning, stacklevel=_level_of_program()
+        )
+
+
+def _level_of_program() -> int:
+    """How far up the stack, counted from the caller, the program is that called Horae: the warning names its line."""
+    level, frame = 0, inspect.currentframe()
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("horae."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _never(spec: Spec, now_ms: int) -> str:
