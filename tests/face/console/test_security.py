@@ -224,3 +224,15 @@ async def test_another_users_addresses_are_not_there(client: httpx.AsyncClient, 
     client.cookies.clear()
     await sign_in(client, machine, "root", scope="admin")
     assert (await client.get("/console/schedules/secret?owner=bob")).status_code == 200
+
+
+async def test_of_several_schedules_with_one_id_the_callers_own_is_meant(machine: TimeMachine):
+    machine.app.action("ping")(_ping)
+    for owner in ("local", "ada"):
+        await machine.app.owned_by(owner).schedules.create("same", "0 9 * * *", "ping")
+    async with client_of(machine.app) as client:
+        page = await client.get("/console/schedules/same", follow_redirects=True)
+        assert (page.status_code, page.url.query) == (200, b"owner=local")
+        listed = (await client.get("/console/schedules")).text
+        assert "/console/schedules/same?owner=ada" in listed
+        assert (await client.get("/console/schedules/same?owner=ada")).status_code == 200

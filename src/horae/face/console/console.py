@@ -13,7 +13,7 @@ from litestar.response import Redirect
 
 from horae.app import App
 from horae.config import Config
-from horae.errors import AuthenticationError, HoraeError
+from horae.errors import AuthenticationError, HoraeError, ScheduleAmbiguousError
 from horae.face.console import pages
 from horae.face.console.assets import static_file
 from horae.face.console.feed import Feed
@@ -113,7 +113,15 @@ class Console:
         return Redirect(to, status_code=303, headers=headers_of({"Cache-Control": "no-store"}))
 
     def on_error(self, request: Request[Any, Any, Any], error: HoraeError) -> Response[Any]:
-        """An error that Horae raised deliberately, as a page that says what to do."""
+        """An error that Horae raised deliberately, as a page that says what to do. Of several schedules with an id, the caller's own is meant."""
+        visit: Visit | None = request.scope["state"].get("visit")
+        if (
+            visit is not None
+            and isinstance(error, ScheduleAmbiguousError)
+            and visit.means_own(error.details["owners"])
+        ):
+            to = visit.same(owner=visit.caller.user)
+            return Redirect(to, status_code=303, headers=headers_of({"Cache-Control": "no-store"}))
         return self._problem(request, problem_of(error))
 
     def on_http_error(self, request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:

@@ -76,6 +76,10 @@ class Visit:
         meant = self.caller.owner_for(self.query.get("owner"))
         return self.app.all_owners if meant is None else self.app.owned_by(meant)
 
+    def means_own(self, owners: list[str]) -> bool:
+        """Whether a page that names no owner means the caller's own, of several owners who have the same."""
+        return self.request.method == "GET" and "owner" not in self.query and self.caller.user in owners
+
     @property
     def new(self) -> ScopedOperations:
         """The operations of the owner of what the caller creates."""
