@@ -18,7 +18,7 @@ from tests.face.cli.command import answered, horae, refused
 from tests.spec.strategies import unix_crons
 from tests.support.process import Server
 
-EXAMPLES = int(os.environ.get("HORAE_EXAMPLES", "4"))
+EXAMPLES = int(os.environ.get("HORAE_EXAMPLES", "2"))
 BOTH = pytest.mark.parametrize("target", ["url", "database"], indirect=True)
 KEY: dict[str, Any] = {"HORAE_SECRET_KEY": "a secret key of the tests, long enough"}
 HTTP: dict[str, Any] = {"kind": "http", "options": {"url": "https://example.org/"}}
@@ -351,7 +351,7 @@ fields = st.fixed_dictionaries(
 @settings(
     max_examples=EXAMPLES, phases=[Phase.explicit, Phase.reuse, Phase.generate]
 )  # commands are slow to shrink
-@given(st.dictionaries(texts, fields, min_size=1, max_size=8), st.booleans())
+@given(st.dictionaries(texts, fields, min_size=1, max_size=10), st.booleans())
 def test_an_export_applied_to_an_empty_database_is_the_same_export(schedules: dict[str, Any], as_json: bool):
     documents = {
         "calendars": [{"name": "days", "dates": ["2026-12-25"], "calendars": [{"month": "8", "comment": "#"}]}],
