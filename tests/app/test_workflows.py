@@ -173,6 +173,21 @@ async def test_owners_have_their_own_and_share_those_of_all():
         assert [each.owner for each in await alice.list(cursor=page.next)] == ["alice"]
 
 
+async def test_who_sees_all_owners_gets_the_only_workflow_of_an_id_and_never_a_guess():
+    async with App(":memory:") as app:
+        app.action("work")(lambda: None)
+        await app.owned_by("alice").workflows.deploy(document(1, WEBHOOK))
+        assert (await app.workflows.get("report")).owner == "alice"
+        assert (await app.workflows.get("report", 1)).version == 1
+        with pytest.raises(WorkflowNotFoundError):
+            await app.workflows.get("repor")
+        with pytest.raises(WorkflowNotFoundError):
+            await app.owned_by("bob").workflows.get("report")
+        await app.owned_by("bob").workflows.deploy(document(1, WEBHOOK))
+        with pytest.raises(InvalidInputError, match='alice and bob have a workflow "report"'):
+            await app.workflows.get("report")
+
+
 async def work(context: Context) -> str:
     return context.key
 

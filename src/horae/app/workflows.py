@@ -45,7 +45,7 @@ from horae.policy.catch_up import Slot
 from horae.policy.face_policies import registrar
 from horae.policy.ledger_changes import new_run, run_id
 from horae.policy.workflow_states import PlacedNode, node_states
-from horae.store.port import Filter, Transaction
+from horae.store.port import LAST, Filter, Transaction
 from horae.workflow.builder import WorkflowBuilder
 from horae.workflow.document import Workflow
 from horae.workflow.record import PREFIX, NodeRecord
@@ -261,12 +261,32 @@ class Workflows:
                     await remove_schedule(transaction, schedule, answers, now)
 
     async def get(self, workflow_id: str, version: int | None = None) -> StoredWorkflow:
-        """A version of a workflow, or the latest: the owner's, or else that of all owners."""
+        """A version of a workflow, or the latest: the owner's, or else that of all owners.
+
+        In the scope of all owners it is that of all, or else the one owner's who has it.
+        """
         async with self._scope.store.reading() as transaction:
             found = await transaction.workflow(self._owner, workflow_id, version)
+            if found is None and self._scope.owner is None:
+                owner = await self._only_owner(transaction, workflow_id)
+                found = await transaction.workflow(owner, workflow_id, version)
         if found is None:
             raise WorkflowNotFoundError(workflow_id, version)
         return found
+
+    async def _only_owner(self, transaction: Transaction, workflow_id: str) -> str:
+        """The owner of a workflow that only one owner has; if several have it, the caller must name one."""
+        owners: list[str] = []
+        after = (workflow_id, "", LAST)
+        while rows := await transaction.workflows(None, after, 1):
+            if rows[0][0] != workflow_id:
+                break
+            owners.append(rows[0][1])
+            if len(owners) > 1:
+                reason = f'must be named: {" and ".join(owners)} have a workflow "{workflow_id}"'
+                raise InvalidInputError("owner", reason)
+            after = (workflow_id, owners[0], LAST)
+        return owners[0] if owners else ""
 
     async def list(self, *, cursor: str | None = None, limit: int = 100) -> Page[WorkflowVersion]:
         """Versions of workflows by id, owner and version: those of the owner, and of all owners."""
