@@ -50,6 +50,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "wake_waiting": {"keys": IDS, "now": DUE},
     "mark_due": {"keys": IDS, "now": DUE},
     "last_outcomes": {"keys": IDS},
+    "latest_outcomes": {"keys": IDS},
     "claimed": {"epochs": [7, 8], "limit": 500},
     "waiting_for_node": {"before": 5, "limit": 500},
     "delete_node": {"epoch": 7},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -27,13 +27,14 @@ from horae.model import (
     Overlap,
     Reason,
     Run,
+    Schedule,
     ScheduleKey,
     Status,
     UnstartedRange,
 )
 from horae.policies import OverlapName
 from horae.policy.rerun import rerun_refusal
-from horae.store.port import LAST, NEWEST, LedgerFilter, Transaction
+from horae.store.port import LAST, NEWEST, LatestOutcome, LedgerFilter, Transaction
 
 MAX_ATTEMPTS = 1000
 """How many attempts of a run are read at once."""
@@ -107,6 +108,12 @@ class Runs:
             lambda transaction, key, number: transaction.run_sizes(key, number, before),
             lambda transaction, key, number: transaction.runs(key, number, before),
         )  # fmt: skip
+
+    async def latest(self, schedules: Iterable[Schedule]) -> Mapping[ScheduleKey, LatestOutcome]:
+        """What became of the latest slot of each of some schedules, by their keys; a schedule that has had none is missing."""
+        keys = [each.key for each in schedules]
+        async with self._store.reading() as transaction:
+            return await transaction.latest_outcomes(keys) if keys else {}
 
     async def search(
         self,

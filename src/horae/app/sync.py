@@ -198,6 +198,7 @@ class SyncRuns(Proxy[Runs]):
     logs = Blocking(Runs.logs)
     checkpoints = Blocking(Runs.checkpoints)
     list = Blocking(Runs.list)
+    latest = Blocking(Runs.latest)
     search = Blocking(Runs.search)
     rerun = Blocking(Runs.rerun)
     cancel = Blocking(Runs.cancel)

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from datetime import datetime
 from functools import wraps
 from typing import Any, NamedTuple, TypeVar
 
@@ -43,6 +44,7 @@ from horae.model import (
     StoredWorkflow,
     UnstartedRange,
     Version,
+    instant,
     owner_and_id,
 )
 from horae.store.grant_queries import GrantQueries
@@ -132,6 +134,21 @@ class ReportableRun(NamedTuple):
     run: Run
     token_hash: str | None
     report_by_ms: int | None
+
+
+class LatestOutcome(NamedTuple):
+    """What became of the latest slot of a schedule, run or not."""
+
+    status: Status
+    nominal_ms: int
+    decided_at_ms: int
+    run_id: str | None
+    """Its run; ``None`` if it did not start."""
+
+    @property
+    def nominal(self) -> datetime:
+        """The nominal time of the slot."""
+        return instant(self.nominal_ms)
 
 
 class RetentionBounds(msgspec.Struct, frozen=True):
@@ -642,6 +659,15 @@ class Transaction(GrantQueries, ABC):
         """The latest range of a schedule that a nominal time lies in, whether or not it is one of its slots."""
         found = await self.rows("unstarted_at", key=key, nominal_ms=nominal_ms)
         return UNSTARTED_RANGE.decode(found[0]) if found else None
+
+    async def latest_outcomes(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, LatestOutcome]:
+        """What became of the slot of each of some schedules that was decided last; one that has had none is missing."""
+        latest: dict[ScheduleKey, LatestOutcome] = {}
+        for key, status, *rest in await self.rows("latest_outcomes", keys=list(keys)):
+            found = LatestOutcome(Status(status), *rest)
+            if key not in latest or found.decided_at_ms > latest[key].decided_at_ms:
+                latest[key] = found
+        return latest
 
     # Backfills
 

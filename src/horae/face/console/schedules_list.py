@@ -46,7 +46,9 @@ async def schedules_page(visit: Visit) -> Response[Any]:
             filter_of(visit.query), cursor=visit.query.get("cursor") or None, limit=PAGE
         )
         view = await there.evaluate(lambda: page_of(ScheduleView, found))
-        return {"schedules": view.items, "next": view.next, "states": STATES}
+        latest = await there.runs.latest(found)
+        shown = [(each, latest.get(schedule.key)) for each, schedule in zip(view.items, found, strict=True)]
+        return {"schedules": shown, "next": view.next, "states": STATES}
 
     return await visit.live_page("schedules.html", build)
 
