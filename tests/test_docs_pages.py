@@ -63,6 +63,10 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "horae accounts put": "test_grants_and_accounts_on_the_command_line",
         "curl -X POST": "test_a_graph_is_scheduled_changed_and_deleted",
     },
+    "docs/how-to/publish-in-your-transaction.md": {
+        "SELECT horae.flow_publish": "test_an_application_publishes_with_its_own_commit",
+        "async with connection": "test_an_application_publishes_with_its_own_commit",
+    },
     "docs/how-to/external-work.md": {'{"report":': "tests/executor: what a receiver gets"},
 }
 """The blocks that cannot be run here: page → the beginning of the block → why, or the test that runs it."""

@@ -33,7 +33,9 @@ _ENDLESS = re.compile(
     rf"(\w+=\S+ )*({_SERVERS.pattern}|flask .* scheduler|python manage.py scheduler|horae runs tail)\b"
 )
 _KEEPS_TIME = re.compile(r"\b(run|serve|wait)\(\)")
-_ASKS = re.compile(r"horae (runs (list|show|logs)|explain|schedules (list|describe)|nodes)\b|curl -sS [^-]")
+_ASKS = re.compile(
+    r"horae (runs (list|show|logs)|explain|schedules (list|describe)|nodes|flows (list|show))\b|curl -sS [^-]|cat sheet"
+)
 _FIXED = re.compile(r"horae next .*--from ")
 
 LISTENS = Shown("…\n… listens on …")
