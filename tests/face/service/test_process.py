@@ -43,6 +43,7 @@ def test_without_authentication_it_listens_on_this_machine_only(tmp_path: Path):
 def test_without_authentication_it_says_so_and_every_caller_is_local(service: Server):
     assert "without authentication it serves this machine only, as the user local" in service.log
     assert create(service)["owner"] == "local"
+    wait_for(lambda: f"The console, for people, is at {service.url}/console" in service.log)
 
 
 @pytest.mark.contract("CRON-15", "CRON-19")

@@ -137,6 +137,7 @@ async def _serve(
                 for flow in flows:
                     await app.flows.deploy(flow)
                 _log.info("Horae listens on %s%s", address, "" if is_guarded(config) else _UNGUARDED)
+                _log.info("The console, for people, is at %s/console", address)
                 await _until_asked(app, _server(config, service, connections), listener)
         finally:
             left += app.left_behind
