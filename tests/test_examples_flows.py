@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+from examples import flow_fixer, living_flow
 from examples import flow_patterns as patterns
-from examples import living_flow
 
 from horae.testing import TimeMachine
 
@@ -18,8 +19,10 @@ FLOWS = [patterns.fifo, patterns.correlation, patterns.window, patterns.batch, p
 @pytest.fixture(autouse=True)
 def sent() -> Iterator[None]:
     patterns.sent.clear()
+    flow_fixer.booked.clear()
     yield
     patterns.sent.clear()
+    flow_fixer.booked.clear()
 
 
 @pytest.fixture
@@ -96,3 +99,34 @@ async def test_the_living_flow(machine: TimeMachine):
         "done",
         "pending",
     }
+
+
+@pytest.mark.contract("FLOW-21")
+async def test_a_new_version_from_a_folder_repairs_a_flow(machine: TimeMachine):
+    machine.app.flow_registry.fixer = flow_fixer.FolderFixer(flow_fixer.VERSIONS)
+    await machine.app.flows.deploy(flow_fixer.flow)
+    await put_amounts(machine, "7.5", "12,50", "3")
+    assert flow_fixer.booked == [7.5, 12.5, 3.0]
+    first, failed, fixed, last = [each for each in reversed(await machine.app.flows.runs("invoices")) if each.events or each.error]  # fmt: skip
+    assert (failed.status, fixed.status, fixed.retry_of) == ("failed:logic", "committed", failed.id)
+    assert first.revision == failed.revision != fixed.revision == last.revision
+    await put_amounts(machine, "free")  # there is no third version
+    view = await machine.app.flows.show("invoices")
+    assert (view.status, view.action) == (
+        "Needs attention",
+        "Deploy a new version, or resolve it with retry",
+    )
+    assert flow_fixer.booked == [7.5, 12.5, 3.0]
+
+
+async def test_a_version_that_cannot_be_loaded_is_no_fix(machine: TimeMachine, tmp_path: Path):
+    (tmp_path / "invoices_2.py").write_text("flow = None")
+    machine.app.flow_registry.fixer = flow_fixer.FolderFixer(tmp_path)
+    await machine.app.flows.deploy(flow_fixer.flow)
+    await put_amounts(machine, "12,50")
+    assert (await machine.app.flows.show("invoices")).status == "Needs attention"
+
+
+async def put_amounts(machine: TimeMachine, *amounts: str) -> None:
+    await machine.app.flows.publish_many("invoices", [("mails", each, each) for each in amounts])
+    await machine.advance(seconds=1)
