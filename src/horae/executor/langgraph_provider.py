@@ -60,7 +60,7 @@ class LangGraphProvider(GraphProvider):
             state = await graph.aget_state(config)
             if state.created_at is not None:  # an earlier attempt came this far
                 begin, values = None, state.values
-                if not state.next:
+                if not state.tasks:  # `next` leaves out a step whose writes are kept, though others follow it
                     final.set_result(plain(values))
                     return
         context = _context(graph, caller, given["model"])
