@@ -426,6 +426,37 @@ async def test_a_schedule_and_its_grant_are_made_and_ended_together(machine: Tim
     assert [each.id for each in await ada.grants.list() if each.revoked_at is None] == [ended_grant.id]
 
 
+@pytest.mark.contract("GRNT-13")
+@pytest.mark.parametrize("way", ["finished", "declaration"])
+async def test_a_grant_is_revoked_with_its_last_schedule_however_that_goes(machine: TimeMachine, way: str):
+    app = machine.app
+    app.use_graphs(TestGraphs(poet=poet))
+    ada = app.owned_by("ada")
+    spec, policies = (
+        {"times": [(machine.now + timedelta(minutes=1)).isoformat()]},
+        Policies(finished_ttl="1h"),
+    )
+    made = [
+        await ada.schedules.create(name, spec, "graph:test:poet", policies=policies) for name in ("s", "t")
+    ]
+    shared = made[0].execution_grant_id
+    await ada.schedules.create(
+        "u", spec, "graph:test:poet", policies=policies, execution_grant_id=made[1].execution_grant_id
+    )
+    kept = await ada.grants.create(["graph:execute:*"])
+    if way == "finished":
+        await ada.schedules.create("v", "0 0 * * *", "graph:test:poet", execution_grant_id=shared)
+        await pass_time(machine)
+        await machine.advance(minutes=61)
+        assert [each.id for each in await ada.schedules.list()] == ["v"]
+        held = {shared, kept.id}
+    else:
+        await ada.tasks.reconcile({})
+        assert list(await ada.schedules.list()) == []
+        held = {kept.id}
+    assert {each.id for each in await ada.grants.list() if each.revoked_at is None} == held
+
+
 @pytest.mark.contract("GRNT-05", "GRNT-10")
 async def test_a_schedule_goes_on_ticking_while_its_grant_does_not_hold(machine: TimeMachine):
     app = machine.app

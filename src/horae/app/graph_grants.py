@@ -1,4 +1,4 @@
-"""The grants of schedules that run graphs: made with them, checked when they change, and revoked with them."""
+"""The grants of schedules that run graphs: made with them, and checked when they change."""
 
 from __future__ import annotations
 
@@ -72,13 +72,3 @@ def _consented(schedule: Schedule) -> Schedule:
     if policies.backfill_limit is not None:
         return schedule
     return _replace(schedule, policies=_replace(policies, backfill_limit=0))
-
-
-async def revoke_with(transaction: Transaction, schedule: Schedule, now: int) -> None:
-    """Revoke the grant of a schedule that is deleted, unless another schedule has it too."""
-    grant_id = schedule.execution_grant_id
-    if not grant_id or len(await transaction.schedules_with_grant(grant_id, 2)) > 1:
-        return
-    grant = await transaction.lock_grant(grant_id)
-    if grant is not None and grant.revoked_at_ms is None:
-        await transaction.update_grants([_replace(grant, revoked_at_ms=now)])

@@ -11,6 +11,7 @@ import msgspec
 
 from horae.app.owner_scope import OwnerScope
 from horae.app.schedules import removal
+from horae.engine.grant_revocation import revoke_grants
 from horae.errors import (
     SpecError,
     TaskInvalidStructureError,
@@ -99,6 +100,7 @@ async def _write(transaction: Transaction, plan: TaskPlan, now: int) -> None:
     await transaction.insert_unstarted_ranges(plan.unstarted)
     await transaction.wake_waiting({run.schedule_key for run in plan.dropped}, now)
     await transaction.update_runs(run for stored in plan.removed for run in removal(stored.runs, now))
+    await revoke_grants(transaction, [stored.schedule for stored in plan.removed], now)
     await transaction.delete_schedules([stored.schedule.key for stored in plan.removed])
     await transaction.notify()
 
@@ -111,6 +113,7 @@ def _unwanted(row: RawSchedule, runs: tuple[Run, ...]) -> StoredTask:
     schedule = Schedule(
         id=row.id, generation=row.generation, spec="", action=Action(name=""), policies=declarative(0),
         state=State(), version=row.version, cursor_ms=0, created_at_ms=0, updated_at_ms=0, owner=row.owner,
+        execution_grant_id=row.execution_grant_id,
     )  # fmt: skip
     return StoredTask(schedule=schedule, name=name, cron="", delay_ms=0, last_attempt_at_ms=None, runs=runs)
 

@@ -24,7 +24,7 @@ from horae.app.create import (
 from horae.app.evaluation import Answers
 from horae.app.field_checks import check_jitter, check_text, moment, moment_ms
 from horae.app.fire_times import times_ahead
-from horae.app.graph_grants import granted, grants_for, revoke_with
+from horae.app.graph_grants import granted, grants_for
 from horae.app.manual import (
     BackfillRequest,
     Trigger,
@@ -51,6 +51,7 @@ from horae.app.update import (
     standing,
 )
 from horae.checked import converted
+from horae.engine.grant_revocation import revoke_grants
 from horae.errors import (
     ConflictTokenMismatchError,
     HoraeError,
@@ -618,7 +619,7 @@ async def remove_schedule(transaction: Transaction, schedule: Schedule, answers:
     key = ("faults", schedule.key, schedule.generation, schedule.version)
     if not answers.ask(key, lambda: faults_of(schedule)):
         await transaction.insert_versions([version_of(schedule, now)])
-    await revoke_with(transaction, schedule, now)
+    await revoke_grants(transaction, [schedule], now)
     with contextlib.suppress(HoraeError):  # a spec that cannot be read has no slots
         await leave_undecided(transaction, schedule, Reason.DELETED, now, answers=answers)
     await transaction.delete_schedules([schedule.key])

@@ -11,6 +11,7 @@ import msgspec
 
 from horae.engine.attempt_results import record
 from horae.engine.decider import Batch, Decider, NodeServices, all_of
+from horae.engine.grant_revocation import revoke_grants
 from horae.engine.worker import Launch
 from horae.errors import SpecError, SpecTooCostlyError
 from horae.grant_model import Grant
@@ -247,6 +248,7 @@ async def _write(
     await transaction.advance(_advances(schedules, decisions, batch))
     if gone := [schedule for schedule in schedules if decisions[schedule.key].remove]:
         await transaction.insert_versions(version_of(each, batch.now) for each in gone)
+        await revoke_grants(transaction, gone, batch.now)
         await transaction.delete_schedules(each.key for each in gone)
     if batch.unclaimed or any(decision.stop for decision in made):
         await transaction.notify()

@@ -64,6 +64,7 @@ class RawSchedule(NamedTuple):
     owner: str
     tags: Any
     attempted_at_ms: Any
+    execution_grant_id: str
 
     @property
     def key(self) -> ScheduleKey:
