@@ -27,6 +27,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "claimed_flows": {"epochs": [7], "limit": 100},
     "pending_events": {"flow_id": 7, "topic": "in", "limit": 100},
     "lock_flows": {"ids": [1, 2, 3]},
+    "count_attention": {"limit": 100},
 }
 
 

@@ -54,6 +54,7 @@ from horae.executor.registry import Executors
 from horae.executor.sealing import Sealer
 from horae.executor.signature import ActionFunction, name_of
 from horae.model import Node
+from horae.store.flow_records import FlowRecords
 from horae.store.port import Filter, Transaction
 from horae.store.transaction_limit import LimitedStore
 
@@ -287,7 +288,8 @@ class App:
         """Work that waits for a node, over all owners; counted up to a limit, so that it stays cheap under load."""
         async with self._limited_store.reading() as transaction:
             due = await transaction.count_due(self.now(), MAX_DUE)
-            return Backlog(due, await transaction.count_open(MAX_OPEN))
+            open_runs = await transaction.count_open(MAX_OPEN)
+            return Backlog(due, open_runs, await FlowRecords(transaction).count_attention(MAX_OPEN))
 
     async def __aenter__(self) -> Self:
         await self.open()

@@ -51,10 +51,11 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Backlog(msgspec.Struct, frozen=True):
-    """Work that waits for a node: the number of due schedules, and of open runs in each status."""
+    """Work that waits for a node: the number of due schedules, of open runs in each status, and of flows that need attention."""
 
     due: float
     open_runs: Mapping[Status, float]
+    flows_attention: float
 
 
 class ReadinessCheck:

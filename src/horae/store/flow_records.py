@@ -269,6 +269,11 @@ class FlowRecords:
         found = await self._rows("count_events", flow_id=flow_id, limit=limit)
         return {(topic, EventStatus(status)): count for topic, status, count in found}
 
+    async def count_attention(self, limit: int) -> int:
+        """How many flows need attention, counted up to a limit."""
+        ((found,),) = await self._rows("count_attention", limit=limit)
+        return int(found)
+
     # Inputs
 
     async def register_inputs(self, inputs: Iterable[FlowInput]) -> None:

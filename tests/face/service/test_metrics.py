@@ -13,8 +13,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from horae import App, Context, NotStartedError, OnResume, Overlap, Policies, Reason, RetryPolicy, Status
 from horae import app as app_module
 from horae.face.service.metrics import Metrics
+from horae.flows import Internal, NeedsApproval, Transient
 from horae.model import Denial
 from horae.testing import TimeMachine
+from tests.support.flows import Script
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "metrics.md"
@@ -175,6 +177,28 @@ async def test_what_is_due_and_waits_is_counted_when_metrics_are_read(machine: T
     await machine.app.schedules.trigger("s0")
     await machine.app.schedules.trigger("s1")
     assert (await read(metrics, machine.app))["horae_runs_open pending"] == 2
+
+
+@pytest.mark.contract("FLOW-19")
+@pytest.mark.parametrize("failure", [Internal("the host is broken"), NeedsApproval("connect Gmail")])
+async def test_flows_that_need_attention_are_counted(machine: TimeMachine, failure: Exception):
+    metrics, script, flows = Metrics(), Script(), machine.app.flows
+    script.deeds["prepare"] = [Transient("later"), failure]
+    await flows.deploy(script.flow)
+    await machine.advance(seconds=5)
+    assert (await read(metrics, machine.app))["horae_flows_attention"] == 0  # it tries again by itself
+    await machine.advance(seconds=10)
+    assert (await flows.show("f")).status == "Needs attention"
+    assert (await read(metrics, machine.app))["horae_flows_attention"] == 1
+    await flows.pause("f")
+    await machine.advance(seconds=1)
+    assert (await read(metrics, machine.app))["horae_flows_attention"] == 0
+    await flows.resume("f")
+    await machine.advance(seconds=1)
+    assert (await read(metrics, machine.app))["horae_flows_attention"] == 1
+    await flows.resolve("f", "retry")
+    await machine.advance(seconds=1)
+    assert (await read(metrics, machine.app))["horae_flows_attention"] == 0
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])

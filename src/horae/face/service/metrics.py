@@ -42,6 +42,9 @@ class Metrics(Observer):
         self.registry = registry = CollectorRegistry()
         self._due = Gauge("horae_schedules_due", "Schedules that are due now", registry=registry)
         self._open = Gauge("horae_runs_open", "Runs that have not ended", ["status"], registry=registry)
+        self._attention = Gauge(
+            "horae_flows_attention", "Flows that need attention: they wait for a person", registry=registry
+        )
         self._emitted = Counter(
             "horae_runs_emitted", "Runs whose first attempt was launched", registry=registry
         )
@@ -143,8 +146,9 @@ class Metrics(Observer):
         try:
             backlog = await app.backlog()
         except StoreUnavailableError:  # the numbers are unknown
-            backlog = Backlog(math.nan, dict.fromkeys(OPEN, math.nan))
+            backlog = Backlog(math.nan, dict.fromkeys(OPEN, math.nan), math.nan)
         self._due.set(backlog.due)
+        self._attention.set(backlog.flows_attention)
         for status in OPEN:
             self._open.labels(status).set(backlog.open_runs.get(status, 0))
         return prometheus_client.generate_latest(_WithoutBirths(self.registry))

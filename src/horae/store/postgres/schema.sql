@@ -299,6 +299,7 @@ CREATE TABLE flow_lane (
 ) WITH (fillfactor = 70);
 CREATE INDEX flow_lane_next ON flow_lane (next_at_ms) WHERE next_at_ms IS NOT NULL;
 CREATE INDEX flow_lane_claimed ON flow_lane (epoch) WHERE run_id IS NOT NULL;
+CREATE INDEX flow_lane_trouble ON flow_lane (flow_id) WHERE trouble IS NOT NULL;
 
 -- What handlers keep from one run to the next.
 CREATE TABLE flow_state (
