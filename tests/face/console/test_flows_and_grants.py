@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from datetime import timedelta
+from zoneinfo import ZoneInfo
 
 import httpx
 import jwt
@@ -78,7 +80,21 @@ async def test_grants_are_listed_renewed_and_revoked(machine: TimeMachine, clien
     page = (await client.get("/console/grants")).text
     assert made.id in page
     assert "graph:execute:langgraph:poet" in page
-    assert "Renewed." in await post(client, f"/grants/{made.id}", "/grants", do="renew")
+    assert "no end" in page
+    path, until = f"/grants/{made.id}", machine.now + timedelta(days=30)
+    client.cookies.set("horae_zone", "Asia/Tokyo")
+    typed = until.astimezone(ZoneInfo("Asia/Tokyo")).strftime("%Y-%m-%dT%H:%M")
+    renewed = await post(client, path, "/grants", do="renew", until=typed)
+    assert "Renewed: it holds until" in renewed
+    assert "no end" not in renewed
+    grants = machine.app.owned_by("local").grants
+    assert (await grants.get(made.id)).expires_at == until.replace(second=0, microsecond=0)
+    assert "must be in the future" in await post(
+        client, path, "/grants", do="renew", until="2001-01-01T00:00"
+    )
+    assert "is no time" in await post(client, path, "/grants", do="renew", until="soon")
+    assert "until it is revoked" in await post(client, path, "/grants", do="renew", until="")
+    assert (await grants.get(made.id)).expires_at is None
     assert "Revoked" in await post(client, f"/grants/{made.id}", "/grants", do="revoke")
     assert "revoked" in (await client.get("/console/grants")).text
 

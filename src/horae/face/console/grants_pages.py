@@ -43,8 +43,10 @@ async def act_on_grant(visit: Visit, grant_id: str) -> Response[Any]:
                 await grants.revoke(grant_id)
                 text = "Revoked: nothing that has not begun yet runs by it."
             case "renew":
-                await grants.renew(grant_id, moment_of(visit, "until"))
-                text = "Renewed."
+                until = moment_of(visit, "until")
+                await grants.renew(grant_id, until)
+                end = "it is revoked" if until is None else f"{until.astimezone(visit.zone):%d %b %Y, %H:%M}"
+                text = f"Renewed: it holds until {end}."
             case other:
                 raise InvalidInputError("do", f"is nothing that can be done: {other}")
     except HoraeError as error:
