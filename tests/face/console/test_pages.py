@@ -287,3 +287,20 @@ def test_what_is_not_there_is_a_page_too(window: Window, path: str):
     answer = window.page.goto(path)
     assert answer.status == 404
     assert "Overview" in window.text()
+
+
+def test_a_narrow_screen_shows_where_one_is_and_cuts_no_cell_off(window: Window, server: Server):
+    create(server, "narrow-1", note="a note of some length, which goes on below its state", paused=True)
+    window.page.set_viewport_size({"width": 360, "height": 800})
+    for path in ("/schedules?q=narrow-1", "/grants", "/nodes"):
+        window.go(path)
+        place = window.page.locator("nav[aria-label=Main] [aria-current]").bounding_box()
+        assert place is not None
+        assert place["x"] >= 0, path
+        assert place["x"] + place["width"] <= 360, path
+    window.go("/schedules?q=narrow-1")
+    cell = window.page.locator("td[data-label=State]")
+    note, badge = cell.locator(".sub").bounding_box(), cell.locator(".badge").bounding_box()
+    assert note is not None
+    assert badge is not None
+    assert note["x"] == badge["x"], "below the state, not below its label"

@@ -13,6 +13,10 @@
   }
   for (const button of document.querySelectorAll("[data-browser-zone]")) button.value = browserZone;
 
+  // On a narrow screen the places are one line that scrolls: it shows where the viewer is.
+  const place = document.querySelector(".top nav [aria-current]");
+  if (place) { const line = place.closest("nav"); line.scrollLeft = place.offsetLeft - line.offsetLeft - (line.clientWidth - place.offsetWidth) / 2; }
+
   // How far away times are.
   const units = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
   const spanText = (seconds) => {
