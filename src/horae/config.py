@@ -45,7 +45,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     housekeeping_ms: int = 3000
     """How often a node renews its lease and runs maintenance, which takes over the runs of dead nodes."""
     reconcile_ms: int = 300_000
-    """How often maintenance searches for schedules that should have a next time and have none."""
+    """How often maintenance searches for schedules that should have a next time and have none, or one that is more than a minute past."""
     prune_ms: int = 60_000
     """How often maintenance removes a part of what is past its retention from the ledger."""
     attention_ms: int = 60_000

@@ -30,6 +30,7 @@ from horae.executor.graph_port import Caller, GraphRouter, UsageEvent, drain, gr
 from horae.grant_model import ExecutionRequest
 from horae.model import Reason, RetryPolicy, Run, Status, Timeouts
 from horae.policy.executions import hash_of_request
+from horae.store.sqlite import SqliteStore
 from horae.testing import TimeMachine
 from tests.support.graphs import TestGraphs, ended, pass_time, worker_of
 
@@ -479,6 +480,33 @@ async def test_a_schedule_goes_on_ticking_while_its_grant_does_not_hold(machine:
     await pass_time(machine)
     assert (await ada.runs.list("s"))[0].status is Status.SUCCEEDED
     assert json.dumps((await ada.runs.list("s"))[0].result)
+
+
+@pytest.mark.contract("GRNT-12")
+async def test_a_graph_without_a_next_time_or_with_a_stale_one_is_reported_and_goes_on(machine: TimeMachine):
+    app, store = machine.app, machine.app._store
+    assert isinstance(store, SqliteStore)
+    app.use_graphs(TestGraphs(poet=poet))
+    ada = app.owned_by("ada")
+    await ada.schedules.create("s", "0 * * * *", "graph:test:poet")
+    right = (await ada.schedules.get("s")).state
+
+    async def report(next_at: int | None) -> tuple[int, int]:
+        machine.clock.move_to(machine.now + timedelta(minutes=5))
+        await store.work(lambda c: c.execute("UPDATE due SET next_at_ms = ?", (next_at,)))
+        told = await app.engine.renew_and_maintain(app.now())
+        return told.repaired, told.stale
+
+    due = int(app.now())
+    assert await report(due + 3_600_000) == (0, 0)
+    assert await report(None) == (1, 0)
+    await pass_time(machine)
+    assert await report(app.now() + 5 * 60_000 - 60_000) == (0, 0)  # late, and not by more than a minute
+    assert await report(app.now() + 5 * 60_000 - 60_001) == (0, 1)
+    await pass_time(machine, 60 - 21)
+    assert (await ada.schedules.get("s")).state == right
+    (run,) = await ada.runs.list("s")
+    assert (run.status, run.nominal_ms) == (Status.SUCCEEDED, due + 3_600_000)
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])

@@ -18,6 +18,7 @@ from horae.spec.duration import milliseconds
 from horae.store.port import BEGINNING, Advance, RetentionBounds, Store, Transaction
 
 PAGE = 500
+STALE_MS = 60_000
 EVALUATED_TOGETHER = 50
 """How many specs are evaluated in one turn of the event loop."""
 PRUNED_TOGETHER = 20
@@ -37,6 +38,8 @@ class MaintenanceReport(msgspec.Struct, frozen=True, kw_only=True):
     """Runs of external workers that did not report in time."""
     repaired: int = 0
     """Schedules that should have had a next time and had none."""
+    stale: int = 0
+    """Schedules whose next time was more than a minute past and undecided, counted up to ``PAGE``: nodes are told of them."""
     pruned: int = 0
     """Rows of the ledger that were past their retention."""
     waiting: int = 0
@@ -65,9 +68,10 @@ class Maintenance:
         nodes = await self._store.nodes()
         rescued = await self.rescue([node.epoch for node in nodes if not node.alive], now)
         overdue = await end_overdue(self._store, now) + await self._stop_reported(now)
-        repaired = pruned = waiting = 0
+        repaired = stale = pruned = waiting = 0
         if _is_time(self._reconciled_at, self._config.reconcile_ms, now):
             self._reconciled_at = now
+            stale = await self._hurry(now)
             repaired = await self.reconcile(now)
         if _is_time(self._pruned_at, self._config.prune_ms, now):
             self._pruned_at = now
@@ -77,7 +81,7 @@ class Maintenance:
             waiting = await self._attend(nodes, now)
         newest = max((node.tzdata for node in nodes if node.alive), default=self._tzdata)
         return MaintenanceReport(
-            rescued=rescued, overdue=len(overdue), repaired=repaired, pruned=pruned, waiting=waiting,
+            rescued=rescued, overdue=len(overdue), repaired=repaired, stale=stale, pruned=pruned, waiting=waiting,
             outdated=newest > self._tzdata,
         )  # fmt: skip
 
@@ -128,6 +132,15 @@ class Maintenance:
             if len(keys) < PAGE:
                 return repaired
             after = keys[-1]
+
+    async def _hurry(self, now: int) -> int:
+        """Count the schedules whose next time has been past for long, and tell nodes that they are due."""
+        async with self._store.reading() as transaction:
+            stale = await transaction.count_due(now - STALE_MS - 1, PAGE)
+        if stale:
+            async with self._store.transaction() as transaction:
+                await transaction.notify()
+        return stale
 
     async def prune(self, now: int) -> int:
         """Remove what is past retention from the ledgers of some schedules, a page of them each round."""

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from horae import App, Config, Context, NotStartedError, OnResume, Overlap, Policies, RetryPolicy
+from horae.engine.maintenance import MaintenanceReport
 from horae.errors import StoreUnavailableError
 from horae.face.service.log import Log
 from horae.face.service.log_observer import LogObserver
@@ -162,6 +163,17 @@ async def test_a_range_is_one_line():
 
 
 @pytest.mark.contract("CRON-17")
+@pytest.mark.contract("GRNT-12")
+def test_what_maintenance_repaired_is_logged():
+    stream = io.StringIO()
+    observer = LogObserver(log_to(stream))
+    observer.maintained(MaintenanceReport(pruned=5))
+    assert lines(stream) == []
+    observer.maintained(MaintenanceReport(repaired=1, stale=2))
+    (line,) = lines(stream)
+    assert (line["event"], line["level"], line["count"], line["stale"]) == ("repaired", "warning", 1, 2)
+
+
 async def test_slots_that_a_manual_change_leaves_unstarted_are_logged_too():
     stream = io.StringIO()
     async with TimeMachine(START) as tm:

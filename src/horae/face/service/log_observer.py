@@ -74,6 +74,11 @@ class LogObserver(Observer):
     def maintained(self, report: MaintenanceReport) -> None:
         if report.rescued:
             self._log.line.warning("rescued", count=report.rescued, sentence="nodes died over these runs")
+        if report.repaired or report.stale:
+            self._log.line.warning(
+                "repaired", count=report.repaired, stale=report.stale,
+                sentence="these schedules had no next time, or one that was more than a minute past",
+            )  # fmt: skip
 
     def lost_lease(self) -> None:
         self._log.line.error(
