@@ -227,6 +227,33 @@ async def test_consecutive_slots_that_did_not_run_are_one_range(store: Store):
     assert found == [(11, 20, 10), (8, 10, 3), (1, 5, 5)]
 
 
+async def test_the_latest_outcome_is_of_what_was_decided_last_run_or_not(store: Store):
+    s, t, u, none = (ScheduleKey(name) for name in "stux")
+    async with store.transaction() as transaction:
+        await transaction.insert_schedules([(schedule(name), 1) for name in "stux"])
+        await transaction.insert_runs(
+            [
+                run(1, decided_at_ms=3),
+                run(2, Status.PENDING, decided_at_ms=4),
+                run(3, schedule_id="t", decided_at_ms=9),
+            ]
+        )
+        await transaction.insert_unstarted_ranges(
+            [
+                unstarted(1, 2, None),
+                unstarted(4, 7, None),
+                _replace(unstarted(8, 8, None), schedule_key=t),
+                _replace(unstarted(5, 5, None), schedule_key=u),
+            ]
+        )
+        found = await transaction.latest_outcomes([s, t, u, none])
+        assert {key: (each.status, each.decided_at_ms, each.run_id) for key, each in found.items()} == {
+            s: ("skipped", 7, None), t: ("running", 9, "run-t-3"), u: ("skipped", 5, None),
+        }  # fmt: skip
+        assert found[s].nominal_ms == 7000
+        assert await transaction.latest_outcomes([none]) == {}
+
+
 async def test_cursors_states_and_counts_advance(store: Store):
     async with store.transaction() as transaction:
         await transaction.insert_schedules([(schedule("s"), 1), (schedule("t"), 1)])
