@@ -15,7 +15,7 @@ import pytest
 from horae import Config
 from horae.errors import ConfigError
 from horae.executor.command import Command, CommandExecutor, read_commands
-from horae.model import AttemptResult
+from horae.model import AttemptResult, schedule_key
 from tests.executor.harness import RUN, TREE, Attempts, gone, is_alive
 from tests.support.wait import wait_until
 
@@ -69,7 +69,10 @@ async def test_a_command_that_does_not_read_its_input_does_not_have_to():
 
 async def test_a_schedule_cannot_set_the_environment_by_its_id():
     code = "import os; print(os.environ['HORAE_SCHEDULE_ID'])"
-    assert result(await make(python(code), schedule_id="x\nPATH=/evil ü"))["stdout"] == "x\nPATH=/evil ü\n"
+    assert (
+        result(await make(python(code), schedule_key=schedule_key("", "x\nPATH=/evil ü")))["stdout"]
+        == "x\nPATH=/evil ü\n"
+    )
 
 
 # What is kept of it

@@ -33,7 +33,7 @@ from horae.executor.http import HttpExecutor
 from horae.executor.http_connection import PORTION, look_up, new_pool, read_body
 from horae.executor.http_destination import Destinations
 from horae.executor.http_options import HttpRequest
-from horae.model import AttemptResult, LastOutcome, ScheduleKey
+from horae.model import AttemptResult, LastOutcome, ScheduleKey, schedule_key
 from tests.executor.harness import NOW, RUN, Asked, Attempts, Server, say, serving, stored
 
 pytestmark = pytest.mark.contract("SCHD-17")
@@ -103,7 +103,7 @@ async def test_a_request_says_which_slot_it_is_for():
 async def test_a_request_without_a_body_says_it_in_headers(method: str):
     async with serving(lambda _, writer: say(writer, "204 No Content")) as server:
         request = HttpRequest(url=server.url, method=method, reports=True)
-        ended = await ask(request, schedule_id="täglich\r\nEvil: yes", id="a/b")
+        ended = await ask(request, schedule_key=schedule_key("", "täglich\r\nEvil: yes"), id="a/b")
     assert ended.ending == "accepted"
     (asked,) = server.asked
     assert (asked.method, asked.path, asked.body) == (method, "/", b"")

@@ -141,7 +141,7 @@ def test_a_spec_takes_a_timedelta_and_iso_8601():
 
 
 def test_an_interval_has_whole_seconds():
-    with pytest.raises(InvalidSpecError, match=r"intervals\[0\].every: must be whole seconds"):
+    with pytest.raises(InvalidSpecError, match=r"intervals\[0\].every must be whole seconds"):
         Spec.parse({"intervals": [{"every": "1s500ms"}]})
 
 

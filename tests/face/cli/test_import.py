@@ -51,7 +51,7 @@ def test_a_dry_run_stores_nothing(tmp_path: Path):
 def test_without_a_file_for_commands_nothing_is_imported(tmp_path: Path):
     problem = refused("import", "crontab", "-", stdin=CRONTAB, folder=tmp_path)
     assert problem["message"].startswith("--commands is missing")
-    assert refused("import", "crontab", "none", folder=tmp_path)["message"].startswith("FILE: cannot be read")
+    assert refused("import", "crontab", "none", folder=tmp_path)["message"].startswith("FILE cannot be read")
     (tmp_path / "c.json").write_text("[1, 2]")
     problem = refused("import", "crontab", "-", "--commands", "c.json", stdin=CRONTAB, folder=tmp_path)
     assert "c.json cannot be used" in problem["message"]

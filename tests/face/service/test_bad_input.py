@@ -248,7 +248,6 @@ QUESTIONS: list[tuple[str, int, str]] = [
     ("/schedules?prefix=%00", 422, "invalid_input"),
     ("/schedules?tag=%ED%A0%80", 422, "invalid_input"),
     ("/schedules?action=%FF", 422, "invalid_input"),
-    ("/schedules?owner=", 422, "invalid_input"),
     ("/schedules?owner=%0A", 422, "invalid_input"),
     (f"/schedules?owner={'x' * 201}", 422, "invalid_input"),
     ("/schedules/none", 404, "schedule_not_found"),
