@@ -211,11 +211,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     @property
-    def tells_users_apart(self) -> bool:
-        """Whether callers of the service are authenticated."""
-        return bool(self.jwt_secret or self.jwt_jwks or self.tls_client_ca)
-
-    @property
     def limits(self) -> Limits:
         """The limits of one decision."""
         return Limits(

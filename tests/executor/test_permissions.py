@@ -42,15 +42,15 @@ def test_the_longest_pattern_decides(address: str, owner: str, scopes: set[str],
         assert RULES.denial(address, owner, expected) is None
 
 
-def test_commands_are_for_operators_where_users_are_told_apart(tmp_path: Path):
+def test_what_no_rule_names_is_everybodys(tmp_path: Path):
     assert read_permissions(Config()) == Permissions()
     guarded = Config(jwt_secret="x" * 32)
-    assert read_permissions(guarded).permitted_by("command:x", "ada", {"service"}) is None
-    assert read_permissions(guarded).permitted_by("http", "ada", set()) == ""
-    given = Config(jwt_secret="x" * 32, action_permissions='{"command:*": ["*"]}')
-    assert read_permissions(given).permitted_by("command:x", "ada", set()) == ""
+    assert read_permissions(guarded).permitted_by("command:x", "ada", set()) == ""
+    given = Config(jwt_secret="x" * 32, action_permissions='{"command:*": []}')
+    assert read_permissions(given).permitted_by("command:x", "ada", {"service"}) is None
+    assert read_permissions(given).permitted_by("http", "ada", set()) == ""
     file = tmp_path / "permissions.json"
-    file.write_text('{"http": ["ada"]}')
+    file.write_text('{"command:*": [], "http": ["ada"]}')
     found = read_permissions(Config(jwt_secret="x" * 32, action_permissions=str(file)))
     assert found.sentences() == ["command:*: only operators", 'http: "ada", operators']
 

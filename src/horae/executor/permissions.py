@@ -14,8 +14,6 @@ from horae.model import OPERATOR, Denial, Reason
 EVERYBODY = "*"
 SCOPE = "scope:"
 SETTING = "HORAE_ACTION_PERMISSIONS"
-OF_SEVERAL_USERS: dict[str, tuple[str, ...]] = {"command:*": ()}
-"""The rules of a service that tells users apart, unless it has others for the same actions: commands are for operators."""
 
 
 class Settings(Protocol):
@@ -24,10 +22,6 @@ class Settings(Protocol):
     @property
     def action_permissions(self) -> str:
         """The rules as JSON, or the file that has them."""
-
-    @property
-    def tells_users_apart(self) -> bool:
-        """Whether callers are authenticated."""
 
 
 class Permissions(msgspec.Struct, frozen=True):
@@ -84,10 +78,9 @@ def _in_words(named: Sequence[str]) -> str:
 
 def read_permissions(settings: Settings) -> Permissions:
     """The rules of the settings."""
-    usual = OF_SEVERAL_USERS if settings.tells_users_apart else {}
     given = settings.action_permissions
     if not given:
-        return Permissions(usual)
+        return Permissions()
     try:
         text = given.encode() if given.lstrip().startswith("{") else Path(given).read_bytes()
         rules = msgspec.json.decode(text, type=dict[str, tuple[str, ...]])
@@ -100,4 +93,4 @@ def read_permissions(settings: Settings) -> Permissions:
         if not pattern or "*" in pattern[:-1] or not all(named):
             reason = f'has the rule "{pattern}", which is no address, and no beginning of one and *, or names an empty owner'
             raise ConfigError(SETTING, given, reason)
-    return Permissions(usual | rules)
+    return Permissions(rules)

@@ -191,8 +191,11 @@ def test_what_another_tenant_has_answers_as_if_it_did_not_exist(alice: Tenant, b
     # A cursor that names another's run or schedule shows nothing of it.
     bob.create("bobs own")
     assert bob.ask("GET", f"/schedules/bobs%20own/runs?cursor={run}").status_code == 422
-    same = {"id": "private", "spec": NEVER, "action": "ping", "request_id": ""}
-    assert bob.ask("POST", "/schedules", same).json()["code"] == "schedule_exists"
+    same = {"id": "private", "spec": NEVER, "action": "ping", "paused": True}
+    assert (
+        bob.ask("POST", "/schedules", same).status_code == 201
+    )  # another schedule, which happens to have the same id
+    assert bob.get("/schedules/private")["state"] == "paused"
     assert alice.get("/schedules/private")["state"] == "running"
 
 
@@ -205,13 +208,15 @@ def test_a_request_id_gives_no_access_to_another_owners_schedule(alice: Tenant, 
     }
     assert alice.ask("POST", "/schedules", wanted).status_code == 201
     assert alice.ask("POST", "/schedules", wanted).status_code == 200
-    for answer in (
-        bob.ask("POST", "/schedules", wanted),
-        bob.ask("POST", "/bulk/schedules", {"schedules": [wanted, wanted | {"id": "another"}]}),
-    ):
-        assert (answer.status_code, answer.json()["code"]) == (409, "schedule_exists")
-        assert "alice" not in answer.text
+    own = wanted | {"action": {"name": "ping", "input": "bob's"}}
+    answer = bob.ask("POST", "/schedules", own)
+    assert answer.status_code == 201, answer.text  # not a repetition of alice's request
+    assert "alice" not in answer.text
+    assert bob.get("/schedules/once")["action"]["input"] == "bob's"
+    both = {"schedules": [own, own | {"id": "another"}]}
+    assert bob.ask("POST", "/bulk/schedules", both).json()["code"] == "schedule_exists"
     assert bob.ask("GET", "/schedules/another").status_code == 404
+    assert alice.get("/schedules/once")["action"]["input"] == "alice's"
 
 
 def test_the_registrar_holds_to_owners_too(guarded: Server, alice: Tenant, bob: Tenant) -> None:
@@ -226,14 +231,15 @@ def test_the_registrar_holds_to_owners_too(guarded: Server, alice: Tenant, bob: 
     assert client.post("/schedules/upsert", json=given, headers=bob.headers).status_code == 403
     made = client.post("/schedules/upsert", json=given | {"schedule_id": "tick"}, headers=alice.headers)
     assert made.status_code == 200, made.text
-    taken = given | {"user_id": "bob", "schedule_id": "tick"}
-    assert client.post("/schedules/upsert", json=taken, headers=bob.headers).status_code == 409
     body = {"schedule_id": "tick", "paused": True}
     assert client.post("/schedules/pause", json=body, headers=bob.headers).status_code == 404
     for path in ("/schedules/tick", "/schedules/tick/runs"):
         assert client.get(path, headers=bob.headers).status_code == 404
         assert client.get(f"{path}?user_id=alice", headers=bob.headers).status_code == 403
     assert client.delete("/schedules/tick", headers=bob.headers).status_code == 404
+    same = given | {"user_id": "bob", "schedule_id": "tick"}
+    assert client.post("/schedules/upsert", json=same, headers=bob.headers).status_code == 200  # bob's own
+    assert client.delete("/schedules/tick", headers=bob.headers).status_code == 204
     # What its own user does through the one face, the other shows.
     assert client.post("/schedules/pause", json=body, headers=alice.headers).status_code == 204
     assert alice.get("/schedules/tick")["state"] == "paused"

@@ -226,7 +226,7 @@ PAGED = (
     "/schedules/there/versions?", "/schedules/there/unstarted?",
 )  # fmt: skip
 CURSORS = {
-    "/schedules?": cursor_of("s"), "/calendars?": cursor_of("s", "o"), "/runs?": cursor_of(1, 2, 3),
+    "/schedules?": cursor_of("s", "o"), "/calendars?": cursor_of("s", "o"), "/runs?": cursor_of(1, 2, 3),
     "/schedules/there/versions?": cursor_of(1, 2), "": cursor_of(-1), "deep": cursor_of("\0"), "long": cursor_of(2**64),
 }  # fmt: skip
 """Cursors of some lists, which the others refuse, and of none."""
