@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -150,6 +151,61 @@ async def test_an_event_published_on_another_node_wakes_a_consumer(postgres: str
         await wait_until(lambda: script.effects == [["1"]], 5)
         assert host.flow_registry.revisions == ["1"]
         assert other.flow_registry.is_empty
+
+
+@pytest.mark.contract("FLOW-11", "FLOW-28")
+@pytest.mark.parametrize("number", [1, 40])
+async def test_idle_flows_cost_the_probe_of_each_tick_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+):
+    statements: list[str] = []
+    connect = sqlite3.connect
+
+    def traced(*given: Any, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*given, **options)
+        connection.set_trace_callback(statements.append)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", traced)
+    looks: list[str] = []
+    flows = [waiting_flow(f"f{each}", looks) for each in range(number)]
+    config = Config(lease_ms=60_000, housekeeping_ms=20_000, tick_ms=20)
+
+    def about_flows() -> list[str]:
+        return [each for each in statements if "flow_" in each]
+
+    async with serving(f"sqlite:///{tmp_path / 'horae.db'}", *flows, config=config) as app:
+        for flow in flows:  # events that nobody takes yet are no reason to look again
+            await publish(app, "1", "2", flow=flow.name)
+        await wait_until(lambda: {each.name for each in flows} == set(looks))
+        await wait_until(lambda: all(map(is_probe, about_flows()[-3:])))
+        before = len(looks)
+        statements.clear()
+        await wait_until(lambda: len(about_flows()) >= 5)
+        assert [each for each in about_flows() if not is_probe(each)] == []
+        assert len(looks) == before
+
+
+def is_probe(statement: str) -> bool:
+    return "EXISTS (SELECT 1 FROM flow_signal)" in statement
+
+
+def waiting_flow(name: str, looks: list[str]) -> Flow:
+    """A flow whose producer is not due for a day, and whose consumer looks and takes nothing."""
+    flow = Flow(name, revision="1")
+
+    @flow.producer(publishes=["in"], every="1d")
+    async def poll(ctx: Any, state: Any) -> None:
+        pass
+
+    @flow.consumer(subscribes=["in"])
+    class Wait:
+        async def prepare(self, ctx: Any, state: Any) -> Prepared[None]:
+            await ctx.peek("in")
+            looks.append(ctx.flow)
+            return Prepared()
+
+    return flow
 
 
 async def test_two_hosts_with_different_versions_the_last_deployed_runs(database: str):
