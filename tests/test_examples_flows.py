@@ -10,6 +10,7 @@ import pytest
 from examples import flow_fixer, living_flow
 from examples import flow_patterns as patterns
 
+from horae.flow_model import FlowStatus
 from horae.testing import TimeMachine
 
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)
@@ -103,7 +104,7 @@ async def test_the_living_flow(machine: TimeMachine):
 
 @pytest.mark.contract("FLOW-21")
 async def test_a_new_version_from_a_folder_repairs_a_flow(machine: TimeMachine):
-    machine.app.flow_registry.fixer = flow_fixer.FolderFixer(flow_fixer.VERSIONS)
+    machine.app.flow_registry.fixer = fixer = flow_fixer.FolderFixer(flow_fixer.VERSIONS)
     await machine.app.flows.deploy(flow_fixer.flow)
     await put_amounts(machine, "7.5", "12,50", "3")
     assert flow_fixer.booked == [7.5, 12.5, 3.0]
@@ -117,6 +118,11 @@ async def test_a_new_version_from_a_folder_repairs_a_flow(machine: TimeMachine):
         "Deploy a new version, or resolve it with retry",
     )
     assert flow_fixer.booked == [7.5, 12.5, 3.0]
+    runs = await machine.app.flows.runs("invoices")
+    assert await fixer.fix(flow_fixer.flow, run=None) is None  # type: ignore[arg-type]  # it does not look at it
+    assert [each.status for each in runs].count(
+        FlowStatus.LOGIC
+    ) == 2  # the second version was not given again
 
 
 async def test_a_version_that_cannot_be_loaded_is_no_fix(machine: TimeMachine, tmp_path: Path):
