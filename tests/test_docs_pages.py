@@ -58,6 +58,9 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "temporal schedule describe": "needs Temporal's command",
         "horae import temporal": "needs a Temporal server; tests/face/temporal moves schedules over and back",
     },
+    "docs/how-to/celery.md": {
+        "horae schedules create nightly": "needs a Celery worker; test_a_task_returns_its_result_fails_and_is_revoked",
+    },
     "docs/how-to/langgraph.md": {
         "pip install": "test_a_worker_asks_a_real_service_and_outlives_it",
         "horae accounts put": "test_grants_and_accounts_on_the_command_line",
