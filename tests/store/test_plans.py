@@ -69,6 +69,8 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "version_at": {"key": "s0000001", "at": 5},
     "version_before": {"key": "s0000001", "at": 5},
     "read_schedules": {"keys": IDS},
+    "schedules_with_grant": {"grant_id": "g7", "limit": 2},
+    "last_starts": {"keys": IDS},
     "checkpoints": {"ids": ["r1", "r2"]},
     "open_counts": {"keys": IDS},
     "count_triggers": {"key": "s0000001", "limit": 1000},
