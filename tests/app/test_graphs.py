@@ -358,6 +358,40 @@ async def test_bad_graphs_end_with_a_code(worker: Open):
             await ada.schedules.create("none", "0 0 1 1 *", "graph:test:never", input={"messages": 5})
 
 
+@pytest.mark.contract("GRNT-01")
+async def test_events_can_be_read_while_the_graph_runs_here_and_at_its_end_over_http(worker: Open):
+    began, gate = asyncio.Event(), asyncio.Event()
+
+    async def slow(given: dict[str, Any], caller: Caller, run_id: str) -> AsyncIterator[Any]:
+        yield {"step": 1}
+        began.set()
+        await gate.wait()
+        yield {"step": 2}
+
+    async with worker(TestGraphs(slow=slow), attempt_log_flush_ms=10) as app:
+        ada = app.owned_by("ada")
+        await ada.schedules.create("s", "0 0 1 1 *", "graph:test:slow")
+        run_id = await ada.schedules.trigger("s")
+        await app.engine.step(app.now())
+        await asyncio.wait_for(began.wait(), 10)
+
+        async def events() -> list[str]:
+            return [line.message for line in await ada.runs.logs(run_id)]
+
+        if app.executors._kinds["graph"]._execution is app.graph_execution:  # type: ignore[attr-defined]
+            async with asyncio.timeout(10):
+                while not (seen := await events()):
+                    await asyncio.sleep(0.005)
+            assert seen == ['{"step":1}']
+        else:
+            await asyncio.sleep(0.05)  # some times the span within which they would be written
+            assert await events() == []
+        assert (await ada.runs.get(run_id)).ended_at_ms is None
+        gate.set()
+        assert (await ended(app, run_id)).status is Status.SUCCEEDED
+        assert await events() == ['{"step":1}', '{"step":2}']
+
+
 async def test_a_cancelled_graph_stops_there_too(worker: Open):
     began, stopped = asyncio.Event(), asyncio.Event()
 
