@@ -1,7 +1,7 @@
 """Auto-fix: when a handler fails for a fault of its own, the next version of its flow is loaded from a folder, and the run tried again.
 
 Who puts versions there does not matter: a person, a pipeline, a program that writes code. Two fixes are tried, then a person is asked.
-Set it before flows run: ``app.flow_registry.fixer = FolderFixer(Path("versions"))``.
+Set it before flows run: ``app.flow_host.fixer = FolderFixer(Path("versions"))``.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ async def test_the_living_flow(machine: TimeMachine):
 
 @pytest.mark.contract("FLOW-21")
 async def test_a_new_version_from_a_folder_repairs_a_flow(machine: TimeMachine):
-    machine.app.flow_registry.fixer = fixer = flow_fixer.FolderFixer(flow_fixer.VERSIONS)
+    machine.app.flow_host.fixer = fixer = flow_fixer.FolderFixer(flow_fixer.VERSIONS)
     await machine.app.flows.deploy(flow_fixer.flow)
     await put_amounts(machine, "7.5", "12,50", "3")
     assert flow_fixer.booked == [7.5, 12.5, 3.0]
@@ -127,7 +127,7 @@ async def test_a_new_version_from_a_folder_repairs_a_flow(machine: TimeMachine):
 
 async def test_a_version_that_cannot_be_loaded_is_no_fix(machine: TimeMachine, tmp_path: Path):
     (tmp_path / "invoices_2.py").write_text("flow = None")
-    machine.app.flow_registry.fixer = flow_fixer.FolderFixer(tmp_path)
+    machine.app.flow_host.fixer = flow_fixer.FolderFixer(tmp_path)
     await machine.app.flows.deploy(flow_fixer.flow)
     await put_amounts(machine, "12,50")
     assert (await machine.app.flows.show("invoices")).status == "Needs attention"

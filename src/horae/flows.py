@@ -1,8 +1,10 @@
 """Flows: handlers joined by topics of durable events, whose effects are never repeated.
 
-Write a :class:`Flow` with producers and consumers, and deploy it with ``app.flows.deploy(flow)``.
+Write a :class:`Flow` with producers and consumers, and deploy it with ``app.flows.deploy(flow)``. The :class:`FlowHost` of an app,
+``app.flow_host``, runs what is deployed on the app's database, clock and worker.
 """
 
+from horae.engine.flow_host import FlowHost
 from horae.flow.contexts import (
     MutateContext,
     NextContext,
@@ -19,6 +21,7 @@ __all__ = [
     "Consumer",
     "Event",
     "Flow",
+    "FlowHost",
     "HandlerStopped",
     "Input",
     "Internal",

@@ -183,7 +183,7 @@ class TimeMachine:
             # Let actions and handlers run until each has ended or waits for the clock.
             for _ in range(3):
                 await asyncio.sleep(0)
-                while self.app.flow_registry.in_store:
+                while self.app.flow_host.in_store:
                     await asyncio.sleep(0)
             if self.app.worker.tasks:
                 await self.clock.settle()

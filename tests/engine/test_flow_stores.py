@@ -149,8 +149,8 @@ async def test_an_event_published_on_another_node_wakes_a_consumer(postgres: str
         await wait_until(lambda: script.calls == ["prepare", "next"])
         await publish(other, "1")  # the tick of the host is a minute: only a notification wakes it
         await wait_until(lambda: script.effects == [["1"]], 5)
-        assert host.flow_registry.revisions == ["1"]
-        assert other.flow_registry.is_empty
+        assert host.flow_host.revisions == ["1"]
+        assert other.flow_host.is_empty
 
 
 @pytest.mark.contract("FLOW-11", "FLOW-28")

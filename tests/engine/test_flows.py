@@ -567,7 +567,7 @@ async def test_a_fixer_gets_two_tries_and_then_a_person(machine: TimeMachine):
             asked.append((flow.revision, run.error))
             return script.version(str(int(flow.revision) + 1))
 
-    machine.app.flow_registry.fixer = Fixer()
+    machine.app.flow_host.fixer = Fixer()
     await machine.app.flows.deploy(script.flow)
     script.deeds["prepare"] = [LogicError("a")]
     await machine.advance(seconds=1)
@@ -592,7 +592,7 @@ async def test_a_fixer_that_has_no_version_leaves_the_flow_to_a_person(machine: 
                 raise answer
             return answer
 
-    machine.app.flow_registry.fixer = Fixer()
+    machine.app.flow_host.fixer = Fixer()
     await machine.app.flows.deploy(script.flow)
     script.deeds["prepare"] = [LogicError("a")]
     await machine.advance(days=1)

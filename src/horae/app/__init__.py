@@ -39,7 +39,7 @@ from horae.engine.decider import Decider, NodeServices
 from horae.engine.engine import Engine
 from horae.engine.external_reports import keep_token
 from horae.engine.flow_decider import FlowDecider
-from horae.engine.flow_registry import FlowRegistry
+from horae.engine.flow_host import FlowHost
 from horae.engine.observer import Observer
 from horae.engine.worker import Worker
 from horae.engine.workflow_executor import StoredPlans, WorkflowExecutor, limits_of
@@ -119,9 +119,9 @@ class App:
             terminate_ms=self.config.terminate_ms,
         )
         self.engine = Engine(self._store, self.worker, self.clock, self.config)
-        self.flow_registry = FlowRegistry()
+        self.flow_host = FlowHost()
         """The flows that this process hosts."""
-        self.engine.add_decider(partial(FlowDecider, registry=self.flow_registry))
+        self.engine.add_decider(partial(FlowDecider, registry=self.flow_host))
         self._set_up()
         self._limited_store = LimitedStore(self._store)
         self.worker.keep_token = partial(keep_token, self._limited_store)
@@ -138,7 +138,7 @@ class App:
         self.executors.use(self.workflow_executor)
         self._scope = OwnerScope(
             self._limited_store, self.now, self.wake, executors=self.executors, config=self.config, billing=self._billing,
-            evaluator=self._evaluator, flows=self.flow_registry,
+            evaluator=self._evaluator, flows=self.flow_host,
         )  # fmt: skip
         self.all_owners = ScopedOperations(self._scope)
         """The operations on what any owner has; the attributes that follow are shortcuts to them. What they create has no owner.

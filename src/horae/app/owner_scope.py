@@ -13,7 +13,7 @@ from horae.app.field_checks import check_owner
 from horae.app.page import Page, cursor_of, fitting, page_limit
 from horae.app.usage_port import UsagePort, UsageTable
 from horae.config import Config
-from horae.engine.flow_registry import FlowRegistry
+from horae.engine.flow_host import FlowHost
 from horae.errors import (
     MAX_OWNERS_SHOWN,
     RunNotFoundError,
@@ -63,7 +63,7 @@ class OwnerScope:
         config: Config,
         billing: Billing | None = None,
         evaluator: Evaluator | None = None,
-        flows: FlowRegistry | None = None,
+        flows: FlowHost | None = None,
         owner: str | None = None,
         scopes: Collection[str] = (),
     ) -> None:
@@ -77,7 +77,7 @@ class OwnerScope:
             UsageTable(store),
         )
         self.evaluator = evaluator or Evaluator()
-        self.flows = FlowRegistry() if flows is None else flows
+        self.flows = FlowHost() if flows is None else flows
         """The flows that this process hosts."""
         self.owner = owner
         self.scopes = frozenset(scopes) if owner else frozenset({OPERATOR, *scopes})

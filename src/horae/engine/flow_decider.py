@@ -12,8 +12,8 @@ import msgspec
 
 from horae.engine.decider import Batch, Decider, NodeServices
 from horae.engine.flow_attempt import Fixed, HandlerRun, Reconciliation, read_prepared
+from horae.engine.flow_host import FlowHost, HostedFlow
 from horae.engine.flow_journal import FlowJournal
-from horae.engine.flow_registry import FlowRegistry, HostedFlow
 from horae.engine.flow_results import FlowResults, ReservationsGoneError
 from horae.engine.worker import Decided, Launch
 from horae.executor.context import RunningAttempt
@@ -60,7 +60,7 @@ class FlowDecider(Decider):
 
     name = "flows"
 
-    def __init__(self, node: NodeServices, registry: FlowRegistry) -> None:
+    def __init__(self, node: NodeServices, registry: FlowHost) -> None:
         super().__init__(node)
         self.registry = registry
         self._journal = FlowJournal(node.store, node.membership, node.clock, registry)
@@ -364,7 +364,7 @@ class Events:
     def __init__(
         self,
         store: Store,
-        registry: FlowRegistry,
+        registry: FlowHost,
         flow_id: int,
         prefetched: dict[tuple[int, str], list[FlowEvent]],
     ) -> None:
@@ -392,7 +392,7 @@ class Events:
 class _Fix:
     """One question to the fixer."""
 
-    def __init__(self, registry: FlowRegistry, hosted: HostedFlow, run: FlowRun) -> None:
+    def __init__(self, registry: FlowHost, hosted: HostedFlow, run: FlowRun) -> None:
         self._registry = registry
         self._hosted = hosted
         self._run = run

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Sequence
 
 from horae.clock import Clock
-from horae.engine.flow_registry import FlowRegistry
+from horae.engine.flow_host import FlowHost
 from horae.engine.membership import Membership
 from horae.errors import StaleClaimError, StoreUnavailableError
 from horae.store.flow_records import FlowRecords, RunMove
@@ -25,7 +25,7 @@ class ReservationLostError(Exception):
 class FlowJournal:
     """Writes moves of runs, in groups."""
 
-    def __init__(self, store: Store, membership: Membership, clock: Clock, registry: FlowRegistry) -> None:
+    def __init__(self, store: Store, membership: Membership, clock: Clock, registry: FlowHost) -> None:
         self._store = store
         self._registry = registry
         self._membership = membership

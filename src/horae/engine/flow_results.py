@@ -9,7 +9,7 @@ import msgspec
 from horae.config import Config
 from horae.engine.flow_attempt import Fixed, Reconciled, RunEnd, read_mutation, read_prepared, text_of
 from horae.engine.flow_deploy import redeployed, with_pending
-from horae.engine.flow_registry import FlowRegistry
+from horae.engine.flow_host import FlowHost
 from horae.errors import HoraeError
 from horae.flow.definition import Flow
 from horae.flow.failures import Failure
@@ -49,7 +49,7 @@ class FlowResults:
     """Applies results to the lanes of their flows, and gathers what is written for them."""
 
     def __init__(
-        self, transaction: Transaction, registry: FlowRegistry, config: Config, now: int, *, verify: bool
+        self, transaction: Transaction, registry: FlowHost, config: Config, now: int, *, verify: bool
     ) -> None:
         self.records = FlowRecords(transaction)
         self.lanes: dict[int, Lane] = {}

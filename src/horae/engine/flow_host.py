@@ -31,8 +31,8 @@ Attention = Callable[[StoredFlow, Trouble], None]
 """Called when a flow needs a person; it must return quickly."""
 
 
-class FlowRegistry:
-    """The flows that this process can run, by their ids."""
+class FlowHost:
+    """Hosts the flows of this process, on the database, clock and worker of its app; ``app.flow_host`` is one."""
 
     def __init__(self) -> None:
         self._hosted: dict[int, HostedFlow] = {}
