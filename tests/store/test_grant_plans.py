@@ -16,7 +16,7 @@ from horae.store.postgres.dialect import prepared
 from horae.store.queries import query
 from horae.store.sqlite import SQLITE
 from horae.store.tables import ACCOUNT, EXECUTION, GRANT, USAGE
-from tests.store.test_plans import literal, make_schema
+from tests.support.plans import literal, make_schema
 
 MANY = 20_000
 GRANTED = Grant(id="g7", user_id="u7", billing_account_id="a7", scopes=(), created_at_ms=1)

@@ -15,8 +15,9 @@ from horae.store.mapping import to_json
 from horae.store.port import Store
 from horae.store.postgres import PLANNING, PostgresStore
 from horae.store.postgres.dialect import prepared
-from horae.store.queries import migrations, query
+from horae.store.queries import query
 from horae.store.sqlite import SQLITE, SqliteStore
+from tests.support.plans import literal, make_schema
 
 MANY = 1_000_000
 ENDED = 200_000
@@ -128,12 +129,6 @@ def sqlite_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Co
     path.unlink()
 
 
-def make_schema(connection: sqlite3.Connection) -> None:
-    for step in migrations(SQLITE):
-        for statement in step.split(";\n"):
-            connection.execute(statement)
-
-
 SMALL = r"(due_next|due_never|run_unclaimed|run_open|run_stopping|run_reports)"
 """Indexes of a part of their tables: all of one may be scanned, because it has only that part."""
 
@@ -182,14 +177,6 @@ async def full_database(postgres: str) -> AsyncIterator[Any]:
         "TRUNCATE schedule, due, run, unstarted_range CASCADE"
     )  # the server lives on, its disk is small
     await connection.close()
-
-
-def literal(value: object) -> str:
-    if isinstance(value, list):
-        return f"ARRAY[{', '.join(literal(each) for each in value)}]"
-    if value is None:
-        return "NULL"
-    return f"'{value}'" if isinstance(value, str) else str(value)
 
 
 @pytest.mark.long
