@@ -25,6 +25,15 @@ FOLLOWED = [
     *(page_name(page) for page in PAGES if page.parent in (DOCS / "tutorial", DOCS / "how-to")),
 ]
 
+LONG = {
+    "README.md",
+    "docs/tutorial/service.md",
+    "docs/tutorial/first-schedule.md",
+    "docs/tutorial/flows.md",
+    "docs/how-to/django.md",
+}
+"""The pages that take a reader ten seconds or more."""
+
 NOT_RUN: dict[str, dict[str, str]] = {
     "README.md": {"make run ": "needs a checkout and a network; make test is what runs this"},
     "docs/how-to/back-up.md": {
@@ -122,7 +131,9 @@ CHECKS: dict[str, Callable[[Reader], None]] = {
 """What else is so when a reader has come to the end of a page."""
 
 
-@pytest.mark.parametrize("page", FOLLOWED)
+@pytest.mark.parametrize(
+    "page", [pytest.param(each, marks=pytest.mark.long) if each in LONG else each for each in FOLLOWED]
+)
 def test_a_page_can_be_followed(reader: Reader, page: str):
     if page.startswith("docs/how-to"):  # its reader has come through a tutorial
         reader.installed.install(["horae"])

@@ -23,7 +23,7 @@ from tests.support.service import client_of
 SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
 SETTINGS = Path(__file__).with_name("schemathesis.toml")
 SEED = 20261116
-EXAMPLES = "4"
+EXAMPLES = "2"
 """How many requests each operation gets in a phase."""
 METHODS = ("get", "post", "put", "patch", "delete")
 TAGS = [

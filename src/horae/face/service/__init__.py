@@ -72,8 +72,8 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 """The methods that change nothing. Other routes that change nothing say so (``READS``)."""
 
 
-def make_service(app: App, config: Config, counted: Metrics | None = None) -> Service:
-    """The service of an open app; it neither starts nor stops the app."""
+def make_service(app: App, config: Config, counted: Metrics | None = None, *, pages: bool = True) -> Service:
+    """The service of an open app; it neither starts nor stops the app. Without ``pages`` it has no console."""
     authenticator = Authenticator(config, app.now)
     pace = RateLimit(config.requests_per_second, app.clock.monotonic)
 
@@ -92,11 +92,14 @@ def make_service(app: App, config: Config, counted: Metrics | None = None) -> Se
         return answered
 
     provided = dependencies(app)
-    from horae.face.console.console import Console  # noqa: PLC0415 - it takes parts of this package
+    routes = _routes()
+    if pages:
+        from horae.face.console.console import Console  # noqa: PLC0415 - it takes parts of this package
 
-    console = Console(app, config, authenticator, pace)
+        console = Console(app, config, authenticator, pace)
+        routes += [console.router(), home]
     service = Service(
-        route_handlers=[*_routes(), console.router(), home],
+        route_handlers=routes,
         dependencies=provided,
         exception_handlers={
             HoraeError: on_horae_error,
@@ -111,7 +114,8 @@ def make_service(app: App, config: Config, counted: Metrics | None = None) -> Se
         logging_config=None,
         openapi_config=None,  # its pages load scripts from other sites; we build the document on demand
     )
-    service.state.console = console
+    if pages:
+        service.state.console = console
     service.state.monotonic = app.clock.monotonic
     service.state.parameters = known_parameters(service)
     service.state.runs = app.runs
