@@ -516,6 +516,38 @@ async def test_a_schedule_goes_on_ticking_while_its_grant_does_not_hold(machine:
     assert json.dumps((await ada.runs.list("s"))[0].result)
 
 
+@pytest.mark.contract("GRNT-08", "GRNT-10")
+async def test_an_executing_side_that_is_away_for_an_hour_costs_the_slots_of_that_hour_and_no_more(
+    machine: TimeMachine,
+):
+    app = machine.app
+    app.use_graphs(TestGraphs(poet=poet))
+    execution: Any = app.executors._kinds["graph"]._execution  # type: ignore[attr-defined]
+    plain, tries, is_away = execution.execute, list[str](), True
+
+    async def execute(request: ExecutionRequest, watch: Any) -> Any:
+        tries.append(request.run_id)
+        if is_away:
+            raise NotStartedError("the executing side cannot be reached")
+        return await plain(request, watch)
+
+    execution.execute = execute
+    ada = app.owned_by("ada")
+    await ada.schedules.create("s", "*/10 * * * *", "graph:test:poet", policies={"start_attempts": 3})
+    await pass_time(machine, 61)
+    lost = await ada.runs.list("s")
+    assert len(lost) == 6
+    assert {(run.status, run.reason) for run in lost} == {(Status.DROPPED, Reason.NOT_STARTED)}
+    assert len(tries) == 3 * len(lost)  # each slot under one run id, three times
+    assert len(set(tries)) == len(lost)
+    assert (await ada.usage.sums()) == []
+    is_away = False
+    await pass_time(machine, 10)
+    assert (await ada.runs.list("s"))[0].status is Status.SUCCEEDED
+    (charged,) = await ada.usage.sums()
+    assert (charged.runs, charged.records) == (1, 1)
+
+
 @pytest.mark.contract("GRNT-12")
 async def test_a_graph_without_a_next_time_or_with_a_stale_one_is_reported_and_goes_on(machine: TimeMachine):
     app, store = machine.app, machine.app._store
