@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-from horae.executor.stored_output import secrets_in, storable, without, without_credentials
+from horae.executor.stored_output import Secrets, secrets_in, storable, without, without_credentials
 from horae.executor.tracebacks import traceback_text
 from horae.model import LogBatch, LogChunk, LogEntry, Run
 
@@ -57,7 +57,7 @@ class AttemptLog:
         self._now = now
         self._on_line = on_line
         self._kept: _KeptLines | None = None
-        self._secrets: list[bytes] = []
+        self._secrets = Secrets()
         self._noticed = False
         self._closed = False
 

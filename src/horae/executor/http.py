@@ -19,7 +19,7 @@ from horae.executor.context import Accepted, Context
 from horae.executor.http_destination import Destinations, Target, target_of
 from horae.executor.http_options import HttpRequest, Settings, check_redirected, check_request
 from horae.executor.port import Executor
-from horae.executor.stored_output import MAX_RESULT_LENGTH, kept_result, secrets_in, text_of, without
+from horae.executor.stored_output import MAX_RESULT_LENGTH, Secrets, kept_result, secrets_in, text_of, without
 from horae.model import Action, Denial, Reason
 from horae.spec.duration import duration_text, milliseconds
 
@@ -106,7 +106,7 @@ class HttpExecutor(Executor):
             headers["Horae-Signature"] = signature(request.secret, self._now() // 1000, body)
         return _Message(request.method, target, headers, body)
 
-    async def _ask(self, message: _Message, timeout_ms: int, secrets: list[bytes]) -> _Answer:
+    async def _ask(self, message: _Message, timeout_ms: int, secrets: Secrets) -> _Answer:
         """Send the request, and read the answer. An error before anything was sent counts as not started."""
         pool, failures = self._connected()
         sent = False
@@ -135,7 +135,7 @@ class HttpExecutor(Executor):
             raise NotStartedError(f"cannot connect to {target.authority}: {error}") from None
 
     async def _exchange(
-        self, pool: httpcore.AsyncConnectionPool, message: _Message, trace: object, secrets: list[bytes]
+        self, pool: httpcore.AsyncConnectionPool, message: _Message, trace: object, secrets: Secrets
     ) -> _Answer:
         from horae.executor.http_connection import read_body  # noqa: PLC0415 - it came with the connection
 

@@ -26,12 +26,20 @@ def text_of(data: bytes, most: int) -> str:
     return text
 
 
-def secrets_in(values: Iterable[str]) -> list[bytes]:
+class Secrets(tuple[bytes, ...]):
+    """Texts to hide. They do not show themselves either: a report of a crash may have the variables of all frames."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} secrets>"
+
+
+def secrets_in(values: Iterable[str]) -> Secrets:
     """The texts to hide in an output: some values, and the words in them."""
     words = {word for value in values for word in (value, *value.split())}
-    return sorted(
-        (word.encode() for word in words if len(word) >= SHORTEST_SECRET), key=len, reverse=True
-    )  # the longest first: others may be part of it
+    hidden = (word.encode() for word in words if len(word) >= SHORTEST_SECRET)
+    return Secrets(sorted(hidden, key=len, reverse=True))  # the longest first: others may be part of it
 
 
 def without(data: bytes, secrets: Iterable[bytes]) -> bytes:

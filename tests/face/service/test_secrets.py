@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import logging
 import os
+import traceback
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,14 @@ KEY = "sk-planted-virtual-key"
 EXECUTION = "planted-execution-token"
 SEAL = "planted sealing key, which is long"
 PLANTED = (KEY, EXECUTION, SEAL, SECRET)
+DUMPS: list[str] = []
+"""What a reporter of crashes would send while a graph runs: all frames, with the values of their variables."""
 
 
 async def leak(given: dict[str, Any], caller: Caller, run_id: str) -> AsyncIterator[Any]:
     """A graph that says its key wherever it can."""
+    frames = traceback.StackSummary.extract(traceback.walk_stack(None), capture_locals=True)
+    DUMPS.append("".join(frames.format()))
     logging.getLogger("graph").warning("the key is %s", caller.virtual_key)
     try:
         raise RuntimeError(caller.virtual_key)
@@ -116,11 +121,12 @@ async def test_no_secret_is_anywhere(
     assert any("***" in each for each in answers)  # the graphs did say it
     assert "the key is ***" in caplog.text
     for place, text in {
-        "answers": "\n".join(answers), "log": caplog.text, "spans": "".join(each.to_json() for each in spans.get_finished_spans()),
+        "answers": "\n".join(answers), "crash dumps": "".join(DUMPS), "log": caplog.text, "spans": "".join(each.to_json() for each in spans.get_finished_spans()),
         "values": shown, "arguments": Path("/proc/self/cmdline").read_text(), "environment": " ".join(os.environ.values()),
     }.items():  # fmt: skip
         assert found_in(text) == [], place
     assert len(spans.get_finished_spans()) >= 3
+    assert "caller = " in DUMPS[0]
     stored = await database_bytes(database, tmp_path)
     assert found_in(stored) == []
     assert b"graph:execute:test:leak" in stored  # it was all looked at
