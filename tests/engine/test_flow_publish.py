@@ -34,7 +34,7 @@ async def test_an_application_publishes_with_its_own_commit(postgres: str):
         await wait_until(lambda: ["FROM asyncpg"] in script.effects, 5)
         async with connection.transaction():
             await connection.execute(PUBLISH.format("asyncpg"))  # the same again
-        with pytest.raises(asyncpg.RaiseError, match="nobody subscribes"):
+        with pytest.raises(asyncpg.RaiseError, match="no consumer subscribes"):
             await connection.execute("SELECT horae.flow_publish('', 'f', 'out', '1', NULL)")
         with pytest.raises(asyncpg.RaiseError, match="there is no flow"):
             await connection.execute("SELECT horae.flow_publish('', 'g', 'in', '1', NULL)")

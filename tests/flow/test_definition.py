@@ -55,7 +55,7 @@ WRONG = {
     "no interval": (flow(producer(every="0s"), consumer()), "handler", "its interval '0s'"),
     "bad cron": (flow(producer(every=None, cron="61 * * * *"), consumer()), "handler", "its schedule cannot be read"),
     "bad zone": (flow(producer(every=None, cron="* * * * *", timezone="Mars/X"), consumer()), "handler", "cannot be read"),
-    "nobody subscribes": (flow(producer(publishes=["b"]), consumer()), "handler", 'nobody subscribes to the topic "b"'),
+    "no consumer subscribes": (flow(producer(publishes=["b"]), consumer()), "handler", 'no consumer subscribes to the topic "b"'),
     "undeclared topic": (flow(producer(), consumer(), topics=["b"]), "handler", 'the topic "a" is not declared'),
     "no topic": (flow(consumer(subscribes=[""])), "Take", "a topic must be a text"),
     "topic of another type": (flow(consumer(subscribes=[7])), "Take", "a topic must be a text"),

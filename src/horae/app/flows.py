@@ -404,7 +404,7 @@ def _event(
     if topic not in known:
         raise InvalidInputError(
             "topic",
-            f'nobody subscribes to "{topic}"',
+            f'no consumer subscribes to "{topic}"',
             hint=f"the topics of this flow are: {', '.join(known)}",
         )
     if not is_message_id(message_id):

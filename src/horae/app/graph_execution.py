@@ -66,7 +66,7 @@ class GraphExecution:
         return self._router.graphs()
 
     async def close(self) -> None:
-        """Stop executions that nobody waits for, and release what providers hold open."""
+        """Stop executions that no caller waits for, and release what providers hold open."""
         for task in self._going_on:
             task.cancel()
         await asyncio.gather(*self._going_on, return_exceptions=True)
@@ -97,7 +97,7 @@ class GraphExecution:
         return await self._run(request, record, caller, watch)
 
     async def answer(self, request: ExecutionRequest, watch: Watch, seconds: float) -> ExecutionOutcome:
-        """Execute a request, and wait so long for its end; it goes on after that, and whoever asks again learns how it ended."""
+        """Execute a request, and wait so long for its end; it goes on after that, and a caller who asks again learns how it ended."""
         task = asyncio.create_task(self.execute(request, watch))
         self._going_on.add(task)
         task.add_done_callback(self._going_on.discard)

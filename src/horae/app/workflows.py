@@ -126,7 +126,7 @@ class Workflows:
 
         def refusal(address: str) -> str | None:
             if address not in own:
-                executors.permissions.check(address, self._owner, ())  # nobody is asked again when it runs
+                executors.permissions.check(address, self._owner, ())  # it is not checked again when it runs
             reason = executors.refusal_for_node(address)
             elsewhere = address in announced and executors.open_to_nodes(address)
             return None if reason is None or address in own or elsewhere else reason

@@ -131,6 +131,6 @@ class NodeCalls:
 
 
 def _looked_at(task: asyncio.Task[Any]) -> None:
-    """Read how a task ended, so that asyncio does not complain that nobody did."""
+    """Read how a task ended, so that asyncio does not complain that it was never read."""
     if not task.cancelled():
         task.exception()

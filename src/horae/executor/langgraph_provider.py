@@ -71,7 +71,9 @@ class LangGraphProvider(GraphProvider):
                 values = chunk
                 continue
             if isinstance(chunk, dict) and "__interrupt__" in chunk:
-                raise GraphError("The graph waits for an answer that nobody gives: it was interrupted")
+                raise GraphError(
+                    "The graph was interrupted, and waits for an answer that a scheduled run cannot give"
+                )
             for usage in _usage(chunk, mode):
                 yield usage
             yield {mode: plain(chunk)}

@@ -236,7 +236,7 @@ class Flow:
                         f"subscribe a consumer to it, or publish to one of: {', '.join(sorted(subscribed))}"
                     )
                     raise InvalidFlowError(
-                        self.name, each.name, f'nobody subscribes to the topic "{topic}"', hint=hint
+                        self.name, each.name, f'no consumer subscribes to the topic "{topic}"', hint=hint
                     )
 
     @cached_property

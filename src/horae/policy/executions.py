@@ -13,7 +13,7 @@ _ordered = msgspec.json.Encoder(order="deterministic")
 
 
 class New(msgspec.Struct, frozen=True):
-    """It may be executed: nobody has begun it, or the lease of whoever did has ended."""
+    """It may be executed: no node has begun it, or the lease of the node that did has ended."""
 
 
 class InProgress(msgspec.Struct, frozen=True):

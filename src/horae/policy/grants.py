@@ -31,7 +31,7 @@ REASONS: dict[Reason, type[GrantError]] = {
 """Why a grant does not allow a run, in the order in which it is asked, and the error that says so."""
 
 NEEDS_RENEWAL = (*REASONS, Reason.NO_CREDIT)
-"""The reasons of slots that are skipped until somebody does something about the grant or its account."""
+"""The reasons of slots that are skipped until the grant is renewed, or its account has credit again."""
 
 
 def scope_of(graph_id: str) -> str:

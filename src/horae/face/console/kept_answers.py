@@ -1,4 +1,4 @@
-"""Answers that take long with many schedules, kept for a while: all viewers share one, and nobody waits for it twice."""
+"""Answers that take long with many schedules, kept for a while: all viewers share one, and no viewer waits for it twice."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def headers_of(more: dict[str, str] | None = None) -> dict[str, str]:
 
 
 STRANGER = Caller("")
-"""Who asks for the sign-in: nobody yet."""
+"""The caller of the sign-in page, who is not known yet."""
 
 
 class Session(msgspec.Struct, frozen=True):

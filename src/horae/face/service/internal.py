@@ -32,7 +32,7 @@ Key = Annotated[
 
 
 class _Unwatched:
-    """Nobody watches: the events are in the outcome."""
+    """Events are not streamed here: they are in the outcome."""
 
     def event(self, text: str) -> None: ...
     def hide(self, secret: str) -> None: ...

@@ -406,7 +406,7 @@ BEGIN
         SELECT 1 FROM jsonb_array_elements(found.definition::jsonb -> 'handlers') AS handler
         WHERE handler -> 'subscribes' ? p_topic
     ) THEN
-        RAISE EXCEPTION 'nobody subscribes to the topic "%" of the flow "%"', p_topic, p_flow; 
+        RAISE EXCEPTION 'no consumer subscribes to the topic "%" of the flow "%"', p_topic, p_flow; 
     END IF; 
     IF length(p_message_id) NOT BETWEEN 1 AND 200 THEN
         RAISE EXCEPTION 'a message id has 1 to 200 characters'; 
