@@ -79,6 +79,11 @@ async def test_faults_of_graphs_end_with_a_code(tmp_path: Path, monkeypatch: pyt
             ran = await ended(app, await ada.schedules.trigger(name))
             assert (ran.reason, words in (ran.failure or "")) == (reason, True), (name, ran.failure)
             assert ran.attempt == 1
+        await ada.schedules.update("sleeping", policies=Policies())
+        run_id = await ada.schedules.trigger("sleeping")
+        await app.engine.step(app.now())
+        await ada.runs.cancel(run_id)
+        assert (await ended(app, run_id)).status is Status.CANCELLED
 
 
 class Snapshots:
