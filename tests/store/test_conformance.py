@@ -98,6 +98,13 @@ async def test_what_is_written_is_read_again(store: Store):
         without_input = [_replace(each, input=NOT_READ) for each in found]
         assert await transaction.open_runs([ScheduleKey("s")]) == without_input
         assert await transaction.claimed([7, 8], 10) == without_input[:1]
+        questions: dict[str, dict[str, Any]] = {
+            "open_runs": {"keys": ["s"]}, "claimed": {"epochs": [7, 8], "limit": 10}, "claims_of": {"ids": ["run-s-1"]},
+        }  # fmt: skip
+        for name, given in questions.items():
+            rows = await transaction.rows(name, **given)
+            assert rows, name
+            assert not any('{"a":1}' in map(str, row) for row in rows), name  # the database does not send it
         assert await transaction.claimed([8], 10) == []
         changed = _replace(made, version=2, cursor_ms=150_000, state=State(paused=True), tags=())
         await transaction.update_schedules([(changed, None)])
