@@ -23,7 +23,7 @@ NAMESPACE = "bench"
 EVERY = 5
 """Seconds between two instants at which all schedules fire."""
 STEP = 0.01
-MOST_UNDER_WAY = 200
+MAX_UNDER_WAY = 200
 PARALLEL = 20
 
 
@@ -84,7 +84,7 @@ async def _each(number: int, work: object) -> None:
 async def _call(server: Endpoint, schedules: int, rate: int, seconds: int) -> tuple[list[float], float]:
     """Describe schedules at a steady rate; what each call took in milliseconds, ascending, and the seconds of it all."""
     took: list[float] = []
-    room = asyncio.Semaphore(MOST_UNDER_WAY)
+    room = asyncio.Semaphore(MAX_UNDER_WAY)
 
     async def one(number: int) -> None:
         begun = time.perf_counter()

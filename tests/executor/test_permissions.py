@@ -42,7 +42,7 @@ def test_the_longest_pattern_decides(address: str, owner: str, scopes: set[str],
         assert RULES.denial(address, owner, expected) is None
 
 
-def test_what_no_rule_names_is_everybodys(tmp_path: Path):
+def test_what_no_rule_names_is_open_to_every_caller(tmp_path: Path):
     assert read_permissions(Config()) == Permissions()
     guarded = Config(jwt_secret="x" * 32)
     assert read_permissions(guarded).permitted_by("command:x", "ada", set()) == ""

@@ -197,7 +197,7 @@ class Schedules:
             self._slots([(schedule, each) for new, (schedule, _) in made for each in new.backfills], answers)
             await transaction.insert_schedules(created)
             for each, (schedule, _) in zip(wanted, created, strict=True):
-                await self._start_by_hand(
+                await self._start_manually(
                     transaction, schedule, each.trigger, each.backfills, answers=answers, now=now
                 )
             await transaction.notify()
@@ -229,7 +229,7 @@ class Schedules:
         work = partial(draft, new, now, self._scope.config, self._scope.executors, calendars)
         return ("draft", number, *sorted(calendars.items())), work
 
-    async def _start_by_hand(
+    async def _start_manually(
         self,
         transaction: Transaction,
         schedule: Schedule,
@@ -506,7 +506,7 @@ class Schedules:
                 schedule = await apply_edit(
                     self._scope, transaction, schedule, edit, spec, now=now, answers=answers
                 )
-            run, made = await self._start_by_hand(
+            run, made = await self._start_manually(
                 transaction, schedule, trigger, backfills, answers=answers, now=now
             )
         return Patched(schedule=schedule, run_id=None if run is None else run.id, backfills=tuple(made))

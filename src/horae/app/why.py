@@ -163,7 +163,7 @@ class Why:
         """The number of starts in each minute ahead, over all schedules that are not paused.
 
         With ``jitter``, also the number if every schedule had that much. At most ``limit`` schedules and
-        :data:`~horae.policy.forecast.MOST_STARTS` fire times are counted; ``truncated`` says whether there were more.
+        :data:`~horae.policy.forecast.MAX_STARTS` fire times are counted; ``truncated`` says whether there were more.
         """
         _check("minutes", minutes, MAX_MINUTES)
         _check("limit", limit, MAX_SCHEDULES)

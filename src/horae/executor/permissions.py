@@ -11,7 +11,7 @@ import msgspec
 from horae.errors import ActionNotAllowedError, ConfigError
 from horae.model import OPERATOR, Denial, Reason
 
-EVERYBODY = "*"
+EVERY_CALLER = "*"
 SCOPE = "scope:"
 SETTING = "HORAE_ACTION_PERMISSIONS"
 
@@ -25,7 +25,7 @@ class Settings(Protocol):
 
 
 class Permissions(msgspec.Struct, frozen=True):
-    """The rules: who may use the actions that a pattern names. An action that no pattern names is everybody's.
+    """The rules: who may use the actions that a pattern names. Every caller may use an action that no pattern names.
 
     A pattern is an address, or the beginning of one and ``*``; the longest that fits decides. Operators may use every action, and what has no
     owner is theirs.
@@ -43,8 +43,8 @@ class Permissions(msgspec.Struct, frozen=True):
     def permitted_by(self, address: str, owner: str, scopes: Collection[str]) -> str | None:
         """The scope by which an action may be used; empty if the owner may use it by themselves, ``None`` if not at all."""
         rule = self.rule_for(address)
-        named = (EVERYBODY,) if rule is None else self.rules[rule]
-        if not owner or EVERYBODY in named or owner in named:
+        named = (EVERY_CALLER,) if rule is None else self.rules[rule]
+        if not owner or EVERY_CALLER in named or owner in named:
             return ""
         if OPERATOR in scopes:
             return OPERATOR
@@ -69,8 +69,8 @@ class Permissions(msgspec.Struct, frozen=True):
 
 
 def _in_words(named: Sequence[str]) -> str:
-    if EVERYBODY in named:
-        return "everybody"
+    if EVERY_CALLER in named:
+        return "every caller"
     owners = [f'"{each}"' for each in named if not each.startswith(SCOPE)]
     scopes = [f"the scope {each.removeprefix(SCOPE)}" for each in named if each.startswith(SCOPE)]
     return ", ".join([*owners, *scopes, "operators" if owners or scopes else "only operators"])

@@ -35,7 +35,7 @@ from horae.spec.zone import load_zone
 MOST = {"crons": 100, "calendars": 100, "intervals": 20, "rrules": 20, "exclude": 100, "times": 1000}
 """How many elements of a kind a spec may have."""
 
-MOST_SHARED = {"dates": 2000, "calendars": 100}
+MAX_SHARED = {"dates": 2000, "calendars": 100}
 """The same for a shared calendar."""
 
 _CRON_STEPS = _CALENDAR_STEPS = 8

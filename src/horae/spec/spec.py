@@ -27,7 +27,7 @@ from horae.spec.calendar_bits import Calendar
 from horae.spec.canonical import document_of, render_instant
 from horae.spec.civil import DAY, END, START
 from horae.spec.clock_change import Fold, Gap
-from horae.spec.compiled import MOST_SHARED, Elements, check_sizes, closed_days, elements_of, read_calendar
+from horae.spec.compiled import MAX_SHARED, Elements, check_sizes, closed_days, elements_of, read_calendar
 from horae.spec.cron import Dialect, parse_cron
 from horae.spec.document import (
     ClockChange,
@@ -460,7 +460,7 @@ def _shared(name: str, calendars: Mapping[str, SharedCalendar | Mapping[str, Any
         known = ", ".join(sorted(calendars or ())) or "none"
         raise UnknownCalendarError(name, hint=f"defined calendars: {known}")
     shared = read_shared(calendars[name], name)
-    check_sizes(shared, MOST_SHARED, f"{name}.")
+    check_sizes(shared, MAX_SHARED, f"{name}.")
     for n, calendar in enumerate(shared.calendars):
         read_calendar(calendar, f"{name}.calendars[{n}]")
     closed_days(shared, name)

@@ -122,7 +122,7 @@ def test_postgresql_is_asked_what_its_commits_are_worth(postgres: str):
         ({"HORAE_SECRET_KEY": "short"}, "secrets", "warn", "5 characters"),
         ({"HORAE_SECRET_KEY": "k" * 43}, "secrets", "ok", "is set"),
         ({"HORAE_COMMANDS": "/none.json"}, "commands", "fail", "cannot be read"),
-        ({}, "permissions", "ok", "all actions: everybody"),
+        ({}, "permissions", "ok", "all actions: every caller"),
         ({"HORAE_ACTION_PERMISSIONS": '{"*": ["ada", "scope:ops"]}'}, "permissions", "ok", '*: "ada", the scope ops, operators'),
         ({"HORAE_ACTION_PERMISSIONS": "[]"}, "permissions", "fail", "cannot be read"),
         ({"HORAE_DATABASE_URL": "x"}, "database", "fail", "Cannot read the database address"),

@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from horae import App
 from horae.executor.graph_port import Caller, UsageEvent
 from horae.face.service.metrics import Metrics
-from horae.face.service.tracing import TraceWatcher
+from horae.face.service.tracing import TraceObserver
 from tests.support.graphs import SECRET, TestGraphs, bearer, ended, settings
 from tests.support.service import client_of
 
@@ -94,7 +94,7 @@ async def test_no_secret_is_anywhere(
         app.use_builtin()
         app.use_graphs(TestGraphs(leak=leak))
         app.watch(metrics)
-        app.watch(TraceWatcher(provider))
+        app.watch(TraceObserver(provider))
         async with client_of(app, config) as client:
 
             async def ask(method: str, path: str, user: str = "ada", *scopes: str, **body: Any) -> Any:

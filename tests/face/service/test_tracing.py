@@ -15,7 +15,7 @@ from opentelemetry.trace import StatusCode
 
 from horae import Context, Policies, RetryPolicy
 from horae.errors import ConfigError
-from horae.face.service.tracing import TraceWatcher, tracer_provider
+from horae.face.service.tracing import TraceObserver, tracer_provider
 from horae.testing import TimeMachine
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
@@ -36,7 +36,7 @@ async def test_each_attempt_is_a_span():
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     async with TimeMachine(START) as tm:
-        tm.app.watch(TraceWatcher(provider))
+        tm.app.watch(TraceObserver(provider))
 
         @tm.app.action("flaky")
         async def flaky(context: Context) -> None:

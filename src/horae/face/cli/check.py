@@ -18,7 +18,7 @@ from horae.app.database_health import Health, inspect
 from horae.clock import SystemClock
 from horae.config import Config, setting_name
 from horae.errors import ConfigError, HoraeError, MissingExtraError, StoreUnavailableError
-from horae.executor.permissions import EVERYBODY, read_permissions
+from horae.executor.permissions import EVERY_CALLER, read_permissions
 from horae.face.cli.client import needed, settings
 from horae.face.cli.command_base import Command, command, group
 from horae.face.cli.printing import word
@@ -32,7 +32,7 @@ WORTH_A_LOOK = 250
 SHORTEST_SECRET = 32
 _OF_CLIENTS = {"HORAE_URL", "HORAE_TOKEN"}
 
-MOST_NAMED = 20
+MAX_NAMED = 20
 """How many unreadable schedules are named."""
 
 cli = group()
@@ -135,9 +135,9 @@ def _about_permissions(config: Config) -> Iterator[Finding]:
         return
     for each in permissions.sentences():
         yield Finding("permissions", "ok", each)
-    if EVERYBODY not in permissions.rules:
+    if EVERY_CALLER not in permissions.rules:
         others = "all other actions" if permissions.rules else "all actions"
-        yield Finding("permissions", "ok", f"{others}: everybody")
+        yield Finding("permissions", "ok", f"{others}: every caller")
 
 
 def _about_commands(file: Path) -> Finding:
@@ -172,7 +172,7 @@ async def _about_schedules(config: Config) -> list[Finding]:
     )  # it runs nothing
     try:
         await app.open()
-        found = await app.schedules.unreadable(MOST_NAMED)
+        found = await app.schedules.unreadable(MAX_NAMED)
     finally:
         await app.close()
     advice = "update what it names, or delete it: horae schedules update, horae schedules delete"

@@ -94,7 +94,7 @@ class Metrics(Observer):
         build = Gauge("horae_build_info", "What is running here", ["version", "tzdata"], registry=registry)
         build.labels(__version__, TZDATA_VERSION).set(1)
 
-    def claimed(self, runs: Sequence[Run], *, launched: bool) -> None:  # noqa: ARG002 - the watcher's signature
+    def claimed(self, runs: Sequence[Run], *, launched: bool) -> None:  # noqa: ARG002 - the observer's signature
         self._claimed.inc(len(runs))
 
     def launched(self, run: Run, at: int) -> None:

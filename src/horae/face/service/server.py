@@ -147,9 +147,9 @@ async def _serve(
 def _traced(config: Config) -> list[Observer]:
     if not config.tracing:
         return []
-    from horae.face.service.tracing import TraceWatcher, tracer_provider  # noqa: PLC0415 - an extra
+    from horae.face.service.tracing import TraceObserver, tracer_provider  # noqa: PLC0415 - an extra
 
-    return [TraceWatcher(tracer_provider())]
+    return [TraceObserver(tracer_provider())]
 
 
 @contextlib.asynccontextmanager

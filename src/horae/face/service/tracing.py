@@ -84,7 +84,7 @@ def _candidates(name: str, environment: Mapping[str, str]) -> Sequence[str]:
     return known.get(protocol or "", ("otlp_proto_grpc", "otlp_proto_http"))
 
 
-class TraceWatcher(Observer):
+class TraceObserver(Observer):
     """Creates a span ``horae.run`` for each attempt that ended."""
 
     def __init__(self, provider: TracerProvider) -> None:
