@@ -19,15 +19,17 @@ def schema(dialect: Dialect) -> str:
 
 
 def main() -> int:
-    stale = 0
+    stale, only_check = 0, "--check" in sys.argv
     for dialect in (SQLITE, POSTGRES):
         file = STORE / dialect.name / "schema.sql"
         if file.read_text("utf-8") != schema(dialect):
             stale += 1
-            if "--check" not in sys.argv:
+            if only_check:
+                sys.stdout.write(f"{dialect.name}/{file.name} is not what the migrations make\n")
+            else:
                 file.write_text(schema(dialect), "utf-8")
-            sys.stdout.write(f"{file.name} of {dialect.name} is not what the migrations make\n")
-    return stale if "--check" in sys.argv else 0
+                sys.stdout.write(f"{dialect.name}/{file.name} written\n")
+    return stale if only_check else 0
 
 
 if __name__ == "__main__":
