@@ -136,18 +136,15 @@ def read_json(text: str, option: str) -> Any:  # noqa: ANN401 - any JSON
         ) from None
 
 
-class How(msgspec.Struct, frozen=True, kw_only=True):
-    """The options for the policies and tags of a schedule."""
+class PolicyOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options for the policies of a schedule."""
 
     overlap: OverlapChoice = None
     catch_up: Annotated[CatchUp | None, option("--catch-up", None, "Which late slots are made up.", HOW)] = None  # fmt: skip
-    description: Annotated[str | None, option("--description", "TEXT", "What it is for, in words for people.", HOW)] = None  # fmt: skip
     retries: Annotated[int | None, option("--retries", "N", "How often a failed run is attempted again.", HOW, min=0)] = None  # fmt: skip
     timeout: Annotated[str | None, option("--timeout", "DURATION", "How long one attempt may take.", HOW)] = (
         None
     )
-    tags: Annotated[Texts, option("--tag", "TAG", "To find it by; may be repeated.")] = None  # fmt: skip
-    managed_by: Annotated[str | None, option("--managed-by", "NAME", "The program or file that defines it.")] = None  # fmt: skip
 
     @property
     def policies(self) -> dict[str, Any]:
@@ -157,6 +154,20 @@ class How(msgspec.Struct, frozen=True, kw_only=True):
             retry=None if self.retries is None else {"attempts": self.retries + 1},
             timeouts=None if self.timeout is None else {"run": self.timeout},
         )  # fmt: skip
+
+
+class How(PolicyOptions, frozen=True, kw_only=True):
+    """The options for the policies of a schedule, and for fields of the schedule that have the option's name."""
+
+    description: Annotated[str | None, option("--description", "TEXT", "What it is for, in words for people.", HOW)] = None  # fmt: skip
+    tags: Annotated[Texts, option("--tag", "TAG", "To find it by; may be repeated.")] = None  # fmt: skip
+    managed_by: Annotated[str | None, option("--managed-by", "NAME", "The program or file that defines it.")] = None  # fmt: skip
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of the schedule that were given, other than its policies."""
+        names = set(self.__struct_fields__) - set(PolicyOptions.__struct_fields__)
+        return {name: value for name in names if (value := getattr(self, name)) not in (None, [])}
 
 
 def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,4 +199,4 @@ def schedule_fields(when: When, what: What, how: How, base: Mapping[str, Any]) -
         fields["action"] = document
     if policies := how.policies:
         fields["policies"] = _merged(base.get("policies") or {}, policies)
-    return fields | given(tags=how.tags or None, description=how.description, managed_by=how.managed_by)
+    return fields | how.fields
