@@ -4,17 +4,17 @@ import asyncio
 import os
 import signal
 import sys
-from typing import Any
 
 from horae import App
 from horae.executor.celery_executor import CeleryExecutor
+from horae.executor.hand_off import HandOff
 from horae.model import OPEN
 from tests.executor.celery_tasks import app as celery
 
 
 class Dying(CeleryExecutor):
-    async def _send(self, *given: Any) -> None:
-        await super()._send(*given)
+    async def submit(self, work: HandOff) -> None:
+        await super().submit(work)
         os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -121,7 +121,7 @@ async def test_a_broker_that_is_away_is_retried_then_a_clear_reason():
             app, await started(app, "add", input={"x": 1, "y": 2}, policies={"start_attempts": 2})
         )
         assert (run.status, run.attempt) == ("dropped", 2)
-        assert "the task cannot be handed to Celery: " in str(run.failure)
+        assert "Celery did not take the work: " in str(run.failure)
     away.close()
 
 

@@ -1,34 +1,37 @@
 """Hands actions to Celery: a task by its name, followed to its result, revoked when its run is stopped.
 
-A hand-off has an id that is saved before the task is sent, and sent again if a process died before it could record that it had sent it. So no
-task is lost; :func:`start_once` lets workers start each id once, so none is started twice.
+The id of a hand-off is that of the task. If a process dies before it could record that it sent one, it is sent again: no task is lost.
+:func:`start_once` lets workers start each id once, so none is started twice.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from horae.errors import HandOffFailedError, MissingExtraError, NotStartedError
-from horae.executor.context import Context
-from horae.executor.port import Executor
+from horae.errors import MissingExtraError
+from horae.executor.hand_off import End, Ending, HandOff, HandOffExecutor, poll
 
 if TYPE_CHECKING:
     from celery import Celery
 
-CHECKPOINT = "celery"
-FIRST_POLL_S, MAX_POLL_S = 0.02, 1.0
 STARTED_FOR_S = 7 * 24 * 60 * 60
 """How long it is remembered that a task was started."""
-_ENDED_BADLY = {"FAILURE", "REVOKED", "REJECTED", "IGNORED"}
+_ENDINGS = {
+    "SUCCESS": Ending.SUCCEEDED,
+    "FAILURE": Ending.FAILED,
+    "REJECTED": Ending.FAILED,
+    "IGNORED": Ending.FAILED,
+    "REVOKED": Ending.STOPPED,
+}
 
 
-class CeleryExecutor(Executor):
+class CeleryExecutor(HandOffExecutor):
     """The kind ``celery``: ``celery:NAME`` runs the task of that name with the action's input as its keyword arguments."""
 
     kind = "celery"
-    for_nodes = True
+    engine = "Celery"
 
     def __init__(self, app: Celery, tasks: Collection[str]) -> None:
         """``app`` is the program's Celery app, which needs a result backend; ``tasks`` are the names of tasks that may be run."""
@@ -36,75 +39,47 @@ class CeleryExecutor(Executor):
             import celery  # noqa: F401, PLC0415 - an optional part
         except ImportError:
             raise MissingExtraError("celery", "celery") from None
+        super().__init__(tasks)
         self._app = app
-        self._tasks = {f"{self.kind}:{name}": name for name in tasks}
 
-    def actions(self) -> Collection[str]:
-        """``celery:NAME`` for each task."""
-        return self._tasks.keys()
+    async def submit(self, work: HandOff) -> None:
+        """Send the task."""
 
-    async def run(self, context: Context) -> Any:  # noqa: ANN401 - what the task returns
-        """Hand the task over, unless an earlier attempt has, and wait for its end."""
-        given = context.input
-        if given is not None and not isinstance(given, dict):
-            raise NotStartedError(
-                "the input must be an object: its keys are the task's arguments", permanent=True
-            )
-        handed = context.checkpoints.get(CHECKPOINT)
-        if handed is None or handed["ended"]:
-            number = 1 if handed is None else handed["number"] + 1
-            handed = {"number": number, "id": f"{context.key}-{number}", "sent": False, "ended": False}
-            await context.checkpoint(CHECKPOINT, handed)
-        if not handed["sent"]:
-            await self._send(context, handed["id"], given or {})
-            handed = handed | {"sent": True}
-            await context.checkpoint(CHECKPOINT, handed)
-        try:
-            state, value = await self._end(context, handed["id"])
-        except asyncio.CancelledError:
-            if context.stop_requested() and not context.is_given_away:
-                await asyncio.shield(asyncio.to_thread(self._revoke, handed["id"]))
-            raise
-        if state in _ENDED_BADLY:
-            await context.checkpoint(CHECKPOINT, handed | {"ended": True})
-            raise HandOffFailedError(
-                "Celery", self._tasks[context.action], f"{type(value).__name__}: {value}"
-            )
-        return value
-
-    async def _send(self, context: Context, task_id: str, given: dict[str, Any]) -> None:
         def send() -> None:
-            self._app.send_task(self._tasks[context.action], kwargs=given, task_id=task_id, retry=False)
+            self._app.send_task(work.name, kwargs=work.input, task_id=work.id, retry=False)
 
-        try:
-            await asyncio.to_thread(send)
-        except Exception as error:  # of the broker's and the backend's own libraries, which differ
-            said = " ".join(str(error).split())
-            raise NotStartedError(
-                f"the task cannot be handed to Celery: {type(error).__name__}: {said}"
-            ) from None
+        await asyncio.to_thread(send)
 
-    async def _end(self, context: Context, task_id: str) -> tuple[str, Any]:
-        """How the task ended, once it has; while the result backend is away, it is asked again."""
-        wait = FIRST_POLL_S
-        while True:
-            state, value = await asyncio.to_thread(self._look, task_id)
-            if state == "SUCCESS" or state in _ENDED_BADLY:
-                return state, value
-            context.heartbeat()
-            await asyncio.sleep(wait)
-            wait = min(wait * 1.5, MAX_POLL_S)
+    async def follow(self, work: HandOff) -> End:
+        """Ask the result backend, at most once a second after a while."""
 
-    def _look(self, task_id: str) -> tuple[str, Any]:
+        async def ask() -> End | None:
+            try:
+                end = await asyncio.to_thread(self._end_of, work.id)
+            except Exception:  # the backend's own errors, which differ: it is away, and asked again
+                return None
+            work.context.heartbeat()
+            return end
+
+        return await poll(ask)
+
+    def _end_of(self, task_id: str) -> End | None:
         result = self._app.AsyncResult(task_id)
-        try:
-            state, value = result.state, result.result
-        except Exception:  # the backend's own errors, which differ
-            return "PENDING", None
-        return state, value
+        ending, value = _ENDINGS.get(result.state), result.result
+        if ending is None:
+            return None
+        if ending is Ending.SUCCEEDED:
+            return End(ending=ending, result=value)
+        return End(ending=ending, reason=f"{type(value).__name__}: {value}")
 
-    def _revoke(self, task_id: str) -> None:
-        self._app.control.revoke(task_id, terminate=True)
+    async def stop(self, work: HandOff, *, force: bool) -> None:
+        """Revoke the task: the process that runs it gets SIGTERM, or SIGKILL."""
+        signal = "SIGKILL" if force else "SIGTERM"
+
+        def revoke() -> None:
+            self._app.control.revoke(work.id, terminate=True, signal=signal)
+
+        await asyncio.to_thread(revoke)
 
 
 def start_once(app: Celery) -> None:

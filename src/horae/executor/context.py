@@ -137,6 +137,11 @@ class Context:
         return self._run.attempt
 
     @property
+    def work_id(self) -> str:
+        """Names the work of this attempt: the same in an attempt after a crash or a shutdown, another one after a failure."""
+        return f"{self.key}-{self.failures + 1}"
+
+    @property
     def after(self) -> str:
         """Why there is another attempt: ``failed``, ``crashed`` …; empty for the first."""
         return self._run.reason

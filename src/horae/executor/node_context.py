@@ -47,6 +47,11 @@ class NodeContext(Context):
         return self._node_attempt
 
     @property
+    def work_id(self) -> str:
+        """Names the work of this attempt of the node, as that of a run does."""
+        return f"{self.key}-{self.failures + 1}-{self.attempt}"
+
+    @property
     def input(self) -> Any:  # noqa: ANN401 - any JSON
         """The values of the node's input expressions, by key; ``None`` if it has none."""
         return self._input

@@ -1,0 +1,159 @@
+"""Hand-offs: what every kind of action has in common that runs on another engine.
+
+Work that is handed over has an id, which follows from the slot and from how many tries have failed. An attempt after a crash or a
+shutdown has the same id, so it finds the work that an earlier one handed over; one after a failure has another. What engines differ
+in is four methods: :meth:`HandOffExecutor.submit`, ``follow``, ``stop`` and ``close``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Collection
+from enum import StrEnum
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
+
+from horae.errors import HandOffFailedError, NotStartedError
+from horae.executor.context import Context
+from horae.executor.port import Executor
+
+FIRST_POLL_S, MAX_POLL_S = 0.02, 1.0
+T = TypeVar("T")
+
+
+class HandOff(msgspec.Struct, frozen=True, kw_only=True):
+    """Work that is handed to another engine."""
+
+    id: str
+    """What the engine knows it by: submitted twice, it must be started once."""
+    name: str
+    """Of what runs: a task, a function, a workflow."""
+    input: dict[str, Any]
+    """Its keyword arguments."""
+    context: Context
+    receipt: Any = None
+    """What the engine answered when it took the work, as JSON; ``None`` before it has."""
+
+
+class Ending(StrEnum):
+    """How work ended there."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+class End(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of work there: what it returned, or why it did not."""
+
+    ending: Ending
+    result: Any = None
+    reason: str = ""
+
+
+class HandOffExecutor(Executor):
+    """The base of kinds whose actions run on another engine: ``KIND:NAME`` runs what the engine has under that name."""
+
+    for_nodes = True
+    engine: ClassVar[str]
+    """What people call it."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        """``names`` are those that may be run."""
+        self._names = {f"{self.kind}:{name}": name for name in names}
+
+    def actions(self) -> Collection[str]:
+        """``KIND:NAME`` for each name."""
+        return self._names.keys()
+
+    @abstractmethod
+    async def submit(self, work: HandOff) -> Any:  # noqa: ANN401 - any JSON
+        """Hand work over; returns the receipt. Called again with the same id after a crash: it must not be started twice.
+
+        Whatever it raises means that the work may not have been taken: it is tried again, ``start_attempts`` times.
+        """
+
+    @abstractmethod
+    async def follow(self, work: HandOff) -> End:
+        """Wait for the end of work. While the engine is away, ask again; call ``work.context.heartbeat`` when it answers."""
+
+    @abstractmethod
+    async def stop(self, work: HandOff, *, force: bool) -> None:
+        """Ask the engine to stop work, or with ``force`` to end it at once; do not wait for the end. What it raises is ignored."""
+
+    async def run(self, context: Context) -> Any:  # noqa: ANN401 - what the work returned
+        """Hand the work over, unless an earlier attempt has, and wait for its end."""
+        work = await self._handed(self._work(context))
+        try:
+            end = await self.follow(work)
+        except asyncio.CancelledError:
+            if not _must_stop(context):
+                raise
+            end = await self._stopped(work)
+        if end.ending is Ending.SUCCEEDED:
+            return end.result
+        raise HandOffFailedError(self.engine, work.name, end.reason or f"it was {end.ending} there")
+
+    def _work(self, context: Context) -> HandOff:
+        given = context.input
+        if given is not None and not isinstance(given, dict):
+            reason = "the input must be an object: its keys are the names of arguments"
+            raise NotStartedError(reason, permanent=True)
+        name = self._names[context.action]
+        return HandOff(id=context.work_id, name=name, input=given or {}, context=context)
+
+    async def _handed(self, work: HandOff) -> HandOff:
+        """The work with its receipt: it is submitted if none was saved, and may be submitted again if the process dies before that."""
+        saved = work.context.checkpoints.get(self.kind)
+        if saved is None or saved["id"] != work.id:
+            try:
+                receipt = await self.submit(work)
+            except Exception as error:  # of the engine's own library
+                raise self.not_taken(error) from None
+            saved = {"id": work.id, "receipt": receipt}
+            await work.context.checkpoint(self.kind, saved)
+        return msgspec.structs.replace(work, receipt=saved["receipt"])
+
+    def not_taken(self, error: BaseException) -> NotStartedError:
+        """What is raised if the engine did not take the work."""
+        if isinstance(error, NotStartedError):
+            return error
+        said = " ".join(str(error).split())
+        return NotStartedError(f"{self.engine} did not take the work: {type(error).__name__}: {said}")
+
+    async def _stopped(self, work: HandOff) -> End:
+        """Stop the work, and wait for its end: as long as the run has; then, if it is terminated, as long as that gives it."""
+        while True:
+            left = work.context.time_to_stop
+            seconds = None if left is None else left.total_seconds()
+            try:
+                async with asyncio.timeout(seconds):
+                    with contextlib.suppress(Exception):
+                        await self.stop(work, force=left is not None)
+                    end = await self.follow(work)
+            except TimeoutError:
+                raise asyncio.CancelledError from None
+            except asyncio.CancelledError:
+                if left is not None or not _must_stop(work.context):
+                    raise
+                continue
+            if end.ending is Ending.SUCCEEDED:
+                return end
+            raise asyncio.CancelledError
+
+
+def _must_stop(context: Context) -> bool:
+    """Whether work is to stop: it goes on if only this node stops, for the next attempt follows it."""
+    return context.stop_requested() and not context.is_given_away
+
+
+async def poll(ask: Callable[[], Awaitable[T | None]]) -> T:
+    """Ask until there is an answer, less and less often."""
+    wait = FIRST_POLL_S
+    while (answer := await ask()) is None:
+        await asyncio.sleep(wait)
+        wait = min(wait * 1.5, MAX_POLL_S)
+    return answer

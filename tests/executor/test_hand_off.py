@@ -1,0 +1,140 @@
+"""What all hand-offs have in common, with an engine that is a dictionary; each real engine has tests of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from horae import App, Config
+from horae.executor.hand_off import End, Ending, HandOff, HandOffExecutor, poll
+from horae.model import OPEN, Run
+from tests.support.wait import wait_until
+
+DEFAULT: Any = {}
+RETRIED = {"retry": {"attempts": 2, "initial_delay": "10ms"}}
+
+
+class Engine:
+    """Work by its id: how often it was submitted, how it ended, and how it was stopped."""
+
+    def __init__(self) -> None:
+        self.submitted: list[str] = []
+        self.ends: dict[str, End] = {}
+        self.stops: list[bool] = []
+        self.obeys: dict[bool, Ending | None] = {False: Ending.STOPPED, True: Ending.STOPPED}
+        self.refusals = 0
+
+
+class DictExecutor(HandOffExecutor):
+    kind = "dict"
+    engine = "The dictionary"
+
+    def __init__(self, there: Engine) -> None:
+        super().__init__(["work"])
+        self.there = there
+
+    async def submit(self, work: HandOff) -> str:
+        self.there.submitted.append(work.id)
+        if self.there.refusals:
+            self.there.refusals -= 1
+            raise OSError("it is away")
+        return "a receipt"
+
+    async def follow(self, work: HandOff) -> End:
+        async def ask() -> End | None:
+            assert work.receipt == "a receipt"
+            return self.there.ends.get(work.id)
+
+        return await poll(ask)
+
+    async def stop(self, work: HandOff, *, force: bool) -> None:
+        self.there.stops.append(force)
+        if (ending := self.there.obeys[force]) is not None:
+            self.there.ends[work.id] = End(ending=ending, result="done")
+        raise OSError("what it raises does not matter")
+
+
+@contextlib.asynccontextmanager
+async def serving(there: Engine, database: str = ":memory:", policies: Any = DEFAULT) -> AsyncIterator[App]:
+    app = App(database, config=Config(tick_ms=20, terminate_ms=300, drain_ms=0))
+    app.use(DictExecutor(there))
+    async with app, asyncio.timeout(30):
+        if "work" not in {each.id for each in await app.schedules.list()}:
+            await app.schedules.create("work", {}, "dict:work", policies=policies)
+        task = asyncio.create_task(app.serve())
+        yield app
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def ended(app: App, run_id: str) -> Run:
+    while (run := await app.runs.get(run_id)).status in OPEN:
+        await asyncio.sleep(0.02)
+    return run
+
+
+async def test_a_failure_that_was_not_recorded_is_found_again_and_one_that_was_is_followed_by_other_work(
+    tmp_path: Any,
+):
+    there, database = Engine(), f"sqlite:///{tmp_path}/horae.db"
+    async with serving(there, database, RETRIED) as app:
+        run_id = await app.schedules.trigger("work")
+        await wait_until(lambda: len(there.submitted) == 1)
+    first = there.submitted[0]  # the node has stopped, and the work goes on
+    assert there.stops == []
+    there.ends[first] = End(ending=Ending.FAILED, reason="no")
+    async with serving(there, database) as app:
+        await wait_until(lambda: len(there.submitted) == 2)
+        assert there.submitted[1] != first
+        there.ends[there.submitted[1]] = End(ending=Ending.SUCCEEDED, result=5)
+        run = await ended(app, run_id)
+        assert (run.status, run.result, run.failures) == ("succeeded", 5, 1)
+        (attempt, *_) = [each for each in await app.runs.attempts(run_id) if each.reason == "failed"]
+        assert attempt.failure == "HandOffFailedError: The dictionary says that work failed: no"
+    assert len(there.submitted) == 2
+
+
+async def test_work_that_was_not_taken_is_submitted_again_under_the_same_id():
+    there = Engine()
+    there.refusals = 1
+    async with serving(there) as app:
+        run_id = await app.schedules.trigger("work")
+        await wait_until(lambda: len(there.submitted) == 2)
+        assert len(set(there.submitted)) == 1
+        there.ends[there.submitted[0]] = End(ending=Ending.STOPPED)
+        run = await ended(app, run_id)
+        assert run.failure == "HandOffFailedError: The dictionary says that work failed: it was stopped there"
+
+
+async def test_cancelled_work_is_waited_for_and_terminated_when_it_does_not_stop():
+    there = Engine()
+    async with serving(there, policies={"timeouts": {"cancel": "100ms"}}) as app:
+        first = await app.schedules.trigger("work")
+        await wait_until(lambda: len(there.submitted) == 1)
+        await app.runs.cancel(first)
+        run = await ended(app, first)
+        assert (run.status, run.failure, there.stops) == ("cancelled", None, [False])
+
+        there.obeys[False] = None
+        second = await app.schedules.trigger("work")
+        await wait_until(lambda: len(there.submitted) == 2)
+        await app.runs.cancel(second)
+        assert (await ended(app, second)).status == "terminated"
+        assert there.stops == [False, False, True]
+
+        there.obeys[False] = Ending.SUCCEEDED
+        third = await app.schedules.trigger("work")
+        await wait_until(lambda: len(there.submitted) == 3)
+        await app.runs.cancel(third)
+        run = await ended(app, third)  # it ended well before it could be stopped
+        assert (run.status, run.result) == ("succeeded", "done")
+
+
+async def test_work_whose_time_is_up_is_ended_at_once_and_not_waited_for_longer_than_it_may_take():
+    there = Engine()
+    there.obeys[True] = None
+    async with serving(there, policies={"timeouts": {"run": "50ms"}}) as app:
+        run = await ended(app, await app.schedules.trigger("work"))
+        assert (run.status, there.stops) == ("timed_out", [True])
