@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -10,7 +13,7 @@ from typing import Any
 import pytest
 
 from horae import App
-from horae.errors import FlowRefusedError
+from horae.errors import FlowRefusedError, StoreUnavailableError
 from horae.flow_model import FailureKind, FlowStatus, Phase, Recovery
 from horae.flows import (
     Applied,
@@ -26,6 +29,7 @@ from horae.flows import (
     Unknown,
 )
 from horae.policy.flow_phases import judge
+from horae.store.port import Transaction
 from horae.testing import TimeMachine, VirtualClock
 from tests.support.flows import Script, crash, events_of, flow_decider, never, publish, runs_of, statuses
 
@@ -93,6 +97,38 @@ async def test_a_flow_runs_end_to_end(machine: TimeMachine):
     assert last.prepared["data"] == [{"number": 3}]
     assert last.mutation == {"status": "applied", "result": {"rows": 3}}
     assert (last.phase, last.status) == ("committed", "committed")
+
+
+async def test_a_run_gets_the_state_that_the_run_before_it_returned(machine: TimeMachine):
+    """Also if the end of the one and the claim of the other are one transaction."""
+    script = Script()
+    await machine.app.flows.deploy(script.flow)
+    await publish(machine.app, "a", "b", "c", "d")
+    await machine.advance(minutes=1)
+    assert script.states[:4] == [None, 1, 2, 3]
+
+
+@pytest.mark.parametrize("fails_at", range(1, 6))
+async def test_a_state_whose_commit_failed_is_not_given_to_a_run(
+    machine: TimeMachine, monkeypatch: pytest.MonkeyPatch, fails_at: int
+):
+    script, app = Script(mutates=False), machine.app
+    await app.flows.deploy(script.flow)
+    await publish(app, "a", "b", "c", "d")
+    plain, begun = app._store.transaction, itertools.count(1)
+
+    @asynccontextmanager
+    async def failing() -> AsyncIterator[Transaction]:
+        async with plain() as transaction:
+            yield transaction
+            if next(begun) == fails_at:
+                raise StoreUnavailableError("cut before the commit")
+
+    monkeypatch.setattr(app._store, "transaction", failing)
+    with pytest.raises(StoreUnavailableError):
+        await machine.advance(minutes=1)
+    await machine.advance(minutes=1)
+    assert script.states[:4] == [None, 1, 2, 3]
 
 
 @pytest.mark.contract("FLOW-07")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -84,19 +85,21 @@ class FlowDecider(Decider):
     ) -> int | None:
         if self.registry.is_empty and not results:
             return None
-        try:
-            return await super().run_batch(now, results, excluded, free_capacity=free_capacity)
-        except ReservationsGoneError:
-            self._verify = True
-        try:
-            return await super().run_batch(now, results, excluded, free_capacity=free_capacity)
-        finally:
-            self._verify = False
+        with self._forgetting_states():
+            try:
+                return await super().run_batch(now, results, excluded, free_capacity=free_capacity)
+            except ReservationsGoneError:
+                self._states.clear()
+                self._verify = True
+            try:
+                return await super().run_batch(now, results, excluded, free_capacity=free_capacity)
+            finally:
+                self._verify = False
 
     async def record_and_decide(self, batch: Batch, results: Sequence[AttemptResult]) -> int | None:
         work = self._results(batch.transaction, batch.now)
         if results:
-            await work.record(results)
+            await self._record(work, results)
         if self.node.membership.superseded:
             await self._leave(work)
             return None
@@ -108,7 +111,7 @@ class FlowDecider(Decider):
     async def record(self, transaction: Transaction, results: Sequence[AttemptResult], now: int) -> object:
         try:
             work = self._results(transaction, now)
-            await work.record(results)
+            await self._record(work, results)
             await self._leave(work)
         except ReservationsGoneError:
             self._verify = True
@@ -116,12 +119,14 @@ class FlowDecider(Decider):
         return None
 
     async def record_results(self, now: int) -> None:
-        try:
-            await super().record_results(now)
-        except ReservationsGoneError:
-            await super().record_results(now)
-        finally:
-            self._verify = False
+        with self._forgetting_states():
+            try:
+                await super().record_results(now)
+            except ReservationsGoneError:
+                self._states.clear()
+                await super().record_results(now)
+            finally:
+                self._verify = False
 
     async def claimed(self, transaction: Transaction, epochs: Sequence[int], limit: int) -> Sequence[Run]:
         return [_claim_of(lane) for lane in await FlowRecords(transaction).claimed(epochs, limit)]
@@ -162,6 +167,26 @@ class FlowDecider(Decider):
     def _results(self, transaction: Transaction, now: int) -> FlowResults:
         return FlowResults(transaction, self.registry, self.node.config, now, verify=self._verify)
 
+    async def _record(self, work: FlowResults, results: Sequence[AttemptResult]) -> None:
+        """Record results, and remember what their handlers kept and how many events they look at."""
+        await work.record(results)
+        for (flow_id, handler), state in work.kept_states.items():
+            if flow_id in self._states:
+                runs, states = self._states[flow_id]
+                self._states[flow_id] = (runs, {**states, handler: state})
+        self._peeks.update(work.peeks)
+        if len(self._peeks) > MAX_KNOWN_STATES:
+            self._peeks.clear()
+
+    @contextmanager
+    def _forgetting_states(self) -> Iterator[None]:
+        """Forget what handlers kept if it may not have been committed; it is read again."""
+        try:
+            yield
+        except BaseException:
+            self._states.clear()
+            raise
+
     async def _leave(self, work: FlowResults) -> None:
         """Write the lanes of recorded results, and leave them due for the next decision."""
         await work.records.write_lanes(
@@ -194,7 +219,6 @@ class FlowDecider(Decider):
         batch.launches = await self._launches(records, claimed)
         batch.decided = len(lanes)
         batch.more = len(due) == limit
-        self._remember(work)
         later = [lane.next_at_ms for lane in lanes.values() if lane.next_at_ms is not None]
         if probe.next_at_ms is not None and probe.next_at_ms <= now:
             probe = await records.probe(self._revisions)
@@ -311,23 +335,6 @@ class FlowDecider(Decider):
         while len(self._states) > MAX_KNOWN_STATES:
             self._states.popitem(last=False)
         return known
-
-    def _remember(self, work: FlowResults) -> None:
-        """Remember what handlers kept, and how many events they look at, once it is committed."""
-        kept, peeks = work.kept_states, work.peeks
-        if not kept and not peeks:
-            return
-
-        def remember() -> None:
-            for (flow_id, handler), state in kept.items():
-                if flow_id in self._states:
-                    runs, states = self._states[flow_id]
-                    self._states[flow_id] = (runs, {**states, handler: state})
-            self._peeks.update(peeks)
-            if len(self._peeks) > MAX_KNOWN_STATES:
-                self._peeks.clear()
-
-        remember()
 
     async def _prefetch(
         self, records: FlowRecords, claimed: Sequence[Claimed]
