@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
+# Compiled modules are kept, whatever the environment says: tests start many processes, which would each compile Horae again.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: run test check bench chaos soak conformance format clean help
 
 help: ## show this list
