@@ -20,6 +20,7 @@ from tests.support.postgres import (
     new_postgres_server,
     remove_postgres_server,
 )
+from tests.support.temporal_cluster import ABSENT, TemporalCluster, is_there
 
 # `make soak` asks for many; the default keeps a run of all tests within a few minutes.
 settings.register_profile(
@@ -106,6 +107,16 @@ def postgres_server() -> Iterator[Any]:
 def postgres(postgres_server: Any) -> str:
     """The address of a fresh database."""
     return new_postgres_database(postgres_server)
+
+
+@pytest.fixture(scope="session")
+def temporal_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemporalCluster]:
+    """Temporal's own test server and a worker, ended with the tests."""
+    if not is_there():
+        pytest.skip(ABSENT)
+    cluster = TemporalCluster(tmp_path_factory.mktemp("temporal"))
+    yield cluster
+    cluster.end()
 
 
 @pytest.fixture

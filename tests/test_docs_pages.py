@@ -70,6 +70,9 @@ NOT_RUN: dict[str, dict[str, str]] = {
     "docs/how-to/celery.md": {
         "horae schedules create nightly": "needs a Celery worker; test_a_task_returns_its_result_fails_and_is_revoked",
     },
+    "docs/how-to/temporal-workflows.md": {
+        "horae schedules create nightly": "needs a Temporal server; test_a_workflow_returns_its_result_continues_fails_and_is_retried",
+    },
     "docs/how-to/langgraph.md": {
         "pip install": "test_a_worker_asks_a_real_service_and_outlives_it",
         "horae accounts put": "test_grants_and_accounts_on_the_command_line",

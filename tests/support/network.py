@@ -1,4 +1,4 @@
-"""The network between a node and PostgreSQL: a proxy on loopback that cuts, holds or delays what passes."""
+"""The network between a node and a server, PostgreSQL or another: a proxy on loopback that cuts, holds or delays what passes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ class Network:
     """One node's way to the server."""
 
     def __init__(self, socket: str) -> None:
+        """``socket`` is the path of a Unix socket, or ``127.0.0.1:PORT``."""
         self._socket = socket
         self._server: asyncio.Server | None = None
         self._flows = asyncio.Event()
@@ -79,7 +80,12 @@ class Network:
         await self._flows.wait()
         if self._refuses:
             return
-        server, question = await asyncio.open_unix_connection(self._socket)
+        host, _, port = self._socket.partition(":")
+        server, question = await (
+            asyncio.open_connection(host, int(port))
+            if port.isdigit()
+            else asyncio.open_unix_connection(self._socket)
+        )
         self._writers.add(question)
         ways = [
             asyncio.ensure_future(self._copy(reader, question)),

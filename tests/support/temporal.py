@@ -20,7 +20,8 @@ from temporalio.client import Client
 
 from horae.app import App
 from horae.config import Config
-from horae.face.temporal.server import SERVICE, TemporalServer
+from horae.executor.temporal_connection import SERVICE
+from horae.face.temporal.server import TemporalServer
 from tests.support.process import Server
 
 NAMESPACE = "default"

@@ -31,8 +31,9 @@ from temporalio.api.workflowservice import v1 as api
 
 import horae
 from horae.app.face_policies import TEMPORAL
+from horae.executor.temporal_connection import SERVICE
 from horae.face.temporal.originals import KEY
-from horae.face.temporal.server import HEALTH, SERVICE
+from horae.face.temporal.server import HEALTH
 from tests.support.temporal import (
     NAMESPACE,
     Calls,

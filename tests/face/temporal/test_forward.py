@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -12,14 +11,13 @@ import grpc
 import grpc.aio
 import jwt
 import pytest
-from temporalio import workflow
 from temporalio.api.common.v1 import GrpcStatus
 from temporalio.api.workflowservice import v1 as api
-from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 import horae
 from horae.config import Config
-from horae.face.temporal.server import SERVICE
+from horae.executor.temporal_connection import SERVICE
+from tests.support.process import kill
 from tests.support.temporal import (
     NAMESPACE,
     Calls,
@@ -30,11 +28,10 @@ from tests.support.temporal import (
     start_workflow,
     temporal_client,
 )
+from tests.support.temporal_cluster import TemporalCluster
 
 Code = grpc.StatusCode
 SECRET = "a secret of at least thirty-two characters"  # noqa: S105
-REAL = os.environ.get("HORAE_TEMPORAL_TEST_SERVER", "")
-"""The address of a Temporal server, such as that of Maven's io.temporal:temporal-test-server, for the test that needs one."""
 
 
 class Cluster(grpc.GenericRpcHandler):
@@ -172,32 +169,19 @@ async def test_large_calls_are_passed_on_while_horaes_own_keep_their_limit():
         assert caught.value.code is Code.RESOURCE_EXHAUSTED
 
 
-@workflow.defn(name="Greet", sandboxed=False)
-class Greet:
-    @workflow.run
-    async def run(self, name: str) -> str:
-        return f"hello {name}"
-
-
-@pytest.mark.skipif(not REAL, reason="HORAE_TEMPORAL_TEST_SERVER names no Temporal server")
 @pytest.mark.contract("SCHD-30")
-async def test_a_worker_and_a_workflow_go_on_working_beside_schedules():
-    config = Config(temporal_port=0, temporal_forward=REAL)
+async def test_a_worker_and_a_workflow_go_on_working_beside_schedules(
+    temporal_cluster: TemporalCluster,
+):
+    config = Config(temporal_port=0, temporal_forward=temporal_cluster.address)
     app = horae.App(":memory:", config=config)
     app.action("ping")(lambda: None)
     async with app, calls_to(app, config) as calls, temporal_client(calls.target) as client:
-        worker = Worker(
-            client, task_queue="tq", workflows=[Greet], workflow_runner=UnsandboxedWorkflowRunner()
-        )
-        async with worker:
-            greeted = await client.execute_workflow(
-                "Greet",
-                "you",
-                id="g",
-                task_queue="tq",
-                execution_timeout=timedelta(seconds=20),
-                result_type=str,
-            )
-            assert greeted == "hello you"
-            await calls(create_request("s"))
-            assert [each.id async for each in await client.list_schedules()] == ["s"]
+        worker = temporal_cluster.start_worker(calls.target, "through-horae")
+        greeted = await client.execute_workflow(
+            "Greet", "you", id="g", task_queue="through-horae", execution_timeout=timedelta(seconds=20), result_type=str,
+        )  # fmt: skip
+        assert greeted == "hello you"
+        kill(worker)
+        await calls(create_request("s"))
+        assert [each.id async for each in await client.list_schedules()] == ["s"]

@@ -23,9 +23,10 @@ from temporalio.service import TLSConfig
 import horae
 from horae.config import Config
 from horae.errors import ConfigError
+from horae.executor.temporal_connection import SERVICE
 from horae.face.temporal.calls import HANDLERS
 from horae.face.temporal.rpc_errors import INTERNAL
-from horae.face.temporal.server import HEALTH, SERVICE, TemporalServer
+from horae.face.temporal.server import HEALTH, TemporalServer
 from tests.face.service.certificates import Authority
 from tests.support.temporal import (
     NAMESPACE,

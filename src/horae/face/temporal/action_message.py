@@ -16,7 +16,7 @@ from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflow.v1 import NewWorkflowExecutionInfo
 
 from horae.errors import InvalidInputError
-from horae.face.temporal.payloads import payload_of, value_of
+from horae.executor.temporal_payloads import payload_of, value_of
 from horae.face.temporal.times import duration_of, milliseconds_of
 from horae.model import DEFAULT_ID_FORMAT, Action, Policies, Schedule
 from horae.spec.duration import duration_text, milliseconds

@@ -10,13 +10,10 @@ from google.protobuf.message import DecodeError
 from temporalio.api.workflowservice import v1 as api
 
 from horae.errors import PermissionDeniedError
+from horae.executor.temporal_connection import DETAILS, channel_to
 from horae.face.service.caller import Caller
-from horae.face.temporal.rpc_errors import DETAILS, Answer, Code, Refusal, answer_to
+from horae.face.temporal.rpc_errors import Answer, Code, Refusal, answer_to
 
-MAX_REQUEST_BYTES = 4 * 1024 * 1024
-"""The most bytes of a call that is passed on: what Temporal's own server takes."""
-MAX_ANSWER_BYTES = 128 * 1024 * 1024
-"""The most bytes of an answer that is passed back; histories are large."""
 _OWN_HEADERS = {"user-agent", "content-type", "te", "host"}
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -27,16 +24,7 @@ class Forwarder:
     def __init__(self, target: str, *, keeps_tokens: bool) -> None:
         """With ``keeps_tokens`` the header authorization is Horae's, and is not passed on."""
         self._dropped = _OWN_HEADERS | {"authorization"} if keeps_tokens else _OWN_HEADERS
-        options = [
-            ("grpc.max_receive_message_length", MAX_ANSWER_BYTES),
-            ("grpc.max_send_message_length", MAX_REQUEST_BYTES),
-        ]
-        plain = target.removeprefix("https://")
-        self._channel = (
-            grpc.aio.insecure_channel(plain, options=options)
-            if plain == target
-            else grpc.aio.secure_channel(plain, grpc.ssl_channel_credentials(), options=options)
-        )
+        self._channel = channel_to(target)
 
     async def call(self, path: str, request: bytes, headers: Headers, seconds: float | None) -> bytes:
         """The cluster's answer; its error is raised as it is."""

@@ -17,9 +17,9 @@ from temporalio.api.schedule.v1 import ScheduleSpec
 from temporalio.api.workflow.v1 import NewWorkflowExecutionInfo
 
 from horae.errors import HoraeError, InvalidInputError
+from horae.executor.temporal_payloads import payload_of, search_payload_of, search_value_of, value_of
 from horae.face.temporal import action_message, spec_message
 from horae.face.temporal.action_message import Start
-from horae.face.temporal.payloads import payload_of, search_payload_of, search_value_of, value_of
 from horae.model import Schedule, SearchValue
 from horae.spec import Spec
 

@@ -34,7 +34,6 @@ from horae.errors import (
 )
 
 Code = grpc.StatusCode
-DETAILS = "grpc-status-details-bin"
 MAX_MESSAGE_LENGTH = 2000
 """The most characters of a sentence: it travels in a header."""
 INTERNAL = "The call could not be carried out. The log of the service says why."

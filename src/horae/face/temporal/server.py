@@ -14,14 +14,14 @@ from google.protobuf.wrappers_pb2 import Int32Value, StringValue
 from horae.app import App
 from horae.config import Config
 from horae.errors import ConfigError, HoraeError, LimitExceededError
+from horae.executor.temporal_connection import DETAILS, MAX_REQUEST_BYTES, SERVICE
 from horae.face.service.auth import Authenticator, takes_tokens
 from horae.face.service.caller import Caller
 from horae.face.service.rate_limit import RateLimit
 from horae.face.temporal.calls import ANSWERED_BY_THE_CLUSTER, HANDLERS, Call, Served, with_schedules
-from horae.face.temporal.forward import MAX_REQUEST_BYTES, Forwarder, check_forwarded, passed_back
-from horae.face.temporal.rpc_errors import DETAILS, INTERNAL, Answer, Code, Refusal, answer_to
+from horae.face.temporal.forward import Forwarder, check_forwarded, passed_back
+from horae.face.temporal.rpc_errors import INTERNAL, Answer, Code, Refusal, answer_to
 
-SERVICE = "temporal.api.workflowservice.v1.WorkflowService"
 HEALTH = "grpc.health.v1.Health"
 READING = ("Get", "Describe", "List", "Count", "Scan", "Query")
 """How the names of calls begin that change nothing."""

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
-import grpc
 import grpc.aio
 import msgspec
 from google.protobuf.message import Message
@@ -16,6 +15,7 @@ from temporalio.api.schedule.v1 import BackfillRequest, Schedule, SchedulePatch
 from temporalio.api.workflowservice import v1 as api
 
 from horae.errors import HoraeError, ServerError
+from horae.executor.temporal_connection import TemporalConnection
 from horae.face.temporal.schedule_message import new_schedule
 from horae.face.temporal.spec_message import cleaned
 from horae.face.temporal.times import timestamp_of
@@ -25,7 +25,6 @@ WAITS = "copied; it is resumed when the original is paused"
 MOVED = "moved to "
 """How the note of an original begins whose copy takes over."""
 SECONDS = 30
-_SERVICE = "temporal.api.workflowservice.v1.WorkflowService"
 A = TypeVar("A", bound=Message)
 
 
@@ -43,31 +42,22 @@ class Endpoint:
 
     def __init__(self, target: str, token: str | None = None) -> None:
         self.target = target
-        plain = target.removeprefix("https://")
-        self._channel = (
-            grpc.aio.insecure_channel(plain)
-            if plain == target
-            else grpc.aio.secure_channel(plain, grpc.ssl_channel_credentials())
-        )
-        self._metadata = () if token is None else (("authorization", f"Bearer {token}"),)
+        self._connection = TemporalConnection(target, token)
 
     async def call(self, request: Message, kind: type[A]) -> A:
         """The answer to a request; an error names the server and the call."""
-        method = type(request).__name__.removesuffix("Request")
-        send: Any = self._channel.unary_unary(f"/{_SERVICE}/{method}")
         try:
-            answer = await send(request.SerializeToString(), timeout=SECONDS, metadata=self._metadata)
+            return await self._connection.send(request, kind, SECONDS)
         except grpc.aio.AioRpcError as error:
-            code = error.code()
+            method, code = type(request).__name__.removesuffix("Request"), error.code()
             details = {"server": self.target, "call": method, "code": code.name}
             raise ServerError(
                 f"{self.target} answered {method} with {code.name}: {error.details()}", details
             ) from None
-        return kind.FromString(answer)
 
     async def close(self) -> None:
         """End the connection."""
-        await self._channel.close()
+        await self._connection.close()
 
 
 class Transferred(msgspec.Struct, frozen=True, kw_only=True):
