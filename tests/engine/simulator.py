@@ -172,9 +172,9 @@ class LineTransaction(Transaction):
         self._line.call()
         return await self._transaction.execute(text, **values)
 
-    async def write(self, name: str, rows: list[dict[str, Any]]) -> int:
+    async def write(self, name: str, rows: list[dict[str, Any]], /, **shared: Any) -> int:
         self._line.call()
-        return await self._transaction.write(name, rows)
+        return await self._transaction.write(name, rows, **shared)
 
     async def insert(self, table: Table[Any], values: Sequence[Any]) -> None:
         self._line.call()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Literal, get_args
 
@@ -105,16 +105,24 @@ class Flows:
         """Publish many events, all or none: topics, message ids and payloads. Returns how many there are."""
         if len(events) > MAX_BATCH:
             raise LimitExceededError("events", MAX_BATCH, f"one call publishes at most {MAX_BATCH} events")
+        payloads = [_payload(*each, place=place) for place, each in enumerate(events)]
+        topics = {topic for topic, _, _ in events}
         async with self._scope.store.transaction() as transaction:
             records = FlowRecords(transaction)
             stored = await self._stored(records, flow, owner)
-            made = [
-                _event(stored, *each, now=self._scope.now(), place=place) for place, each in enumerate(events)
-            ]
-            await records.publish(made)
-            await records.signal({(each.flow_id, each.topic) for each in made})
+            _check_topics(stored, topics)
+            flow_id, now = stored.flow_id, self._scope.now()
+            await records.publish(
+                [
+                    FlowEvent(
+                        flow_id=flow_id, topic=topic, message_id=message_id, payload=text, created_at_ms=now
+                    )
+                    for (topic, message_id, _), text in zip(events, payloads, strict=True)
+                ]
+            )
+            await records.signal((flow_id, topic) for topic in topics)
         self._scope.wake()
-        return len(made)
+        return len(events)
 
     # What readers ask for
 
@@ -397,22 +405,24 @@ def _answers(decision: str, result: object) -> Answer:
             return "not_applied"
 
 
-def _event(
-    stored: StoredFlow, topic: str, message_id: str, payload: object, *, now: int, place: int
-) -> FlowEvent:
-    known = sorted({each for handler in stored.definition.handlers for each in handler.subscribes})
-    if topic not in known:
-        raise InvalidInputError(
-            "topic",
-            f'no consumer subscribes to "{topic}"',
-            hint=f"the topics of this flow are: {', '.join(known)}",
-        )
+def _check_topics(stored: StoredFlow, topics: Iterable[str]) -> None:
+    known = {each for handler in stored.definition.handlers for each in handler.subscribes}
+    for topic in topics:
+        if topic not in known:
+            raise InvalidInputError(
+                "topic",
+                f'no consumer subscribes to "{topic}"',
+                hint=f"the topics of this flow are: {', '.join(sorted(known))}",
+            )
+
+
+def _payload(topic: object, message_id: object, payload: object, *, place: int) -> str:
+    """The payload of an event that is to be published, as JSON; raises an error if the event cannot be stored."""
+    if not isinstance(topic, str):
+        raise InvalidInputError("topic", "must be a text")
     if not is_message_id(message_id):
         raise InvalidInputError("message_id", f"must be a text of 1 to {MAX_NAME} characters")
     try:
-        text = json_text(payload, "it", MAX_PAYLOAD)
+        return json_text(payload, "it", MAX_PAYLOAD)
     except ValueError as error:
         raise InvalidInputError("payload", f"of event {place + 1} cannot be stored: {error}") from None
-    return FlowEvent(
-        flow_id=stored.flow_id, topic=topic, message_id=message_id, payload=text, created_at_ms=now
-    )

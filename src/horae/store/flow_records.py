@@ -188,9 +188,16 @@ class FlowRecords:
     # Events
 
     async def publish(self, events: Sequence[FlowEvent]) -> None:
-        """Publish events, or update the payloads of pending ones; several with one message id count as the last."""
-        last = {(each.flow_id, each.topic, each.message_id): each for each in events}
-        await self._write("publish_events", [FLOW_EVENT.parameters(each) for each in last.values()])
+        """Publish events of one moment, or update the payloads of pending ones; several with one message id count as the last."""
+        rows = {
+            (each.flow_id, each.topic, each.message_id): {
+                "flow_id": each.flow_id, "topic": each.topic, "message_id": each.message_id,
+                "payload": each.payload, "caused": each.caused,
+            }
+            for each in events
+        }  # fmt: skip
+        if rows:
+            await self._write("publish_events", list(rows.values()), created_at_ms=events[0].created_at_ms)
 
     async def pending(self, flow_id: int, topic: str, limit: int) -> list[FlowEvent]:
         """Pending events of a topic, oldest first."""

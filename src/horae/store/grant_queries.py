@@ -20,7 +20,7 @@ class GrantQueries(ABC):
         """Execute a statement, and return its rows."""
 
     @abstractmethod
-    async def write(self, name: str, rows: list[dict[str, Any]]) -> int:
+    async def write(self, name: str, rows: list[dict[str, Any]], /, **shared: Any) -> int:  # noqa: ANN401
         """Execute a statement for each of many rows of parameters; return how many rows it changed."""
 
     @abstractmethod

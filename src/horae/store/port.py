@@ -178,8 +178,11 @@ class Transaction(GrantQueries, ABC):
         """Execute a statement, and return its rows."""
 
     @abstractmethod
-    async def write(self, name: str, rows: list[dict[str, Any]]) -> int:
-        """Execute a statement for each of many rows of parameters; return how many rows it changed."""
+    async def write(self, name: str, rows: list[dict[str, Any]], /, **shared: Any) -> int:  # noqa: ANN401 - what a database takes
+        """Execute a statement for each of many rows of parameters; return how many rows it changed.
+
+        What all rows have in common may be given once, as ``shared``: it costs as much as in one row.
+        """
 
     @abstractmethod
     async def insert(self, table: Table[Any], values: Sequence[Any]) -> None:

@@ -34,7 +34,7 @@ class Dialect:
       ``update_lock``: from locking them too; ``skip_locked``: the same, without the rows that another transaction has locked;
     - ``from_new``: the clause that brings the rows of a batch, ``also_new``: the same before other tables; a statement calls
       their columns ``new.…``, which is
-      ``new_value``;
+      ``new_value``; ``values`` and ``end_values``: what stands around such columns in an insert;
     - ``delete_each(run, number)`` and ``deleted(run, number)``: what stands around a subquery that names, for each row of
       a batch, the keys to delete;
     - in migrations, ``identity``: the type of a key that the database counts; ``clustered`` and ``updated_often``: how the

@@ -164,7 +164,7 @@ class FlowSignal(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     topic: str
 
 
-FLOW = Table(StoredFlow, "flow", not_inserted=("flow_id",))
+FLOW = Table(StoredFlow, "flow", not_inserted=("flow_id",), shared=("definition",))
 FLOW_LANE = Table(Lane, "flow_lane", not_updated=("flow_id",))
 FLOW_STATE = Table(FlowState, "flow_state")
 FLOW_EVENT = Table(FlowEvent, "flow_event", not_inserted=("number",))

@@ -277,11 +277,12 @@ class PostgresTransaction(Transaction):
         found: Sequence[Row] = await self._connection.fetch(text, *(values[each] for each in names))
         return found
 
-    async def write(self, name: str, rows: list[dict[str, Any]]) -> int:
+    async def write(self, name: str, rows: list[dict[str, Any]], /, **shared: Any) -> int:  # noqa: ANN401 - what a database takes
         if not rows:
             return 0
         text, names = prepared(name)
-        done = await self._connection.execute(text, *([row[each] for row in rows] for each in names))
+        given = (shared[each] if each in shared else [row[each] for row in rows] for each in names)
+        done = await self._connection.execute(text, *given)
         return int(done.rpartition(" ")[2])
 
     async def insert(self, table: Table[Any], values: Sequence[Any]) -> None:

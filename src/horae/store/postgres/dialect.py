@@ -55,6 +55,8 @@ POSTGRES = Dialect(
         "elements_as": "unnest(:{0}::{1}[]) AS {0} (value)",
         "new_rows": "{new}",
         "from_new": "FROM {new}",
+        "values": "SELECT",
+        "end_values": "FROM {new} WHERE TRUE",
         # An array instead of a join, which would scan the whole table if the server thinks it small.
         "delete_each": "DELETE FROM {0} WHERE {1} = ANY (ARRAY (SELECT old.{1} FROM {new} CROSS JOIN LATERAL",
         "deleted": "AS old))",

@@ -1,6 +1,4 @@
 -- Insert attempts that did not succeed.
 INSERT INTO attempt ({inserted(attempt)})
-SELECT {new(attempt)}
-{from_new}
-WHERE TRUE
+{values} {new(attempt)} {end_values}
 ON CONFLICT DO NOTHING

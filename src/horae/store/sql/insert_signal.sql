@@ -1,5 +1,3 @@
 -- Tell the next decision of a flow that events were published in a topic.
 INSERT INTO flow_signal ({inserted(flow_signal)})
-SELECT {new(flow_signal)}
-{from_new}
-WHERE TRUE
+{values} {new(flow_signal)} {end_values}

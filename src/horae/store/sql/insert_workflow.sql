@@ -1,6 +1,4 @@
 -- Insert a version of a workflow, unless it is there.
 INSERT INTO workflow ({inserted(workflow)})
-SELECT {new(workflow)}
-{from_new}
-WHERE TRUE
+{values} {new(workflow)} {end_values}
 ON CONFLICT DO NOTHING

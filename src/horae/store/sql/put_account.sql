@@ -1,6 +1,4 @@
 -- Insert or change the account of a user; what it has spent stays.
 INSERT INTO account ({inserted(account)})
-SELECT {new(account)}
-{from_new}
-WHERE TRUE
+{values} {new(account)} {end_values}
 ON CONFLICT (user_id) DO UPDATE SET {excluded(account)}

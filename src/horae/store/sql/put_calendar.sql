@@ -1,6 +1,4 @@
 -- Insert or replace a shared calendar.
 INSERT INTO calendar ({inserted(calendar)})
-SELECT {new(calendar)}
-{from_new}
-WHERE TRUE
+{values} {new(calendar)} {end_values}
 ON CONFLICT (owner, name) DO UPDATE SET {excluded(calendar)}

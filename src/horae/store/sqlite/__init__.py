@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import repeat
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,6 +41,8 @@ SQLITE = Dialect(
         "also_new": "",
         "elements_as": "json_each(:{0}) AS {0}",
         "from_new": "",  # a statement for each row is faster than one for all
+        "values": "VALUES (",  # half as fast again as a SELECT of one row
+        "end_values": ")",
         "delete_each": "DELETE FROM {0} WHERE {1} IN",
         "deleted": "",
         "new_value": ":{0}",
@@ -407,13 +410,6 @@ def _check_version(path: str, known: int) -> None:
 
 
 @cache
-def _positional(name: str) -> tuple[str, Callable[[dict[str, Any]], Sequence[Any]]]:
-    """The text of a statement with numbered parameters, and what takes them from a row; names are a third slower."""
-    text, names = numbered(SQLITE, name, "?")
-    return text, itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)
-
-
-@cache
 def _insertion(table: Table[Any]) -> str:
     marks = ", ".join("?" for _ in table.inserted)
     return f"INSERT INTO {table.name} ({', '.join(table.inserted)}) VALUES ({marks})"  # noqa: S608 - names of our own
@@ -439,13 +435,19 @@ class SqliteTransaction(Transaction):
         )
         return found
 
-    async def write(self, name: str, rows: list[dict[str, Any]]) -> int:
+    async def write(self, name: str, rows: list[dict[str, Any]], /, **shared: Any) -> int:  # noqa: ANN401 - what a database takes
         if not rows:
             return 0
-        text, values = _positional(name)
-        return int(
-            await self._work(lambda connection: connection.executemany(text, map(values, rows)).rowcount)
-        )
+        text, names = numbered(SQLITE, name, "?")
+        given: Iterable[Sequence[Any]]
+        if shared or len(names) == 1:
+            columns = [
+                repeat(shared[each], len(rows)) if each in shared else map(itemgetter(each), rows) for each in names
+            ]  # fmt: skip
+            given = zip(*columns, strict=True)
+        else:
+            given = map(itemgetter(*names), rows)
+        return int(await self._work(lambda connection: connection.executemany(text, given).rowcount))
 
     async def insert(self, table: Table[Any], values: Sequence[Any]) -> None:
         text = _insertion(table)
