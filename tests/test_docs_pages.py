@@ -73,6 +73,9 @@ NOT_RUN: dict[str, dict[str, str]] = {
     "docs/how-to/temporal-workflows.md": {
         "horae schedules create nightly": "needs a Temporal server; test_a_workflow_returns_its_result_continues_fails_and_is_retried",
     },
+    "docs/how-to/procrastinate.md": {
+        "horae schedules create nightly": "needs a worker of Procrastinate; test_jobs_end_fail_are_aborted_and_take_no_longer_than_they_may",
+    },
     "docs/how-to/langgraph.md": {
         "pip install": "test_a_worker_asks_a_real_service_and_outlives_it",
         "horae accounts put": "test_grants_and_accounts_on_the_command_line",

@@ -109,7 +109,10 @@ class App:
         self._store = store_of(database, self.config, self.clock)
         self._shared_clock = SharedClock(self.clock, self._store)
         self.functions = FunctionExecutor()
-        self.executors = Executors(self.functions, self.config.secret_key, read_permissions(self.config))
+        self._limited_store = LimitedStore(self._store)
+        self.executors = Executors(
+            self.functions, self.config.secret_key, read_permissions(self.config), self._limited_store
+        )
         self.worker = Worker(
             self.executors,
             self.wake,
@@ -123,7 +126,6 @@ class App:
         """The flows that this process hosts."""
         self.engine.add_decider(partial(FlowDecider, registry=self.flow_host))
         self._set_up()
-        self._limited_store = LimitedStore(self._store)
         self.worker.keep_token = partial(keep_token, self._limited_store)
         self.worker.save_checkpoints = CheckpointWriter(self._limited_store, self.now).save
         self._logs = AttemptLogWriter(self._limited_store, self.clock, self.now, self.config)

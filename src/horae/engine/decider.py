@@ -197,6 +197,7 @@ class Decider(ABC):
         launches = batch.launches
         if launches is None:
             launches = await self.prepare(batch.transaction, batch.claimed)
+        launches = await self.node.worker.prepare(batch.transaction, launches, batch.now)
         if not await batch.transaction.is_node(batch.epoch, batch.now):
             raise StoreUnavailableError("the lease of this node expired, and others have taken it for dead")
         return launches

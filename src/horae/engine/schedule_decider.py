@@ -76,7 +76,8 @@ class ScheduleDecider(Decider):
     async def prepare(self, transaction: Transaction, runs: Sequence[Run]) -> Sequence[Launch]:
         found = await transaction.schedules({run.schedule_key for run in runs})
         now = int(self.node.clock.now().timestamp() * 1000)
-        return await _launches(transaction, runs, {each.key: each for each in found}, now)
+        schedules = {each.key: each for each in found}
+        return await _launches(transaction, runs, schedules, now, claimed_before=True)
 
     async def run_batches(self, now: int) -> int | None:
         worker, parallel = self.node.worker, self.node.store.parallel_batches
@@ -280,14 +281,24 @@ def _advances(
 
 
 async def _launches(
-    transaction: Transaction, runs: Sequence[Run], schedules: Mapping[ScheduleKey, Schedule], now: int
+    transaction: Transaction,
+    runs: Sequence[Run],
+    schedules: Mapping[ScheduleKey, Schedule],
+    now: int,
+    *,
+    claimed_before: bool = False,
 ) -> list[Launch]:
-    """What the attempts of claimed runs need. Grants are read only for schedules that run graphs."""
+    """What the attempts of claimed runs need. Grants are read only for schedules that run graphs.
+
+    ``claimed_before`` are those that another transaction claimed, which may have saved something for the first attempt.
+    """
     if not runs:
         return []
     runs, unreadable = await _with_inputs(transaction, runs)
     lasts = await transaction.last_outcomes({run.schedule_key for run in runs})
-    checkpoints = await _checkpoints(transaction, [run.id for run in runs if run.attempt > 1])
+    checkpoints = await _checkpoints(
+        transaction, [run.id for run in runs if run.attempt > 1 or claimed_before]
+    )
     granted = [each for each in schedules.values() if each.action.kind == GRAPH]
     grants = await transaction.grants_by_id({each.execution_grant_id for each in granted}) if granted else {}
     return [

@@ -15,6 +15,7 @@ from itertools import count
 
 import msgspec
 
+from horae.engine.claim_preparation import prepare
 from horae.errors import GraphError, NotAdmittedError, NotStartedError
 from horae.executor.attempt_log import AttemptLog, capture_standard_logging, collect_in
 from horae.executor.context import Accepted, Context, KeepToken, RunningAttempt, SaveCheckpoints
@@ -34,6 +35,7 @@ from horae.model import (
 )
 from horae.policy.admission import Facts, admit
 from horae.spec.duration import milliseconds
+from horae.store.port import Transaction
 
 Key = tuple[str, str, int]
 """An attempt: the decider that launched it, the id of its run, and its number."""
@@ -60,6 +62,10 @@ class Launch(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Why the input of the run cannot be read; empty if it can."""
     checkpoints: Sequence[Checkpoint] = ()
     """What earlier attempts of the run saved."""
+    prepared: bool = False
+    """Whether its executor prepared it in the transaction that claimed it, after it was admitted."""
+    refusal: NotStartedError | None = None
+    """Why its executor could not prepare it, if it could not."""
     call: Callable[[RunningAttempt], Awaitable[object]] | None = None
     """What makes the attempt, if no executor does: its decider gets back what it returns, as it is."""
 
@@ -135,16 +141,12 @@ class Worker:
         if start.call is not None:
             self._begin((decider, run.id, run.attempt), RunningAttempt(run, timeouts, self._now), start.call)
             return
-        denied = self._executors.admit(run, start.action, start.permitted_by)
-        denial = admit(
-            Facts(
-                deleted=start.deleted,
-                unreadable=start.unreadable,
-                by_grant=start.denial,
-                by_executor=denied,
-            )
-        )
-        if denial is not None:
+        if start.refusal is not None:
+            unlaunched = RunningAttempt(run, timeouts, self._now)
+            self._results[decider].append(_raised(unlaunched, start.refusal))
+            self._wake()
+            return
+        if not start.prepared and (denial := self.denial(start)) is not None:
             self._deny(decider, run, denial)
             return
         attempt = RunningAttempt(run, timeouts, self._now)
@@ -155,6 +157,26 @@ class Worker:
         )  # fmt: skip
         context.grant_id = start.grant_id
         self._begin((decider, run.id, run.attempt), attempt, partial(self._execute, context, start.action))
+
+    def denial(self, start: Launch) -> Denial | None:
+        """Why a claimed run must not happen any more; ``None`` admits it."""
+        denied = self._executors.admit(start.run, start.action, start.permitted_by)
+        return admit(
+            Facts(
+                deleted=start.deleted,
+                unreadable=start.unreadable,
+                by_grant=start.denial,
+                by_executor=denied,
+            )
+        )
+
+    async def prepare(
+        self, transaction: Transaction, launches: Sequence[Launch], now: int
+    ) -> Sequence[Launch]:
+        """Let executors write what attempts need in the transaction that claims them; most kinds write nothing."""
+        if not self._executors.prepare_some:
+            return launches
+        return await prepare(transaction, launches, self._executors.preparing, self.denial, now)
 
     def _begin(
         self, key: Key, attempt: RunningAttempt, call: Callable[[RunningAttempt], Awaitable[object]]

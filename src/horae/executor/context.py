@@ -139,7 +139,7 @@ class Context:
     @property
     def work_id(self) -> str:
         """Names the work of this attempt: the same in an attempt after a crash or a shutdown, another one after a failure."""
-        return f"{self.key}-{self.failures + 1}"
+        return work_id_of(self._run)
 
     @property
     def after(self) -> str:
@@ -267,6 +267,11 @@ class Context:
         token = secrets.token_urlsafe(24)
         await self._keep_token(self._run, hash_of(token))
         return token
+
+
+def work_id_of(run: Run) -> str:
+    """Names the work of a run's present attempt."""
+    return f"{run.key}-{run.failures + 1}"
 
 
 def hash_of(token: str) -> str:

@@ -98,12 +98,8 @@ class HandOffExecutor(Executor):
         raise HandOffFailedError(self.engine, work.name, end.reason or f"it was {end.ending} there")
 
     def _work(self, context: Context) -> HandOff:
-        given = context.input
-        if given is not None and not isinstance(given, dict):
-            reason = "the input must be an object: its keys are the names of arguments"
-            raise NotStartedError(reason, permanent=True)
-        name = self._names[context.action]
-        return HandOff(id=context.work_id, name=name, input=given or {}, context=context)
+        name, given = self._names[context.action], arguments(context.input)
+        return HandOff(id=context.work_id, name=name, input=given, context=context)
 
     async def _handed(self, work: HandOff) -> HandOff:
         """The work with its receipt: it is submitted if none was saved, and may be submitted again if the process dies before that."""
@@ -143,6 +139,14 @@ class HandOffExecutor(Executor):
             if end.ending is Ending.SUCCEEDED:
                 return end
             raise asyncio.CancelledError
+
+
+def arguments(given: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
+    """The input of an action as keyword arguments."""
+    if given is not None and not isinstance(given, dict):
+        reason = "the input must be an object: its keys are the names of arguments"
+        raise NotStartedError(reason, permanent=True)
+    return given or {}
 
 
 def _must_stop(context: Context) -> bool:

@@ -11,6 +11,7 @@ from horae.checked import input_error
 from horae.errors import InvalidActionError, InvalidInputError, NotStartedError, did_you_mean
 from horae.executor.builtin_kinds import KINDS
 from horae.executor.context import Context
+from horae.executor.database import Database
 from horae.executor.function import FunctionExecutor
 from horae.executor.permissions import Permissions
 from horae.executor.port import Executor
@@ -28,11 +29,16 @@ class Executors:
     """The executors of a program, by kind."""
 
     def __init__(
-        self, functions: FunctionExecutor, secret_key: str = "", permissions: Permissions | None = None
+        self,
+        functions: FunctionExecutor,
+        secret_key: str = "",
+        permissions: Permissions | None = None,
+        database: Database | None = None,
     ) -> None:
         self.permissions = permissions or Permissions()
         self._functions = functions
         self._sealer = Sealer(secret_key)
+        self._database = database
         self._kinds: dict[str, Executor] = {functions.kind: functions}
 
     def register(self, name: str, function: ActionFunction) -> None:
@@ -56,6 +62,8 @@ class Executors:
                 executor.kind, reason, place_of(self._functions.functions[executor.kind])
             )
         self._kinds[executor.kind] = executor
+        if self._database is not None:
+            executor.bind(self._database)
 
     def adopt(self, other: Executors) -> None:
         """Add the functions and kinds of other executors."""
@@ -82,6 +90,16 @@ class Executors:
     def can_run(self, run: Run) -> bool:
         """Whether a run can be attempted here."""
         return self._of(run.action).can_run(run)
+
+    @property
+    def prepare_some(self) -> bool:
+        """Whether some kind writes in the transactions of claims."""
+        return any(each.prepares for each in self._kinds.values())
+
+    def preparing(self, run: Run) -> Executor | None:
+        """The executor of a run, if it writes in the transaction that claims it."""
+        executor = self._of(run.action)
+        return executor if executor.prepares else None
 
     def _of(self, address: str) -> Executor:
         """The executor of an address: ``kind`` or ``kind:name``; every other one is the name of a function."""

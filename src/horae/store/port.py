@@ -871,6 +871,8 @@ def observed(
 class Store(ABC):
     """A database. It is opened once, and closed."""
 
+    dialect: str
+    """What kind of database it is: ``postgresql`` or ``sqlite``."""
     is_away: bool = False
     """Whether the database did not answer, or this machine's clock was off, when it was last used."""
     observe: Observe | None = None

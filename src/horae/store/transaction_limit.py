@@ -35,6 +35,11 @@ class LimitedStore:
         self._store = store
         self._free: asyncio.Semaphore | None = None
 
+    @property
+    def dialect(self) -> str:
+        """What kind of database it is: ``postgresql`` or ``sqlite``."""
+        return self._store.dialect
+
     def open(self) -> None:
         """Allow transactions, in the event loop of now."""
         self._free = asyncio.Semaphore(MAX_TRANSACTIONS)

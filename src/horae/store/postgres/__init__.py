@@ -63,6 +63,7 @@ def node_of(row: Row) -> Node:
 class PostgresStore(Store):
     """A database that many nodes share. Lost connections are replaced when they are needed."""
 
+    dialect = "postgresql"
     parallel_batches = 2  # the next batch is decided while the server writes one
     batch = 500  # its schedules are locked until it commits: other nodes wait or skip them
     lease: float

@@ -83,6 +83,7 @@ class SqliteStore(Store):
     uses no thread at all, so that a simulation is deterministic.
     """
 
+    dialect = "sqlite"
     schema_steps = migrations(SQLITE)
     """The steps from an empty database to the present schema."""
 

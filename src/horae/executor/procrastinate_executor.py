@@ -1,0 +1,210 @@
+"""Hands actions to Procrastinate: a job in the same PostgreSQL, deferred in the transaction that claims the attempt.
+
+So there is no moment at which one is durable and the other is not. What became of a job is read from Procrastinate's own table, one
+query for all jobs that a node follows: its workers need nothing of Horae, and tell nobody when a job ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from horae.errors import InvalidInputError, MissingExtraError, NotStartedError
+from horae.executor.context import Context, work_id_of
+from horae.executor.database import POSTGRESQL, Claim, Database, Statements
+from horae.executor.hand_off import FIRST_POLL_S, MAX_POLL_S, End, Ending, HandOff, HandOffExecutor, arguments
+from horae.model import BETWEEN, Action, Overlap, Run
+
+if TYPE_CHECKING:
+    from procrastinate import App
+    from procrastinate.jobs import Job
+
+_ENDINGS = {
+    "succeeded": Ending.SUCCEEDED,
+    "failed": Ending.FAILED,
+    "cancelled": Ending.STOPPED,
+    "aborted": Ending.STOPPED,
+}
+_NO_JOBS = "its jobs are in the same database as the schedules, and this one is not PostgreSQL"
+_PARAMETER = re.compile(r"%\(([a-z_]+)\)s")
+
+
+class ProcrastinateExecutor(HandOffExecutor):
+    """The kind ``procrastinate``: ``procrastinate:NAME`` defers a job of that task with the action's input as its arguments."""
+
+    kind = "procrastinate"
+    engine = "Procrastinate"
+    for_nodes = False
+    prepares = True
+
+    def __init__(self, app: App, tasks: Collection[str], *, schema: str = "public") -> None:
+        """``app`` is the program's Procrastinate app, of which only the tasks are used; ``tasks`` are the names of those that may be run.
+
+        ``schema`` is the one of Horae's database that has Procrastinate's tables.
+        """
+        try:
+            import procrastinate  # noqa: F401, PLC0415 - an optional part
+        except ImportError:
+            raise MissingExtraError("procrastinate", "procrastinate") from None
+        super().__init__(tasks)
+        self._app = app
+        self._schema = f'"{schema.replace(chr(34), chr(34) * 2)}"'
+        self._database: Database | None = None
+        self._followed: dict[int, _Followed] = {}
+        self._watching: asyncio.Task[None] | None = None
+
+    def bind(self, database: Database) -> None:
+        """Learn the database that has the schedules, and the jobs."""
+        self._database = database
+
+    def check(self, action: Action, options: None, stored: None) -> None:  # noqa: ARG002 - the kind has no options
+        """Refuse an action in a database that can have no jobs."""
+        if not self._can_have_jobs:
+            raise InvalidInputError("action.kind", f"cannot be procrastinate: {_NO_JOBS}")
+
+    async def prepare(self, claims: Sequence[Claim], transaction: Statements) -> Mapping[str, Any]:
+        """Defer a job for each attempt that has none yet."""
+        if not self._can_have_jobs:  # it was stored by a program that does not know the kind
+            raise NotStartedError(_NO_JOBS, permanent=True)
+        new = [each for each in claims if not self._is_deferred(each)]
+        try:
+            jobs = [self._job(each.run) for each in new]
+            ids = await self._defer(jobs, transaction) if jobs else ()
+        except Exception as error:  # of the database, or of what Procrastinate makes of the input
+            raise self.not_taken(error) from None
+        return {
+            each.run.id: {"id": work_id_of(each.run), "receipt": job_id}
+            for each, job_id in zip(new, ids, strict=True)
+        }
+
+    @property
+    def _can_have_jobs(self) -> bool:
+        return self._database is not None and self._database.dialect == POSTGRESQL
+
+    def _is_deferred(self, claim: Claim) -> bool:
+        saved = (msgspec.json.decode(each.value) for each in claim.checkpoints if each.key == self.kind)
+        return any(each["id"] == work_id_of(claim.run) for each in saved)
+
+    def _job(self, run: Run) -> Job:
+        """A job whose lock is the run's lane, unless runs may overlap; then it has that of its task."""
+        settings: dict[str, Any] = {"task_kwargs": arguments(run.input), "queueing_lock": run.key}
+        if run.overlap is not Overlap.ALLOW_ALL:
+            settings["lock"] = f"horae:{run.schedule_key.replace(BETWEEN, '/')}"
+        return self._app.configure_task(self._names[run.action], **settings).job
+
+    async def _defer(self, jobs: Sequence[Job], transaction: Statements) -> Sequence[int]:
+        async with self._manager(transaction) as manager:
+            deferred = await manager.batch_defer_jobs_async(list(jobs))
+        return [each.id for each in deferred]
+
+    async def submit(self, work: HandOff) -> None:
+        """There is nothing to submit: what was not deferred with its claim is claimed again."""
+        raise NotStartedError(f"{work.name} was not deferred with its claim")
+
+    async def follow(self, work: HandOff) -> End:
+        """Wait until the job's row says that it has ended."""
+        ended: asyncio.Future[End] = asyncio.get_running_loop().create_future()
+        self._followed[work.receipt] = _Followed(work.id.rpartition("-")[0], work.context, ended)
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._watch(), name="horae:procrastinate")
+        try:
+            return await ended
+        finally:
+            del self._followed[work.receipt]
+
+    async def _watch(self) -> None:
+        """Read the rows of all followed jobs, until none is followed."""
+        wait, known = FIRST_POLL_S, 0
+        while self._followed:
+            with suppress(Exception):  # the database is away: it is asked again
+                self._tell({each["id"]: each for each in await self._rows(list(self._followed))})
+            wait = FIRST_POLL_S if len(self._followed) > known else min(wait * 1.5, MAX_POLL_S)
+            known = len(self._followed)
+            await asyncio.sleep(wait)
+
+    async def _rows(self, ids: list[int]) -> Sequence[Any]:
+        columns = "id, status::text, attempts, queueing_lock"
+        text = f"SELECT {columns} FROM {self._schema}.procrastinate_jobs WHERE id = ANY(:ids::bigint[])"  # noqa: S608 - the operator's
+        async with self._bound().reading() as transaction:
+            return await transaction.execute(text, ids=ids)
+
+    def _tell(self, rows: Mapping[int, Any]) -> None:
+        for job_id, followed in self._followed.items():
+            followed.context.heartbeat()
+            end = _end_of(job_id, rows.get(job_id), followed.key)
+            if end is not None and not followed.ended.done():
+                followed.ended.set_result(end)
+
+    async def stop(self, work: HandOff, *, force: bool) -> None:  # noqa: ARG002 - Procrastinate has one way
+        """Cancel a job that waits; ask for one that runs to be aborted, which its task must heed."""
+        async with self._bound().transaction() as transaction, self._manager(transaction) as manager:
+            await manager.cancel_job_by_id_async(work.receipt, abort=True)
+
+    @asynccontextmanager
+    async def _manager(self, transaction: Statements) -> AsyncIterator[Any]:
+        """Procrastinate's own statements, executed in a transaction of Horae, which finds its own tables again afterwards."""
+        from procrastinate.manager import JobManager  # noqa: PLC0415 - an optional part
+
+        path = "SELECT current_setting('search_path'), set_config('search_path', :path, TRUE)"
+        ((before, _),) = await transaction.execute(path, path=self._schema)
+        yield JobManager(_connector(transaction))
+        await transaction.execute(path, path=before)
+
+    def _bound(self) -> Database:
+        if self._database is None:
+            raise NotStartedError("the executor is used by no app")
+        return self._database
+
+
+class _Followed(msgspec.Struct):
+    """A job that an attempt follows."""
+
+    key: str
+    context: Context
+    ended: asyncio.Future[End]
+
+
+def _end_of(job_id: int, row: Any, key: str) -> End | None:  # noqa: ANN401 - a row of the database
+    """How a job ended, by its row; ``None`` if it has not."""
+    if row is None or row["queueing_lock"] != key:
+        reason = f"the job {job_id} is gone; let workers keep what ended (`delete_jobs` must be `never`)"
+        return End(ending=Ending.FAILED, reason=reason)
+    ending, attempts = _ENDINGS.get(row["status"]), row["attempts"]
+    if ending is None:
+        return None
+    if ending is Ending.SUCCEEDED:
+        return End(ending=ending, result={"job": job_id, "attempts": attempts})
+    if ending is Ending.STOPPED:
+        return End(ending=ending, reason=f"the job {job_id} was {row['status']}")
+    reason = f"the job {job_id} failed at attempt {attempts}; the log of its worker says why, for Procrastinate keeps no error"
+    return End(ending=ending, reason=reason)
+
+
+def _connector(transaction: Statements) -> Any:  # noqa: ANN401 - a class that needs Procrastinate
+    """What Procrastinate executes its statements through: a transaction of Horae."""
+    from procrastinate.connector import BaseAsyncConnector  # noqa: PLC0415
+
+    class ClaimConnector(BaseAsyncConnector):
+        async def execute_query_all_async(self, query: str, **arguments: object) -> list[dict[str, Any]]:
+            values = {name: _encoded(value) for name, value in arguments.items()}
+            return [dict(row) for row in await transaction.execute(_PARAMETER.sub(r":\1", query), **values)]
+
+        async def execute_query_one_async(self, query: str, **arguments: object) -> dict[str, Any]:
+            return (await self.execute_query_all_async(query, **arguments))[0]
+
+    return ClaimConnector()
+
+
+def _encoded(value: Any) -> Any:  # noqa: ANN401 - what a database takes
+    """A parameter as the driver takes it: rows as tuples, JSON as text."""
+    if isinstance(value, list):
+        return [_encoded(each) for each in value]
+    if isinstance(value, tuple):
+        return tuple(json.dumps(each) if isinstance(each, dict) else each for each in value)
+    return value
