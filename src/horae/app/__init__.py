@@ -115,7 +115,7 @@ class App:
         )
         self.worker = Worker(
             self.executors,
-            self.wake,
+            self._wake_ended,
             lambda: int(self.clock.monotonic() * 1000),
             self.now,
             concurrency=self.config.concurrency,
@@ -198,9 +198,17 @@ class App:
         """The current time in milliseconds, by the clock that all nodes share."""
         return self._shared_clock.now()
 
-    def wake(self) -> None:
-        """Wake the engine, because something changed."""
-        self._driver.wake()
+    def wake(self, *deciders: str) -> None:
+        """Wake the engine, because something changed that may concern every decider, or only those that are named."""
+        self._driver.wake(*deciders)
+        self._tell_woken()
+
+    def _wake_ended(self) -> None:
+        """Wake the engine, because an attempt ended."""
+        self._driver.wake_ended()
+        self._tell_woken()
+
+    def _tell_woken(self) -> None:
         for each in self._woken:
             each()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import Awaitable, Callable
 
 from horae.clock import Clock
@@ -26,14 +27,25 @@ class Driver:
         self._clock = clock
         self._config = config
         self._woken = asyncio.Event()
+        self._changed: set[str] | None = (
+            None  # the deciders whose data changed since the last step, if that is known
+        )
         self._ending = asyncio.Event()
         self._loops: list[asyncio.Task[None]] = []
         self._guarding: asyncio.Task[None] | None = None
         self.failing = False
         """Whether the last step raised something."""
 
-    def wake(self) -> None:
-        """Wake the engine, because something changed."""
+    def wake(self, *deciders: str) -> None:
+        """Wake the engine, because something changed that may concern every decider, or only those that are named."""
+        if not deciders:
+            self._changed = None
+        elif self._changed is not None:
+            self._changed.update(deciders)
+        self._woken.set()
+
+    def wake_ended(self) -> None:
+        """Wake the engine, because an attempt ended."""
         self._woken.set()
 
     async def run(self) -> None:
@@ -74,11 +86,15 @@ class Driver:
     async def _drive(self) -> None:
         """Step when something is due or has changed, and at least once every ``tick_ms``, in case a notification is lost."""
         tick = self._config.tick_ms
+        asked_at = -math.inf  # when every decider stepped last, whether or not anything had changed
         while not self._ending.is_set():
             self._woken.clear()
+            is_late = (self._clock.monotonic() - asked_at) * 1000 >= tick
+            changed = None if self.failing or is_late else self._changed
+            self._changed = set()
             failing = True
             try:
-                await self._engine.step(self._clock.now())
+                await self._engine.step(self._clock.now(), changed)
                 failing = False
             except StoreUnavailableError as error:
                 # While the store is unavailable, nothing is decided and no result is lost: try again.
@@ -91,8 +107,12 @@ class Driver:
                 # An error of one step must not end the loop.
                 _log.exception("a step failed, and is tried again")
             self.failing = failing
+            if changed is None:
+                asked_at = self._clock.monotonic()
             wake = self._engine.wake_at
-            pause = tick if wake is None else min(max(wake - self._clock.now(), 0), tick)
+            pause = max(tick - (self._clock.monotonic() - asked_at) * 1000, 0)
+            if wake is not None:
+                pause = min(max(wake - self._clock.now(), 0), pause)
             await self._clock.wait(self._woken, pause / 1000)
 
     async def _guard(self) -> None:
@@ -145,6 +165,7 @@ class SharedClock:
         self._store = store
         self._ahead_ms = 0  # by how much the store's clock is ahead of ours
         self.wait = clock.wait
+        self.monotonic = clock.monotonic
 
     def now(self) -> int:
         """The current time in milliseconds."""

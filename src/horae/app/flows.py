@@ -26,6 +26,7 @@ from horae.app.flow_views import (
 from horae.app.owner_scope import OwnerScope
 from horae.app.page import Page, cursor_of, page_limit, place_of
 from horae.engine.flow_attempt import read_prepared
+from horae.engine.flow_decider import FlowDecider
 from horae.engine.flow_deploy import deploy
 from horae.errors import (
     FlowInputNotFoundError,
@@ -90,7 +91,7 @@ class Flows:
             stored = await deploy(FlowRecords(transaction), flow, whose, self._scope.now())
             await transaction.notify()
         self._scope.flows.host(flow, stored)
-        self._scope.wake()
+        self._scope.wake(FlowDecider.name)
         return stored
 
     async def publish(
@@ -121,7 +122,7 @@ class Flows:
                 ]
             )
             await records.signal((flow_id, topic) for topic in topics)
-        self._scope.wake()
+        self._scope.wake(FlowDecider.name)
         return len(events)
 
     # What readers ask for
@@ -314,7 +315,7 @@ class Flows:
             lane = _replace(lane, next_at_ms=now)
             await records.write_lanes([lane])
             await transaction.notify()
-        self._scope.wake()
+        self._scope.wake(FlowDecider.name)
         return summary(stored, lane, now)
 
     def _retry(self, stored: StoredFlow, lane: Lane, now: int) -> Lane:
@@ -360,7 +361,7 @@ class Flows:
             given_up = [each.number for each in open_events if may_be_skipped(each.phase, each.mutated)]
             skipped = await records.skip(given_up, now)
             await records.mark_input_skipped(found.number, now)
-        self._scope.wake()
+        self._scope.wake(FlowDecider.name)
         return skipped
 
     async def _change(
@@ -374,7 +375,7 @@ class Flows:
             lane = _replace(change(stored, lane), next_at_ms=None if lane.run_id else now)
             await records.write_lanes([lane])
             await transaction.notify()
-        self._scope.wake()
+        self._scope.wake(FlowDecider.name)
         return summary(stored, lane, now)
 
     async def _locked(self, records: FlowRecords, flow: str, owner: str | None) -> tuple[StoredFlow, Lane]:

@@ -57,7 +57,7 @@ class OwnerScope:
         self,
         store: StoreAccess,
         now: Callable[[], int],
-        wake: Callable[[], None],
+        wake: Callable[..., None],
         *,
         executors: Executors,
         config: Config,
@@ -70,6 +70,7 @@ class OwnerScope:
         self.store = store
         self.now = now
         self.wake = wake
+        """Wakes the engine; may be told the names of the only deciders whose data changed."""
         self.executors = executors
         self.config = config
         self.billing = billing or Billing(

@@ -113,6 +113,12 @@ class Decider(ABC):
         self.node = node
         self._doubtful_until = 0.0  # until then, commits whose answers were lost may have claimed attempts
         self._more = False  # more was due than the last batch could decide
+        self._unclaimed = False  # the last batch left runs to others, or to itself once there is capacity
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether it must step again when anything happens: a claim is in doubt, or a run waits for capacity."""
+        return bool(self._doubtful_until) or self._unclaimed
 
     @abstractmethod
     async def decide(self, batch: Batch) -> int | None:
@@ -146,7 +152,7 @@ class Decider(ABC):
 
     async def run_batches(self, now: int) -> int | None:
         """Decide one batch; a decider of many lanes may decide several at the same time."""
-        self._more = False
+        self._more = self._unclaimed = False
         worker = self.node.worker
         return await self.run_batch(now, worker.results(self.name), free_capacity=worker.free_capacity)
 
@@ -173,6 +179,7 @@ class Decider(ABC):
             raise
         worker.forget(self.name, len(results))
         self._more = self._more or batch.more
+        self._unclaimed = self._unclaimed or batch.unclaimed > 0
         self._launch(launches, epoch)
         for run in stopping:
             worker.stop(self.name, run)

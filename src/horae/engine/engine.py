@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NoReturn
 
 from horae.clock import Clock
@@ -54,6 +54,7 @@ class Engine:
         self._services = NodeServices(store, worker, self._membership, self._observers, clock, config)
         self._deciders: list[Decider] = [ScheduleDecider(self._services)]
         self._retry_at: dict[Decider, float] = {}  # when those that raised may step again, monotonic
+        self._wakes: dict[Decider, int | None] = {}  # when those that did not asked to step again
         self._maintenance = Maintenance(store, self._deciders, config, tzdata)
         self.wake_at: int | None = None
         """When the deciders asked to step again, as of their last steps."""
@@ -150,17 +151,23 @@ class Engine:
             self._observers.tell(lambda each: each.maintained(report))
         return report
 
-    async def step(self, now: int) -> int | None:
+    async def step(self, now: int, changed: Collection[str] | None = None) -> int | None:
         """Let every decider take a step. Returns when to step again, if nothing happens before.
 
-        A decider that raises does not stop the others: the error is raised after all steps.
+        If it is known whose data ``changed`` since the last step, deciders that are not named step only if one of their attempts
+        ended, or if they asked for it. A decider that raises does not stop the others: the error is raised after all steps.
         """
         self._worker.enforce()
         wakes: list[int | None] = []
         errors: list[Exception] = []
         for decider in self._deciders:
+            if changed is not None and decider.name not in changed and not self._is_due(decider, now):
+                wakes.append(self._wakes[decider])
+                continue
+            self._wakes.pop(decider, None)
             try:
                 wakes.append(await self._step(decider, now))
+                self._wakes[decider] = wakes[-1]
             except Exception as error:
                 errors.append(error)
         if (deadline := self._worker.next_deadline()) is not None:
@@ -169,6 +176,13 @@ class Engine:
         if errors:
             _raise_foremost(errors)
         return self.wake_at
+
+    def _is_due(self, decider: Decider, now: int) -> bool:
+        """Whether a decider has anything to do, as far as this node knows without asking the database."""
+        if decider not in self._wakes or decider.is_unfinished or self._worker.has_results(decider.name):
+            return True
+        wake = self._wakes[decider]
+        return wake is not None and wake <= now
 
     async def _step(self, decider: Decider, now: int) -> int | None:
         """Run one decider's step. After its own error it pauses for a tick, so that it does not slow the others."""

@@ -38,8 +38,6 @@ from horae.store.port import Store, Transaction
 
 MAX_KNOWN_STATES = 10_000
 """Of how many flows a node remembers what their handlers kept, to read it less often."""
-MAX_REVISIONS = 200
-"""Up to so many revisions are named in a query; a node that hosts more of them sees all flows, and leaves those of others."""
 PRUNED_TOGETHER = 100
 PRUNED_ROWS = 500
 """A round of pruning deletes up to ``PRUNED_ROWS`` rows of each kind from each of ``PRUNED_TOGETHER`` flows."""
@@ -217,14 +215,15 @@ class FlowDecider(Decider):
         await records.insert_runs([each.run for each in claimed if each.run.status is FlowStatus.ACTIVE])
         await records.write_lanes(lanes.values())
         batch.launches = await self._launches(records, claimed)
-        batch.decided = len(lanes)
-        batch.more = len(due) == limit
-        later = [lane.next_at_ms for lane in lanes.values() if lane.next_at_ms is not None]
+        batch.decided = len(lanes) - batch.unclaimed
+        batch.more = len(due) == limit and batch.free_capacity > 0
+        later = [lane.next_at_ms for lane in lanes.values()]
         if probe.next_at_ms is not None and probe.next_at_ms <= now:
             probe = await records.probe(self._revisions)
-        if probe.next_at_ms is not None:
-            later.append(probe.next_at_ms)
-        return min(later, default=None)
+        later.append(probe.next_at_ms)
+        # What waits for capacity is decided when a run ends.
+        least = now if batch.free_capacity > 0 else now + 1
+        return min((each for each in later if each is not None and each >= least), default=None)
 
     async def _take_signals(self, work: FlowResults) -> None:
         """Mark the consumers of what was published from outside, in the flows that are locked."""

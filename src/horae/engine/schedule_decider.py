@@ -83,7 +83,7 @@ class ScheduleDecider(Decider):
         worker, parallel = self.node.worker, self.node.store.parallel_batches
         if not self._more or parallel == 1:
             return await super().run_batches(now)
-        self._more = False
+        self._more = self._unclaimed = False
         results = worker.results(self.name)
         # Nothing is decided for these before the results of their runs are recorded.
         excluded = frozenset(each.run.schedule_key for each in results)

@@ -309,6 +309,10 @@ class Worker:
         """The results of a decider's attempts that are not recorded yet."""
         return list(self._results[decider])
 
+    def has_results(self, decider: str) -> bool:
+        """Whether a decider has results to record."""
+        return bool(self._results[decider])
+
     def ended(self) -> list[AttemptResult]:
         """The results of all deciders' attempts that are not recorded yet."""
         return [result for results in self._results.values() for result in results]
