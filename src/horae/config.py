@@ -76,6 +76,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The port on which the service answers Temporal's schedule calls (gRPC), at the same address; 0 is any free one, unset is none."""
     temporal_forward: str = ""
     """The Temporal cluster that gets the calls there that are not about schedules: ``host:port``, or ``https://host:port``."""
+    temporal_forward_token: str = ""
+    """The token with which schedules start workflows there; calls that are passed on keep the caller's own."""
     temporal_calls: int = 1000
     """How many of these calls are under way at once; others are refused."""
     public_url: str = ""
@@ -245,7 +247,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
 _SCHEMA_NAME = re.compile("(?!pg_)[a-z_][a-z0-9_]{0,62}")
 _MAY_BE_ZERO = {"attempt_log_lines", "default_jitter_ms", "drain_ms", "lookahead_ms", "port", "temporal_port"}
-SECRETS = {"database_url", "graph_execution_token", "jwt_secret", "secret_key"}
+SECRETS = {"database_url", "graph_execution_token", "jwt_secret", "secret_key", "temporal_forward_token"}
 """The settings that are never shown."""
 
 

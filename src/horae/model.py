@@ -48,6 +48,8 @@ FUNCTION = "function"
 """The kind of action that calls a function of the program."""
 GRAPH = "graph"
 """The kind of action that runs a graph for an absent user, under a grant."""
+TEMPORAL_WORKFLOW = "temporal-workflow"
+"""The kind of action that starts a workflow on the Temporal cluster that the operator named."""
 DEFAULT_ID_FORMAT = "{id}-%Y-%m-%dT%H:%M:%SZ"
 MAX_ID_FORMAT_LENGTH = 200
 MAX_TEXT_LENGTH = 10_000

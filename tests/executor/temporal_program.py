@@ -1,33 +1,50 @@
-"""A program that hands a workflow to Temporal and dies by SIGKILL right after it began: ``python temporal_program.py DATABASE TARGET [die]``."""
+"""A program that hands two workflows to Temporal, one by each kind of action, and dies by SIGKILL right after both began:
+``python temporal_program.py DATABASE TARGET [die]``.
+"""
 
 import asyncio
 import os
 import signal
 import sys
+from typing import Any
 
 from horae import App
 from horae.executor import temporal_executor
 from horae.executor.temporal_executor import TemporalExecutor
+from horae.executor.temporal_forwarding import ForwardingExecutor
 from horae.model import OPEN
 from tests.support.temporal_cluster import QUEUE
 
+ACTIONS: dict[str, str | dict[str, Any]] = {
+    "named": "temporal:Greet",
+    "forwarded": {"kind": "temporal-workflow", "options": {"workflow_type": "Greet", "task_queue": QUEUE}},
+}
+
 
 class Dying(temporal_executor._HandOff):
+    began = 0
+
     async def start(self) -> None:
         await super().start()
-        os.kill(os.getpid(), signal.SIGKILL)
+        Dying.began += 1
+        if Dying.began == len(ACTIONS):
+            os.kill(os.getpid(), signal.SIGKILL)
+        await asyncio.Event().wait()
 
 
 async def main(database: str, target: str) -> None:
     app = App(database)
     app.use(TemporalExecutor(target, {"Greet": QUEUE}))
+    app.use(ForwardingExecutor(target))
     async with app:
-        await app.once("temporal:Greet", key="k", in_="0s", input="Ada")
+        for key, action in ACTIONS.items():
+            await app.once(action, key=key, in_="0s", input=key)
         serving = asyncio.create_task(app.serve())
-        while not (found := await app.runs.list("k")) or found[0].status in OPEN:
-            await asyncio.sleep(0.05)
+        for key in ACTIONS:
+            while not (found := await app.runs.list(key)) or found[0].status in OPEN:
+                await asyncio.sleep(0.05)
+            sys.stdout.write(f"{found[0].status} {found[0].result}\n")
         serving.cancel()
-        sys.stdout.write(f"{found[0].status} {found[0].result}\n")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from temporalio.client import Client
 from horae.app import App
 from horae.config import Config
 from horae.executor.temporal_connection import SERVICE
-from horae.face.temporal.server import TemporalServer
+from horae.face.temporal.server import Counted, TemporalServer
 from tests.support.process import Server
 
 NAMESPACE = "default"
@@ -65,9 +65,11 @@ class Calls:
 
 
 @asynccontextmanager
-async def calls_to(app: App, config: Config | None = None) -> AsyncIterator[Calls]:
+async def calls_to(
+    app: App, config: Config | None = None, counted: Counted | None = None
+) -> AsyncIterator[Calls]:
     """A server on an open app in this process, and a client of it."""
-    server = TemporalServer(app, config or Config(temporal_port=0))
+    server = TemporalServer(app, config or Config(temporal_port=0), counted)
     port = await server.start()
     target = f"127.0.0.1:{port}"
     try:

@@ -284,6 +284,14 @@ class Schedules:
             if missing := sorted(unknown - announced):
                 raise UnknownActionError(missing[0], sorted({*announced, *executors.actions}))
 
+    async def knows_action(self, action: ActionLike) -> bool:
+        """Whether an action is registered by this program, or by a live node."""
+        try:
+            await self._check_actions([action])
+        except UnknownActionError:
+            return False
+        return True
+
     async def get(self, schedule_id: str) -> Schedule:
         """The current version of a schedule."""
         async with self._scope.store.reading() as transaction:

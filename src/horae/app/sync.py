@@ -164,6 +164,7 @@ class SyncSchedules(Proxy[Schedules]):
     create = Blocking(Schedules.create)
     create_many = Blocking(Schedules.create_many)
     create_once = Blocking(Schedules.create_once)
+    knows_action = Blocking(Schedules.knows_action)
     get = Blocking(Schedules.get)
     exists = Blocking(Schedules.exists)
     is_of_graph = Blocking(Schedules.is_of_graph)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import hashlib
 import logging
@@ -165,6 +166,17 @@ class Context:
     def input(self) -> Any:  # noqa: ANN401 - any JSON
         """What the schedule, the trigger or the backfill gave it."""
         return self._run.input
+
+    @property
+    def input_bytes(self) -> bytes | None:
+        """The bytes of an input that is no JSON: the argument of a Temporal client in another encoding; ``None`` if it is JSON."""
+        given = self.input
+        if not isinstance(given, Mapping) or given.keys() != {"metadata", "data"}:
+            return None
+        try:
+            return base64.b64decode(given["data"], validate=True)
+        except (TypeError, ValueError):
+            return None
 
     @property
     def last_result(self) -> Any:  # noqa: ANN401 - any JSON

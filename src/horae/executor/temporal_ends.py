@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from temporalio.api.common.v1 import Payloads
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
 
-from horae.executor.temporal_payloads import value_of
+from horae.executor.temporal_payloads import values_of
 
 CANCELED = "canceled"
 MAX_CAUSES = 10
@@ -40,14 +39,8 @@ def end_of(event: HistoryEvent) -> End:
             kind=kind, words=f"it ended in a way that is not known here, with event {event.event_type}"
         )
     if kind == "completed":
-        return End(kind=kind, is_good=True, result=result_of(said.result))
+        return End(kind=kind, is_good=True, result=values_of(said.result))
     return End(kind=kind, words=_WORDS[kind](said))
-
-
-def result_of(payloads: Payloads) -> Any:  # noqa: ANN401 - any JSON
-    """What a workflow returned: nothing, one value, or several as a list."""
-    values = [value_of(each) for each in payloads.payloads]
-    return values if len(values) > 1 else values[0] if values else None
 
 
 def words_of(failure: Failure) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from temporalio.api.common.v1 import Payload
+from temporalio.api.common.v1 import Payload, Payloads
 
 from horae.model import SearchValue
 
@@ -36,6 +36,12 @@ def value_of(payload: Payload) -> Any:  # noqa: ANN401 - any JSON
             pass
     metadata = {name: value.decode("latin-1") for name, value in payload.metadata.items()}
     return {"metadata": metadata, "data": base64.b64encode(payload.data).decode()}
+
+
+def values_of(payloads: Payloads) -> Any:  # noqa: ANN401 - any JSON
+    """The arguments or results of a workflow: nothing, one value, or several as a list."""
+    values = [value_of(each) for each in payloads.payloads]
+    return values if len(values) > 1 else values[0] if values else None
 
 
 def payload_of(value: Any) -> Payload:  # noqa: ANN401 - any JSON

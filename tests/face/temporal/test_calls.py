@@ -12,7 +12,7 @@ import jwt
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
-from temporalio.api.common.v1 import Memo, Payload, Payloads, RetryPolicy, SearchAttributes
+from temporalio.api.common.v1 import Header, Memo, Payload, Payloads, RetryPolicy, SearchAttributes
 from temporalio.api.enums.v1 import ScheduleOverlapPolicy as Overlaps
 from temporalio.api.errordetails.v1 import (
     NotFoundFailure,
@@ -34,6 +34,7 @@ from horae.app.face_policies import TEMPORAL
 from horae.executor.temporal_connection import SERVICE
 from horae.face.temporal.originals import KEY
 from horae.face.temporal.server import HEALTH
+from horae.testing import TimeMachine
 from tests.support.temporal import (
     NAMESPACE,
     Calls,
@@ -121,13 +122,29 @@ async def test_the_defaults_are_temporals(calls: Calls, app: horae.App):
 
 
 @pytest.mark.contract("SCHD-30")
+async def test_an_argument_that_is_no_json_is_handed_over_as_bytes(machine: TimeMachine):
+    got: list[bytes | None] = []
+    machine.app.action("take")(lambda context: got.append(context.input_bytes))
+    raw = Payload(metadata={"encoding": b"binary/plain"}, data=b"\x00\xff")
+    json = Payload(metadata={"encoding": b"json/plain"}, data=b'{"metadata": 1, "data": "?"}')
+    now = SchedulePatch(trigger_immediately=TriggerImmediatelyRequest())
+    async with calls_to(machine.app) as calls:
+        for number, payload in enumerate((raw, json)):
+            action = start_workflow("take")
+            action.input.CopyFrom(Payloads(payloads=[payload]))
+            await calls(create_request(f"s{number}", schedule_message(action=action), initial_patch=now))
+        await machine.advance(seconds=1)
+    assert sorted(got, key=str) == [None, b"\x00\xff"]
+
+
+@pytest.mark.contract("SCHD-30")
 async def test_every_field_is_shown_as_it_was_sent(calls: Calls, app: horae.App):
     """As a client in Go writes it: keys in their own order, metadata of its own."""
     payload = Payload(metadata={"encoding": b"json/plain", "x": b"\xff"}, data=b'{"b": 1,"a":"<\\u003e"}')
     action = start_workflow(
         workflow_execution_timeout=Duration(seconds=3600), workflow_run_timeout=Duration(seconds=60),
         workflow_task_timeout=Duration(seconds=10), retry_policy=RetryPolicy(maximum_attempts=4, non_retryable_error_types=["No"]),
-        memo=Memo(fields={"m": payload}), search_attributes=SearchAttributes(indexed_fields={"s": payload}),
+        memo=Memo(fields={"m": payload}), header=Header(fields={"h": payload}), search_attributes=SearchAttributes(indexed_fields={"s": payload}),
     )  # fmt: skip
     action.input.CopyFrom(
         Payloads(payloads=[payload, Payload(metadata={"encoding": b"binary/plain"}, data=b"\x00\xff")])

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import grpc
 import grpc.aio
 import jwt
 import pytest
-from temporalio.api.common.v1 import GrpcStatus
+from temporalio.api.common.v1 import GrpcStatus, Header, Memo, Payload, Payloads, RetryPolicy, WorkflowType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflow.v1 import NewWorkflowExecutionInfo
 from temporalio.api.workflowservice import v1 as api
+from temporalio.client import ScheduleActionExecutionStartWorkflow, ScheduleBackfill, WorkflowExecutionStatus
 
 import horae
 from horae.config import Config
 from horae.executor.temporal_connection import SERVICE
+from horae.face.temporal.times import duration_of
+from horae.model import OPEN, Run
 from tests.support.process import kill
 from tests.support.temporal import (
     NAMESPACE,
@@ -27,8 +33,9 @@ from tests.support.temporal import (
     schedule_message,
     start_workflow,
     temporal_client,
+    update_request,
 )
-from tests.support.temporal_cluster import TemporalCluster
+from tests.support.temporal_cluster import QUEUE, TemporalCluster
 
 Code = grpc.StatusCode
 SECRET = "a secret of at least thirty-two characters"  # noqa: S105
@@ -74,6 +81,7 @@ async def forwarding(**settings: Any) -> AsyncIterator[tuple[Cluster, Calls, grp
     await server.start()
     config = Config(temporal_port=0, temporal_forward=f"127.0.0.1:{port}", **settings)
     app = horae.App(":memory:", config=config)
+    app.use_builtin()
     app.action("ping")(lambda: None)
     try:
         async with app, calls_to(app, config) as calls:
@@ -185,3 +193,99 @@ async def test_a_worker_and_a_workflow_go_on_working_beside_schedules(
         kill(worker)
         await calls(create_request("s"))
         assert [each.id async for each in await client.list_schedules()] == ["s"]
+
+
+@pytest.mark.contract("SCHD-30")
+async def test_a_schedule_starts_a_workflow_on_the_cluster_with_temporals_ids_and_follows_its_end(
+    temporal_cluster: TemporalCluster,
+):
+    config = Config(temporal_port=0, temporal_forward=temporal_cluster.address, tick_ms=50)
+    app = horae.App(":memory:", config=config)
+    app.use_builtin()
+    app.action("ping")(lambda: None)
+    raw = Payload(metadata={"encoding": b"binary/plain"}, data=b"\x00\xff")
+    action = NewWorkflowExecutionInfo(
+        workflow_id="wf",
+        workflow_type=WorkflowType(name="Know"),
+        task_queue=TaskQueue(name=QUEUE),
+        input=Payloads(payloads=[raw]),
+        memo=Memo(fields={"m": Payload(metadata={"encoding": b"json/plain"}, data=b'"memo"')}),
+        header=Header(fields={"h": raw}),
+        workflow_run_timeout=duration_of(20_000),
+    )
+    async with app, calls_to(app, config) as calls, temporal_client(calls.target) as client:
+        serving = asyncio.create_task(app.serve())
+        await calls(create_request("s", schedule_message(action=action)))
+        assert (await calls.describe("s")).schedule.action.start_workflow == action
+        listed = await calls(api.ListSchedulesRequest(namespace=NAMESPACE))
+        assert listed.schedules[0].info.workflow_type.name == "Know"
+        handle = client.get_schedule_handle("s")
+        await handle.backfill(
+            ScheduleBackfill(
+                start_at=datetime(2026, 1, 1, 8, tzinfo=UTC), end_at=datetime(2026, 1, 1, 10, tzinfo=UTC)
+            )
+        )
+        [run] = await ended_runs(app, "s", 1)
+        assert (run.status, run.result) == (
+            "succeeded",
+            {
+                "id": "wf-2026-01-01T09:00:00Z", "data": "\x00\xff", "encoding": "binary/plain", "memo": {"m": "memo"},
+                "headers": ["h"], "timeout": "0:00:20", "queue": QUEUE,
+            },
+        )  # fmt: skip
+        done = (await handle.describe()).info.recent_actions[-1]
+        assert isinstance(done.action, ScheduleActionExecutionStartWorkflow)
+        followed = client.get_workflow_handle(done.action.workflow_id)
+        assert (await followed.describe()).status is WorkflowExecutionStatus.COMPLETED
+
+        described = (
+            await calls.describe("s")
+        ).schedule  # another type, which no action of Horae has: one that fails
+        described.action.start_workflow.workflow_type.name = "Boom"
+        described.action.start_workflow.ClearField("input")
+        await calls(update_request("s", described))
+        await handle.trigger()
+        runs = {each.failure for each in await ended_runs(app, "s", 2)}
+        assert runs == {None, "HandOffFailedError: Temporal says that Boom failed: Wrong: no"}
+
+        described.action.start_workflow.workflow_type.name = "ping"  # one that Horae has
+        await calls(update_request("s", described))
+        assert (await app.owned_by(NAMESPACE).schedules.get("s")).action.address == "ping"
+        await handle.trigger()
+        assert [each.status for each in await ended_runs(app, "s", 3) if each.action == "ping"] == [
+            "succeeded"
+        ]
+        serving.cancel()
+
+
+async def ended_runs(app: horae.App, schedule_id: str, number: int) -> list[Run]:
+    """The runs of a schedule, newest first, once there are so many and all have ended."""
+    runs = app.owned_by(NAMESPACE).runs
+    while len(found := await runs.list(schedule_id)) < number or any(each.status in OPEN for each in found):
+        await asyncio.sleep(0.05)
+    return list(found)
+
+
+@pytest.mark.contract("SCHD-30")
+async def test_a_workflow_that_is_forwarded_is_shown_as_it_was_sent_and_kept_by_other_changes():
+    async with forwarding() as (_, calls, _server):
+        message = Payload(metadata={"encoding": b"json/protobuf", "messageType": b"a.B"}, data=b'{ "x": 1 }')
+        raw = Payload(metadata={"encoding": b"binary/zipped", "key": b"\xff"}, data=b"\x00\xff")
+        for name, arguments in {"none": [], "one": [message], "raw": [raw], "two": [message, raw]}.items():
+            action = start_workflow("Else", retry_policy=RetryPolicy(maximum_attempts=3))
+            action.input.CopyFrom(Payloads(payloads=arguments))
+            action.header.CopyFrom(Header(fields={"h": raw}))
+            sent = schedule_message(action=action)
+            await calls(create_request(name, sent))
+            shown = await calls.describe(name)
+            assert shown.schedule.action == sent.action
+            await calls(update_request(name, shown.schedule))  # the same again
+            assert (await calls.describe(name)).conflict_token == shown.conflict_token
+            shown.schedule.state.notes = "changed"
+            await calls(update_request(name, shown.schedule))
+            assert (await calls.describe(name)).schedule.action == sent.action
+        sent.action.start_workflow.ClearField("task_queue")
+        with pytest.raises(RpcError) as caught:
+            await calls(create_request("other", sent))
+        assert caught.value.code is Code.INVALID_ARGUMENT
+        assert "start_workflow.task_queue" in caught.value.message

@@ -22,8 +22,9 @@ from temporalio.service import TLSConfig
 
 import horae
 from horae.config import Config
-from horae.errors import ConfigError
+from horae.errors import ConfigError, ListenError
 from horae.executor.temporal_connection import SERVICE
+from horae.face.service.metrics import Metrics
 from horae.face.temporal.calls import HANDLERS
 from horae.face.temporal.rpc_errors import INTERNAL
 from horae.face.temporal.server import HEALTH, TemporalServer
@@ -104,12 +105,35 @@ async def test_a_page_of_another_site_is_refused():
         assert await code_of(calls(api.GetSystemInfoRequest(), metadata=page)) is Code.PERMISSION_DENIED
 
 
+async def test_calls_are_counted_by_method_and_code():
+    app, metrics = horae.App(":memory:"), Metrics()
+    app.action("ping")(lambda: None)
+    async with app, calls_to(app, counted=metrics.called) as calls:
+        await calls(create_request("s"))
+        await code_of(calls.describe("other"))
+        await code_of(calls(api.ListNamespacesRequest()))
+        await code_of(calls.raw("/made/up", b""))
+        await code_of(calls.raw(f"/{SERVICE}/MadeUp", b""))
+        await calls.raw(f"/{HEALTH}/Check", b"")
+        page = (await metrics.page(app)).decode()
+    counted = {
+        line.partition("{")[2] for line in page.splitlines() if line.startswith("horae_grpc_calls_total{")
+    }
+    assert counted == {
+        'code="OK",method="CreateSchedule"} 1.0',
+        'code="NOT_FOUND",method="DescribeSchedule"} 1.0', 'code="UNIMPLEMENTED",method="ListNamespaces"} 1.0',
+        'code="UNIMPLEMENTED",method="other"} 2.0', 'code="OK",method="Check"} 1.0',
+    }  # fmt: skip
+    assert 'horae_grpc_seconds_count{method="DescribeSchedule"} 1.0' in page
+
+
 async def test_the_port_may_be_taken():
     async with calls_with() as (app, _):
         first = TemporalServer(app, Config(temporal_port=0))
         port = await first.start()
-        with pytest.raises(ConfigError, match="HORAE_TEMPORAL_PORT"):
+        with pytest.raises(ListenError, match="another program") as caught:
             await TemporalServer(app, Config(temporal_port=port)).start()
+        assert "--temporal-port or HORAE_TEMPORAL_PORT" in str(caught.value.hint)
         await first.stop()
 
 

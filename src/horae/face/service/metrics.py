@@ -91,6 +91,12 @@ class Metrics(Observer):
         self._request_seconds = Histogram(
             "horae_http_seconds", "How long answers took", ["route"], registry=registry
         )
+        self._calls = Counter(
+            "horae_grpc_calls", "Temporal's calls that were answered", ["method", "code"], registry=registry
+        )
+        self._call_seconds = Histogram(
+            "horae_grpc_seconds", "How long their answers took", ["method"], registry=registry
+        )
         build = Gauge("horae_build_info", "What is running here", ["version", "tzdata"], registry=registry)
         build.labels(__version__, TZDATA_VERSION).set(1)
 
@@ -140,6 +146,11 @@ class Metrics(Observer):
         known = route or "none"
         self._requests.labels(method if method in METHODS else "other", known, str(status)).inc()
         self._request_seconds.labels(known).observe(seconds)
+
+    def called(self, method: str, code: str, seconds: float) -> None:
+        """Count an answered call of Temporal's API. ``method`` is one that the API has, or ``other``."""
+        self._calls.labels(method, code).inc()
+        self._call_seconds.labels(method).observe(seconds)
 
     async def page(self, app: App) -> bytes:
         """All metrics in the format of Prometheus; those of the database are counted now."""

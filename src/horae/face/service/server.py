@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import importlib
 import logging
 import os
@@ -22,12 +21,13 @@ from horae.app.process import LEAVING, LEFT_BEHIND, exit_within, handle_signals,
 from horae.app.sync import SyncApp
 from horae.config import Config
 from horae.engine.observer import Observer
-from horae.errors import ConfigError, HoraeError, InvalidInputError, ListenError
+from horae.errors import ConfigError, HoraeError, InvalidInputError
 from horae.face.registrar.registrar import Registrar
 from horae.face.service import make_service
 from horae.face.service.auth import takes_tokens
 from horae.face.service.connection_limit import Connections, Listener
 from horae.face.service.http_protocol import HttpProtocol, in_pieces, tls_options
+from horae.face.service.listen_errors import cannot_listen
 from horae.face.service.log import Log
 from horae.face.service.log_observer import LogObserver
 from horae.face.service.metrics import Metrics
@@ -133,7 +133,7 @@ async def _serve(
         address = address_of(config, listener)
         app.use_builtin(config.public_url or address)
         try:
-            async with app, _temporal(app, config):
+            async with app, _temporal(app, config, metrics):
                 for flow in flows:
                     await app.flows.deploy(flow)
                 _log.info("Horae listens on %s%s", address, "" if is_guarded(config) else _UNGUARDED)
@@ -153,14 +153,14 @@ def _traced(config: Config) -> list[Observer]:
 
 
 @contextlib.asynccontextmanager
-async def _temporal(app: App, config: Config) -> AsyncIterator[None]:
+async def _temporal(app: App, config: Config, metrics: Metrics) -> AsyncIterator[None]:
     """Answer Temporal's calls meanwhile, if a port is set for them."""
     if config.temporal_port is None:
         yield
         return
     from horae.face.temporal.server import TemporalServer  # noqa: PLC0415 - an extra
 
-    server = TemporalServer(app, config)
+    server = TemporalServer(app, config, metrics.called)
     port = await server.start()
     _log.info("Horae answers Temporal's schedule calls on %s:%s", config.host, port)
     try:
@@ -186,23 +186,8 @@ def _listening(config: Config, connections: Connections) -> socket.socket:
         listener.listen(2048)
     except OSError as error:
         listener.close()
-        raise _cannot_listen(config, error) from None
+        raise cannot_listen(config.host, config.port, error) from None
     return listener
-
-
-def _cannot_listen(config: Config, error: OSError) -> ListenError:
-    place = f"{config.host}:{config.port}"
-    other_port = "choose another port with --port or HORAE_PORT; 0 is any free one"
-    other_host = "name an address of this machine with --host or HORAE_HOST, such as 127.0.0.1"
-    if error.errno == errno.EADDRINUSE:
-        return ListenError(
-            place, "another program, perhaps another horae serve, listens there", hint=other_port
-        )
-    if error.errno in {errno.EACCES, errno.EPERM}:
-        return ListenError(place, "this user may not use that port", hint=other_port)
-    if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
-        return ListenError(place, "this machine has no such address", hint=other_host)
-    return ListenError(place, error.strerror or str(error), hint=other_port)
 
 
 def address_of(config: Config, listener: socket.socket) -> str:

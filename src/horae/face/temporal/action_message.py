@@ -1,7 +1,8 @@
 """The workflow that a schedule starts, as Temporal's message, and the action that Horae runs for it. Pure.
 
 The workflow type is the address of the action. What the action cannot say (task queue, headers, priority …) is kept with the schedule as
-it was sent (``originals.py``), and shown again as long as it fits.
+it was sent (``originals.py``), and shown again as long as it fits. Of a workflow that is started on a Temporal cluster, the whole message is
+the options of the action, and its timeouts and retries are the cluster's.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflow.v1 import NewWorkflowExecutionInfo
 
 from horae.errors import InvalidInputError
-from horae.executor.temporal_payloads import payload_of, value_of
+from horae.executor.temporal_forwarding import WorkflowOptions, options_of, workflow_of
+from horae.executor.temporal_payloads import payload_of, values_of
 from horae.face.temporal.times import duration_of, milliseconds_of
-from horae.model import DEFAULT_ID_FORMAT, Action, Policies, Schedule
+from horae.model import DEFAULT_ID_FORMAT, TEMPORAL_WORKFLOW, Action, Policies, Schedule
 from horae.spec.duration import duration_text, milliseconds
 
 TASK_QUEUE = "horae"
@@ -51,6 +53,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     run_ms: int | None = None
     retries: Retries | None = None
     """``None`` is one attempt."""
+    options: dict[str, Any] = {}
+    """Those of a workflow that is started on a Temporal cluster; empty if Horae runs an action."""
 
 
 def start_of(message: NewWorkflowExecutionInfo) -> Start:
@@ -65,14 +69,20 @@ def start_of(message: NewWorkflowExecutionInfo) -> Start:
         )
     if message.workflow_id_reuse_policy not in _REUSE:
         raise InvalidInputError(f"{_FIELD}.workflow_id_reuse_policy", "must be ALLOW_DUPLICATE")
-    values = [value_of(each) for each in message.input.payloads]
     return Start(
         address=message.workflow_type.name,
         id=message.workflow_id,
-        input=values if len(values) > 1 else values[0] if values else None,
+        input=values_of(message.input),
         run_ms=_shortest(message),
         retries=_retries(message.retry_policy) if message.HasField("retry_policy") else None,
     )
+
+
+def forwarded_start_of(message: NewWorkflowExecutionInfo) -> Start:
+    """What a message says of a workflow that is started on a Temporal cluster."""
+    if not message.task_queue.name:
+        raise InvalidInputError(f"{_FIELD}.task_queue", "is not set")
+    return _replace(start_of(message), run_ms=None, retries=None, options=options_of(message))
 
 
 def _shortest(message: NewWorkflowExecutionInfo) -> int | None:
@@ -104,8 +114,23 @@ def _or(duration: Duration, default: int, field: str) -> int:
     return milliseconds_of(duration, field) or default
 
 
+def is_forwarded(schedule: Schedule) -> bool:
+    """Whether a schedule starts workflows on a Temporal cluster."""
+    return schedule.action.kind == TEMPORAL_WORKFLOW
+
+
+def workflow_type_of(schedule: Schedule) -> str:
+    """The type of the workflow that a schedule starts."""
+    return stored_start(schedule).address
+
+
 def stored_start(schedule: Schedule) -> Start:
     """What a message can say of a stored action."""
+    if is_forwarded(schedule):
+        options = schedule.action.options
+        return Start(
+            address=options["workflow_type"], id=schedule.action.id or schedule.id, input=schedule.action.input, options=options
+        )  # fmt: skip
     retry, run = schedule.policies.retry, schedule.policies.timeouts.run
     retries = Retries(
         retry.attempts, milliseconds(retry.initial_delay), retry.factor, milliseconds(retry.max_delay)
@@ -121,6 +146,10 @@ def stored_start(schedule: Schedule) -> Start:
 
 def message_of(start: Start, original: NewWorkflowExecutionInfo | None = None) -> NewWorkflowExecutionInfo:
     """The message that says this. What an earlier message said besides, or in other words, stays."""
+    if start.options:
+        whole = workflow_of(msgspec.convert(start.options, WorkflowOptions), start.input)
+        whole.workflow_id = start.id
+        return whole
     shown = NewWorkflowExecutionInfo(task_queue=TaskQueue(name=TASK_QUEUE))
     said = None
     if original is not None:
@@ -156,17 +185,20 @@ def _retry_policy(retries: Retries) -> RetryPolicy:
 
 def new_action(start: Start, *, original_id: bool) -> Action:
     """The action of a new schedule."""
-    return Action(
-        name=start.address, input=start.input, id=start.id,
-        id_format=ORIGINAL_ID if original_id else DEFAULT_ID_FORMAT,
-    )  # fmt: skip
+    id_format = ORIGINAL_ID if original_id else DEFAULT_ID_FORMAT
+    if start.options:
+        return Action(
+            kind=TEMPORAL_WORKFLOW, options=start.options, input=start.input, id=start.id, id_format=id_format
+        )
+    return Action(name=start.address, input=start.input, id=start.id, id_format=id_format)
 
 
 def changed_action(start: Start, stored: Schedule, *, original_id: bool) -> Action:
     """The action of a schedule after an update; what the message does not say otherwise stays as it is."""
     action, before = stored.action, stored_start(stored)
-    if start.address != before.address:
-        action = Action(name=start.address, input=action.input, id=action.id, id_format=action.id_format)
+    if (start.address, start.options) != (before.address, before.options):
+        new = new_action(start, original_id=original_id)
+        action = _replace(new, input=action.input, id=action.id, id_format=action.id_format)
     if start.input != before.input:
         action = _replace(action, input=start.input)
     if start.id != before.id:

@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 from temporalio.api.enums.v1 import NamespaceState
 from temporalio.api.namespace.v1 import NamespaceConfig, NamespaceInfo
 from temporalio.api.replication.v1 import NamespaceReplicationConfig
+from temporalio.api.schedule.v1 import Schedule
 from temporalio.api.workflowservice import v1 as api
 
 from horae import __version__
@@ -97,6 +98,13 @@ class Call:
         self.caller.owner_for(namespace)
         return self._served.owned_by(namespace, self.caller.scopes)
 
+    async def forwards(self, operations: ScopedOperations, schedule: Schedule) -> bool:
+        """Whether the workflow of a schedule is started on a Temporal cluster: there is one, and Horae has no action of that name."""
+        name = schedule.action.start_workflow.workflow_type.name
+        if not self.app.config.temporal_forward or not name:
+            return False
+        return not await operations.schedules.knows_action(name)
+
 
 async def get_system_info(_call: Call, _: api.GetSystemInfoRequest) -> api.GetSystemInfoResponse:
     """What clients ask on connecting."""
@@ -138,7 +146,8 @@ async def describe_namespace(
 async def create_schedule(call: Call, request: api.CreateScheduleRequest) -> api.CreateScheduleResponse:
     _check_request_id(request.request_id, required=True)
     operations = call.operations(request.namespace)
-    new = await operations.evaluate(lambda: new_schedule(request, call.caller.user))
+    forwarded = await call.forwards(operations, request.schedule)
+    new = await operations.evaluate(lambda: new_schedule(request, call.caller.user, forwarded=forwarded))
     created = await operations.schedules.create_once([new])
     return api.CreateScheduleResponse(conflict_token=token_of(created.schedules[0]))
 
@@ -171,7 +180,9 @@ async def describe_schedule(call: Call, request: api.DescribeScheduleRequest) ->
 
 async def update_schedule(call: Call, request: api.UpdateScheduleRequest) -> api.UpdateScheduleResponse:
     _check_request_id(request.request_id)
-    await call.operations(request.namespace).schedules.edit(request.schedule_id, partial(edit_of, request))
+    operations = call.operations(request.namespace)
+    forwarded = await call.forwards(operations, request.schedule)
+    await operations.schedules.edit(request.schedule_id, partial(edit_of, request, forwarded=forwarded))
     return api.UpdateScheduleResponse()
 
 

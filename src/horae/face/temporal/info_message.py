@@ -11,9 +11,10 @@ from temporalio.api.enums.v1 import WorkflowExecutionStatus
 from temporalio.api.schedule.v1 import ScheduleActionResult, ScheduleInfo, ScheduleListEntry, ScheduleListInfo
 
 from horae.app import Description
+from horae.face.temporal.action_message import workflow_type_of
 from horae.face.temporal.originals import shown_memo, shown_search, shown_spec
 from horae.face.temporal.times import timestamp_of
-from horae.model import Run, Schedule, Status, instant
+from horae.model import TEMPORAL_WORKFLOW, Run, Schedule, Status, instant
 
 RUNNING = (Status.STARTING, Status.RUNNING, Status.RETRYING)
 """The statuses of runs whose workflow is running, in Temporal's terms: one that waits for its next attempt is."""
@@ -45,7 +46,7 @@ def list_entry(schedule: Schedule, recent: Iterable[Run], ahead: Iterable[dateti
         search_attributes=shown_search(schedule),
         info=ScheduleListInfo(
             spec=shown_spec(schedule),
-            workflow_type=WorkflowType(name=schedule.action.address),
+            workflow_type=WorkflowType(name=workflow_type_of(schedule)),
             notes=schedule.state.note,
             paused=schedule.state.paused,
             recent_actions=recent_actions(recent),
@@ -70,7 +71,9 @@ def _result(run: Run) -> ScheduleActionResult:
 
 
 def _execution(run: Run) -> WorkflowExecution:
-    return WorkflowExecution(workflow_id=run.action_id, run_id=run.id)
+    """The workflow of a run; one on a Temporal cluster has a run id there, and is found by its workflow id."""
+    run_id = "" if run.action == TEMPORAL_WORKFLOW else run.id
+    return WorkflowExecution(workflow_id=run.action_id, run_id=run_id)
 
 
 def _status(status: Status) -> WorkflowExecutionStatus.ValueType:

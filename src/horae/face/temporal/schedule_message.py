@@ -131,16 +131,17 @@ def _remaining(state: ScheduleState) -> int | None:
     return state.remaining_actions
 
 
-def _start(schedule: ScheduleMessage) -> Start:
+def _start(schedule: ScheduleMessage, *, forwarded: bool) -> Start:
     if schedule.action.WhichOneof("action") != "start_workflow":
         raise InvalidInputError("schedule.action.start_workflow", "is not set: it says what to run")
-    return action_message.start_of(schedule.action.start_workflow)
+    read = action_message.forwarded_start_of if forwarded else action_message.start_of
+    return read(schedule.action.start_workflow)
 
 
-def new_schedule(request: CreateScheduleRequest, author: str) -> NewSchedule:
-    """The schedule that a request asks for."""
+def new_schedule(request: CreateScheduleRequest, author: str, *, forwarded: bool = False) -> NewSchedule:
+    """The schedule that a request asks for; ``forwarded`` if its workflow is started on a Temporal cluster."""
     schedule = request.schedule
-    start, original_id = _start(schedule), schedule.policies.keep_original_workflow_id
+    start, original_id = _start(schedule, forwarded=forwarded), schedule.policies.keep_original_workflow_id
     memo, memo_originals = read_memo(request.memo)
     search, search_originals = read_search(request.search_attributes)
     spec = spec_message.read_spec(schedule.spec)
@@ -167,11 +168,16 @@ def new_schedule(request: CreateScheduleRequest, author: str) -> NewSchedule:
     )
 
 
-def edit_of(request: UpdateScheduleRequest, stored: Schedule) -> Edit:
-    """What an update changes. Fields that the message says as it was shown them stay untouched, as does all that it cannot say."""
+def edit_of(request: UpdateScheduleRequest, stored: Schedule, *, forwarded: bool = False) -> Edit:
+    """What an update changes. Fields that the message says as it was shown them stay untouched, as does all that it cannot say.
+
+    ``forwarded`` says where another workflow is started than before: on a Temporal cluster, or as an action of Horae.
+    """
     check_token(request.conflict_token, stored)
     schedule = request.schedule
-    start, original_id = _start(schedule), schedule.policies.keep_original_workflow_id
+    if schedule.action.start_workflow.workflow_type.name == action_message.workflow_type_of(stored):
+        forwarded = action_message.is_forwarded(stored)
+    start, original_id = _start(schedule, forwarded=forwarded), schedule.policies.keep_original_workflow_id
     fields: dict[str, Any] = {}
     spec = Spec.parse(stored.spec)
     changed = spec_message.changed_spec(schedule.spec, spec)

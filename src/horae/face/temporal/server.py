@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +12,15 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 from google.protobuf.wrappers_pb2 import Int32Value, StringValue
+from temporalio.api.workflowservice import v1 as api
 
 from horae.app import App
 from horae.config import Config
-from horae.errors import ConfigError, HoraeError, LimitExceededError
+from horae.errors import HoraeError, LimitExceededError, ListenError
 from horae.executor.temporal_connection import DETAILS, MAX_REQUEST_BYTES, SERVICE
 from horae.face.service.auth import Authenticator, takes_tokens
 from horae.face.service.caller import Caller
+from horae.face.service.listen_errors import cannot_listen
 from horae.face.service.rate_limit import RateLimit
 from horae.face.temporal.calls import ANSWERED_BY_THE_CLUSTER, HANDLERS, Call, Served, with_schedules
 from horae.face.temporal.forward import Forwarder, check_forwarded, passed_back
@@ -35,14 +39,18 @@ _UNIMPLEMENTED = (
 _GRACE = 5
 """Seconds that calls may take to finish when the service shuts down."""
 _log = logging.getLogger("horae")
+Counted = Callable[[str, str, float], None]
 Context = grpc.aio.ServicerContext[bytes, bytes]
 
 
 class TemporalServer(grpc.GenericRpcHandler):
     """The calls of Temporal's service, on an open app."""
 
-    def __init__(self, app: App, config: Config) -> None:
+    def __init__(self, app: App, config: Config, counted: Counted | None = None) -> None:
+        """``counted`` is told of each answered call: its method, its code, and how many seconds it took."""
         self._config = config
+        self._counted = counted
+        self._monotonic = app.clock.monotonic
         self._authenticator = Authenticator(config, app.now)
         self._pace = RateLimit(config.requests_per_second, app.clock.monotonic)
         self._served = Served(app)
@@ -68,7 +76,7 @@ class TemporalServer(grpc.GenericRpcHandler):
         self._server.add_generic_rpc_handlers((self,))
         try:
             port = self._listen(self._server, config)
-        except ConfigError:
+        except ListenError:
             await self.stop()
             raise
         await self._server.start()
@@ -87,7 +95,7 @@ class TemporalServer(grpc.GenericRpcHandler):
                 return server.add_secure_port(place, _credentials(config))
             return server.add_insecure_port(place)
         except RuntimeError:
-            raise ConfigError("HORAE_TEMPORAL_PORT", place, "cannot be listened on") from None
+            raise _cannot_listen(config) from None
 
     async def stop(self) -> None:
         """Take no more calls, and let those that are under way finish."""
@@ -106,16 +114,29 @@ class TemporalServer(grpc.GenericRpcHandler):
         return grpc.unary_unary_rpc_method_handler(handle)
 
     async def _answer(self, path: str, request: bytes, context: Context) -> bytes:
+        begun, code = self._monotonic(), Code.CANCELLED
+        try:
+            answer = await self._answered(path, request, context)
+            if isinstance(answer, bytes):
+                code = Code.OK
+                return answer
+            code = answer.code
+            await context.abort(code, answer.message, trailing_metadata=((DETAILS, answer.details),))
+            raise AssertionError("a refusal ends the call")
+        finally:
+            if self._counted is not None:
+                self._counted(_counted_name(path), code.name, self._monotonic() - begun)
+
+    async def _answered(self, path: str, request: bytes, context: Context) -> bytes | Answer:
         try:
             return await self._dispatch(path, request, context)
         except (HoraeError, Refusal) as error:
-            await _refuse(context, answer_to(error))
+            return answer_to(error)
         except grpc.aio.AioRpcError as error:
-            await _refuse(context, passed_back(error))
+            return passed_back(error)
         except Exception:
             _log.exception("%s failed", path)
-            await _refuse(context, answer_to(Refusal(Code.INTERNAL, INTERNAL)))
-        raise AssertionError("a refusal ends the call")
+            return answer_to(Refusal(Code.INTERNAL, INTERNAL))
 
     async def _dispatch(self, path: str, request: bytes, context: Context) -> bytes:
         service, _, method = path.strip("/").rpartition("/")
@@ -153,8 +174,23 @@ class TemporalServer(grpc.GenericRpcHandler):
         return answer.SerializeToString()
 
 
-async def _refuse(context: Context, answer: Answer) -> None:
-    await context.abort(answer.code, answer.message, trailing_metadata=((DETAILS, answer.details),))
+def _cannot_listen(config: Config) -> ListenError:
+    """Why gRPC could not listen: it does not say, so ask the operating system."""
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    error = OSError("gRPC cannot use it")
+    with socket.socket(family) as probe:
+        try:
+            probe.bind((config.host, config.temporal_port or 0))
+        except OSError as found:
+            error = found
+    return cannot_listen(config.host, config.temporal_port or 0, error, option="--temporal-port")
+
+
+def _counted_name(path: str) -> str:
+    """The name of a call, as it is counted: callers may make up names."""
+    service, _, method = path.strip("/").rpartition("/")
+    known = hasattr(api, f"{method}Request") if service == SERVICE else (service, method) == (HEALTH, "Check")
+    return method if known else "other"
 
 
 def _health(request: bytes) -> bytes:
