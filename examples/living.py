@@ -79,6 +79,24 @@ SCHEDULES: list[tuple[str, Any, str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
+RELEASE: dict[str, Any] = {
+    "workflow_id": "release", "version": 1,
+    "nodes": [
+        {"id": "every-five-minutes", "type": "trigger", "data": {"kind": "schedule_based", "schedule": {"cron_expr": "*/5 * * * *", "timezone": "UTC"}}},
+        {"id": "build", "type": "action", "data": {"action": "tick"}},
+        {"id": "unit-tests", "type": "action", "data": {"action": "tick"}},
+        {"id": "browser-tests", "type": "action", "data": {"action": "flaky", "retry": {"attempts": 3, "delay": "1s"}}},
+        {"id": "publish", "type": "action", "data": {"action": "tick"}},
+        {"id": "announce", "type": "action", "data": {"action": "tick"}},
+    ],
+    "edges": [
+        {"source": "every-five-minutes", "target": "build"}, {"source": "build", "target": "unit-tests"},
+        {"source": "build", "target": "browser-tests"}, {"source": "unit-tests", "target": "publish"},
+        {"source": "browser-tests", "target": "publish"}, {"source": "publish", "target": "announce"},
+    ],
+}  # fmt: skip
+
+
 async def prepare(config: horae.Config) -> None:
     """Create what does not exist yet; existing schedules stay as they are."""
     there = horae.App(config.database_url, config=config)
@@ -86,6 +104,7 @@ async def prepare(config: horae.Config) -> None:
     await there.open()
     try:
         await there.calendars.put("holidays", HOLIDAYS)
+        await there.owned_by("local").workflows.deploy(RELEASE)
         for schedule_id, spec, action, more in SCHEDULES:
             with contextlib.suppress(ScheduleExistsError):
                 await there.owned_by("local").schedules.create(schedule_id, spec, action, **more)

@@ -87,11 +87,12 @@ class Window:
         found: list[str] = self.page.evaluate(TOO_WIDE)
         return found
 
-    def flaws(self) -> list[str]:
-        """What axe finds serious or critical on the page."""
+    def flaws(self, *rules: str) -> list[str]:
+        """What axe finds serious or critical on the page, by all rules or some."""
         if not self.page.evaluate("typeof window.axe === 'object'"):
             self.page.evaluate(AXE.read_text("utf-8"))
-        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
+        found = self.page.evaluate("options => axe.run(document, options)", options)
         return [
             f"{each['id']}: {node['target']} {node.get('failureSummary', '')}"
             for each in found["violations"]

@@ -87,6 +87,12 @@ class _Trigger(msgspec.Struct, frozen=True):
     new: NewSchedule
 
 
+def launch_schedule(workflow_id: str, user: str) -> str:
+    """The id of the schedule under which runs of a workflow are kept that no schedule asked for."""
+    name = msgspec.json.encode([workflow_id, user])
+    return f"launch-{hashlib.sha256(name).hexdigest()[:32]}"
+
+
 @checks_arguments
 class Workflows:
     """The workflows of an app: versions that never change once they are deployed."""
@@ -301,6 +307,14 @@ class Workflows:
         more = len(found) > limit
         return Page(items, cursor_of(*found[limit - 1][:3]) if more else None)
 
+    async def versions(self, workflow_id: str, owner: str, limit: int = 100) -> Sequence[int]:
+        """The versions of an owner's workflow that the caller sees, the first ones first."""
+        async with self._scope.store.reading() as transaction:
+            found = await transaction.workflows(
+                self._scope.owner, (workflow_id, owner, -1), page_limit(limit)
+            )
+        return [version for name, whose, version, _ in found if (name, whose) == (workflow_id, owner)]
+
     async def nodes(self, run_id: str) -> Sequence[PlacedNode]:
         """The nodes of a workflow's run, each with its state and what was saved of it; none if the run is of no workflow."""
         async with self._scope.store.reading() as transaction:
@@ -396,8 +410,7 @@ class Workflows:
 
     async def _launches(self, workflow_id: str, user: str) -> str:
         """The schedule, without any times, under which runs of a workflow are kept that no schedule asked for."""
-        name = msgspec.json.encode([workflow_id, user])
-        schedule_id = f"launch-{hashlib.sha256(name).hexdigest()[:32]}"
+        schedule_id = launch_schedule(workflow_id, user)
         config = self._scope.config
         grace_ms = max(config.tick_ms, config.lookahead_ms)
         schedules = Schedules(self._scope.for_owner(user)) if user else self._schedules

@@ -4,8 +4,11 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
+from horae.face.cli.crontab_parser import read_crontab
+from tests.face.console.ledger import CRONTAB
 from tests.support.browser import Window, launched
 from tests.support.process import Server
 
@@ -21,10 +24,19 @@ def browser() -> Iterator[Any]:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A service without authentication, whose user is ``local``."""
     server = Server(
-        f"sqlite:///{tmp_path_factory.mktemp('console')}/horae.db", app="tests.face.console.actions"
-    )
+        f"sqlite:///{tmp_path_factory.mktemp('console')}/horae.db", "--flows", "tests.face.console.flows",
+        app="tests.face.console.actions", HORAE_COMMANDS=_commands(tmp_path_factory), HORAE_SECRET_KEY="seal " * 10,
+    )  # fmt: skip
     yield server
     server.end(signal.SIGKILL)
+
+
+def _commands(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file that names the command of one line of the crontab that is imported."""
+    file = tmp_path_factory.mktemp("commands") / "commands.json"
+    (entry,) = read_crontab(CRONTAB.splitlines()[0], timezone="UTC").entries
+    file.write_bytes(msgspec.json.encode({entry.id: entry.command}))
+    return str(file)
 
 
 @pytest.fixture

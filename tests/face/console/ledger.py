@@ -8,6 +8,9 @@ from urllib.parse import quote
 from tests.support.process import Server
 from tests.support.wait import wait_for
 
+CRONTAB = "15 3 * * * /bin/true\n30 4 * * * /bin/false\n@reboot /bin/date\n"
+"""A crontab: the service knows the command of its first line, not that of the second, and cannot take over the third."""
+
 
 def create(
     server: Server, schedule_id: str, action: Any = "ping", spec: Any = "0 0 1 1 *", **more: Any

@@ -64,7 +64,7 @@ async def test_a_flow_says_what_is_wrong_and_has_the_button_that_resolves_it(
     assert "Try it again" in shown
     assert "Handlers" not in shown
     behind = (await client.get("/console/flows/mail?operator=1")).text
-    for part in ("Handlers", "poll", "Take", "failed:logic", "Open events"):
+    for part in ("Handlers", "poll", "Take", "failed:logic", "Handlers and topics"):
         assert part in behind
     assert "Resolved." in await post(client, "/flows/mail", "/flows/mail", do="retry")
     assert "Paused." in await post(client, "/flows/mail", "/flows/mail", do="pause", note="for a while")

@@ -212,7 +212,7 @@ def test_a_schedule_is_created_with_its_meaning_beside_it(window: Window, server
     page.locator("#preview", has_text="'from-a-form'").wait_for()
     page.get_by_role("button", name="Create").click()
     assert "action" in page.locator(".notice-problem").first.inner_text()
-    page.get_by_label("Action", exact=True).fill("ping")
+    page.locator("[name=action]").fill("ping")
     page.get_by_label("Tags").fill("made here")
     page.get_by_role("button", name="Create").click()
     assert "Created from-a-form." in window.text()

@@ -11,7 +11,6 @@ from rich.text import Text
 
 from horae.errors import InvalidInputError, ServerError
 from horae.face.cli.apply_plan import OUTCOMES, SIGNS, Step, as_json, checked_labels, in_order, plan
-from horae.face.cli.client import path
 from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.documents import read_documents
 from horae.face.cli.options import DryRun, flag, option
@@ -76,23 +75,11 @@ async def apply(
 async def _carry_out(session: Session, steps: Sequence[Step]) -> None:
     for number, step in enumerate(steps):
         try:
-            await _carry_out_one(session, step)
+            await step.carry_out(session.client)
         except ServerError as error:
             made = f"{number} of {len(steps)} changes were made; apply again to make the others"
             hint = made if error.hint is None or number else error.hint
             raise step.at(error, hint=hint) from None
-
-
-async def _carry_out_one(session: Session, step: Step) -> None:
-    client, place = session.client, path(f"{step.kind}s", step.name)
-    if step.outcome == "removed":
-        await client.delete(place, version=step.version, owner=step.owner)
-    elif step.kind == "calendar":
-        await client.put(place, step.body)
-    elif step.version is None:
-        await client.put(place, step.body, new=True)
-    else:
-        await client.put(place, step.body | {"version": step.version}, owner=step.owner)
 
 
 def _shown(steps: Sequence[Step], *, dry_run: bool) -> RenderableType:

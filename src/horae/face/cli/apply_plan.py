@@ -53,6 +53,18 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
         """An error that names the file and the document."""
         return located(error, self.kind, self.name, self.source, hint)
 
+    async def carry_out(self, client: Client) -> None:
+        """Make the change."""
+        place = path(f"{self.kind}s", self.name)
+        if self.outcome == "removed":
+            await client.delete(place, version=self.version, owner=self.owner)
+        elif self.kind == "calendar":
+            await client.put(place, self.body)
+        elif self.version is None:
+            await client.put(place, self.body, new=True)
+        else:
+            await client.put(place, self.body | {"version": self.version}, owner=self.owner)
+
 
 def located(error: HoraeError, kind: str, name: str, source: str, hint: str | None = None) -> ServerError:
     """An error that names the file and the document."""

@@ -7,7 +7,7 @@ A schedule's document is what creates it: ``{"id": …, "spec": …, "action": �
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from horae.app.schedule_fields import ScheduleFields
 from horae.app.view import whole
 from horae.errors import InvalidInputError
 from horae.executor.http_options import HttpRequest
-from horae.face.cli.files import SUFFIXES, parsed
+from horae.face.cli.files import SUFFIXES, parsed, parsed_text
 from horae.model import Action
 from horae.spec import Spec
 
@@ -50,7 +50,26 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_documents(files: Sequence[str]) -> list[Document]:
     """The documents of files, of folders of them, and of standard input; calendars first, which schedules may exclude."""
-    found = [each for name in files for file in _files(name) for each in _documents(file)]
+    return _together(
+        each
+        for name in files
+        for file in _files(name)
+        for each in _documents(parsed(file, _source(file), EXAMPLE), _source(file))
+    )
+
+
+def documents_of(text: bytes, source: str) -> list[Document]:
+    """The documents of a text, in the same order."""
+    return _together(_documents(parsed_text(text, source, EXAMPLE), source))
+
+
+def _source(file: str) -> str:
+    return "standard input" if file == "-" else file
+
+
+def _together(documents: Iterable[Document]) -> list[Document]:
+    """Documents that belong together: none is there twice, and calendars come first."""
+    found = list(documents)
     places: dict[tuple[str, str], str] = {}
     for each in found:
         if (other := places.get((each.kind, each.name))) is not None:
@@ -75,9 +94,8 @@ def _files(name: str) -> list[str]:
     return found
 
 
-def _documents(file: str) -> Iterator[Document]:
-    source = "standard input" if file == "-" else file
-    for number, (kind, body) in enumerate(_bodies(parsed(file, source, EXAMPLE), source), 1):
+def _documents(values: Sequence[Any], source: str) -> Iterator[Document]:
+    for number, (kind, body) in enumerate(_bodies(values, source), 1):
         name = body.get(NAMES[kind])
         if not isinstance(name, str) or not name:
             given = "no" if name in (None, "") else "a wrong"

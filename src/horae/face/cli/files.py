@@ -37,7 +37,15 @@ def contents(name: str, option: str) -> bytes:
 
 def document(name: str, option: str, example: str) -> dict[str, Any]:
     """The one object of a file that an option names."""
-    values = parsed(name, option, example)
+    return _only(parsed(name, option, example), option, example)
+
+
+def document_of(text: bytes, option: str, example: str) -> dict[str, Any]:
+    """The one object of a text."""
+    return _only(parsed_text(text, option, example), option, example)
+
+
+def _only(values: list[Any], option: str, example: str) -> dict[str, Any]:
     if len(values) != 1 or not isinstance(values[0], dict):
         raise InvalidSpecError(option, "is no JSON object", hint=f"such as {example}")
     return values[0]
@@ -45,8 +53,11 @@ def document(name: str, option: str, example: str) -> dict[str, Any]:
 
 def parsed(name: str, option: str, example: str) -> list[Any]:
     """The values of a file, which YAML may have several of. Its name says what it is written in, or else what it looks like."""
-    text = contents(name, option)
-    written_in = _SUFFIXES.get(Path(name).suffix.lower())
+    return parsed_text(contents(name, option), option, example, _SUFFIXES.get(Path(name).suffix.lower()))
+
+
+def parsed_text(text: bytes, option: str, example: str, written_in: str | None = None) -> list[Any]:
+    """The values of a text that is JSON, YAML or TOML."""
     if written_in is None:
         written_in = "TOML" if _TOML.match(text) else "JSON" if _JSON.match(text) else "YAML"
     try:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 from litestar import Response, get, post
 
-from horae.app import NewSchedule
+from horae.app import NewSchedule, Trigger
 from horae.app.clock_notes import clock_note
 from horae.app.schedule_fields import ScheduleFields
 from horae.checked import converted
@@ -22,7 +23,7 @@ from horae.policies import Policies
 from horae.spec import installed_zones
 
 TIMES = 8
-BLANK = {"kind": "plain", "days": "workdays", "time": "9:00", "attempts": "1"}
+BLANK = {"kind": "plain", "days": "workdays", "time": "9:00", "attempts": "1", "does": "action"}
 OVERLAPS = {
     "skip": "skip the slot", "buffer_one": "let one wait", "buffer_all": "let all wait", "cancel_other": "cancel the running one",
     "terminate_other": "terminate the running one", "allow_all": "run them at once",
@@ -38,20 +39,17 @@ CATCH_UPS = {
 async def preview(visit: Visit, form: dict[str, str]) -> dict[str, Any]:
     """What the form means so far: a sentence with times, or what is wrong with it."""
     try:
-        spec = spec_of(form)
+        spec = spec_of(form, instant(visit.now))
         found = await visit.there.schedules.meaning(spec, TIMES)
     except HoraeError as error:
         return {"meaning": None, "problem": _told(error), "times": [], "code": None}
     zone = found.spec.get("timezone", "UTC")
     times = [each.fire for each in found.times]
     notes = [clock_note(zone, *pair) for pair in pairwise([instant(visit.now), *times])]
-    filled = {
-        **form,
-        "id": form.get("id", "").strip() or "nightly",
-        "action": form.get("action", "").strip() or "report",
-    }
+    usual = {"id": "nightly", "action": "report", "url": "https://example.org/report"}
+    filled = {**form, **{name: form.get(name, "").strip() or text for name, text in usual.items()}}
     try:
-        document = schedule_of(filled)
+        document = schedule_of(filled, instant(visit.now))
         host = visit.request.headers.get("host", "127.0.0.1:8420")
         code = {
             "Python": as_python(document), "curl": as_curl(document, f"{visit.request.url.scheme}://{host}"),
@@ -74,10 +72,8 @@ def _told(error: HoraeError) -> str:
 
 
 async def _page(visit: Visit, form: dict[str, str], status: int = 200, problem: str = "") -> Response[Any]:
-    announced = {action for node in await visit.app.nodes() if node.alive for action in node.actions}
-    actions = sorted(announced | set(visit.app.executors.actions))
     return visit.page(
-        "new.html", status, form=form, kinds=KINDS, days=DAYS, actions=actions, zones=sorted(installed_zones()),
+        "new.html", status, form=form, kinds=KINDS, days=DAYS, actions=await visit.actions(), zones=sorted(installed_zones()),
         overlaps=OVERLAPS, catch_ups=CATCH_UPS, refused=problem, **await preview(visit, form),
     )  # fmt: skip
 
@@ -93,22 +89,26 @@ async def create(visit: Visit) -> Response[Any]:
     """Create the schedule, or show what is wrong beside what was typed."""
     if visit.form.get("do") != "create":
         return await _page(visit, visit.form)
+    form = visit.form
+    if form.get("kind") == "once" and not form.get("id", "").strip():
+        form = {**form, "id": f"once-{uuid4().hex[:12]}"}
     try:
-        document = schedule_of(visit.form)
-        made = await visit.new.schedules.create_many([new_schedule(document)])
+        document = schedule_of(form, instant(visit.now))
+        made = await visit.new.schedules.create_many([new_schedule(document, visit.caller.user)])
     except HoraeError as error:
         return await _page(visit, visit.form, 422, _told(error))
     return visit.back(visit.of_schedule(made[0]), f"Created {made[0].id}.")
 
 
-def new_schedule(document: dict[str, Any]) -> NewSchedule:
+def new_schedule(document: dict[str, Any], author: str) -> NewSchedule:
     """A new schedule of a document that the form made."""
     fields = {name: document[name] for name in ScheduleFields.__struct_fields__ if name in document}
     if "policies" in fields:
         fields["policies"] = converted(fields["policies"], Policies, "policies")
     action = document["action"]
     action = msgspec.convert(action, Action) if isinstance(action, dict) else action
-    return NewSchedule(**fields, id=document["id"], action=action)
+    trigger = Trigger(author=author) if "trigger" in document else None
+    return NewSchedule(**fields, id=document["id"], action=action, trigger=trigger)
 
 
 @post("/preview", opt=READS)

@@ -19,6 +19,7 @@ from horae.face.console.rendering import as_json
 from horae.face.console.schedule_actions import json_of, moment_of
 from horae.face.console.spec_form import spec_of
 from horae.face.console.visit import Visit
+from horae.model import FUNCTION, Action, instant
 from horae.policies import Policies
 
 DAYS = 30
@@ -38,7 +39,14 @@ def form_of(schedule: DescribedSchedule) -> dict[str, str]:
         "kind": "spec", "spec": as_json(schedule.spec), "policies": as_json(_said(schedule.policies)),
         "description": schedule.description, "tags": " ".join(schedule.tags), "version": str(schedule.version),
         "input": "" if schedule.action["input"] is None else as_json(schedule.action["input"]),
+        "action": address_of(schedule.action), "options": as_json(schedule.action["options"]) if schedule.action["options"] else "",
     }  # fmt: skip
+
+
+def address_of(action: dict[str, Any]) -> str:
+    """The address of an action that a view shows."""
+    kind, name = action["kind"], action["name"]
+    return name if kind == FUNCTION else f"{kind}:{name}" if name else str(kind)
 
 
 def _said(policies: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
@@ -49,22 +57,22 @@ def _said(policies: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
 async def changes(visit: Visit, schedule_id: str, form: dict[str, str]) -> dict[str, Any]:
     """What an edit would do: fire times added and removed, the sentence, or what is wrong."""
     try:
-        spec = spec_of({**form, "kind": "spec"})
+        spec = spec_of({**form, "kind": "spec"}, instant(visit.now))
         meaning = await visit.there.schedules.meaning(spec, 1)
         found = await visit.there.why.preview(schedule_id, spec, days=DAYS, limit=LISTED)
-        _edit_of(form)
+        _edit_of(form, spec)
     except HoraeError as error:
         return {"change": None, "meaning": None, "problem": error.message}
     return {"change": view_of(PreviewView, found), "meaning": meaning, "problem": ""}
 
 
-def _edit_of(form: dict[str, str]) -> dict[str, Any]:
+def _edit_of(form: dict[str, str], spec: dict[str, Any]) -> dict[str, Any]:
     try:
         policies = msgspec.json.decode(form.get("policies", "").strip() or "{}")
     except msgspec.DecodeError as error:
         raise InvalidInputError("policies", f"is no JSON: {error}") from None
     return {
-        "spec": spec_of({**form, "kind": "spec"}), "policies": converted(policies, Policies, "policies"),
+        "spec": spec, "policies": converted(policies, Policies, "policies"),
         "description": form.get("description", "").strip(), "tags": tuple(form.get("tags", "").split()),
     }  # fmt: skip
 
@@ -75,7 +83,12 @@ async def edit_page(visit: Visit, schedule_id: str) -> Response[Any]:
     schedule = await described(visit.there, schedule_id)
     form = form_of(schedule)
     return visit.page(
-        "edit.html", schedule=schedule, form=form, refused="", **await changes(visit, schedule_id, form)
+        "edit.html",
+        schedule=schedule,
+        form=form,
+        refused="",
+        actions=await visit.actions(),
+        **await changes(visit, schedule_id, form),
     )
 
 
@@ -87,12 +100,8 @@ async def edit(visit: Visit, schedule_id: str) -> Response[Any]:
         return visit.page("edit_preview.html", **await changes(visit, schedule_id, form))
     refused, version = "", form.get("version", "")
     try:
-        fields = _edit_of(form)
-        given = json_of(visit, "input")
-        before = await there.schedules.get(schedule_id)
-        fields["action"] = msgspec.structs.replace(
-            before.action, input=None if given is msgspec.UNSET else given
-        )
+        fields = _edit_of(form, spec_of({**form, "kind": "spec"}, instant(visit.now)))
+        fields |= _action(visit, (await there.schedules.get(schedule_id)).action)
         expected = int(version) if version.isdecimal() else -1
         await there.schedules.edit(schedule_id, lambda _: Edit(**fields), version=expected)
     except ConflictTokenMismatchError:
@@ -108,8 +117,23 @@ async def edit(visit: Visit, schedule_id: str) -> Response[Any]:
     context = await changes(visit, schedule_id, form)
     return visit.page(
         "edit.html", 409 if conflict else 422, schedule=schedule, refused=refused, conflict=conflict,
-        form={**form, "version": str(schedule.version)}, **context,
+        actions=await visit.actions(), form={**form, "version": str(schedule.version)}, **context,
     )  # fmt: skip
+
+
+def _action(visit: Visit, before: Action) -> dict[str, Any]:
+    """The action of an edit: another one by its address, or the same with another input and other options."""
+    given, options = json_of(visit, "input"), json_of(visit, "options")
+    given = None if given is msgspec.UNSET else given
+    address = visit.form.get("action", before.address).strip()
+    if not address:
+        raise InvalidInputError("action", "is needed")
+    if address != before.address:
+        return {"action": address, "input": given}
+    if not isinstance(options, dict | msgspec.UnsetType):
+        raise InvalidInputError("options", "must be an object")
+    changed = {} if options is msgspec.UNSET else {"options": options}
+    return {"action": msgspec.structs.replace(before, input=given, **changed)}
 
 
 @get("/schedules/{schedule_id:str}/backfill")

@@ -14,14 +14,10 @@ Json = dict[str, Any]
 
 def as_python(document: Json) -> str:
     """A call that creates the schedule in a program."""
-    action = document["action"]
-    name, given = (action["name"], action.get("input")) if isinstance(action, dict) else (action, None)
     more = {key: value for key, value in document.items() if key not in {"id", "spec", "action"}}
-    if given is not None:
-        more["input"] = given
     lines = [
         "import horae", "", "app = horae.App()", "", "# in an async function, with the app open",
-        "await app.schedules.create(", f"    {document['id']!r},", _indented(document["spec"]), f"    {name!r},",
+        "await app.schedules.create(", f"    {document['id']!r},", _indented(document["spec"]), _indented(document["action"]),
         *(f"    {key}={_indented(value).strip()}" for key, value in more.items()), ")",
     ]  # fmt: skip
     return "\n".join(lines)

@@ -18,7 +18,10 @@ from horae.face.console.visit import Visit
 FOUND = 8
 PAGES = [
     ("overview", "Overview", ()), ("schedules", "Schedules", ("schedules",)), ("runs", "Runs", ("runs",)),
-    ("new", "New schedule", ("new",)), ("calendars", "Calendars", ("calendars",)), ("nodes", "Nodes", ("nodes",)),
+    ("new", "New schedule", ("new",)), ("workflows", "Workflows", ("workflows",)), ("flows", "Flows", ("flows",)),
+    ("grants", "Grants", ("grants",)), ("alerts", "Alerts", ("alerts",)), ("calendars", "Calendars", ("calendars",)),
+    ("nodes", "Nodes", ("nodes",)), ("new", "Deploy a workflow", ("workflows", "new")),
+    ("documents", "Apply a file", ("documents",)), ("documents", "Import a crontab", ("import",)),
     ("explain", "Explain a time", ("explain",)),
 ]  # fmt: skip
 """The pages that the palette leads to: their symbols, labels and places."""

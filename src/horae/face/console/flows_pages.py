@@ -1,4 +1,4 @@
-"""Flows: their status in plain words, the issue and what resolves it; handlers, topics and phases behind a toggle."""
+"""Flows: their status in plain words, the issue and what resolves it; handlers, topics, events and chains behind a toggle."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from typing import Any
 import msgspec
 from litestar import Response, get, post
 
+from horae.app.flow_views import FlowEventView, FlowInputView, FlowRunView, HandlerView
 from horae.errors import HoraeError, InvalidInputError
+from horae.face.console.dag import Drawing, draw
+from horae.face.console.runs_pages import moment_of_query
 from horae.face.console.schedule_actions import json_of
 from horae.face.console.visit import Visit
 
-RUNS = 30
+RUNS = EVENTS = INPUTS = 20
+"""How many of them the operator's page lists; each list has pages."""
 TONES = {"Running": "running", "Idle": "succeeded", "Needs attention": "attention", "Stopped": "paused"}
 """How each status of a flow looks."""
 DECISIONS = {
@@ -19,6 +23,8 @@ DECISIONS = {
     "skip": "Skip it",
 }  # fmt: skip
 """How a person resolves a failure, as the buttons say it."""
+EVENT_TONES = {"pending": "pending", "reserved": "running", "consumed": "succeeded", "skipped": "skipped"}
+"""How each status of an event looks; those of an input are among them."""
 
 
 @get("/flows")
@@ -37,14 +43,82 @@ async def flow_page(visit: Visit, name: str) -> Response[Any]:
     """One flow: what it does, what is wrong, what it did lately and what it has not finished."""
 
     async def build() -> dict[str, Any]:
-        flows = visit.there.flows
-        flow = await flows.show(name, owner=visit.query.get("owner"))
-        operator = visit.query.get("operator") == "1"
-        runs = await flows.runs(name, limit=RUNS, owner=visit.query.get("owner")) if operator else []
+        flow = await visit.there.flows.show(name, owner=visit.query.get("owner"))
         chosen = decisions(flow.operator.trouble if flow.operator else None)
-        return {"flow": flow, "tones": TONES, "operator": operator, "runs": list(runs), "decisions": chosen}
+        operator = visit.query.get("operator") == "1" and flow.operator is not None
+        behind = await _behind(visit, name, flow.operator.handlers) if flow.operator and operator else {}
+        return {
+            "flow": flow, "tones": TONES, "operator": operator, "decisions": chosen, "event_tones": EVENT_TONES,
+            "run_tones": run_tone, **await _explained(visit, name), **behind,
+        }  # fmt: skip
 
     return await visit.live_page("flow.html", build)
+
+
+async def _behind(visit: Visit, name: str, handlers: list[HandlerView]) -> dict[str, Any]:
+    """What the operator sees besides: handlers and topics drawn, runs, events and inputs by the address."""
+    flows, query, owner = visit.there.flows, visit.query, visit.query.get("owner")
+    runs = await flows.runs(
+        name, handler=query.get("handler") or None, cursor=query.get("runs") or None, limit=RUNS, owner=owner
+    )
+    events = await flows.events(
+        name, topic=query.get("topic") or None, status=query.get("status") or None,
+        cursor=query.get("events") or None, limit=EVENTS, owner=owner,
+    )  # fmt: skip
+    inputs = await flows.inputs(name, cursor=query.get("inputs") or None, limit=INPUTS, owner=owner)
+    listed: dict[str, list[FlowRunView] | list[FlowEventView] | list[FlowInputView]] = {
+        "runs": list(runs), "events": list(events), "inputs": list(inputs),
+    }  # fmt: skip
+    topics = sorted({topic for each in handlers for topic in (*each.subscribes, *each.publishes)})
+    taken = sorted({topic for each in handlers for topic in each.subscribes})
+    return {
+        **listed, "more": {"runs": runs.next, "events": events.next, "inputs": inputs.next}, "topics": topics,
+        "taken": taken, "drawing": drawn(handlers),
+    }  # fmt: skip
+
+
+def drawn(handlers: list[HandlerView]) -> Drawing | None:
+    """Handlers and the topics between them, as a graph."""
+    topics = dict.fromkeys(topic for each in handlers for topic in (*each.publishes, *each.subscribes))
+    nodes = [(each.name, each.kind.value) for each in handlers]
+    nodes += [(f"# {topic}", "topic") for topic in topics]
+    edges = [(each.name, f"# {topic}", "") for each in handlers for topic in each.publishes]
+    edges += [(f"# {topic}", each.name, "") for each in handlers for topic in each.subscribes]
+    return draw(nodes, edges, {each.name: "due" for each in handlers if each.due})
+
+
+def run_tone(status: str) -> str:
+    """How the status of a flow's run looks."""
+    kinds = {"active": "running", "committed": "succeeded", "failed": "failed", "crashed": "failed"}
+    return kinds.get(status.partition(":")[0], "attention")
+
+
+async def _explained(visit: Visit, name: str) -> dict[str, str]:
+    """Why the flow, or a handler, did or did not run at the time that the address names."""
+    if not visit.query.get("time", "").strip():
+        return {"sentence": "", "problem": ""}
+    try:
+        at = moment_of_query(visit, "time")
+        assert at is not None  # noqa: S101 - the field has a text
+        sentence = await visit.there.flows.explain(
+            name, at, handler=visit.query.get("of") or None, owner=visit.query.get("owner")
+        )
+    except HoraeError as error:
+        return {"sentence": "", "problem": error.message}
+    return {"sentence": sentence, "problem": ""}
+
+
+@get("/flows/{name:str}/runs/{run_id:str}")
+async def flow_run_page(visit: Visit, name: str, run_id: str) -> Response[Any]:
+    """A run of a flow with the attempts before it: its chain, each attempt with its phase, what it prepared and what it changed."""
+
+    async def build() -> dict[str, Any]:
+        owner = visit.query.get("owner")
+        flow = await visit.there.flows.show(name, owner=owner)
+        chain = await visit.there.flows.chain(name, run_id, owner=owner)
+        return {"flow": flow, "chain": chain, "run_tones": run_tone}
+
+    return await visit.live_page("flow_run.html", build)
 
 
 def decisions(trouble: Any) -> dict[str, str]:  # noqa: ANN401 - the trouble of a flow, or none
@@ -60,31 +134,49 @@ def decisions(trouble: Any) -> dict[str, str]:  # noqa: ANN401 - the trouble of 
 
 @post("/flows/{name:str}")
 async def act_on_flow(visit: Visit, name: str) -> Response[Any]:
-    """Run now, pause, resume, or resolve what is wrong."""
-    flows, owner = visit.there.flows, visit.query.get("owner")
-    here, todo = visit.url("flows", name, operator=visit.query.get("operator")), visit.form.get("do", "")
+    """Run now, pause, resume, resolve what is wrong, publish an event, or skip an input."""
+    owner = visit.query.get("owner")
+    here = visit.url("flows", name, operator=visit.query.get("operator"))
     try:
-        match todo:
-            case "run_now":
-                await flows.run_now(name, owner=owner)
-                text = "It runs as soon as it can."
-            case "pause":
-                await flows.pause(name, note=visit.form.get("note", ""), owner=owner)
-                text = "Paused."
-            case "resume":
-                await flows.resume(name, owner=owner)
-                text = "Resumed."
-            case decision if decision in DECISIONS:
-                result = json_of(visit, "result") if decision == "applied" else None
-                result = None if result is msgspec.UNSET else result
-                await flows.resolve(name, decision, result=result, owner=owner)  # type: ignore[arg-type]  # it is one
-                text = "Resolved."
-            case other:
-                raise InvalidInputError("do", f"is nothing that can be done: {other}")
+        text = await _act(visit, name, owner)
     except HoraeError as error:
-        await flows.show(name, owner=owner)  # gone: say that instead
-        return visit.back(here, error.message, "problem")
+        await visit.there.flows.show(name, owner=owner)  # gone: say that instead
+        hint = f" ({error.hint})" if error.hint else ""
+        return visit.back(here, f"{error.message}{hint}", "problem")
     return visit.back(here, text)
 
 
-HANDLERS = [flows_page, flow_page, act_on_flow]
+async def _act(visit: Visit, name: str, owner: str | None) -> str:
+    """Do what the form asks; what was done."""
+    flows, form = visit.there.flows, visit.form
+    match form.get("do", ""):
+        case "run_now":
+            await flows.run_now(name, owner=owner)
+            return "It runs as soon as it can."
+        case "pause":
+            await flows.pause(name, note=form.get("note", ""), owner=owner)
+            return "Paused."
+        case "resume":
+            await flows.resume(name, owner=owner)
+            return "Resumed."
+        case "publish":
+            payload = json_of(visit, "payload")
+            await flows.publish(
+                name, form.get("topic", ""), form.get("message_id", "").strip(),
+                None if payload is msgspec.UNSET else payload, owner=owner,
+            )  # fmt: skip
+            return f"Published {form.get('message_id', '').strip()}."
+        case "skip_input":
+            key = (form.get("source", ""), form.get("type", ""), form.get("id", ""))
+            number = await flows.skip(name, *key, owner=owner)
+            return f"Skipped {key[2]}: {number} of its events will not be processed."
+        case decision if decision in DECISIONS:
+            result = json_of(visit, "result") if decision == "applied" else None
+            result = None if result is msgspec.UNSET else result
+            await flows.resolve(name, decision, result=result, owner=owner)  # type: ignore[arg-type]  # it is one
+            return "Resolved."
+        case other:
+            raise InvalidInputError("do", f"is nothing that can be done: {other}")
+
+
+HANDLERS = [flows_page, flow_page, flow_run_page, act_on_flow]

@@ -1,4 +1,4 @@
-"""Grants: what may run for absent users, until when; renewed and revoked here."""
+"""Grants: what may run for absent users, until when; created, renewed and revoked here."""
 
 from __future__ import annotations
 
@@ -33,6 +33,19 @@ async def grants_page(visit: Visit) -> Response[Any]:
     return await visit.live_page("grants.html", build)
 
 
+@post("/grants")
+async def new_grant(visit: Visit) -> Response[Any]:
+    """Create a grant for the caller, or for the owner that the address names."""
+    here = visit.url("grants")
+    try:
+        made = await visit.new.grants.create(
+            visit.form.get("scopes", "").split(), expires_at=moment_of(visit, "until")
+        )
+    except HoraeError as error:
+        return visit.back(here, error.message, "problem")
+    return visit.back(here, f"Created {made.id}.")
+
+
 @post("/grants/{grant_id:str}")
 async def act_on_grant(visit: Visit, grant_id: str) -> Response[Any]:
     """Revoke or renew a grant."""
@@ -55,4 +68,4 @@ async def act_on_grant(visit: Visit, grant_id: str) -> Response[Any]:
     return visit.back(here, text)
 
 
-HANDLERS = [grants_page, act_on_grant]
+HANDLERS = [grants_page, new_grant, act_on_grant]

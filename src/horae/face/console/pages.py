@@ -6,8 +6,10 @@ from litestar.types import ControllerRouterHandler
 
 from horae.face.console import (
     account,
+    alerts_page,
     calendars_pages,
     create_page,
+    documents_pages,
     edit_page,
     explain_page,
     flows_pages,
@@ -39,5 +41,7 @@ def handlers() -> list[ControllerRouterHandler]:
         flows_pages,
         grants_pages,
         workflows_pages,
+        alerts_page,
+        documents_pages,
     )
     return [handler for module in modules for handler in module.HANDLERS]

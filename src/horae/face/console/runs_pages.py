@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from litestar import Response, get, post
 
+from horae.app.page import Page
 from horae.app.views import (
     LogLineView,
     RunView,
@@ -17,12 +18,12 @@ from horae.app.views import (
     log_page_view,
     sentence_of,
 )
-from horae.errors import HoraeError, InvalidInputError
+from horae.errors import HoraeError, InvalidInputError, ScheduleNotFoundError
 from horae.face.cli.moments import instant_of
 from horae.face.console.rendering import span
 from horae.face.console.visit import Visit
 from horae.face.console.workflows_pages import nodes_of
-from horae.model import OPEN, Reason, Status, instant
+from horae.model import OPEN, Reason, Run, Status, UnstartedRange, instant
 
 PAGE = 50
 MAX_LINES = 2000
@@ -53,16 +54,27 @@ async def runs_page(visit: Visit) -> Response[Any]:
 
     async def build() -> dict[str, Any]:
         query = visit.query
-        found = await visit.there.runs.search(
-            status=KINDS[kind][1] or None, reason=query.get("reason") or None, schedule_id=query.get("schedule") or None,
-            tag=query.get("tag") or None, since=moment_of_query(visit, "since"), until=moment_of_query(visit, "until"),
-            limit=PAGE, cursor=query.get("cursor") or None,
-        )  # fmt: skip
+        shown = {
+            "kinds": KINDS,
+            "reasons": [(each.value, sentence_of(each)) for each in Reason],
+            "unknown": False,
+        }
+        try:
+            found = await _search(visit, query, KINDS[kind][1])
+        except ScheduleNotFoundError:
+            return {**shown, "shown": [], "next": None, "unknown": True}
         page = ledger_page(found)
-        reasons = [(each.value, sentence_of(each)) for each in Reason]
-        return {"shown": page.items, "next": page.next, "kinds": KINDS, "reasons": reasons}
+        return {**shown, "shown": page.items, "next": page.next}
 
     return await visit.live_page("runs.html", build)
+
+
+async def _search(visit: Visit, query: dict[str, str], statuses: list[Status]) -> Page[Run | UnstartedRange]:
+    return await visit.there.runs.search(
+        status=statuses or None, reason=query.get("reason") or None, schedule_id=query.get("schedule") or None,
+        tag=query.get("tag") or None, since=moment_of_query(visit, "since"), until=moment_of_query(visit, "until"),
+        limit=PAGE, cursor=query.get("cursor") or None,
+    )  # fmt: skip
 
 
 class Step(msgspec.Struct, frozen=True):

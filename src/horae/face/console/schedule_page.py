@@ -12,12 +12,15 @@ from horae.app.clock_notes import clock_note
 from horae.app.schedule_views import DescribedSchedule, description_view, resumed_view
 from horae.app.view import page_of
 from horae.app.views import BackfillView, RunView, UnstartedView
+from horae.errors import HoraeError
 from horae.face.console.marks import durations_of, marks_of
 from horae.face.console.policy_words import policy_lines
+from horae.face.console.runs_pages import moment_of_query
 from horae.face.console.visit import Visit
 from horae.model import instant
 
 RUNS = 60
+TIMES = 200
 
 
 def coming(visit: Visit, schedule: DescribedSchedule) -> list[tuple[Any, str]]:
@@ -72,4 +75,22 @@ async def delete_page(visit: Visit, schedule_id: str) -> Response[Any]:
     return visit.page("delete.html", schedule=description_view(found))
 
 
-HANDLERS = [schedule_page, resume_page, delete_page]
+@get("/schedules/{schedule_id:str}/times")
+async def times_page(visit: Visit, schedule_id: str) -> Response[Any]:
+    """The times that a schedule names in a range, with clock changes marked; and how many slots to skip."""
+    there, found, problem = visit.there, None, ""
+    schedule = description_view(await there.schedules.describe(schedule_id))
+    try:
+        start, end = moment_of_query(visit, "start"), moment_of_query(visit, "end")
+        found = await there.schedules.times(schedule_id, start, end, TIMES)
+    except HoraeError as error:
+        problem = error.message
+    times = [] if found is None else [each.nominal for each in found.items]
+    notes = [clock_note(schedule.timezone, *pair) for pair in pairwise(times)]
+    return visit.page(
+        "times.html", 422 if problem else 200, schedule=schedule, times=list(zip(times, ["", *notes], strict=False)),
+        problem=problem, most=TIMES,
+    )  # fmt: skip
+
+
+HANDLERS = [schedule_page, resume_page, delete_page, times_page]

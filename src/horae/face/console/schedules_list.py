@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from litestar import Response, get, post
 
 from horae.app import Filter
+from horae.app.fire_times import times_ahead
 from horae.app.schedule_views import ScheduleView
 from horae.app.view import page_of
 from horae.errors import HoraeError, InvalidInputError
 from horae.face.console.visit import Visit
+from horae.model import Schedule
 
 PAGE = 50
 MAX_CHOSEN = 200
@@ -36,6 +39,13 @@ def filter_of(query: dict[str, str]) -> Filter:
     return Filter(**{name: value for name, value in given.items() if value}, **STATES[state][1])
 
 
+def next_if_resumed(schedule: Schedule, now: int) -> datetime | None:
+    """When a paused schedule would fire next: after the end of its pause if that is known, or else from now on."""
+    if not schedule.state.paused or schedule.unreadable:
+        return None
+    return next(iter(times_ahead(schedule, max(now, schedule.state.paused_until_ms or 0), 1)), None)
+
+
 @get("/schedules")
 async def schedules_page(visit: Visit) -> Response[Any]:
     """The schedules that the address asks for."""
@@ -47,7 +57,11 @@ async def schedules_page(visit: Visit) -> Response[Any]:
         )
         view = await there.evaluate(lambda: page_of(ScheduleView, found))
         latest = await there.runs.latest(found)
-        shown = [(each, latest.get(schedule.key)) for each, schedule in zip(view.items, found, strict=True)]
+        would = await there.evaluate(lambda: {each.id: next_if_resumed(each, visit.now) for each in found})
+        shown = [
+            (each, latest.get(schedule.key), would[each.id])
+            for each, schedule in zip(view.items, found, strict=True)
+        ]
         return {"schedules": shown, "next": view.next, "states": STATES}
 
     return await visit.live_page("schedules.html", build)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from horae.errors import InvalidInputError
+from horae.face.cli.moments import read_time
 
 KINDS = {
     "plain": "Plain choices",
@@ -23,15 +25,15 @@ _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
 Json = dict[str, Any]
 
 
-def spec_of(form: Mapping[str, str]) -> Json:
-    """The spec document that a form says; a mistake is told with the field that has it."""
+def spec_of(form: Mapping[str, str], now: datetime) -> Json:
+    """The spec document that a form says; a mistake is told with the field that has it. A single time may be relative to ``now``."""
     kind = form.get("kind", "plain")
     if kind == "spec":
         return _document(form.get("spec", ""))
-    makers = {"cron": _cron, "every": _every, "once": _once, "plain": _plain}
-    if kind not in makers:
+    makers = {"cron": _cron, "every": _every, "plain": _plain}
+    if kind not in KINDS:
         raise InvalidInputError("kind", f"is none of {', '.join(KINDS)}")
-    spec = makers[kind](form)
+    spec = _once(form, now) if kind == "once" else makers[kind](form)
     zone = form.get("timezone", "").strip()
     if zone and zone != "UTC":
         spec["timezone"] = zone
@@ -39,7 +41,10 @@ def spec_of(form: Mapping[str, str]) -> Json:
         spec["exclude"] = [{"calendar": name} for name in excluded]
     if jitter := form.get("jitter", "").strip():
         spec["jitter"] = jitter
-    for name, usual in (("gap", "skip"), ("fold", "both")):
+    usual_of = {"gap": "skip", "fold": "both", "clock_change": "literal"} | (
+        {"dialect": "unix"} if kind == "cron" else {}
+    )
+    for name, usual in usual_of.items():
         if (value := form.get(name, usual)) != usual and kind in {"cron", "plain"}:
             spec[name] = value
     return spec
@@ -72,11 +77,13 @@ def _every(form: Mapping[str, str]) -> Json:
     return {"intervals": [interval]}
 
 
-def _once(form: Mapping[str, str]) -> Json:
+def _once(form: Mapping[str, str], now: datetime) -> Json:
     at = form.get("at", "").strip()
     if not at:
-        raise InvalidInputError("at", "needs a time", hint="such as 2027-03-14T09:00:00")
-    return {"times": [at]}
+        raise InvalidInputError(
+            "at", "needs a time", hint="such as tomorrow 9:00, +10m or 2027-03-14T09:00:00"
+        )
+    return {"times": [read_time(at, "at", form.get("timezone", "").strip() or "UTC", now).isoformat()]}
 
 
 def _plain(form: Mapping[str, str]) -> Json:
@@ -99,21 +106,11 @@ def _plain(form: Mapping[str, str]) -> Json:
     return {"calendars": [when]}
 
 
-def schedule_of(form: Mapping[str, str]) -> Json:
+def schedule_of(form: Mapping[str, str], now: datetime) -> Json:
     """The document of a new schedule, as the API takes it, without what is left at its default."""
-    document: Json = {
-        "id": form.get("id", "").strip(),
-        "spec": spec_of(form),
-        "action": form.get("action", "").strip(),
-    }
-    for name in ("id", "action"):
-        if not document[name]:
-            raise InvalidInputError(name, "is needed")
-    if text := form.get("input", "").strip():
-        try:
-            document["action"] = {"name": document["action"], "input": msgspec.json.decode(text)}
-        except msgspec.DecodeError as error:
-            raise InvalidInputError("input", f"is no JSON: {error}") from None
+    document: Json = {"id": form.get("id", "").strip(), "spec": spec_of(form, now), "action": action_of(form)}
+    if not document["id"]:
+        raise InvalidInputError("id", "is needed")
     if policies := policies_of(form):
         document["policies"] = policies
     if description := form.get("description", "").strip():
@@ -122,7 +119,43 @@ def schedule_of(form: Mapping[str, str]) -> Json:
         document["tags"] = tags
     if form.get("paused"):
         document["paused"] = True
+    if form.get("now"):
+        document["trigger"] = {}
     return document
+
+
+def action_of(form: Mapping[str, str]) -> Any:  # noqa: ANN401 - a name, or a document
+    """The action that a form says: a registered one or a command by its name, or an HTTP request."""
+    if form.get("does") == "http":
+        url = form.get("url", "").strip()
+        if not url:
+            raise InvalidInputError("url", "is needed", hint="such as https://example.org/report")
+        options: Json = {"url": url}
+        if (method := form.get("method", "POST")) != "POST":
+            options["method"] = method
+        if headers := dict(_header(line) for line in form.get("headers", "").splitlines() if line.strip()):
+            options["headers"] = headers
+        action: Any = {"kind": "http", "options": options}
+    else:
+        action = form.get("action", "").strip()
+        if not action:
+            raise InvalidInputError("action", "is needed")
+    if not (text := form.get("input", "").strip()):
+        return action
+    try:
+        given = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise InvalidInputError("input", f"is no JSON: {error}") from None
+    return {**(action if isinstance(action, dict) else {"name": action}), "input": given}
+
+
+def _header(line: str) -> tuple[str, str]:
+    name, colon, value = line.partition(":")
+    if not colon or not name.strip():
+        raise InvalidInputError(
+            "headers", f"have no name: {line.strip()[:40]}", hint="such as X-Team: reports"
+        )
+    return name.strip(), value.strip()
 
 
 def policies_of(form: Mapping[str, str]) -> Json:

@@ -74,7 +74,7 @@ class Visit:
     def there(self) -> ScopedOperations:
         """The operations on what the caller means: of the named owner, of the caller, or of all owners."""
         meant = self.caller.owner_for(self.query.get("owner"))
-        return self.app.all_owners if meant is None else self.app.owned_by(meant)
+        return self.app.all_owners if meant is None else self.app.owned_by(meant, self.caller.scopes)
 
     def means_own(self, owners: list[str]) -> bool:
         """Whether a page that names no owner means the caller's own, of several owners who have the same."""
@@ -83,7 +83,12 @@ class Visit:
     @property
     def new(self) -> ScopedOperations:
         """The operations of the owner of what the caller creates."""
-        return self.app.owned_by(self.caller.owner_of_new(self.query.get("owner")))
+        return self.app.owned_by(self.caller.owner_of_new(self.query.get("owner")), self.caller.scopes)
+
+    async def actions(self) -> list[str]:
+        """The actions that this service or another live node can run."""
+        announced = {action for node in await self.app.nodes() if node.alive for action in node.actions}
+        return sorted(announced | set(self.app.executors.actions))
 
     @property
     def now_in_zone(self) -> datetime:

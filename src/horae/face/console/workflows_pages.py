@@ -1,20 +1,42 @@
-"""Workflows: their graphs drawn in layers, and in the page of a run each node with its state, input and output."""
+"""Workflows: deployed and run here, their graphs drawn in layers; in the page of a run each node with its state, input and output."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from litestar import Response, get
+import msgspec
+from litestar import Response, get, post
 
+from horae.app import Filter, ScopedOperations
 from horae.app.view import page_of, view_of
 from horae.app.views import RunView
 from horae.app.workflow_views import WorkflowDocumentView, WorkflowNodeView, WorkflowView, node_view
-from horae.errors import HoraeError
+from horae.app.workflows import launch_schedule
+from horae.errors import HoraeError, InvalidWorkflowError
+from horae.face.cli.files import document_of
+from horae.face.cli.workflows import EXAMPLE as SHORTEST
 from horae.face.console.dag import Drawing, draw
+from horae.face.console.schedule_actions import json_of
 from horae.face.console.visit import Visit
+from horae.face.service.route_helpers import READS
 
 MAX_LISTED = 500
 """How many nodes of a run are listed with their inputs and outputs."""
+VERSIONS = 50
+"""How many versions of a workflow its page leads to."""
+SCHEDULES, RUNS = 20, 10
+EXAMPLE = """{
+  "workflow_id": "report",
+  "version": 1,
+  "nodes": [
+    {"id": "daily", "type": "trigger", "data": {"kind": "schedule_based", "schedule": {"cron_expr": "0 9 * * *", "timezone": "UTC"}}},
+    {"id": "fetch", "type": "action", "data": {"action": "NAME"}},
+    {"id": "send", "type": "action", "data": {"action": "NAME", "input": {"rows": "nodes.fetch.output"}}}
+  ],
+  "edges": [{"source": "daily", "target": "fetch"}, {"source": "fetch", "target": "send"}]
+}
+"""
+"""What the form of a new workflow begins with; the first action of this service takes the place of ``NAME``."""
 
 
 def drawing_of(document: dict[str, Any], states: dict[str, str]) -> Drawing | None:
@@ -39,16 +61,115 @@ async def workflows_page(visit: Visit) -> Response[Any]:
     return await visit.live_page("workflows.html", build)
 
 
+@get("/workflows/new")
+async def new_workflow_page(visit: Visit) -> Response[Any]:
+    """The form that deploys a workflow; the address may name one to begin with, whose next version it then is."""
+    text = ""
+    if workflow_id := visit.query.get("from", ""):
+        document = view_of(WorkflowDocumentView, await visit.there.workflows.get(workflow_id)).document
+        document = {**document, "version": document["version"] + 1}
+        text = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+    return await _form(visit, text or EXAMPLE.replace("NAME", next(iter(await visit.actions()), "work")))
+
+
+@post("/workflows/new")
+async def deploy_workflow(visit: Visit) -> Response[Any]:
+    """Deploy the document, or show what is wrong with it beside it."""
+    text = visit.form.get("document", "")
+    if visit.form.get("do") != "deploy":
+        return await _form(visit, text)
+    try:
+        done = await visit.new.workflows.deploy(document_of(text.encode(), "the document", SHORTEST))
+    except InvalidWorkflowError:
+        return await _form(visit, text, 422)  # the preview names every fault
+    except HoraeError as error:
+        return await _form(visit, text, 422, error.message)
+    made = "Deployed" if done.created else "It was deployed before:"
+    schedules = f" Its triggers are schedules: {', '.join(done.schedules)}." if done.schedules else ""
+    to = visit.url("workflows", done.workflow_id, version=done.version)
+    return visit.back(to, f"{made} version {done.version}.{schedules}")
+
+
+@post("/workflows/preview", opt=READS)
+async def preview_part(visit: Visit) -> Response[Any]:
+    """What a document means: its graph, or what is wrong with it; a part of the form's page."""
+    return visit.page("workflow_preview.html", **await preview(visit, visit.form.get("document", "")))
+
+
+async def _form(visit: Visit, text: str, status: int = 200, refused: str = "") -> Response[Any]:
+    shown = await preview(visit, text)
+    return visit.page("new_workflow.html", status, text=text, refused=refused, **shown)
+
+
+async def preview(visit: Visit, text: str) -> dict[str, Any]:
+    """The graph of a document as far as it can be read, and every fault in it."""
+    faults: list[dict[str, str]] = []
+    drawing, problem, document = None, "", {}
+    try:
+        document = document_of(text.encode(), "the document", SHORTEST)
+        await visit.new.workflows.check(document)
+    except InvalidWorkflowError as error:
+        faults = error.details["faults"]
+    except HoraeError as error:
+        problem = error.message
+    try:
+        bad = {each["where"].removeprefix("node ") for each in faults if each["where"].startswith("node ")}
+        drawing = drawing_of(document, dict.fromkeys(bad, "failed")) if document else None
+    except (KeyError, TypeError, AttributeError):  # nodes or edges that are none: a fault says which
+        drawing = None
+    return {
+        "drawing": drawing, "faults": faults, "problem": problem, "document": document,
+        "count": len(document["nodes"]) if isinstance(document.get("nodes"), list) else 0,
+    }  # fmt: skip
+
+
 @get("/workflows/{workflow_id:str}")
 async def workflow_page(visit: Visit, workflow_id: str) -> Response[Any]:
-    """A version of a workflow, or the latest: its graph and its document."""
+    """A version of a workflow, or the latest: its graph, its runs, its schedules and its document."""
     asked = visit.query.get("version", "")
-    found = await visit.there.workflows.get(workflow_id, int(asked) if asked.isdecimal() else None)
+    there = visit.there
+    found = await there.workflows.get(workflow_id, int(asked) if asked.isdecimal() else None)
     workflow = view_of(WorkflowDocumentView, found)
+    versions = await there.workflows.versions(workflow_id, found.owner, VERSIONS)
     drawing = drawing_of(workflow.document, {})
-    return visit.page(
-        "workflow.html", workflow=workflow, drawing=drawing, count=len(workflow.document.get("nodes", []))
-    )
+    count = len(workflow.document.get("nodes", []))
+
+    async def build() -> dict[str, Any]:
+        schedules, runs = await _activity(there, workflow_id, found.owner or visit.caller.user)
+        return {
+            "workflow": workflow, "drawing": drawing, "count": count, "versions": list(reversed(versions)),
+            "schedules": schedules, "shown": runs,
+        }  # fmt: skip
+
+    return await visit.live_page("workflow.html", build)
+
+
+async def _activity(there: ScopedOperations, workflow_id: str, user: str) -> tuple[list[Any], list[RunView]]:
+    """The schedules of a workflow's triggers, and its latest runs."""
+    triggers = await there.schedules.list(Filter(managed_by=f"workflow:{workflow_id}"), limit=SCHEDULES)
+    runs: list[RunView] = []
+    for each in [*(each.id for each in triggers), launch_schedule(workflow_id, user)]:
+        try:
+            runs += page_of(RunView, await there.runs.list(each, RUNS)).items
+        except HoraeError:  # it was never launched by hand
+            continue
+    return list(triggers), sorted(runs, key=lambda run: run.decided_at, reverse=True)[:RUNS]
+
+
+@post("/workflows/{workflow_id:str}")
+async def run_workflow(visit: Visit, workflow_id: str) -> Response[Any]:
+    """Run a workflow now."""
+    asked = visit.form.get("version", "")
+    here = visit.url("workflows", workflow_id, version=asked)
+    try:
+        given = json_of(visit, "input")
+        run = await visit.new.workflows.launch(
+            workflow_id, int(asked) if asked.isdecimal() else None, input=None if given is msgspec.UNSET else given,
+            key=visit.form.get("key", "").strip() or None,
+        )  # fmt: skip
+    except HoraeError as error:
+        return visit.back(here, error.message, "problem")
+    return visit.back(visit.url("runs", run.id), "Started: this is its run.")
 
 
 async def nodes_of(visit: Visit, run: RunView) -> dict[str, Any]:
@@ -67,4 +188,11 @@ async def nodes_of(visit: Visit, run: RunView) -> dict[str, Any]:
     return {"nodes": nodes[:MAX_LISTED], "node_count": len(nodes), "drawing": drawing}
 
 
-HANDLERS = [workflows_page, workflow_page]
+HANDLERS = [
+    workflows_page,
+    new_workflow_page,
+    deploy_workflow,
+    preview_part,
+    workflow_page,
+    run_workflow,
+]

@@ -81,12 +81,14 @@ def make_service(app: App, config: Config, counted: Metrics | None = None, *, pa
         """Refuse invalid addresses, unknown callers and callers beyond their rate limit, before any body is read."""
         answered = await check_address(request)
         if answered is None and not request.route_handler.opt.get("anonymous"):
-            peer = request.scope["state"].get("peer")
-            found = await authenticator.caller(request.scope["headers"], peer)
+            state = request.scope["state"]
+            found = state.get("caller") or await authenticator.caller(
+                request.scope["headers"], state.get("peer")
+            )
             pace.check(found.user, f'the user "{found.user}" asks too often')
             if request.method not in SAFE and not request.route_handler.opt.get("reads"):
                 found.check_change()
-            request.scope["state"]["caller"] = found
+            state["caller"] = found  # a page of the console asks for its own caller
         if answered is None:
             check_parameters(request)
         return answered

@@ -86,6 +86,19 @@
     button.textContent = "Copied";
   });
 
+  // A file is read into the field that it is meant for; without this script one pastes it.
+  for (const place of document.querySelectorAll("[data-from-file]")) {
+    place.hidden = false;
+    place.querySelector("input").addEventListener("change", async (event) => {
+      const [file] = event.target.files;
+      if (!file) return;
+      const field = document.getElementById(place.dataset.fromFile);
+      field.value = await file.text();
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+      event.target.value = "";
+    });
+  }
+
   // Live parts keep what a person is doing: ticked boxes, typed text, open menus.
   const untouched = (node) => node.nodeType === 1 && (node.matches("input, textarea, select") || (node.matches("details") && node.open));
   window.Idiomorph.defaults.callbacks.beforeNodeMorphed = (old, fresh) => {

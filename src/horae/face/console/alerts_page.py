@@ -1,0 +1,129 @@
+"""Alerts: everything that waits for a person, worst first: flows, schedules, nodes, time-zone data, grants, and what failed lately."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+from litestar import Response, get
+
+from horae.app import Filter
+from horae.app.grant_views import GrantView
+from horae.app.schedule_views import ScheduleView
+from horae.app.view import page_of, view_of
+from horae.app.views import NodeView, RunEntry, ledger_page
+from horae.face.console.grants_pages import state_of
+from horae.face.console.visit import Visit
+from horae.model import instant
+
+LISTED = 50
+"""How many of a kind are listed."""
+EXPIRES = timedelta(days=7)
+"""How long before its end a grant is told of."""
+SINCE = {"1h": timedelta(hours=1), "1d": timedelta(days=1), "1w": timedelta(weeks=1)}
+"""How far back failures are told of."""
+
+
+class Alert(msgspec.Struct, frozen=True):
+    """Something that waits for a person: how bad it is, what it is about, and the page that resolves it."""
+
+    tone: str
+    kind: str
+    name: str
+    text: str
+    href: str
+    todo: str = ""
+
+
+@get("/alerts")
+async def alerts_page(visit: Visit) -> Response[Any]:
+    """What waits for a person, and what failed lately."""
+    reach = visit.query.get("since", "1d")
+    reach = reach if reach in SINCE else "1d"
+
+    async def build() -> dict[str, Any]:
+        since = instant(visit.now) - SINCE[reach]
+        found = await visit.there.runs.search(
+            status=["failed", "timed_out", "missed", "dropped"], since=since, limit=LISTED
+        )
+        failed = ledger_page(found).items
+        counts = Counter((each.owner, each.schedule_id) for each in failed)
+        return {
+            "alerts": await alerts_of(visit), "failed": failed, "more": found.next is not None, "reach": reach,
+            "reaches": SINCE, "often": [(*key, number) for key, number in counts.most_common(3) if number > 2],
+            "runs": any(isinstance(each, RunEntry) for each in failed),
+        }  # fmt: skip
+
+    return await visit.live_page("alerts.html", build)
+
+
+async def alerts_of(visit: Visit) -> list[Alert]:
+    """What waits for a person."""
+    return [*await _of_node(visit), *await _flows(visit), *await _schedules(visit), *await _grants(visit)]
+
+
+async def _of_node(visit: Visit) -> list[Alert]:
+    nodes = [view_of(NodeView, each) for each in await visit.app.nodes()]
+    ready = await visit.app.readiness()
+    found = []
+    if ready.status != "ready":
+        found.append(Alert("failed", "Node", "this node", ready.status, visit.url("nodes")))
+    if not any(each.alive for each in nodes):
+        found.append(
+            Alert("failed", "Node", "none", "No node drives this database: nothing fires", visit.url("nodes"))
+        )
+    versions = sorted({each.tzdata for each in nodes if each.alive})
+    if len(versions) > 1:
+        text = f"Nodes have different time-zone data: {', '.join(versions)}. Those with the older one do not decide"
+        found.append(Alert("missed", "Nodes", "tzdata", text, visit.url("nodes")))
+    return found
+
+
+async def _flows(visit: Visit) -> list[Alert]:
+    return [
+        Alert(
+            "failed",
+            "Flow",
+            each.title,
+            each.issue or "",
+            _of_flow(visit, each.name, each.owner),
+            each.action or "",
+        )
+        for each in await visit.there.flows.list(limit=1000)
+        if each.issue
+    ]
+
+
+def _of_flow(visit: Visit, name: str, owner: str) -> str:
+    return visit.url("flows", name, **({"owner": owner} if owner not in {"", visit.caller.user} else {}))
+
+
+async def _schedules(visit: Visit) -> list[Alert]:
+    found = await visit.there.schedules.list(Filter(attention=True), limit=LISTED)
+    shown = [view_of(ScheduleView, each) for each in found]
+    return [
+        Alert("attention", "Schedule", each.id, each.attention, visit.of_schedule(each)) for each in shown
+    ]
+
+
+async def _grants(visit: Visit) -> list[Alert]:
+    """The grants that end soon: what they allow then stops."""
+    found = page_of(GrantView, await visit.there.grants.list()).items
+    now = instant(visit.now)
+    soon = [
+        each
+        for each in found
+        if state_of(each, visit.now) == "active" and each.expires_at and each.expires_at - now <= EXPIRES
+    ]
+    return [
+        Alert(
+            "missed", "Grant", each.id, f"Ends on {each.expires_at:%d %b %Y at %H:%M} UTC: what it allows then stops",
+            visit.url("grants"), "Renew it",
+        )
+        for each in soon
+    ]  # fmt: skip
+
+
+HANDLERS = [alerts_page]

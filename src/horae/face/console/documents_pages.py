@@ -1,0 +1,189 @@
+"""Schedules as files: apply documents and see what that changes first; take over a crontab; write everything as YAML.
+
+These pages are clients of the API, as ``horae apply``, ``horae import`` and ``horae export`` are, in the name of the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import msgspec
+from litestar import Response, get, post
+
+from horae.errors import HoraeError, InvalidInputError, ServerError
+from horae.face.cli.apply_plan import OUTCOMES, SIGNS, Step, checked_labels, in_order, plan
+from horae.face.cli.client import EVERYTHING, Client, path
+from horae.face.cli.crontab_parser import Crontab, Entry, read_crontab
+from horae.face.cli.documents import calendar_document, check_unique, documents_of, schedule_document
+from horae.face.cli.files import yaml_text
+from horae.face.console.security import headers_of
+from horae.face.console.visit import Visit
+from horae.spec import Spec, installed_zones
+
+EXAMPLE = """calendars:
+  - name: holidays
+    dates: ["2027-01-01"]
+schedules:
+  - id: report
+    spec: {crons: ["0 9 * * 1-5"], timezone: Europe/Berlin, exclude: [{calendar: holidays}]}
+    action: NAME
+"""
+CRONTAB = """# m h  dom mon dow   command
+30 2 * * *  /usr/local/bin/backup
+"""
+MAX_ENTRIES = 500
+"""How many lines of a crontab are taken over at once."""
+
+
+@asynccontextmanager
+async def api(visit: Visit) -> AsyncIterator[Client]:
+    """A client of this service's own API, for the caller of a page."""
+    service: Any = visit.request.app
+
+    async def as_caller(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI has them
+        await service({**scope, "state": {"caller": visit.caller}}, receive, send)
+
+    transport = httpx.ASGITransport(app=as_caller, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=None) as http:  # noqa: S113 - it is in this process
+        yield Client(http, "this service", visit.query.get("owner"))
+
+
+def _told(error: HoraeError) -> list[str]:
+    """An error in lines: one for each document that is wrong."""
+    if error.details.get("code") == "invalid_documents":
+        return [str(each["message"]) for each in error.details["errors"]]
+    return [f"{error.message}{f' ({error.hint})' if error.hint else ''}"]
+
+
+@get("/documents")
+async def documents_page(visit: Visit) -> Response[Any]:
+    """The form that takes documents."""
+    text = EXAMPLE.replace("NAME", next(iter(await visit.actions()), "report"))
+    return _documents(visit, {"documents": text})
+
+
+def _documents(
+    visit: Visit, form: dict[str, str], steps: Sequence[Step] | None = None, problems: Sequence[str] = ()
+) -> Response[Any]:
+    counts = {each: sum(step.outcome == each for step in steps or ()) for each in OUTCOMES}
+    return visit.page(
+        "documents.html", 422 if problems else 200, form=form, steps=steps, problems=problems, signs=SIGNS,
+        counts={name: number for name, number in counts.items() if number},
+    )  # fmt: skip
+
+
+@post("/documents")
+async def apply_documents(visit: Visit) -> Response[Any]:
+    """Show what documents would change, or change it."""
+    form = visit.form
+    label, prune = form.get("managed_by", "").strip() or None, bool(form.get("prune"))
+    try:
+        documents = documents_of(form.get("documents", "").encode(), "the documents")
+        labels = checked_labels(documents, label, prune=prune)
+        async with api(visit) as client:
+            steps = await plan(client, documents, label or "", labels, prune=prune)
+            if form.get("do") != "apply":
+                return _documents(visit, form, steps)
+            for step in (todo := in_order(steps)):
+                await step.carry_out(client)
+    except HoraeError as error:
+        return _documents(visit, form, problems=_told(error))
+    noun = "change" if len(todo) == 1 else "changes"
+    return visit.back(
+        visit.url("documents"), f"Applied: {len(todo)} {noun}." if todo else "There was nothing to change."
+    )
+
+
+@get("/export")
+async def export(visit: Visit) -> Response[Any]:
+    """Schedules and calendars as YAML, to keep or to apply elsewhere; the address may name a tag or one schedule."""
+    async with api(visit) as client:
+        if one := visit.query.get("schedule"):
+            value: Any = schedule_document(await client.get(path("schedules", one)))
+        else:
+            found = await client.items("/schedules", EVERYTHING, tag=visit.query.get("tag") or None)
+            check_unique(found)
+            shared = await client.items("/calendars", EVERYTHING)
+            value = {"calendars": [calendar_document(each) for each in shared]} if shared else {}
+            value |= {"schedules": [schedule_document(each) for each in found]}
+    headers = headers_of(
+        {"Cache-Control": "no-store", "Content-Disposition": 'attachment; filename="schedules.yaml"'}
+    )
+    return Response(yaml_text(value).encode(), media_type="application/yaml", headers=headers)
+
+
+@get("/import")
+async def import_page(visit: Visit) -> Response[Any]:
+    """The form that takes a crontab."""
+    return _crontab(visit, {"crontab": CRONTAB, "timezone": visit.zone.key})
+
+
+def _crontab(
+    visit: Visit,
+    form: dict[str, str],
+    read: Crontab | None = None,
+    known: Sequence[str] = (),
+    problem: str = "",
+) -> Response[Any]:
+    entries = (
+        []
+        if read is None
+        else [(each, _meaning(each), f"command:{each.id}" in known) for each in read.entries]
+    )
+    commands = {each.id: msgspec.to_builtins(each.command) for each, _, is_known in entries if not is_known}
+    return visit.page(
+        "import.html", 422 if problem else 200, form=form, read=read, entries=entries, problem=problem,
+        commands=commands, zones=sorted(installed_zones()), missing=len(commands),
+    )  # fmt: skip
+
+
+def _meaning(entry: Entry) -> str:
+    return Spec.parse(entry.spec).sentence()
+
+
+@post("/import")
+async def import_crontab(visit: Visit) -> Response[Any]:
+    """Show what the lines of a crontab mean, or make schedules of those whose commands this service knows."""
+    form = visit.form
+    try:
+        zone = form.get("timezone", "").strip()
+        if zone not in installed_zones():
+            raise InvalidInputError("timezone", f"is no time zone: {zone[:40]}", hint="such as Europe/Berlin")
+        read = read_crontab(form.get("crontab", ""), timezone=zone, system=bool(form.get("system")))
+        if len(read.entries) > MAX_ENTRIES:
+            raise InvalidInputError(
+                "crontab", f"has {len(read.entries)} lines, and at most {MAX_ENTRIES} are taken at once"
+            )
+        known = await visit.actions()
+        chosen = [each for each in read.entries if f"command:{each.id}" in known]
+        if form.get("do") != "import" or not chosen:
+            return _crontab(visit, form, read, known)
+        new = await _create(visit, chosen)
+    except HoraeError as error:
+        return _crontab(visit, form, problem=_told(error)[0])
+    left = len(read.entries) - len(chosen)
+    rest = f" {left} more wait for their commands." if left else ""
+    there = f" {len(chosen) - new} were there already." if new < len(chosen) else ""
+    return visit.back(
+        visit.url("schedules", tag="crontab"), f"Imported {new} of {len(read.entries)} lines.{there}{rest}"
+    )
+
+
+async def _create(visit: Visit, entries: Sequence[Entry]) -> int:
+    """Make schedules of lines; how many are new."""
+    new = 0
+    async with api(visit) as client:
+        for entry in entries:
+            try:
+                await client.post("/schedules", entry.schedule)
+                new += 1
+            except ServerError as error:
+                if error.details.get("code") != "schedule_exists":
+                    raise
+    return new
+
+
+HANDLERS = [documents_page, apply_documents, export, import_page, import_crontab]
