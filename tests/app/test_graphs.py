@@ -30,6 +30,7 @@ from horae.executor.graph_port import Caller, GraphRouter, UsageEvent, drain, gr
 from horae.grant_model import ExecutionRequest
 from horae.model import Reason, RetryPolicy, Run, Status, Timeouts
 from horae.policy.executions import hash_of_request
+from horae.store.port import BEGINNING
 from horae.store.sqlite import SqliteStore
 from horae.testing import TimeMachine
 from tests.support.graphs import TestGraphs, ended, pass_time, worker_of
@@ -588,6 +589,12 @@ async def test_old_requests_and_states_are_pruned(request: pytest.FixtureRequest
             await transaction.put_graph_state(run.id, {"a": "1", "b": "2"}, [], app.now())
             await transaction.put_graph_state(run.id, {"a": "3"}, ["b"], app.now())
             assert await transaction.graph_state(run.id) == {"a": "3"}
+            [schedule] = await transaction.find_schedules(Filter(), BEGINNING, 10)
+            assert await transaction.insert_patch_request(schedule, "r", app.now())
+            assert not await transaction.insert_patch_request(schedule, "r", app.now())
+            assert await transaction.prune_patch_requests(app.now() - 60_000, 10) == 0
+            assert await transaction.prune_patch_requests(app.now() + 60_000, 10) == 1
+            assert await transaction.insert_patch_request(schedule, "r", app.now())
             assert await transaction.prune_executions(app.now() - 60_000, 10) == 0
             assert await transaction.prune_graph_state(app.now() - 60_000, 10) == 0
             assert await transaction.prune_executions(app.now() + 60_000, 10) == 1

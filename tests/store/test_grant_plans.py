@@ -47,6 +47,8 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "graph_state": {"run_id": "r7"},
     "drop_graph_state": {"run_id": "r7", "keys": ["k"]},
     "prune_graph_state": {"before_ms": 5, "limit": 100},
+    "insert_patch_request": {"schedule_key": "k7", "generation": 1, "request_id": "r", "now": 1},
+    "prune_patch_requests": {"before_ms": 5, "limit": 100},
     "insert_usage": USAGE.parameters(USED),
     "usage": {"ids": ["r7", "r8"]},
     "owned_usage_sums": {"user_id": "u7", "since_ms": 1, "until_ms": 900, "step_ms": 10, "limit": 100},
@@ -93,7 +95,11 @@ async def test_postgresql_answers_by_its_indexes(postgres: str):
         await connection.execute(
             f"INSERT INTO graph_state (run_id, key, value, saved_at_ms) SELECT 'r' || n, 'k', '', n FROM generate_series(1, {MANY}) AS n"  # noqa: S608
         )
-        await connection.execute("ANALYZE execution_grant, account, execution, usage_record, graph_state")
+        await connection.execute(
+            f"INSERT INTO patch_request SELECT 'k' || n, 1, 'r', n FROM generate_series(1, {MANY}) AS n"  # noqa: S608
+        )
+        tables = "execution_grant, account, execution, usage_record, graph_state, patch_request"
+        await connection.execute(f"ANALYZE {tables}")
         for name, given in QUESTIONS.items():
             text, names_of = prepared(name)
             await connection.execute(f"PREPARE {name}_question AS {text}")

@@ -476,8 +476,12 @@ class Schedules:
         pause: str | None = None,
         resume: str | None = None,
         version: int | None = None,
+        request_id: str = "",
     ) -> Patched:
-        """Trigger, backfill, and pause or resume with a note, in one transaction."""
+        """Trigger, backfill, and pause or resume with a note, in one transaction.
+
+        With a ``request_id`` it is carried out once: given again, also to another node, it changes nothing.
+        """
         if pause is not None and resume is not None:
             raise InvalidInputError("pause", "cannot go together with resume")
         requests = tuple(backfills)
@@ -487,7 +491,14 @@ class Schedules:
             edit = Edit(paused=pause is not None, note=pause if pause is not None else resume or "")
         patched = await answers.carry_out(
             lambda: self._patch(
-                schedule_id, edit, trigger, requests, version=version, now=now, answers=answers
+                schedule_id,
+                edit,
+                trigger,
+                requests,
+                version=version,
+                request_id=request_id,
+                now=now,
+                answers=answers,
             )
         )
         self._scope.wake()
@@ -501,11 +512,14 @@ class Schedules:
         backfills: Sequence[BackfillRequest],
         *,
         version: int | None,
+        request_id: str,
         now: int,
         answers: Answers,
     ) -> Patched:
         async with self._scope.store.transaction() as transaction:
             schedule = await self._scope.locked(transaction, schedule_id)
+            if request_id and not await transaction.insert_patch_request(schedule, request_id, now):
+                return Patched(schedule=schedule, run_id=None, backfills=())
             if version is not None and version != schedule.version:
                 raise ConflictTokenMismatchError(schedule_id, version, schedule.version)
             self._slots([(schedule, each) for each in backfills], answers)

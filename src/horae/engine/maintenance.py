@@ -164,13 +164,14 @@ class Maintenance:
                 if found < PRUNED_ROWS:  # no ledger reached its limit, so none has more to delete
                     break
         self._prune_after = keys[-1] if len(keys) == PAGE else BEGINNING
-        return removed + await self._prune_executions(now)
+        return removed + await self._prune_requests(now)
 
-    async def _prune_executions(self, now: int) -> int:
-        """Forget execution requests, and states of graphs, that are past the retention of runs."""
+    async def _prune_requests(self, now: int) -> int:
+        """Forget execution requests, states of graphs and ids of patches that are past the retention of runs."""
         before_ms = now - self._config.retention_age_ms
         async with self._store.transaction() as transaction:
             requests = await transaction.prune_executions(before_ms, PAGE)
+            requests += await transaction.prune_patch_requests(before_ms, PAGE)
             return requests + await transaction.prune_graph_state(before_ms, PAGE)
 
     async def _see_unreadable(

@@ -292,6 +292,18 @@ class Transaction(GrantQueries, ABC):
             for name in ("delete_schedule", "delete_due", "delete_last_outcome", "delete_unstarted_count"):
                 await self.rows(name, keys=deleted)
 
+    async def insert_patch_request(self, schedule: Schedule, request_id: str, now: int) -> bool:
+        """Remember that a patch of a locked schedule is carried out; ``False`` if it was before."""
+        return bool(
+            await self.rows(
+                "insert_patch_request", schedule_key=schedule.key, generation=schedule.generation, request_id=request_id, now=now
+            )
+        )  # fmt: skip
+
+    async def prune_patch_requests(self, before_ms: int, limit: int) -> int:
+        """Forget patches of before a moment; how many."""
+        return len(await self.rows("prune_patch_requests", before_ms=before_ms, limit=limit))
+
     async def next_generations(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, int]:
         """The generations of schedules that are created now; no other transaction can create them until the end."""
         found = await self.rows("next_generation", keys=list(keys), between=BETWEEN)

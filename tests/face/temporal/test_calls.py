@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -295,6 +298,47 @@ async def test_patches_as_the_command_sends_them(calls: Calls, app: horae.App):
     assert sorted((each.overlap, each.total) for each in backfills) == [("buffer_all", 2), ("skip", 2)]
     both = await refused(calls(patch("s", SchedulePatch(pause="a", unpause="b"), "5")))
     assert both.code is Code.INVALID_ARGUMENT
+
+
+@pytest.mark.contract("SCHD-30")
+@pytest.mark.parametrize("store", ["sqlite", "postgresql"])
+async def test_a_request_that_is_sent_again_to_another_node_or_after_a_restart_is_carried_out_once(
+    store: str, tmp_path: Path, request: pytest.FixtureRequest
+):
+    database = (
+        request.getfixturevalue("postgres") if store == "postgresql" else f"sqlite:///{tmp_path}/horae.db"
+    )
+    now = SchedulePatch(trigger_immediately=TriggerImmediatelyRequest())
+    backfill = [BackfillRequest(start_time=stamp("2026-01-01"), end_time=stamp("2026-01-03"))]
+
+    @asynccontextmanager
+    async def node() -> AsyncIterator[tuple[horae.App, Calls]]:
+        app = horae.App(database)
+        app.action("ping")(lambda: None)
+        async with app, calls_to(app) as calls:
+            yield app, calls
+
+    async with node() as (_, one), node() as (_, other):
+        created = await asyncio.gather(one(create_request("s")), other(create_request("s")))
+        assert created[0] == created[1]
+        for patched in (patch("s", now, "t"), patch("s", SchedulePatch(backfill_request=backfill), "b")):
+            await asyncio.gather(one(patched), other(patched), one(patched))
+        await one(patch("s", SchedulePatch(pause="p"), "p"))
+        await other(patch("s", SchedulePatch(unpause="u"), "u"))
+    async with node() as (app, calls):  # all of them have ended meanwhile
+        await calls(create_request("s"))  # it was created by this request, and is not refused
+        for patched in (
+            patch("s", now, "t"), patch("s", SchedulePatch(backfill_request=backfill), "b"), patch("s", SchedulePatch(pause="p"), "p"),
+        ):  # fmt: skip
+            await calls(patched)
+        mine = app.owned_by(NAMESPACE)
+        assert len([each for each in await mine.runs.list("s") if each.origin.kind == "trigger"]) == 1
+        assert len(await mine.backfills.list("s")) == 1
+        assert not (await mine.schedules.get("s")).state.paused
+        await calls(patch("s", now, "another"))
+        await calls(patch("s", now, ""))
+        await calls(patch("s", now, ""))
+        assert len([each for each in await mine.runs.list("s") if each.origin.kind == "trigger"]) == 4
 
 
 async def test_a_schedule_is_created_paused_triggered_and_backfilled_at_once(calls: Calls, app: horae.App):

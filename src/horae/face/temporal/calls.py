@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from google.protobuf.message import Message
@@ -41,46 +39,15 @@ MAX_LIST = 100
 """The most schedules in one part of a list: each is shown with its recent runs."""
 LISTED_TIMES = 5
 MAX_RUNNING = 100
-MAX_REMEMBERED = 10_000
 MAX_REQUEST_ID = 1000
-T = TypeVar("T")
 Handler = Callable[["Call", Any], Awaitable[Message]]
 
 
-class Remembered:
-    """Patches by their request ids: one that is sent again, because its answer was lost, is not carried out again by this process."""
-
-    def __init__(self) -> None:
-        self._tasks: OrderedDict[tuple[str, ...], asyncio.Task[Any]] = OrderedDict()
-
-    async def once(self, key: tuple[str, ...], work: Callable[[], Awaitable[T]]) -> T:
-        """Do some work once for a key, and give every caller its result; work that failed may be tried again."""
-        if not key[-1]:
-            return await work()
-        task = self._tasks.get(key)
-        if task is None:
-            task = self._tasks[key] = asyncio.ensure_future(_awaited(work))
-            if len(self._tasks) > MAX_REMEMBERED:
-                self._tasks.popitem(last=False)
-        try:
-            found: T = await asyncio.shield(task)
-        except BaseException:
-            if not task.done() or task.cancelled() or task.exception() is not None:
-                self._tasks.pop(key, None)
-            raise
-        return found
-
-
-async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
-    return await work()
-
-
 class Served:
-    """What calls share: the app, the operations of each owner, and the patches that were carried out."""
+    """What calls share: the app, and the operations of each owner."""
 
     def __init__(self, app: App) -> None:
         self.app = app
-        self.remembered = Remembered()
         self.owned_by = lru_cache(maxsize=1000)(app.owned_by)
 
 
@@ -88,7 +55,7 @@ class Call:
     """What a call needs besides its request: what all calls share, and its caller."""
 
     def __init__(self, served: Served, caller: Caller) -> None:
-        self.app, self.remembered, self.caller = served.app, served.remembered, caller
+        self.app, self.caller = served.app, caller
         self._served = served
 
     def operations(self, namespace: str) -> ScopedOperations:
@@ -191,18 +158,14 @@ async def patch_schedule(call: Call, request: api.PatchScheduleRequest) -> api.P
     if not request.HasField("patch"):
         raise InvalidInputError("patch", "is not set")
     operations, patch, author = call.operations(request.namespace), request.patch, call.caller.user
-
-    async def carry_out() -> None:
-        await operations.schedules.patch(
-            request.schedule_id,
-            trigger=trigger_of(patch, author),
-            backfills=backfills_of(patch.backfill_request, author),
-            pause=patch.pause or None,
-            resume=patch.unpause or None,
-        )
-
-    key = (call.caller.user, request.namespace, request.schedule_id, request.request_id)
-    await call.remembered.once(key, carry_out)
+    await operations.schedules.patch(
+        request.schedule_id,
+        trigger=trigger_of(patch, author),
+        backfills=backfills_of(patch.backfill_request, author),
+        pause=patch.pause or None,
+        resume=patch.unpause or None,
+        request_id=request.request_id,
+    )
     return api.PatchScheduleResponse()
 
 

@@ -115,6 +115,16 @@ CREATE TABLE execution (
 ) {clustered};
 CREATE INDEX execution_created ON execution (created_at_ms);
 
+-- Patches of schedules that were carried out, by the ids that callers gave them, so that one that is sent again is not carried out again.
+CREATE TABLE patch_request (
+    schedule_key TEXT NOT NULL,
+    generation BIGINT NOT NULL,
+    request_id TEXT NOT NULL,
+    created_at_ms BIGINT NOT NULL,
+    PRIMARY KEY (schedule_key, generation, request_id)
+) {clustered};
+CREATE INDEX patch_request_created ON patch_request (created_at_ms);
+
 -- The states of graphs while they run, so that one that was killed resumes.
 CREATE TABLE graph_state (
     run_id TEXT NOT NULL,
