@@ -67,7 +67,7 @@ def test_hostile_text_is_shown_and_does_nothing(window: Window, server: Server):
             assert window.page.locator("img, #live script, iframe").count() == 0
         window.go(f"/runs/{run['id']}")
         assert HOSTILE in window.text()
-    window.go("/schedules")
+    window.go(f"/schedules?tag={quote('<i>x')}")  # there may be others of other tests, and a page has 50
     for schedule_id in ids:
         assert window.page.get_by_role("link", name=schedule_id).count()
     window.page.get_by_role("link", name="🎈/..%2F?#").click()
