@@ -208,10 +208,6 @@ def asked_in_the_loop(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-IN_PROCESS = pytest.mark.filterwarnings("ignore::litestar.exceptions.LitestarDeprecationWarning")
-
-
-@IN_PROCESS
 @pytest.mark.contract("SCHD-08")
 async def test_no_request_evaluates_for_long_in_the_event_loop_or_in_a_transaction(
     app: App, asked_in_the_loop: list[str], monkeypatch: pytest.MonkeyPatch
@@ -258,7 +254,6 @@ async def test_no_request_evaluates_for_long_in_the_event_loop_or_in_a_transacti
     assert asked_in_the_loop == [], asked_in_the_loop[0]
 
 
-@IN_PROCESS
 async def test_too_much_at_once_is_a_problem_with_a_time_to_come_back(
     app: App, monkeypatch: pytest.MonkeyPatch
 ):

@@ -21,10 +21,7 @@ from horae.model import RetryPolicy
 from horae.policy.lifecycle import ENDED
 from tests.support.wait import wait_until
 
-pytestmark = [
-    pytest.mark.contract("SCHD-17"),
-    pytest.mark.filterwarnings("ignore::litestar.exceptions.LitestarDeprecationWarning"),
-]
+pytestmark = pytest.mark.contract("SCHD-17")
 PASSWORD = "hunter2-hunter2"  # noqa: S105 - of no account
 
 

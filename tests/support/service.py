@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
 import httpx
-from litestar.exceptions import LitestarDeprecationWarning
 
 from horae.app import App
 from horae.config import Config
@@ -14,9 +11,7 @@ from horae.face.service import Service, make_service
 
 def service_of(app: App, config: Config | None = None) -> Service:
     """The service of an app."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LitestarDeprecationWarning)
-        return make_service(app, config or Config())
+    return make_service(app, config or Config())
 
 
 def client_of(app: App, config: Config | None = None) -> httpx.AsyncClient:

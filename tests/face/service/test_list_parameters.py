@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 import horae
 from tests.support.service import client_of
 
@@ -21,7 +19,6 @@ def query(operation: dict[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-@pytest.mark.filterwarnings("ignore::litestar.exceptions.LitestarDeprecationWarning")
 async def test_unknown_filters_wrong_values_and_garbage_cursors_are_refused_by_every_route():
     async with horae.App(":memory:") as app, client_of(app) as client:
         app.action("greet")(lambda: None)

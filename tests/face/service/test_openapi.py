@@ -68,7 +68,6 @@ def test_the_service_does_what_its_document_says_also_with_what_it_made(start: S
     run_schemathesis(tmp_path, server, "--phases", "coverage,fuzzing")
 
 
-@pytest.mark.filterwarnings("ignore::litestar.exceptions.LitestarDeprecationWarning")
 async def test_it_is_made_once_and_others_are_answered_meanwhile():
     async with App(":memory:") as app, client_of(app) as client:
         asked = [asyncio.create_task(client.get("/openapi.json")) for _ in range(3)]

@@ -65,8 +65,9 @@ def _too_many(found: Found) -> tuple[str, str, str | None]:
 def _value_fault(text: str) -> str:
     if "valid integer" in text or "valid int" in text:
         return "must be a whole number"
-    if bound := re.search(r"(greater|less) than or equal to (-?\d+)", text):
-        return f"must be at {'least' if bound[1] == 'greater' else 'most'} {bound[2]}"
+    if range_ := re.match(r"(-?\d+) is not in the range (?:(-?\d+)<=)?x(?:>=(-?\d+))?(?:<=(-?\d+))?", text):
+        value, least, most = int(range_[1]), range_[2] or range_[3], range_[4]
+        return f"must be at least {least}" if least and value < int(least) else f"must be at most {most}"
     return f"cannot be read: {text.removeprefix('Value error, ')}"
 
 

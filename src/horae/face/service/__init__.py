@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from litestar import Litestar, Request, Response, Router
 from litestar.exceptions import HTTPException
-from litestar.types import ControllerRouterHandler
+from litestar.plugins import PluginProtocol
+from litestar.plugins.core import MsgspecDIPlugin
 
 from horae import __version__
 from horae.app import App
@@ -46,7 +49,34 @@ __all__ = ["Service", "make_service"]
 
 
 class Service(Litestar):
-    """The routes of an app. Paths are matched undecoded, so that an id may contain an encoded slash."""
+    """The routes of an app. Paths are matched undecoded, so that an id may contain an encoded slash.
+
+    Litestar takes milliseconds to register a route, and a command asks for few of them: those of a part of the paths are registered
+    when one of them is first asked for.
+    """
+
+    def __init__(self, routers: Iterable[Router], **options: Any) -> None:  # noqa: ANN401 - Litestar's own
+        self._parts: dict[tuple[str, ...], list[Router]] = {}
+        for router in routers:
+            for part in dict.fromkeys(part_of(route.path) for route in router.routes):
+                self._parts.setdefault(part, []).append(router)
+        super().__init__(**options)
+
+    @staticmethod
+    def _get_default_plugins(plugins: list[PluginProtocol]) -> list[PluginProtocol]:
+        """Without those for pydantic and attrs, which take long to load, where they are installed, and which no route needs."""
+        return [*plugins, MsgspecDIPlugin()]
+
+    def register_part(self, path: str) -> None:
+        """Register the routes of the part of the paths to which one belongs, unless that was done."""
+        routers = self._parts.pop(part_of(path), ())
+        for router in routers:
+            self.register(router)
+            for others in self._parts.values():
+                if router in others:
+                    others.remove(router)
+        if routers:
+            self.state.parameters = known_parameters(self.routes)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI has them
         """Answer a request."""
@@ -54,6 +84,7 @@ class Service(Litestar):
             await super().__call__(scope, receive, send)
             return
         scope["path"] = scope["raw_path"].decode("latin-1")
+        self.register_part(scope["path"])
         begun, status = self.state.monotonic(), 500
 
         async def watched(message: Any) -> None:  # noqa: ANN401
@@ -66,6 +97,12 @@ class Service(Litestar):
         seconds = self.state.monotonic() - begun
         count_failed(self.state, scope, status)
         self.state.metrics.answered(scope["method"], scope.get("path_template"), status, seconds)
+
+
+def part_of(path: str) -> tuple[str, ...]:
+    """The part of the paths to which one belongs: its first word, below ``/api`` its first three."""
+    words = [each for each in path.split("/") if each]
+    return tuple(words[: 3 if words[:1] == ["api"] else 1])
 
 
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -94,14 +131,14 @@ def make_service(app: App, config: Config, counted: Metrics | None = None, *, pa
         return answered
 
     provided = dependencies(app)
-    routes = _routes()
+    routers = list(_routers())
     if pages:
         from horae.face.console.console import Console  # noqa: PLC0415 - it takes parts of this package
 
         console = Console(app, config, authenticator, pace)
-        routes += [console.router(), home]
+        routers += [console.router(), Router("/", route_handlers=[home])]
     service = Service(
-        route_handlers=routes,
+        routers,
         dependencies=provided,
         exception_handlers={
             HoraeError: on_horae_error,
@@ -119,30 +156,21 @@ def make_service(app: App, config: Config, counted: Metrics | None = None, *, pa
     if pages:
         service.state.console = console
     service.state.monotonic = app.clock.monotonic
-    service.state.parameters = known_parameters(service)
     service.state.runs = app.runs
     service.state.reports = RateLimit(config.requests_per_second, app.clock.monotonic)
     service.state.failed_reports = RateLimit(config.requests_per_second, app.clock.monotonic)
     service.state.metrics = counted or Metrics()
     service.state.openapi = Document(
-        lambda: document_of(_routes(), provided, __version__, app.executors.option_types)
+        lambda: document_of(_routers(), provided, __version__, app.executors.option_types)
     )
     return service
 
 
-def _routes() -> list[ControllerRouterHandler]:
-    routers = [
-        schedules_router, runs_router, reports_router, why_router, bulk_router, calendars_router, nodes_router,
-        grants_router, usage_router, flows_router, workflows_router,
-    ]  # fmt: skip
-    api = Router("/api/v1", route_handlers=[router() for router in routers])
-    return [
-        api,
-        internal_router(),
-        registrar_router(),
-        launcher_router(),
-        health,
-        readiness,
-        metrics,
-        openapi,
-    ]
+@cache
+def _routers() -> tuple[Router, ...]:
+    """The routes of the API and of what is beside it; a service registers copies of them."""
+    return (
+        schedules_router(), runs_router(), reports_router(), why_router(), bulk_router(), calendars_router(),
+        nodes_router(), grants_router(), usage_router(), flows_router(), workflows_router(), internal_router(),
+        registrar_router(), launcher_router(), Router("/", route_handlers=[health, readiness, metrics, openapi]),
+    )  # fmt: skip

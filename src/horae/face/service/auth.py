@@ -8,25 +8,19 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Iterable, Sequence
-from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-
-import jwt
-from jwt.algorithms import HMACAlgorithm
-from jwt.exceptions import InvalidSubjectError
 
 from horae.config import Config, setting_name
 from horae.errors import AuthenticationError, ConfigError, PermissionDeniedError
 from horae.face.service.caller import ADMIN, SERVICE, Caller
 from horae.face.service.loopback import is_loopback, is_loopback_name
-from horae.face.service.token_keys import key_set
 
-LEEWAY = 10
-"""Seconds by which the clock of a token's issuer may differ from ours."""
+if TYPE_CHECKING:
+    from horae.face.service.tokens import Tokens
+
 MAX_TOKEN_LENGTH = 16 * 1024
 MAX_USER_LENGTH = 200
-SHORTEST_SECRET = 32
 
 LOCAL = Caller("local", frozenset({ADMIN, SERVICE}))
 """The caller of every request, where there is no authentication."""
@@ -50,20 +44,17 @@ def check_start(config: Config) -> None:
         )
     if takes_tokens(config) and not config.jwt_audience:
         raise ConfigError("HORAE_JWT_AUDIENCE", "", "must say whom tokens are meant for")
-    if config.jwt_secret:
-        _check_secret(config.jwt_secret)
-    if config.jwt_jwks:
-        key_set(config.jwt_jwks, lambda: 0)
+    _tokens(config, lambda: 0)
     _check_tls(config)
 
 
-def _check_secret(secret: str) -> None:
-    if len(secret) < SHORTEST_SECRET:
-        raise ConfigError("HORAE_JWT_SECRET", "***", f"must have at least {SHORTEST_SECRET} characters")
-    try:
-        HMACAlgorithm(HMACAlgorithm.SHA256).prepare_key(secret)
-    except jwt.InvalidKeyError:
-        raise ConfigError("HORAE_JWT_SECRET", "***", "must be a secret, and not a public key") from None
+def _tokens(config: Config, now: Callable[[], int]) -> Tokens | None:
+    """What verifies tokens, if any authenticate callers. What it needs takes long to load."""
+    if not takes_tokens(config):
+        return None
+    from horae.face.service.tokens import Tokens  # noqa: PLC0415 - only where there are tokens
+
+    return Tokens(config, now)
 
 
 def _check_tls(config: Config) -> None:
@@ -94,117 +85,35 @@ class Authenticator:
     def __init__(self, config: Config, now: Callable[[], int]) -> None:
         check_start(config)
         self._config = config
-        self._now = now
-        self._takes_tokens = takes_tokens(config)
-        self._keys = key_set(config.jwt_jwks, now) if config.jwt_jwks else None
-        self._algorithms = {"HS256"} if config.jwt_secret else set[str]()
-        if self._keys is not None:
-            self._algorithms.add("RS256")
+        self._tokens = _tokens(config, now)
 
     async def caller(self, raw_headers: Iterable[tuple[bytes, bytes]], peer: str | None) -> Caller:
         """The caller of a request with these headers; ``peer`` is the name in the connection's verified certificate."""
         headers = list(raw_headers)
-        if not self._takes_tokens and not self._config.tls_client_ca:
+        if self._tokens is None and not self._config.tls_client_ca:
             _check_local(headers)
             return LOCAL
-        token = _bearer(headers) if self._takes_tokens else None
-        if token is not None:
-            return self._holder(await self._claims(token))
+        if self._tokens is not None and (token := _bearer(headers)) is not None:
+            return _holder(await self._tokens.claims(token))
         if self._config.tls_client_ca and peer is not None:
             _check_origin(headers)
             return Caller(_user(peer), LOCAL.scopes if peer in self._config.tls_admins else frozenset())
         raise AuthenticationError(
-            "The request brought no token"
-            if self._takes_tokens
-            else "The connection brought no client certificate"
+            "The connection brought no client certificate"
+            if self._tokens is None
+            else "The request brought no token"
         )
 
-    async def _claims(self, token: str) -> dict[str, Any]:
-        """The claims of a token, after its signature, its audience and its times are verified."""
-        try:
-            header = jwt.get_unverified_header(token)
-            algorithm = header.get("alg")
-            if algorithm not in self._algorithms:
-                raise AuthenticationError(
-                    f"The token must be signed with {' or '.join(sorted(self._algorithms))}"
-                )
-            key = (
-                self._config.jwt_secret if algorithm == "HS256" else await self._public_key(header.get("kid"))
-            )
-            claims: dict[str, Any] = jwt.decode(
-                token,
-                key,
-                algorithms=[algorithm],
-                audience=self._config.jwt_audience,
-                issuer=self._config.jwt_issuer or None,
-                # Times are checked below, by the clock that we were given.
-                options={
-                    "require": ["exp", "aud", "sub"],
-                    "verify_exp": False,
-                    "verify_nbf": False,
-                    "verify_iat": False,
-                },
-            )
-        except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
-            raise AuthenticationError(_refusal(error)) from None  # the cause may quote the token
-        _check_times(claims, self._now() / 1000)
-        return claims
 
-    async def _public_key(self, name: object) -> Any:  # noqa: ANN401 - a key, whose type the library names
-        if self._keys is None or not (name is None or isinstance(name, str)):
-            raise AuthenticationError("The token names a key in a way that cannot be read")
-        key = await self._keys.find(name)
-        if key is None:
-            raise AuthenticationError(
-                "The token names a key that is not known, or none where there are several"
-            )
-        return key
-
-    def _holder(self, claims: dict[str, Any]) -> Caller:
-        scopes = set[str]()
-        for name in ("scope", "scopes", "scp"):
-            value = claims.get(name)
-            if isinstance(value, str):
-                scopes.update(value.split())
-            elif isinstance(value, list):
-                scopes.update(each for each in value if isinstance(each, str))
-        return Caller(_user(claims["sub"]), frozenset(scopes))
-
-
-def _refusal(error: Exception) -> str:
-    """What is wrong with a token, in our words: the library's message may quote it."""
-    for kind, sentence in _REFUSALS.items():
-        if isinstance(error, kind):
-            return sentence
-    return "The token cannot be read"
-
-
-_REFUSALS: dict[type[Exception], str] = {
-    jwt.InvalidAudienceError: "The token is not meant for this service: its audience is another",
-    jwt.InvalidIssuerError: "The token comes from another issuer",
-    jwt.MissingRequiredClaimError: "The token lacks one of the claims exp, aud, sub (and iss where it is asked for)",
-    InvalidSubjectError: "The token's subject must be a text",
-    jwt.InvalidSignatureError: "The token's signature does not hold",
-}
-
-
-def _check_times(claims: dict[str, Any], now: float) -> None:
-    """Require the current time to lie between ``nbf``, if the token has it, and ``exp``."""
-    expires, begins = claims["exp"], claims.get("nbf", 0)
-    for value in (expires, begins):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not _is_time(value):
-            raise AuthenticationError("The token's times must be numbers of seconds")
-    if expires + LEEWAY <= now:
-        raise AuthenticationError("The token has expired")
-    if begins - LEEWAY > now:
-        raise AuthenticationError("The token does not hold yet")
-
-
-def _is_time(value: float) -> bool:
-    try:
-        return isfinite(value)
-    except OverflowError:
-        return False
+def _holder(claims: dict[str, Any]) -> Caller:
+    scopes = set[str]()
+    for name in ("scope", "scopes", "scp"):
+        value = claims.get(name)
+        if isinstance(value, str):
+            scopes.update(value.split())
+        elif isinstance(value, list):
+            scopes.update(each for each in value if isinstance(each, str))
+    return Caller(_user(claims["sub"]), frozenset(scopes))
 
 
 def _bearer(headers: Headers) -> str | None:

@@ -11,7 +11,7 @@ from horae.app.views import Changed, Count
 from horae.errors import LimitExceededError
 from horae.face.service.caller import Caller
 from horae.face.service.request_bodies import CreateSchedules, ManyByFilter, Which
-from horae.face.service.route_helpers import filter_of
+from horae.face.service.route_helpers import API, filter_of
 from horae.face.service.schedules import check_backfills, new_schedule
 
 
@@ -52,4 +52,4 @@ async def count_schedules(there: ScopedOperations, which: Which) -> Count:
 def bulk_router() -> Router:
     """The routes of many schedules at once."""
     handlers = [create_schedules, pause_schedules, resume_schedules, count_schedules]
-    return Router("/bulk", route_handlers=handlers, tags=["bulk"])
+    return Router(f"{API}/bulk", route_handlers=handlers, tags=["bulk"])

@@ -7,7 +7,7 @@ from litestar import Router, delete, get, put
 from horae.app import ScopedOperations
 from horae.app.view import PageView, page_of, view_of
 from horae.app.views import CalendarView
-from horae.face.service.route_helpers import Cursor, Limit
+from horae.face.service.route_helpers import API, Cursor, Limit
 from horae.spec import SharedCalendar
 
 
@@ -41,4 +41,4 @@ async def delete_calendar(there: ScopedOperations, name: str) -> None:
 def calendars_router() -> Router:
     """The routes of shared calendars."""
     handlers = [list_calendars, get_calendar, put_calendar, delete_calendar]
-    return Router("/calendars", route_handlers=handlers, tags=["calendars"])
+    return Router(f"{API}/calendars", route_handlers=handlers, tags=["calendars"])

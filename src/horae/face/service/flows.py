@@ -20,7 +20,7 @@ from horae.app.flow_views import (
 from horae.app.view import PageView
 from horae.face.service.query_parameters import asked
 from horae.face.service.request_bodies import PauseFlow, PublishEvent, ResolveFlow, SkipInput
-from horae.face.service.route_helpers import Cursor, Limit
+from horae.face.service.route_helpers import API, Cursor, Limit
 
 HandlerName = Annotated[str | None, asked("handler", "Only of this handler.")]
 Topic = Annotated[str | None, asked("topic", "Only of this topic.")]
@@ -142,4 +142,4 @@ def flows_router() -> Router:
         list_flows, get_flow, publish_events, list_flow_events, list_flow_inputs, skip_flow_input, list_flow_runs,
         get_flow_run, explain_flow, run_flow_now, pause_flow, resume_flow, resolve_flow,
     ]  # fmt: skip
-    return Router("/flows", route_handlers=handlers, tags=["flows"])
+    return Router(f"{API}/flows", route_handlers=handlers, tags=["flows"])

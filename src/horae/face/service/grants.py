@@ -10,7 +10,7 @@ from horae.app.view import PageView, page_of, view_of
 from horae.errors import PermissionDeniedError
 from horae.face.service.caller import Caller
 from horae.face.service.request_bodies import CreateGrant, PutAccount, RenewGrant
-from horae.face.service.route_helpers import Cursor, Limit
+from horae.face.service.route_helpers import API, Cursor, Limit
 
 
 @post("/grants", summary="Create a grant")
@@ -63,4 +63,4 @@ async def put_account(app: App, caller: Caller, new: ScopedOperations, data: Put
 def grants_router() -> Router:
     """The routes of grants and accounts."""
     grants = [create_grant, list_grants, get_grant, revoke_grant, renew_grant]
-    return Router("/", route_handlers=[*grants, get_account, put_account], tags=["grants"])
+    return Router(API, route_handlers=[*grants, get_account, put_account], tags=["grants"])

@@ -7,6 +7,7 @@ from litestar import Router, get
 from horae.app import App
 from horae.app.view import PageView, view_of
 from horae.app.views import NodeView
+from horae.face.service.route_helpers import API
 
 
 @get("/nodes", summary="The processes that drive the database")
@@ -24,4 +25,4 @@ async def list_actions(app: App) -> PageView[str]:
 
 def nodes_router() -> Router:
     """The routes of nodes and actions."""
-    return Router("/", route_handlers=[list_nodes, list_actions], tags=["system"])
+    return Router(API, route_handlers=[list_nodes, list_actions], tags=["system"])

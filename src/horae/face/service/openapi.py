@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from http import HTTPStatus
 from types import ModuleType
 from typing import Any
@@ -111,7 +111,7 @@ class Document:
 
 
 def document_of(
-    routes: list[ControllerRouterHandler],
+    routes: Sequence[ControllerRouterHandler],
     dependencies: dict[str, Provide],
     version: str,
     options: Iterable[type[msgspec.Struct]],

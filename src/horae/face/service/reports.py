@@ -18,7 +18,7 @@ from horae.app.view import view_of
 from horae.app.views import ReportView
 from horae.errors import AuthenticationError
 from horae.face.service.request_bodies import FailedBody, SucceededBody
-from horae.face.service.route_helpers import ANONYMOUS
+from horae.face.service.route_helpers import ANONYMOUS, API
 
 Token = Annotated[
     str | None, HeaderParameter(name="Authorization", description="Bearer, and the run's own token.")
@@ -100,5 +100,5 @@ def reports_router() -> Router:
     """The routes of reports."""
     handlers = [report_started, report_heartbeat, report_succeeded, report_failed]
     return Router(
-        "/runs/{run_id:str}", route_handlers=handlers, guards=[check_pace], opt=ANONYMOUS, tags=["runs"]
+        API + "/runs/{run_id:str}", route_handlers=handlers, guards=[check_pace], opt=ANONYMOUS, tags=["runs"]
     )

@@ -7,14 +7,15 @@ NUL, which our databases treat differently; integers must be exact in every JSON
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 import msgspec
-from litestar import Litestar, Request, Response
+from litestar import Request, Response
 from litestar.exceptions import ClientException, HTTPException, InternalServerException, ValidationException
 from litestar.handlers import BaseRouteHandler
-from litestar.routes import HTTPRoute
+from litestar.routes import BaseRoute, HTTPRoute
 from litestar.status_codes import HTTP_413_REQUEST_ENTITY_TOO_LARGE, HTTP_415_UNSUPPORTED_MEDIA_TYPE
 
 from horae.checked import input_error
@@ -130,10 +131,14 @@ def check_parameters(request: Request[Any, Any, Any]) -> None:
             raise InvalidInputError(name, "is no parameter of this path", hint=hint)
 
 
-def known_parameters(service: Litestar) -> dict[BaseRouteHandler, list[str]]:
+def known_parameters(routes: Iterable[BaseRoute]) -> dict[BaseRouteHandler, list[str]]:
     """The names of the query parameters that each route takes, itself or for what it depends on."""
-    routes = [route for route in service.routes if isinstance(route, HTTPRoute)]
-    models = [found for route in routes for found in route.route_handler_map.values()]
+    models = [
+        found
+        for route in routes
+        if isinstance(route, HTTPRoute)
+        for found in route.route_handler_map.values()
+    ]
     return {
         handler: sorted(each.field_alias for each in model.expected_query_params) for handler, model in models
     }

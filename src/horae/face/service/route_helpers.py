@@ -28,6 +28,8 @@ IfMatch = Annotated[
 IfNoneMatch = Annotated[
     str | None, HeaderParameter(name="If-None-Match", description="`*`: there must be no such schedule.")
 ]
+API = "/api/v1"
+"""What the paths of all operations begin with."""
 READS = {"reads": True}
 """The option of a route that changes nothing, although its method may: a question with a body."""
 ANONYMOUS = {"anonymous": True}

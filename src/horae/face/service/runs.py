@@ -23,7 +23,7 @@ from horae.app.views import (
 from horae.face.service.caller import Caller
 from horae.face.service.query_parameters import asked
 from horae.face.service.request_bodies import RunSearch
-from horae.face.service.route_helpers import Cursor, Limit
+from horae.face.service.route_helpers import API, Cursor, Limit
 
 AttemptNumber = Annotated[
     int | None, asked("attempt", "Only of this attempt.", minimum=1, maximum=MAX_ATTEMPT)
@@ -109,4 +109,4 @@ def runs_router() -> Router:
         get_backfill,
         cancel_backfill,
     ]
-    return Router("/", route_handlers=handlers, tags=["runs"])
+    return Router(API, route_handlers=handlers, tags=["runs"])

@@ -56,6 +56,7 @@ from horae.face.service.request_bodies import (
     Which,
 )
 from horae.face.service.route_helpers import (
+    API,
     Cursor,
     IfMatch,
     IfNoneMatch,
@@ -421,4 +422,4 @@ def schedules_router() -> Router:
         patch_schedule, trigger_schedule, pause_schedule, resume_schedule, skip_next, start_backfill, list_backfills,
         list_times, list_runs, list_unstarted, list_versions,
     ]  # fmt: skip
-    return Router("/schedules", route_handlers=handlers, tags=["schedules"])
+    return Router(f"{API}/schedules", route_handlers=handlers, tags=["schedules"])

@@ -10,7 +10,7 @@ from horae.app import ScopedOperations
 from horae.app.grant_views import UsageView
 from horae.app.view import PageView, view_of
 from horae.face.service.query_parameters import asked
-from horae.face.service.route_helpers import Limit
+from horae.face.service.route_helpers import API, Limit
 
 Since = Annotated[str | None, asked("since", "Recorded at or after this.", format="date-time")]
 Until = Annotated[str | None, asked("until", "Recorded before this.", format="date-time")]
@@ -28,4 +28,4 @@ async def sum_usage(
 
 def usage_router() -> Router:
     """The routes of usage."""
-    return Router("/usage", route_handlers=[sum_usage], tags=["grants"])
+    return Router(f"{API}/usage", route_handlers=[sum_usage], tags=["grants"])

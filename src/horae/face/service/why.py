@@ -13,7 +13,7 @@ from horae.app.views import ExplanationView, ForecastView, PreviewView
 from horae.app.why import MAX_MINUTES
 from horae.face.service.query_parameters import asked
 from horae.face.service.request_bodies import PreviewChange, PreviewSpec
-from horae.face.service.route_helpers import READS
+from horae.face.service.route_helpers import API, READS
 
 Time = Annotated[
     str,
@@ -54,4 +54,4 @@ async def preview_spec(there: ScopedOperations, data: PreviewSpec) -> SpecPrevie
 def why_router() -> Router:
     """The routes of "why?"."""
     handlers = [explain_time, preview_change, forecast, preview_spec]
-    return Router("/", route_handlers=handlers, tags=["why"])
+    return Router(API, route_handlers=handlers, tags=["why"])

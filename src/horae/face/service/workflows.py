@@ -25,7 +25,7 @@ from horae.app.workflow_views import (
 )
 from horae.errors import InvalidInputError
 from horae.face.service.caller import Caller
-from horae.face.service.route_helpers import Cursor, Limit
+from horae.face.service.route_helpers import API, Cursor, Limit
 from horae.workflow import json_schema
 from horae.workflow.document import Workflow
 
@@ -150,4 +150,4 @@ def workflows_router() -> Router:
         list_workflows, get_latest_workflow, get_workflow, deploy_workflow, validate_workflow, launch_workflow, workflow_schema,
         get_run_nodes,
     ]  # fmt: skip
-    return Router("/", route_handlers=handlers, tags=["workflows"])
+    return Router(API, route_handlers=handlers, tags=["workflows"])
