@@ -243,8 +243,8 @@ class FlowRecords:
 
     async def consume(self, reserved: Reserved, now: int) -> bool:
         """Consume the events of runs; ``False`` if some of them are neither reserved by their run nor pending."""
-        rows = [row | {"ended_at_ms": now} for row in _numbered(reserved)]
-        return await self._write("consume_events", rows) == len(rows)
+        rows = _numbered(reserved)
+        return await self._write("consume_events", rows, now=now) == len(rows)
 
     async def release(self, reserved: Reserved) -> None:
         """Give up what runs have reserved."""

@@ -29,9 +29,11 @@ MAX_IDLE_SECONDS = 2.0
 """How long a transaction may be idle before the server rolls it back: a node that is stopped or cut off in the middle of a
 decision holds locks, and other nodes wait for them."""
 
-PLANNING = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
+PLANNING = {
+    "enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off", "seq_page_cost": "0.1", "random_page_cost": "0.1",
+}  # fmt: skip
 """Plans are made while tables are small, and cached: they must not scan tables when these are large. Every join looks up
-keys, those of a batch at most."""
+keys, those of a batch at most. What is asked all the time is in memory: looking it up costs less than another plan for it."""
 
 _LOST = (
     asyncpg.PostgresConnectionError,
