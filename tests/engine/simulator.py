@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from horae.app.backfills import Backfills
+from horae.app.flows import Flows
 from horae.app.owner_scope import OwnerScope
 from horae.app.runs import Runs
 from horae.app.schedules import Schedules
@@ -114,19 +115,32 @@ class Line(Store):
         self.batch = 7 if parallel_batches == 1 else 1
         self.calls_left: int | None = None
         self.fate: type[Exception] = Crash
+        self.crashed = False
+        self.is_cut: Callable[[], bool] = lambda: False
+        self.on_crash: Callable[[], None] = lambda: None
 
     def call(self) -> None:
+        if self.crashed:
+            raise Crash
+        if self.is_cut():
+            raise StoreUnavailableError("cut")
         if self.calls_left is not None:
             self.calls_left -= 1
             if self.calls_left < 0:
                 self.calls_left = None
-                raise StoreUnavailableError("cut") if self.fate is StoreUnavailableError else Crash
+                if self.fate is StoreUnavailableError:
+                    raise StoreUnavailableError("cut")
+                self.crashed = True
+                self.on_crash()
+                raise Crash
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
         self.call()
         async with self._store.transaction() as transaction:
-            yield LineTransaction(self, transaction)
+            over_line = LineTransaction(self, transaction)
+            yield over_line
+            transaction.on_commit = over_line.on_commit
             self.call()
         self.call()  # the commit went through, and its answer was lost
 
@@ -186,9 +200,18 @@ class LineTransaction(Transaction):
 
     async def due(self, now: int, limit: int) -> list[Schedule]:
         found = await super().due(now, limit)
-        if found and abs(now - (await self._line.time() or 0)) > 1000:
-            raise ClockOffError(now - (await self._line.time() or 0))
+        if found:
+            await self._check_clock(now)
         return found
+
+    async def is_node(self, epoch: int, now: int) -> bool:
+        await self._check_clock(now)
+        return await super().is_node(epoch, now)
+
+    async def _check_clock(self, now: int) -> None:
+        off = now - (await self._line.time() or 0)
+        if abs(off) > 1000:
+            raise ClockOffError(off)
 
     async def notify(self) -> None:
         """Notifications get lost here: nodes step at their own times."""
@@ -231,6 +254,10 @@ class Machine:
     async def work(self, context: Context) -> Any:
         return await self.world.work(self, context)
 
+    async def join(self) -> None:
+        await self.set_clock()
+        await self.engine.join(self.now())
+
     async def step(self) -> None:
         """Do what a process does when it wakes; whatever happens to it, the simulation continues."""
         world = self.world
@@ -238,8 +265,7 @@ class Machine:
             self.engine.guard()
         try:
             if not self.joined:
-                await self.set_clock()
-                await self.engine.join(self.now())
+                await self.join()
                 self.joined = True
             if self.house <= world.seconds():
                 self.house = world.seconds() + HOUSE
@@ -255,7 +281,7 @@ class Machine:
         except StoreUnavailableError:
             wake = self.now() + 1000
         due = TICK if wake is None else min(max(wake - self.now(), 0) / 1000 + 0.0005, TICK)
-        self.wake = min(world.seconds() + due, self.house)
+        self.wake = min(world.seconds() + due, self.house) if self.joined else world.seconds() + due
         if self.joined and self.engine.holds_lease:
             self.wake = min(self.wake, world.seconds() + self.engine.guard())
 
@@ -288,7 +314,7 @@ class World:
         self.running_without_lease: list[str] = []
         self.stalled = False
         self.deleted = False
-        self.machines = [Machine(self, f"n{number}") for number in range(dice.choice([1, 2, 3]))]
+        self.machines = [self.machine(f"n{number}") for number in range(dice.choice([1, 2, 3]))]
         self.born = len(self.machines)
         self.policies = _policies(dice)
         self.document = dice.choice(SPECS)
@@ -297,7 +323,12 @@ class World:
         outside.register("work", self._never)
         scope = OwnerScope(self.store, self.now, lambda: None, executors=Executors(outside), config=Config())
         self.schedules, self.backfills, self.runs = Schedules(scope), Backfills(scope), Runs(scope)
+        self.flows = Flows(scope)
         self.asked: list[str] = []
+
+    def machine(self, name: str) -> Machine:
+        """A new process."""
+        return Machine(self, name)
 
     async def _never(self, context: Context) -> None: ...
 
@@ -450,7 +481,7 @@ class World:
         for place, machine in enumerate(self.machines):
             if machine.dead:
                 self.born += 1
-                self.machines[place] = Machine(self, f"n{self.born}")
+                self.machines[place] = self.machine(f"n{self.born}")
 
     async def _let_actions_run(self) -> None:
         for _ in range(4):
