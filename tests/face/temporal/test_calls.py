@@ -393,9 +393,10 @@ async def test_lists_counts_and_queries(calls: Calls):
         page = await calls(api.ListSchedulesRequest(namespace=NAMESPACE, query=query))
         assert len(page.schedules) == count
     for query in (
-        "Team = 'a' OR Team = 'b'",
         "Team >",
-        "Team = 'a' AND Team = 'b'",
+        "Team = 'a' OR",
+        "(Team = 'a'",
+        "TemporalOther = 1",
         "TemporalSchedulePaused = 3",
         "x" * 3000,
     ):

@@ -17,10 +17,11 @@ from temporalio.api.workflowservice import v1 as api
 from horae import __version__
 from horae.app import App, ScopedOperations
 from horae.app.fire_times import times_ahead
+from horae.app.page import Page, cursor_of
 from horae.errors import InvalidInputError
 from horae.face.service.caller import Caller
 from horae.face.temporal.info_message import RUNNING, info_of, list_entry
-from horae.face.temporal.list_query import filter_of
+from horae.face.temporal.list_query import Query, query_of
 from horae.face.temporal.originals import shown_memo, shown_search
 from horae.face.temporal.schedule_message import (
     backfills_of,
@@ -32,12 +33,15 @@ from horae.face.temporal.schedule_message import (
 )
 from horae.face.temporal.times import is_set, moment_of, timestamp_of
 from horae.model import Run
+from horae.model import Schedule as ScheduleRecord
 
 SERVER_VERSION = "1.28.0"
 """The Temporal server whose schedule calls these are like; clients ask for it to know what they may use."""
 MAX_LIST = 100
 """The most schedules in one part of a list: each is shown with its recent runs."""
 LISTED_TIMES = 5
+MAX_SCANNED, MAX_SCANS = 1000, 20
+"""How many schedules are tested together, and how often for one part of a list, if the database cannot test them."""
 MAX_RUNNING = 100
 MAX_REQUEST_ID = 1000
 Handler = Callable[["Call", Any], Awaitable[Message]]
@@ -181,9 +185,7 @@ async def list_schedules(call: Call, request: api.ListSchedulesRequest) -> api.L
         cursor = request.next_page_token.decode() or None
     except UnicodeDecodeError:
         raise InvalidInputError("next_page_token", "is none that a list gave") from None
-    page = await operations.schedules.list(
-        filter_of(request.query), cursor=cursor, limit=min(asked, MAX_LIST)
-    )
+    page = await _found(operations, query_of(request.query), cursor, min(asked, MAX_LIST))
     now = call.app.now()
     recent = [await operations.runs.list(each.id, LISTED_TIMES) for each in page]
 
@@ -198,9 +200,36 @@ async def list_schedules(call: Call, request: api.ListSchedulesRequest) -> api.L
     )
 
 
+async def _found(
+    operations: ScopedOperations, query: Query, cursor: str | None, limit: int
+) -> Page[ScheduleRecord]:
+    """A page of the schedules that a query means. With a test, it may have fewer than there are: the search goes on from its cursor."""
+    if query.test is None:
+        return await operations.schedules.list(query.only, cursor=cursor, limit=limit)
+    found: list[ScheduleRecord] = []
+    for _ in range(MAX_SCANS):
+        page = await operations.schedules.list(query.only, cursor=cursor, limit=MAX_SCANNED)
+        found += [each for each in page if query.test(each)]
+        cursor = page.next
+        if len(found) > limit:
+            last = found[limit - 1]
+            return Page(found[:limit], cursor_of(last.owner, last.id))
+        if cursor is None or len(found) == limit:
+            break
+    return Page(found, cursor)
+
+
 async def count_schedules(call: Call, request: api.CountSchedulesRequest) -> api.CountSchedulesResponse:
     operations = call.operations(request.namespace)
-    return api.CountSchedulesResponse(count=await operations.schedules.count(filter_of(request.query)))
+    query = query_of(request.query)
+    if query.test is None:
+        return api.CountSchedulesResponse(count=await operations.schedules.count(query.only))
+    count, cursor = 0, None
+    while True:
+        page = await operations.schedules.list(query.only, cursor=cursor, limit=MAX_SCANNED)
+        count += sum(query.test(each) for each in page)
+        if (cursor := page.next) is None:
+            return api.CountSchedulesResponse(count=count)
 
 
 async def list_schedule_matching_times(
