@@ -32,11 +32,12 @@ check: $(READY) ## lint, format, types, import directions
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(READY) ## measure beside peers, as ratios; writes speed.md, herd.md, service-speed.md and temporal-speed.md of docs/explanation
+bench: $(READY) ## measure beside peers, as ratios; writes the pages on speed in docs/explanation
 	$(BIN)/python -m bench --write docs/explanation/speed.md
 	$(BIN)/python -m bench.herd --write docs/explanation/herd.md
 	$(BIN)/python -m bench.service --write docs/explanation/service-speed.md
 	$(BIN)/python -m bench.flows --write docs/explanation/flows-speed.md
+	$(BIN)/python -m bench.workflows --write docs/explanation/workflows-speed.md
 	$(BIN)/python -m bench.console --write docs/explanation/console-speed.md
 	$(BIN)/python -m bench.temporal --write docs/explanation/temporal-speed.md
 

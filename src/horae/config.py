@@ -50,6 +50,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """How often maintenance removes a part of what is past its retention from the ledger."""
     attention_ms: int = 60_000
     """How long a run waits for a node that can run it, before its schedule needs attention."""
+    leave_ms: int = 0
+    """How long a service that was asked to end still answers, while `/readyz` says so, for load balancers to notice."""
     drain_ms: int = 30_000
     """How long a stopping node waits for its running attempts; after that it stops them, and another node attempts those runs again."""
     terminate_ms: int = 5000
@@ -246,7 +248,15 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SCHEMA_NAME = re.compile("(?!pg_)[a-z_][a-z0-9_]{0,62}")
-_MAY_BE_ZERO = {"attempt_log_lines", "default_jitter_ms", "drain_ms", "lookahead_ms", "port", "temporal_port"}
+_MAY_BE_ZERO = {
+    "attempt_log_lines",
+    "default_jitter_ms",
+    "drain_ms",
+    "leave_ms",
+    "lookahead_ms",
+    "port",
+    "temporal_port",
+}
 SECRETS = {"database_url", "graph_execution_token", "jwt_secret", "secret_key", "temporal_forward_token"}
 """The settings that are never shown."""
 

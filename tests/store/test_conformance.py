@@ -390,10 +390,10 @@ async def test_attempts_and_what_is_left_to_the_next_run(store: Store):
 async def test_checkpoints_are_kept_by_run_and_key_and_gone_with_the_run(store: Store):
     async with store.transaction() as transaction:
         await transaction.insert_runs([run(1), run(2)])
-        assert await transaction.save_checkpoint(run(1), "b", "1", 5)
-        assert await transaction.save_checkpoint(run(1), "a", '{"x":"ü"}', 6)
-        assert await transaction.save_checkpoint(run(1), "b", "[2]", 7)
-        assert await transaction.save_checkpoint(run(2), "b", "null", 5)
+        assert await transaction.save_checkpoints([(run(1), {"b": "1"})], 5) == [True]
+        assert await transaction.save_checkpoints([(run(1), {"a": '{"x":"ü"}'})], 6) == [True]
+        assert await transaction.save_checkpoints([(run(1), {"b": "[2]"})], 7) == [True]
+        assert await transaction.save_checkpoints([(run(2), {"b": "null"})], 5) == [True]
     async with store.transaction() as transaction:
         kept = [
             Checkpoint(run_id="run-s-1", key="a", value='{"x":"ü"}', attempt=1, saved_at_ms=6),
@@ -416,8 +416,13 @@ async def test_checkpoints_are_kept_by_run_and_key_and_gone_with_the_run(store: 
 async def test_a_stale_claim_saves_no_checkpoint(store: Store, change: dict[str, Any]):
     async with store.transaction() as transaction:
         await transaction.insert_runs([_replace(run(1), **change)])
-        assert not await transaction.save_checkpoint(run(1), "a", "1", 5)
-        assert not await transaction.save_checkpoint(run(2), "a", "1", 5)  # a run that was pruned
+        await transaction.insert_runs([run(3)])
+        saved = [
+            (run(1), {"a": "1"}),
+            (run(3), {"a": "1", "b": "2"}),
+            (run(2), {"a": "1"}),
+        ]  # the last was pruned
+        assert await transaction.save_checkpoints(saved, 5) == [False, True, False]
         assert await transaction.checkpoints(["run-s-1", "run-s-2"]) == []
 
 
@@ -427,15 +432,15 @@ async def test_a_claim_that_becomes_stale_meanwhile_saves_no_checkpoint(store: S
     async with store.transaction() as transaction:
         await transaction.insert_runs([run(1)])
 
-    async def save() -> bool:
+    async def save() -> list[bool]:
         async with store.transaction() as transaction:
-            return await transaction.save_checkpoint(run(1), "a", "1", 5)
+            return await transaction.save_checkpoints([(run(1), {"a": "1"})], 5)
 
     async with store.transaction() as transaction:
         await transaction.finish([ended(1, Status.PENDING, start_at_ms=5)])
         saving = asyncio.create_task(save())
         await asyncio.wait([saving], timeout=0.2)
-    assert not await saving
+    assert await saving == [False]
     async with store.transaction() as transaction:
         assert await transaction.checkpoints(["run-s-1"]) == []
 

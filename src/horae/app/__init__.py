@@ -282,6 +282,15 @@ class App:
         """Notify an observer of everything that happens from now on."""
         self.engine.watch(observer)
 
+    @property
+    def leaving(self) -> bool:
+        """Whether this process was asked to end: it is not ready for more requests, and still answers."""
+        return self._readiness.leaving
+
+    @leaving.setter
+    def leaving(self, value: bool) -> None:
+        self._readiness.leaving = value
+
     async def readiness(self) -> Readiness:
         """Whether this app can do its work now. Messages of the database or its driver go to the log only."""
         return await self._readiness.check()

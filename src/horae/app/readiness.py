@@ -72,6 +72,8 @@ class ReadinessCheck:
         self._every = config.housekeeping_ms / 1000
         self._proving = asyncio.Lock()
         self._proven_at: float | None = None
+        self.leaving = False
+        """Whether the process was asked to end: it still answers, and nothing more is to be sent to it."""
 
     async def check(self) -> Readiness:
         """Whether the app can do its work now. Messages of the database or its driver go to the log only."""
@@ -84,7 +86,9 @@ class ReadinessCheck:
         lease = engine.epoch > 0 and engine.holds_lease
         off = None if shared is None else shared - self._now.now()
         status = "ready"
-        if not lease:
+        if self.leaving:
+            status = "this node was asked to end"
+        elif not lease:
             status = "this node has no lease, and starts nothing"
         elif engine.superseded:
             status = "the database has a newer schema than this program, which decides nothing: update it"

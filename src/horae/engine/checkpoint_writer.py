@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from horae.errors import StaleClaimError
 from horae.model import Run
-from horae.store.port import Transaction
 from horae.store.transaction_limit import StoreAccess
 
 MAX_TOGETHER = 500
@@ -44,8 +43,8 @@ class CheckpointWriter:
             batch, self._waiting = self._waiting[:MAX_TOGETHER], self._waiting[MAX_TOGETHER:]
             try:
                 async with self._store.transaction() as transaction:
-                    fresh = await save_checkpoints(
-                        transaction, [(each.run, each.values) for each in batch], self._now()
+                    fresh = await transaction.save_checkpoints(
+                        [(each.run, each.values) for each in batch], self._now()
                     )
             except BaseException as error:
                 _tell(batch, [error] * len(batch))
@@ -66,14 +65,3 @@ def _tell(batch: Sequence[_Waiting], errors: Sequence[BaseException | None]) -> 
             each.saved.set_result(None)
         else:
             each.saved.set_exception(error)
-
-
-async def save_checkpoints(
-    transaction: Transaction, values: Sequence[tuple[Run, Mapping[str, str]]], now: int
-) -> list[bool]:
-    """Save values of several attempts; returns of each whether its claim was fresh, so that all of its values are saved."""
-    fresh = []
-    for run, texts in values:
-        saved = [await transaction.save_checkpoint(run, key, text, now) for key, text in texts.items()]
-        fresh.append(all(saved))
-    return fresh

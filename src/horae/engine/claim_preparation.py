@@ -68,18 +68,20 @@ async def _prepare_all(
 ) -> list[Launch]:
     claims = [Claim(run=each.run, checkpoints=each.checkpoints) for each in launches]
     saved = await executor.prepare(claims, transaction)
-    prepared = []
+    prepared, kept = [], []
     for each in launches:
         checkpoints = each.checkpoints
         if each.run.id in saved:
             bounds = executor.checkpoint_bounds
             text = kept_json(saved[each.run.id], "what is saved for an attempt", bounds.value_bytes)
-            await transaction.save_checkpoint(each.run, executor.kind, text, now)
+            kept.append((each.run, {executor.kind: text}))
             new = Checkpoint(
                 run_id=each.run.id, key=executor.kind, value=text, attempt=each.run.attempt, saved_at_ms=now
             )
             checkpoints = [*(one for one in checkpoints if one.key != executor.kind), new]
         prepared.append(_replace(each, prepared=True, checkpoints=checkpoints))
+    if kept:
+        await transaction.save_checkpoints(kept, now)
     return prepared
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
@@ -140,22 +141,29 @@ class StoredPlans:
     def __init__(self, store: StoreAccess) -> None:
         self._store = store
         self._plans: dict[tuple[str, int, str], Plan] = {}
+        self._loading: dict[tuple[str, int, str], asyncio.Future[Plan | None]] = {}
 
     async def load(self, workflow_id: str, version: int, user_id: str) -> Plan | None:
-        """The plan of a version: the user's, or else that of all users; ``None`` if there is none."""
+        """The plan of a version: the user's, or else that of all users; ``None`` if there is none. Runs that start together share a read."""
         key = (workflow_id, version, user_id)
         if key in self._plans:
             return self._plans[key]
+        loading = self._loading.get(key)
+        if loading is None or loading.get_loop() is not asyncio.get_running_loop():
+            loading = self._loading[key] = asyncio.ensure_future(self._read(workflow_id, version, user_id))
+            loading.add_done_callback(lambda _: self._loading.pop(key, None))
+        return await asyncio.shield(loading)  # others may wait for it
+
+    async def _read(self, workflow_id: str, version: int, user_id: str) -> Plan | None:
         async with self._store.reading() as transaction:
             stored = await transaction.workflow(user_id, workflow_id, version)
         if stored is None:
             return None
         plan = stored_plan(stored.document)
-        if stored.owner != user_id:  # the user may deploy one of their own
-            return plan
-        while len(self._plans) >= MAX_PLANS:
-            del self._plans[next(iter(self._plans))]
-        self._plans[key] = plan
+        if stored.owner == user_id:  # else the user may deploy one of their own
+            while len(self._plans) >= MAX_PLANS:
+                del self._plans[next(iter(self._plans))]
+            self._plans[workflow_id, version, user_id] = plan
         return plan
 
 

@@ -36,25 +36,78 @@ class WorkflowServices(msgspec.Struct, frozen=True):
     """How long an action that must stop has before it is left behind."""
 
 
+class NodeCall:
+    """One attempt of a node whose action is being called."""
+
+    __slots__ = ("context", "record", "task")
+
+    def __init__(self, context: NodeContext, record: NodeRecord, task: asyncio.Task[Any]) -> None:
+        self.context = context
+        self.record = record
+        self.task = task
+
+    async def stop(self, grace_ms: int) -> None:
+        """Ask the action to stop, and wait until it has."""
+        if not self.task.done():
+            self.context.ask_to_stop(grace_ms)
+            self.task.cancel()
+            await asyncio.wait([self.task])
+
+
 class NodeCalls:
-    """Calls the actions of one attempt of a run."""
+    """Calls the actions of one attempt of a run.
+
+    An action that waits for nothing has ended a turn of the event loop after :meth:`begin`, and costs one task. Every other call is
+    given to :meth:`follow`, which has a timer.
+    """
 
     def __init__(self, services: WorkflowServices, context: Context, save: SaveRecord) -> None:
         self._services = services
         self._context = context
         self._save = save
-        self._slots = asyncio.Semaphore(services.limits.workflow_concurrency)
+        self._running = 0
+        self._freed = asyncio.Event()
         self._left_behind: set[asyncio.Task[Any]] = set()
+
+    def begin(self, node: ActionNode, place: str, given: Any, earlier: NodeRecord | None) -> NodeCall | None:  # noqa: ANN401 - any JSON
+        """Call an action at once; ``None`` if it has to wait for others, or for the delay of a retry."""
+        if earlier is not None or self._running >= self._services.limits.workflow_concurrency:
+            return None
+        return self._call(node, place, NodeRecord(state=NodeState.RUNNING, input=given, attempts=1, started_at_ms=self._services.now()))  # fmt: skip
+
+    def _call(self, node: ActionNode, place: str, record: NodeRecord) -> NodeCall:
+        context = NodeContext(self._context, place, node.data.action, record.input, record.attempts)
+        self._running += 1
+        task = asyncio.create_task(self._services.executors.call_for_node(context))
+        task.add_done_callback(self._ended)
+        return NodeCall(context, record, task)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._running -= 1
+        self._freed.set()
+        if not task.cancelled():
+            task.exception()  # so that asyncio does not complain that it was never read
 
     async def run(self, node: ActionNode, place: str, given: Any, earlier: NodeRecord | None) -> NodeRecord:  # noqa: ANN401 - any JSON
         """Attempt an action as often as its retry allows; ``earlier`` is what an earlier attempt of the run left of it."""
-        retry, now = node.data.retry, self._services.now
-        record = NodeRecord(state=NodeState.RUNNING, input=given, started_at_ms=now())
+        now = self._services.now
+        record = NodeRecord(state=NodeState.RUNNING, input=given, attempts=1, started_at_ms=now())
         if earlier is not None:
-            record = _replace(record, attempts=earlier.attempts, started_at_ms=earlier.started_at_ms)
+            record = _replace(record, attempts=earlier.attempts + 1, started_at_ms=earlier.started_at_ms)
             await self._sleep((earlier.retry_at_ms or 0) - now())
+        await self._wait_for_others()
+        return await self.follow(node, place, self._call(node, place, record))
+
+    async def _wait_for_others(self) -> None:
+        while self._running >= self._services.limits.workflow_concurrency:
+            self._freed.clear()
+            await self._freed.wait()
+
+    async def follow(self, node: ActionNode, place: str, call: NodeCall) -> NodeRecord:
+        """Wait for an action that has been called, and attempt it again as often as its retry allows."""
+        retry, now = node.data.retry, self._services.now
         while True:
-            record = await self._attempt(node, place, _replace(record, attempts=record.attempts + 1))
+            record = await self._within(node, call)
             if record.state is not NodeState.RETRYING:
                 return record
             delay_ms = backoff(
@@ -62,57 +115,56 @@ class NodeCalls:
             )
             await self._save(place, _replace(record, retry_at_ms=now() + delay_ms, ended_at_ms=None))
             await self._sleep(delay_ms)
+            await self._wait_for_others()
+            call = self._call(node, place, _replace(record, attempts=record.attempts + 1))
 
-    async def _attempt(self, node: ActionNode, place: str, record: NodeRecord) -> NodeRecord:
-        context = NodeContext(self._context, place, node.data.action, record.input, record.attempts)
-        permanent = False
+    async def _within(self, node: ActionNode, call: NodeCall) -> NodeRecord:
+        """Wait for a call; when its time is up it is asked to stop, and left behind if it does not."""
+        clock, grace_ms, timeout_ms = (
+            self._services.clock,
+            self._services.terminate_ms,
+            milliseconds(node.data.timeout),
+        )
+        ended = asyncio.Event()
+        call.task.add_done_callback(lambda _: ended.set())
         try:
-            async with self._slots:
-                output = await self._within(context, milliseconds(node.data.timeout))
+            await clock.wait(ended, timeout_ms / 1000)
+            if call.task.done():
+                return self.ended(node, call)
+            call.context.ask_to_stop(grace_ms)
+            call.task.cancel()
+            await clock.wait(ended, grace_ms / 1000)
+        except asyncio.CancelledError:
+            await call.stop(grace_ms)
+            raise
+        finally:
+            if not call.task.done():
+                self._left_behind.add(call.task)
+                call.task.add_done_callback(self._left_behind.discard)
+        return self._failed(node, call, TimeoutError(f"it took longer than its timeout, {timeout_ms} ms"))
+
+    def ended(self, node: ActionNode, call: NodeCall) -> NodeRecord:
+        """What is known of a node whose action has ended: it succeeded, failed, or is attempted again."""
+        try:
+            output = call.task.result()
             self._check(output)
-            return _replace(
-                record,
-                state=NodeState.SUCCEEDED,
-                output=output,
-                failure=None,
-                ended_at_ms=self._services.now(),
-            )
         except StaleClaimError:
             raise
         except Exception as error:
-            permanent = isinstance(error, NotStartedError | ExpressionError) and getattr(
-                error, "permanent", True
-            )
-            failure = kept_failure(f"{type(error).__name__}: {error}")
-        again = not permanent and record.attempts < node.data.retry.attempts
-        state = NodeState.RETRYING if again else NodeState.FAILED
-        return _replace(record, state=state, failure=failure, ended_at_ms=self._services.now())
+            return self._failed(node, call, error)
+        return _replace(
+            call.record, state=NodeState.SUCCEEDED, output=output, failure=None, ended_at_ms=self._services.now()
+        )  # fmt: skip
 
-    async def _within(self, context: NodeContext, timeout_ms: int) -> Any:  # noqa: ANN401 - any JSON
-        """Call the action; when its time is up it is asked to stop, and left behind if it does not."""
-        clock, grace_ms = self._services.clock, self._services.terminate_ms
-        call = asyncio.ensure_future(self._services.executors.call_for_node(context))
-        ended = asyncio.Event()
-        call.add_done_callback(lambda _: ended.set())
-        try:
-            await clock.wait(ended, timeout_ms / 1000)
-            if not call.done():
-                context.ask_to_stop(grace_ms)
-                call.cancel()
-                await clock.wait(ended, grace_ms / 1000)
-                raise TimeoutError(f"it took longer than its timeout, {timeout_ms} ms")
-        except asyncio.CancelledError:
-            if not call.done():
-                context.ask_to_stop(grace_ms)
-                call.cancel()
-                await asyncio.wait([call])
-            raise
-        finally:
-            if not call.done():
-                self._left_behind.add(call)
-                call.add_done_callback(self._left_behind.discard)
-            call.add_done_callback(_looked_at)
-        return call.result()
+    def _failed(self, node: ActionNode, call: NodeCall, error: Exception) -> NodeRecord:
+        permanent = isinstance(error, NotStartedError | ExpressionError) and getattr(error, "permanent", True)
+        again = not permanent and call.record.attempts < node.data.retry.attempts
+        return _replace(
+            call.record,
+            state=NodeState.RETRYING if again else NodeState.FAILED,
+            failure=kept_failure(f"{type(error).__name__}: {error}"),
+            ended_at_ms=self._services.now(),
+        )
 
     def _check(self, output: object) -> None:
         if isinstance(output, Accepted):
@@ -128,9 +180,3 @@ class NodeCalls:
     async def _sleep(self, span_ms: int) -> None:
         if span_ms > 0:
             await self._services.clock.wait(asyncio.Event(), span_ms / 1000)
-
-
-def _looked_at(task: asyncio.Task[Any]) -> None:
-    """Read how a task ended, so that asyncio does not complain that it was never read."""
-    if not task.cancelled():
-        task.exception()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from horae.engine.workflow_node import NodeCalls, WorkflowServices
+from horae.engine.workflow_node import NodeCall, NodeCalls, WorkflowServices
 from horae.engine.workflow_scope import Scope
 from horae.errors import ExpressionError, InvalidInputError, LimitExceededError, NodeFailedError
 from horae.executor.context import Context
@@ -188,11 +188,14 @@ class _Walk:
     def __init__(self, run: WorkflowRun, region: Region, rounds: Rounds, scope: Scope) -> None:
         self._run, self._plan, self._region = run, run.plan, region
         self._rounds = rounds
+        self._prefix = place_of(rounds, "")
         self._scope = scope
         self._ended: dict[str, NodeEnd] = {}
         self._faults: list[str] = []
         self._unsaved: dict[str, NodeRecord] = {}
         self._tasks: dict[str, asyncio.Task[NodeRecord]] = {}
+        self._calls: dict[str, tuple[ActionNode, NodeCall]] = {}
+        """Actions that were called a moment ago."""
         self._fired = run.fired if region.loop is None else frozenset()
         self._now = run.services.now
 
@@ -204,6 +207,9 @@ class _Walk:
                 state = await self._settle()
                 await self._save()
                 self._start(state)
+                if self._calls:
+                    await self._see_quick_ends()
+                    continue
                 if not self._tasks:
                     break
                 await asyncio.wait(self._tasks.values(), return_when=asyncio.FIRST_COMPLETED)
@@ -211,6 +217,8 @@ class _Walk:
                     if self._tasks[name].done():
                         await self._end(name, self._tasks.pop(name).result())
         finally:
+            for _, call in self._calls.values():
+                await call.stop(self._run.services.terminate_ms)
             await _stop(self._tasks.values())
         failures = [f'node "{name}" failed: {self._failure(name)}' for name in state.unhandled]
         return _RegionEnd((*failures, *self._faults), self._scope, self._ended)
@@ -229,7 +237,7 @@ class _Walk:
                 self._faults.append(record.fault)
 
     def _place(self, name: str) -> str:
-        return place_of(self._rounds, name)
+        return self._prefix + name
 
     def _remember(self, name: str, record: NodeRecord) -> None:
         self._ended[name] = NodeEnd(record.state, record.followed)
@@ -291,6 +299,7 @@ class _Walk:
         self._keep(name, await self._followed(name, record))
 
     def _keep(self, name: str, record: NodeRecord) -> None:
+        """Note the end of a node, to be saved before anything follows it."""
         self._remember(name, record)
         self._unsaved[self._place(name)] = record
 
@@ -303,7 +312,7 @@ class _Walk:
         for number in candidates(self._plan, self._region, name, record.state):
             edge = self._plan.edges[number]
             try:
-                if await self._scope.holds(edge.condition):
+                if edge.condition is None or await self._scope.holds(edge.condition):
                     followed.append(number)
             except ExpressionError as error:
                 failures.append(f'the condition of the edge "{edge}" failed: {error.details["reason"]}')
@@ -321,14 +330,49 @@ class _Walk:
         await self._run.save_all(records)
 
     def _start(self, state: Progress) -> None:
+        """Begin nodes that are ready: actions whose input is plain are called at once, all else has a task."""
         for name in state.ready:
-            if name not in self._tasks:
-                self._run.count(self._place(name))
-                self._tasks[name] = asyncio.create_task(self._work(name), name=f"horae:{self._place(name)}")
+            if name in self._tasks:
+                continue
+            place = self._place(name)
+            self._run.count(place)
+            node = self._plan.nodes[name]
+            call = self._call(node, place) if isinstance(node, ActionNode) else None
+            if call is not None and isinstance(node, ActionNode):
+                self._calls[name] = (node, call)
+            else:
+                self._tasks[name] = asyncio.create_task(self._work(name), name=f"horae:{place}")
+
+    def _call(self, node: ActionNode, place: str) -> NodeCall | None:
+        """Call an action at once, if it need not wait for anything."""
+        try:
+            given = self._scope.values_now(node.data.input) if node.data.input else None
+        except ExpressionError:
+            return None
+        if given is None and node.data.input:
+            return None
+        return self._run.calls.begin(node, place, given, self._run.earlier.get(place))
+
+    async def _see_quick_ends(self) -> None:
+        """Give actions that were called one turn of the event loop: those that wait for nothing have ended then."""
+        await asyncio.sleep(0)
+        ended: dict[str, NodeRecord] = {}
+        for name, (node, call) in self._calls.items():
+            record = self._run.calls.ended(node, call) if call.task.done() else None
+            if record is not None and record.state is not NodeState.RETRYING:
+                ended[name] = record
+            else:
+                following = self._run.calls.follow(node, self._place(name), call)
+                self._tasks[name] = asyncio.create_task(following, name=f"horae:{self._place(name)}")
+        if len(ended) < len(self._calls):
+            await asyncio.sleep(0)  # a task that is cancelled before it begins would not stop its call
+        self._calls.clear()
+        for name, record in ended.items():
+            await self._end(name, record)
 
     async def _work(self, name: str) -> NodeRecord:
         """Run a node that takes time to its end."""
-        node = self._plan.nodes[name]
+        node, place = self._plan.nodes[name], self._place(name)
         if not isinstance(node, ActionNode):
             return await self._run.loop(name, self._rounds, self._scope)
         try:
@@ -338,8 +382,7 @@ class _Walk:
             return NodeRecord(
                 state=NodeState.FAILED, failure=error.message, started_at_ms=now, ended_at_ms=now
             )
-        earlier = self._run.earlier.get(self._place(name))
-        return await self._run.calls.run(node, self._place(name), given, earlier)
+        return await self._run.calls.run(node, place, given, self._run.earlier.get(place))
 
 
 def _earlier(context: Context) -> dict[str, NodeRecord]:

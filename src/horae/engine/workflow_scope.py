@@ -10,7 +10,7 @@ import msgspec
 
 from horae.errors import ExpressionError
 from horae.executor.expression_pool import ExpressionPool
-from horae.workflow.expression import nodes_in
+from horae.workflow.expression import evaluate, nodes_in
 from horae.workflow.record import NodeRecord
 
 _NAMES = {name: re.compile(rf"\b{name}\b") for name in ("input", "run", "item", "index")}
@@ -39,6 +39,10 @@ class Scope:
 
     async def value(self, text: str) -> Any:  # noqa: ANN401 - any JSON
         """The value of an expression."""
+        return await self._pool.evaluate(text, self._data(text))
+
+    def _data(self, text: str) -> dict[str, Any]:
+        """What an expression refers to."""
         data = {name: value for name, value in self.names.items() if _NAMES[name].search(text)}
         wanted = nodes_in(text)
         if wanted is None or wanted:
@@ -46,7 +50,17 @@ class Scope:
             data["nodes"] = (
                 known if wanted is None else {name: known[name] for name in wanted if name in known}
             )
-        return await self._pool.evaluate(text, data)
+        return data
+
+    def values_now(self, texts: Mapping[str, str]) -> dict[str, Any] | None:
+        """The values of several expressions by key, if all of them are cheap; ``None`` if one is not."""
+        values: dict[str, Any] = {}
+        for key, text in texts.items():
+            data = self._data(text)
+            if not self._pool.is_cheap(text, data):
+                return None
+            values[key] = evaluate(text, data)
+        return values
 
     async def holds(self, text: str | None) -> bool:
         """Whether a condition is true; none is."""

@@ -98,4 +98,4 @@ class Checkpoints(Mapping[str, Any]):
 
 
 def _length(key: str, text: str) -> int:
-    return len(key.encode()) + len(text.encode())
+    return sum(len(each) if each.isascii() else len(each.encode()) for each in (key, text))

@@ -32,6 +32,11 @@ class ExpressionPool:
         self._slots: asyncio.Semaphore | None = None
         self._idle: list[asyncio.subprocess.Process] = []
 
+    @staticmethod
+    def is_cheap(text: str, data: Mapping[str, Any]) -> bool:
+        """Whether an expression may be evaluated where others wait for it."""
+        return is_cheap(text) and len(msgspec.json.encode(data)) <= MAX_DATA_HERE
+
     async def evaluate(self, text: str, data: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
         """The value of an expression; raises ``ExpressionError``."""
         known = msgspec.json.encode(data)

@@ -194,11 +194,13 @@ class Executors:
 
     async def call_for_node(self, context: Context) -> Any:  # noqa: ANN401 - any JSON
         """Call the action of a node."""
-        if (reason := self.refusal_for_node(context.action)) is not None:
-            raise NotStartedError(f"the node {reason}", permanent=True)
-        if (denial := self.permissions.denial(context.action, context.owner, "")) is not None:
+        address = context.action
+        executor = self._of(address)
+        if not executor.for_nodes or address not in executor.actions():
+            raise NotStartedError(f"the node {self.refusal_for_node(address)}", permanent=True)
+        if (denial := self.permissions.denial(address, context.owner, "")) is not None:
             raise NotStartedError(denial.sentence, permanent=True)
-        return await self._of(context.action).run(context)
+        return await executor.run(context)
 
     def open_options(self, action: Action) -> Any:  # noqa: ANN401 - the kind's own type
         """The options of a stored action as its kind types them, secrets decrypted."""

@@ -6,11 +6,12 @@ that have conditions are judged with the values that they are given.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from horae.workflow.document import IfNode, JoinNode, Node, SwitchNode, When
+from horae.workflow.document import Edge, IfNode, JoinNode, Node, SwitchNode, When
 from horae.workflow.record import NodeState
 from horae.workflow.regions import Plan, Region
 
@@ -43,55 +44,46 @@ def progress(plan: Plan, region: Region, ended: Mapping[str, NodeEnd], fired: fr
     """How far a region has come, given the nodes that have ended. ``fired`` are the triggers that started the run, and the loop
     whose body it is: what has no edge to it begins if it fired.
     """
-    state = _Reading(plan, region, ended)
-    for name in region.order:
-        state.place(name, name in fired)
-    failed = [
-        name
-        for name in region.order
-        if name in ended and ended[name].state is NodeState.FAILED and not ended[name].followed
-    ]
+    edges, nodes, lost = plan.edges, plan.nodes, _lost(plan, region, ended)
+    ready: list[str] = []
+    skipped: set[str] = set()
+    waiting: set[str] = set()
+    failed: list[str] = []
+    for name in region.order:  # sources before targets
+        if (own := ended.get(name)) is not None:
+            if own.state is NodeState.FAILED and not own.followed:
+                failed.append(name)
+            continue
+        incoming = region.incoming[name]
+        followed, pending = _arrivals(edges, incoming, ended, skipped)
+        least, all_known = _needed(nodes[name], len(incoming))
+        if name in lost:
+            skipped.add(name)
+        elif not incoming:
+            (ready.append if name in fired else skipped.add)(name)
+        elif followed >= least and (pending == 0 or not all_known):
+            ready.append(name)
+        elif followed + pending < least:
+            skipped.add(name)
+        else:
+            waiting.add(name)
     return Progress(
-        ready=tuple(state.ready), skipped=frozenset(state.skipped), waiting=frozenset(state.waiting), unhandled=tuple(failed)
+        ready=tuple(ready), skipped=frozenset(skipped), waiting=frozenset(waiting), unhandled=tuple(failed)
     )  # fmt: skip
 
 
-class _Reading:
-    """One pass over the nodes of a region, sources before targets."""
-
-    def __init__(self, plan: Plan, region: Region, ended: Mapping[str, NodeEnd]) -> None:
-        self._plan, self._region, self._ended = plan, region, ended
-        self._lost = _lost(plan, region, ended)
-        self.ready: list[str] = []
-        self.skipped: set[str] = set()
-        self.waiting: set[str] = set()
-
-    def place(self, name: str, fired: bool) -> None:  # noqa: FBT001 - the one thing asked
-        if name in self._ended:
-            return
-        incoming = self._region.incoming[name]
-        followed = sum(self._is_followed(number) for number in incoming)
-        pending = sum(self._is_pending(number) for number in incoming)
-        if name in self._lost:
-            self.skipped.add(name)
-        elif not incoming:
-            (self.ready.append if fired else self.skipped.add)(name)
-        else:
-            least, all_known = _needed(self._plan.nodes[name], len(incoming))
-            if followed >= least and (pending == 0 or not all_known):
-                self.ready.append(name)
-            elif followed + pending < least:
-                self.skipped.add(name)
-            else:
-                self.waiting.add(name)
-
-    def _is_followed(self, number: int) -> bool:
-        source = self._ended.get(self._plan.edges[number].source)
-        return source is not None and number in source.followed
-
-    def _is_pending(self, number: int) -> bool:
-        source = self._plan.edges[number].source
-        return source not in self._ended and source not in self.skipped
+def _arrivals(
+    edges: Sequence[Edge], incoming: Sequence[int], ended: Mapping[str, NodeEnd], skipped: AbstractSet[str]
+) -> tuple[int, int]:
+    """How many edges to a node were followed, and of how many it is not known yet whether they are."""
+    followed = pending = 0
+    for number in incoming:
+        source = edges[number].source
+        if (end := ended.get(source)) is None:
+            pending += source not in skipped
+        elif number in end.followed:
+            followed += 1
+    return followed, pending
 
 
 def _needed(node: Node, incoming: int) -> tuple[int, bool]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from datetime import datetime
 from functools import wraps
@@ -590,12 +590,22 @@ class Transaction(GrantQueries, ABC):
         """The latest attempts of a run that did not succeed, in order."""
         return [ATTEMPT.decode(row) for row in await self.rows("attempts", id=run_id, limit=limit)]
 
-    async def save_checkpoint(self, run: Run, key: str, value: str, now: int) -> bool:
-        """Save a value of an attempt, as JSON; ``False``, and nothing saved, if its claim is stale."""
-        saved = await self.rows(
-            "save_checkpoint", run_id=run.id, epoch=run.epoch, attempt=run.attempt, key=key, value=value, saved_at_ms=now
-        )  # fmt: skip
-        return bool(saved)
+    async def save_checkpoints(self, saved: Sequence[tuple[Run, Mapping[str, str]]], now: int) -> list[bool]:
+        """Save values of attempts by key, as JSON; returns of each attempt whether its claim was fresh. A stale one saves nothing.
+
+        Of values under one key of one attempt the last is kept. Runs are locked in the order of their ids.
+        """
+        rows: dict[tuple[str, int, int, str], dict[str, Any]] = {}
+        for run, values in saved:
+            for key, value in values.items():
+                rows[run.id, run.epoch, run.attempt, key] = {
+                    "run_id": run.id, "epoch": run.epoch, "attempt": run.attempt, "key": key, "value": value, "saved_at_ms": now,
+                }  # fmt: skip
+        if await self.write("save_checkpoints", [rows[each] for each in sorted(rows)]) == len(rows):
+            return [True] * len(saved)
+        found = await self.claims_of({run.id for run, _ in saved})
+        held = {(each.id, each.epoch, each.attempt) for each in found if each.status is Status.RUNNING}
+        return [(run.id, run.epoch, run.attempt) in held for run, _ in saved]
 
     async def checkpoints(self, run_ids: Collection[str]) -> list[Checkpoint]:
         """What attempts of some runs saved, each run's in the order in which it was saved."""

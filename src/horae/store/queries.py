@@ -30,7 +30,7 @@ class Dialect:
       ``elements_as(topics, text)``: the same, called as the parameter is;
     - ``bytes(note)``: how many bytes a text has; ``position``: the function that finds a text in another;
     - ``json(state)``: a text as JSON, ``NULL`` if it is none; ``has(tags, tag)``: a list in JSON contains a parameter;
-    - ``index(run_open)``: a hint to use this index; ``share_lock``: keep other transactions from changing the rows, and
+    - ``index(run_open)``: a hint to use this index; ``share_lock(run)``: keep other transactions from changing the rows, and
       ``update_lock``: from locking them too; ``skip_locked``: the same, without the rows that another transaction has locked;
     - ``from_new``: the clause that brings the rows of a batch, ``also_new``: the same before other tables; a statement calls
       their columns ``new.…``, which is

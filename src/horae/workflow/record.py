@@ -35,7 +35,7 @@ ENDED = (NodeState.SUCCEEDED, NodeState.FAILED, NodeState.CANCELLED)
 """The states of nodes that ran, and do not run again."""
 
 
-class NodeRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class NodeRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """How a node ended, or failed and is attempted again."""
 
     state: NodeState

@@ -231,13 +231,17 @@ def _server(config: Config, service: Any, connections: Connections) -> uvicorn.S
 
 
 def _end_on_signals(app: App, server: uvicorn.Server, limit: float) -> None:
-    """Shut down gracefully on the first signal, and without waiting on the second."""
+    """Shut down gracefully on the first signal, once load balancers have noticed, and without waiting on the second."""
     main = asyncio.current_task()
 
     def ask() -> None:
-        if server.should_exit and main is not None:
+        if app.leaving and main is not None:
             app.hurried = True
             main.cancel()
+        app.leaving = True
+        asyncio.get_running_loop().call_later(app.config.leave_ms / 1000, leave)
+
+    def leave() -> None:
         server.should_exit = True
 
     handle_signals(ask, partial(exit_within, limit))
@@ -245,7 +249,9 @@ def _end_on_signals(app: App, server: uvicorn.Server, limit: float) -> None:
 
 async def _until_asked(app: App, server: uvicorn.Server, listener: socket.socket) -> None:
     """Serve requests and drive the app until a signal ends the server, or a defect the app."""
-    _end_on_signals(app, server, _GRACE + (app.config.drain_ms + app.config.terminate_ms) / 1000 + LEAVING)
+    config = app.config
+    wait_ms = config.leave_ms + config.drain_ms + config.terminate_ms
+    _end_on_signals(app, server, _GRACE + wait_ms / 1000 + LEAVING)
     answering = asyncio.create_task(server.serve(sockets=[listener]), name="horae:answer")
     keeping_time = asyncio.create_task(app.serve(), name="horae:run")
     await asyncio.wait({answering, keeping_time}, return_when=asyncio.FIRST_COMPLETED)

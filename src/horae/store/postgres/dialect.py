@@ -48,7 +48,7 @@ POSTGRES = Dialect(
         "json": "readable_json({0})",
         "has": "readable_json({0})::jsonb ? :{1}",
         "index": "",
-        "share_lock": "FOR SHARE",
+        "share_lock": "FOR SHARE OF {0}",
         "update_lock": "FOR UPDATE",
         "skip_locked": "FOR UPDATE SKIP LOCKED",
         "also_new": "{new},",

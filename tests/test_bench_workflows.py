@@ -1,0 +1,26 @@
+"""The benchmark of workflows runs, and every contestant has its figures reported. No test checks how fast they are."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from bench.workflows.__main__ import CHECKPOINTS, DBOS, HORAE, ROWS
+
+
+def test_every_contestant_has_every_figure(tmp_path: Path):
+    written = tmp_path / "explanation" / "workflows-speed.md"
+    command = [sys.executable, "-X", "utf8", "-m", "bench.workflows", "--quick", "--write", str(written)]
+    root = Path(__file__).parents[1]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=root)
+    assert ran.returncode == 0, ran.stderr
+    assert written.read_text("utf-8") == ran.stdout
+    names = [HORAE, DBOS, CHECKPOINTS, ROWS]
+    rows = re.findall(rf"^\| ({'|'.join(names)}) \| (.+) \|$", ran.stdout, re.MULTILINE)
+    assert [name for name, _ in rows] == names * 2
+    for name, figures in rows:
+        cells = figures.split(" | ")
+        assert len(cells) == 4
+        ratio = "" if name == HORAE else r" \([\d.]+×\)"
+        assert re.fullmatch(rf"[\d,]+{ratio}", cells[0]), rows
+        assert all(re.fullmatch(r"[\d,]+", cell) for cell in cells[1:]), rows
