@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from horae import App, Config, Run
 from horae.engine.decider import Batch, Decider
 from horae.flows import Flow, Prepared
 from horae.model import AttemptResult
+from horae.store.flow_records import FlowRecords, Probe
 from horae.store.port import Transaction
 from horae.testing import TimeMachine
 from tests.support.flows import Script, publish
@@ -137,3 +139,36 @@ async def test_a_run_that_waits_for_capacity_begins_when_one_of_another_decider_
         await wait_until(lambda: script.effects == [["1"]])
         serving.cancel()
         await asyncio.wait([serving])
+
+
+async def test_a_step_that_only_records_results_asks_for_nothing_else_and_forgets_no_wake_time(
+    machine: TimeMachine, monkeypatch: pytest.MonkeyPatch
+):
+    app, probes = machine.app, list[None]()
+    probe = FlowRecords.probe
+
+    async def counted(records: FlowRecords, revisions: Sequence[str]) -> Probe:
+        probes.append(None)
+        return await probe(records, revisions)
+
+    monkeypatch.setattr(FlowRecords, "probe", counted)
+    waits, takes = Script(), Script()
+    waits.wake_at = machine.now + timedelta(minutes=5)
+    waits.flow.name = "waits"
+    await app.flows.deploy(waits.flow)
+    await app.flows.deploy(takes.flow)
+
+    async def results(number: int) -> None:
+        await wait_until(lambda: len(app.worker.results("flows")) == number)
+        probes.clear()
+        await app.engine.step(app.now(), ())
+
+    await app.engine.step(app.now())
+    await results(2)  # both have looked
+    at = int(waits.wake_at.timestamp() * 1000)
+    assert (app.engine.wake_at, probes) == (at, [])
+    await publish(app, "1")
+    await app.engine.step(app.now(), ("flows",))
+    await results(1)
+    assert takes.effects == [["1"]]
+    assert (app.engine.wake_at, probes) == (at, []), "the other flow still wants to be woken"

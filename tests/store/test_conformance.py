@@ -43,7 +43,16 @@ from horae.model import (
     owner_and_id,
     schedule_key,
 )
-from horae.store.port import BEGINNING, Advance, Filter, LedgerFilter, RetentionBounds, Store, Transaction
+from horae.store.port import (
+    BEGINNING,
+    Advance,
+    Filter,
+    LedgerFilter,
+    RetentionBounds,
+    Store,
+    Transaction,
+    Write,
+)
 from horae.store.postgres import PostgresStore
 from horae.store.sqlite import SqliteStore
 
@@ -163,6 +172,21 @@ async def test_a_transaction_is_all_or_nothing(store: Store):
             raise RuntimeError
     async with store.transaction() as transaction:
         assert await transaction.schedules([ScheduleKey("s")]) == []
+
+
+async def test_several_writes_in_one_round_trip_are_counted_each(store: Store):
+    flows = [{"flow_id": number, "topic": "t"} for number in (1, 2)]
+    events = [
+        {"flow_id": number, "topic": "t", "message_id": "m", "payload": "1", "caused": False} for number in (1, 2, 3)
+    ]  # fmt: skip
+    signals, published = Write("insert_signal", flows), Write("publish_events", events, {"created_at_ms": 5})
+    async with store.transaction() as transaction:
+        assert await transaction.write_together(signals, Write("insert_signal", []), published) == [2, 0, 3]
+        assert await transaction.write_together(Write("insert_signal", []), published) == [0, 3]
+        assert await transaction.write_together() == []
+        found = await transaction.rows("pending_events", flow_id=2, topic="t", limit=9)
+        assert [(*tuple(row)[1:5], row[8]) for row in found] == [(2, "t", "m", "1", 5)]
+        assert len(await transaction.rows("take_signals", ids=[1, 2])) == 2
 
 
 @pytest.mark.contract("CRON-06", "GRNT-07")

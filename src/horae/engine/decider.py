@@ -108,6 +108,8 @@ class Decider(ABC):
 
     name: str
     """Unique in a node: the worker keeps the results of its attempts under it."""
+    changed: bool = True
+    """Whether this step must ask what is due; ``False`` if all that happened is that attempts of its own ended."""
 
     def __init__(self, node: NodeServices) -> None:
         self.node = node

@@ -161,7 +161,8 @@ class Engine:
         wakes: list[int | None] = []
         errors: list[Exception] = []
         for decider in self._deciders:
-            if changed is not None and decider.name not in changed and not self._is_due(decider, now):
+            decider.changed = changed is None or decider.name in changed or self._is_due(decider, now)
+            if not decider.changed and not self._worker.has_results(decider.name):
                 wakes.append(self._wakes[decider])
                 continue
             self._wakes.pop(decider, None)
@@ -178,8 +179,8 @@ class Engine:
         return self.wake_at
 
     def _is_due(self, decider: Decider, now: int) -> bool:
-        """Whether a decider has anything to do, as far as this node knows without asking the database."""
-        if decider not in self._wakes or decider.is_unfinished or self._worker.has_results(decider.name):
+        """Whether a decider may have something to do besides recording results, as far as this node knows."""
+        if decider not in self._wakes or decider.is_unfinished:
             return True
         wake = self._wakes[decider]
         return wake is not None and wake <= now

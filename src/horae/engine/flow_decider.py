@@ -33,7 +33,7 @@ from horae.flow_model import (
 )
 from horae.model import AUTOMATIC, AttemptResult, Overlap, Run, ScheduleKey, Status, Timeouts
 from horae.policy.flow_choice import begun, choose, due_handlers, published
-from horae.store.flow_records import FlowRecords
+from horae.store.flow_records import FlowRecords, Probe
 from horae.store.port import Store, Transaction
 
 MAX_KNOWN_STATES = 10_000
@@ -67,6 +67,7 @@ class FlowDecider(Decider):
         self._verify = False  # whether reservations are looked at closely, because some were gone
         self._states: OrderedDict[int, tuple[int, dict[str, str]]] = OrderedDict()
         """What handlers kept, by flow, as of a number of runs: another node may have had one since."""
+        self._next_at_ms: int | None = None  # when the next flow is due, as far as this node knows
         self._prune_after = 0
         self._peeks: dict[tuple[int, str], int] = {}
         """How many events handlers look at."""
@@ -198,7 +199,10 @@ class FlowDecider(Decider):
     async def _decide(self, batch: Batch, work: FlowResults) -> int | None:
         records, now, lanes = work.records, batch.now, work.lanes
         limit = self.node.store.batch
-        probe = await records.probe(self._revisions)
+        probe = Probe(self._next_at_ms, signalled=False)
+        if self.changed:
+            probe = await records.probe(self._revisions)
+            self._next_at_ms = probe.next_at_ms
         if probe.signalled:
             for lane in await records.signalled(self._revisions, limit):
                 lanes.setdefault(lane.flow_id, lane)
@@ -212,18 +216,18 @@ class FlowDecider(Decider):
             return probe.next_at_ms
         await work.load_flows(lanes.values())
         claimed = await self._claim(batch, work)
-        await records.insert_runs([each.run for each in claimed if each.run.status is FlowStatus.ACTIVE])
-        await records.write_lanes(lanes.values())
+        new = (each.run for each in claimed if each.run.status is FlowStatus.ACTIVE)
+        await records.write_lanes(lanes.values(), new)
         batch.launches = await self._launches(records, claimed)
         batch.decided = len(lanes) - batch.unclaimed
         batch.more = len(due) == limit and batch.free_capacity > 0
-        later = [lane.next_at_ms for lane in lanes.values()]
         if probe.next_at_ms is not None and probe.next_at_ms <= now:
             probe = await records.probe(self._revisions)
-        later.append(probe.next_at_ms)
+        later = [probe.next_at_ms, *(lane.next_at_ms for lane in lanes.values())]
         # What waits for capacity is decided when a run ends.
         least = now if batch.free_capacity > 0 else now + 1
-        return min((each for each in later if each is not None and each >= least), default=None)
+        self._next_at_ms = min((each for each in later if each is not None and each >= least), default=None)
+        return self._next_at_ms
 
     async def _take_signals(self, work: FlowResults) -> None:
         """Mark the consumers of what was published from outside, in the flows that are locked."""

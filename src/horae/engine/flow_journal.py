@@ -85,8 +85,8 @@ class FlowJournal:
         try:
             async with self._store.transaction() as transaction:
                 records = FlowRecords(transaction)
-                _require(await records.move_runs(moves) == len(moves), StaleClaimError(moves[0].run_id, 1))
-                reserved = await records.reserve((each.run_id, each.numbers) for each in moves)
+                moved, reserved = await records.move_runs(moves)
+                _require(moved, StaleClaimError(moves[0].run_id, 1))
                 _require(reserved, ReservationLostError("an event that it reserves was skipped"))
         except _RefusedError as refused:
             return refused.why

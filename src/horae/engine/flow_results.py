@@ -297,10 +297,13 @@ class FlowResults:
     async def _write(self) -> None:
         """Write everything but the lanes: what a decision that follows must see."""
         records = self.records
-        await records.end_runs(self._ended)
-        await records.insert_runs(self._begun)
-        if self._consumed and not await records.consume(self._consumed, self._now):
+        states = (
+            FlowState(flow_id=flow_id, handler=handler, state=state)
+            for (flow_id, handler), state in self.kept_states.items()
+        )
+        if not await records.end_runs(self._ended, self._consumed, states, self._now):
             raise ReservationsGoneError
+        await records.insert_runs(self._begun)
         if self._released:
             await records.release(self._released)
         if self._handed_over:
@@ -312,10 +315,6 @@ class FlowResults:
             await records.cause(self._causes)
         if self._inherited:
             await records.inherit_causes(self._inherited)
-        await records.keep_states(
-            FlowState(flow_id=flow_id, handler=handler, state=state)
-            for (flow_id, handler), state in self.kept_states.items()
-        )
 
 
 def _is_commit(result: AttemptResult) -> bool:

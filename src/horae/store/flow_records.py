@@ -19,7 +19,7 @@ from horae.flow_model import (
     Phase,
     StoredFlow,
 )
-from horae.store.port import Transaction
+from horae.store.port import Transaction, Write
 from horae.store.tables import (
     FLOW,
     FLOW_EVENT,
@@ -170,9 +170,11 @@ class FlowRecords:
         """Insert the lane of a new flow."""
         await self._transaction.insert(FLOW_LANE, [lane])
 
-    async def write_lanes(self, lanes: Iterable[Lane]) -> None:
-        """Write decided lanes."""
-        await self._write("update_flow_lane", [FLOW_LANE.parameters(each) for each in lanes])
+    async def write_lanes(self, lanes: Iterable[Lane], new_runs: Iterable[FlowRun] = ()) -> None:
+        """Write decided lanes, with the runs that begin. A flow has one active run: another is an error."""
+        await self._transaction.write_together(
+            Write("update_flow_lane", [FLOW_LANE.parameters(each) for each in lanes]), _new_runs(new_runs)
+        )
 
     # What handlers keep
 
@@ -180,10 +182,6 @@ class FlowRecords:
         """What handlers of some flows kept, as JSON."""
         found = await self._rows("flow_states", ids=list(flow_ids))
         return {(flow_id, handler): state for flow_id, handler, state in found}
-
-    async def keep_states(self, states: Iterable[FlowState]) -> None:
-        """Keep what handlers hand to their next runs."""
-        await self._write("put_flow_state", [FLOW_STATE.parameters(each) for each in states])
 
     # Events
 
@@ -235,16 +233,6 @@ class FlowRecords:
         """When the oldest pending event of each of some topics was published."""
         found = await self._rows("oldest_pending", flow_id=flow_id, topics=list(topics))
         return {topic: created_at_ms for topic, created_at_ms in found if created_at_ms is not None}
-
-    async def reserve(self, reserved: Reserved) -> bool:
-        """Reserve events for runs; ``False`` if some of them are not pending."""
-        rows = _numbered(reserved)
-        return await self._write("reserve_events", rows) == len(rows)
-
-    async def consume(self, reserved: Reserved, now: int) -> bool:
-        """Consume the events of runs; ``False`` if some of them are neither reserved by their run nor pending."""
-        rows = _numbered(reserved)
-        return await self._write("consume_events", rows, now=now) == len(rows)
 
     async def release(self, reserved: Reserved) -> None:
         """Give up what runs have reserved."""
@@ -336,19 +324,36 @@ class FlowRecords:
 
     # Runs
 
-    async def insert_runs(self, runs: Sequence[FlowRun]) -> None:
+    async def insert_runs(self, runs: Iterable[FlowRun]) -> None:
         """Insert new runs. A flow has one active run: another is an error."""
-        if runs:
-            await self._transaction.insert(FLOW_RUN, runs)
+        await self._transaction.write_together(_new_runs(runs))
 
-    async def move_runs(self, moves: Sequence[RunMove]) -> int:
-        """Move active runs forward under their claims; return how many moved."""
+    async def move_runs(self, moves: Sequence[RunMove]) -> tuple[bool, bool]:
+        """Move active runs forward under their claims, and reserve events for them.
+
+        Returns whether all claims hold, and whether all events are pending or were reserved by their runs.
+        """
         rows = [msgspec.structs.asdict(each) for each in moves]
-        return await self._write("move_flow_run", rows)
+        reserved = _numbered((each.run_id, each.numbers) for each in moves)
+        moved, taken = await self._transaction.write_together(
+            Write("move_flow_run", rows), Write("reserve_events", reserved)
+        )
+        return moved == len(rows), taken == len(reserved)
 
-    async def end_runs(self, runs: Iterable[FlowRun]) -> None:
-        """Record how active runs ended."""
-        await self._write("end_flow_run", [FLOW_RUN.parameters(each) | {"run_id": each.id} for each in runs])
+    async def end_runs(
+        self, runs: Iterable[FlowRun], consumed: Reserved, states: Iterable[FlowState], now: int
+    ) -> bool:
+        """Record how active runs ended, consume the events of some, and keep what their handlers hand to their next runs.
+
+        Returns ``False`` if some events are neither reserved by their run nor pending.
+        """
+        numbered = _numbered(consumed)
+        _, taken, _ = await self._transaction.write_together(
+            Write("end_flow_run", [FLOW_RUN.parameters(each) | {"run_id": each.id} for each in runs]),
+            Write("consume_events", numbered, {"now": now}),
+            Write("put_flow_state", [FLOW_STATE.parameters(each) for each in states]),
+        )
+        return taken == len(numbered)
 
     async def runs_by_id(self, ids: Collection[str]) -> dict[str, FlowRun]:
         """Some runs; locked."""
@@ -369,6 +374,10 @@ class FlowRecords:
         """The runs of a flow that began last before a moment, and the first that began after it, oldest first."""
         found = await self._rows("flow_runs_around", flow_id=flow_id, at_ms=at_ms)
         return sorted(map(FLOW_RUN.decode, found), key=lambda run: run.number)
+
+
+def _new_runs(runs: Iterable[FlowRun]) -> Write:
+    return Write("insert_flow_run", [FLOW_RUN.parameters(each) for each in runs])
 
 
 def _numbered(reserved: Reserved) -> list[dict[str, Any]]:

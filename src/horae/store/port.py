@@ -161,6 +161,14 @@ class RetentionBounds(msgspec.Struct, frozen=True):
     """How many rows of each kind one transaction removes."""
 
 
+class Write(NamedTuple):
+    """A statement for many rows of parameters, and what they have in common."""
+
+    name: str
+    rows: list[dict[str, Any]]
+    shared: Mapping[str, Any] = {}
+
+
 class Transaction(GrantQueries, ABC):
     """One transaction: all of it is written, or nothing."""
 
@@ -183,6 +191,13 @@ class Transaction(GrantQueries, ABC):
 
         What all rows have in common may be given once, as ``shared``: it costs as much as in one row.
         """
+
+    async def write_together(self, *writes: Write) -> list[int]:
+        """Execute several statements for many rows each, in one round trip if the database can; return how many rows each changed.
+
+        They see the database as it was before, in no particular order: none may depend on what another one writes.
+        """
+        return [await self.write(name, rows, **shared) for name, rows, shared in writes]
 
     @abstractmethod
     async def insert(self, table: Table[Any], values: Sequence[Any]) -> None:

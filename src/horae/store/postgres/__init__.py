@@ -13,9 +13,9 @@ import msgspec
 from horae.errors import ClockOffError, StoreUnavailableError
 from horae.model import Node, Schedule, ScheduleKey
 from horae.store.mapping import Row, Table
-from horae.store.port import HasClaims, Store, Transaction, observed
+from horae.store.port import HasClaims, Store, Transaction, Write, observed
 from horae.store.postgres.connection_reason import connection_reason
-from horae.store.postgres.dialect import POSTGRES, prepared
+from horae.store.postgres.dialect import POSTGRES, prepared, prepared_together
 from horae.store.postgres.pooler import check_sessions
 from horae.store.postgres.setup import check_version, migrate, set_session
 from horae.store.queries import migrations, number_parameters
@@ -287,6 +287,19 @@ class PostgresTransaction(Transaction):
         given = (shared[each] if each in shared else [row[each] for row in rows] for each in names)
         done = await self._connection.execute(text, *given)
         return int(done.rpartition(" ")[2])
+
+    async def write_together(self, *writes: Write) -> list[int]:
+        wanted = [each for each in writes if each.rows]
+        if len(wanted) < 2:
+            return await super().write_together(*writes)
+        text, names = prepared_together(tuple(each.name for each in wanted))
+        given = (
+            each.shared[name] if name in each.shared else [row[name] for row in each.rows]
+            for each, mine in zip(wanted, names, strict=True)
+            for name in mine
+        )  # fmt: skip
+        changed = iter(await self._connection.fetchrow(text, *given))
+        return [next(changed) if each.rows else 0 for each in writes]
 
     async def insert(self, table: Table[Any], values: Sequence[Any]) -> None:
         if values:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache, partial
+
 from horae.store.queries import Dialect, numbered
 
 PUBLISH = """
@@ -80,3 +83,22 @@ POSTGRES = Dialect(
 def prepared(name: str) -> tuple[str, tuple[str, ...]]:
     """The text of a statement with numbered parameters, and their names in that order."""
     return numbered(POSTGRES, name, "$")
+
+
+def _shifted(by: int, match: re.Match[str]) -> str:
+    return f"${int(match[1]) + by}"
+
+
+@cache
+def prepared_together(names: tuple[str, ...]) -> tuple[str, tuple[tuple[str, ...], ...]]:
+    """The text of one statement that does what several do and counts the rows that each changed, and the parameters of each."""
+    parts: list[str] = []
+    parameters: list[tuple[str, ...]] = []
+    for name in names:
+        text, mine = prepared(name)
+        shift = sum(map(len, parameters))
+        text = re.sub(r"\$(\d+)", partial(_shifted, shift), text)
+        parts.append(f"part_{len(parts)} AS ({text} RETURNING 1)")
+        parameters.append(mine)
+    counts = ", ".join(f"(SELECT count(*) FROM part_{place})" for place in range(len(parts)))  # noqa: S608
+    return f"WITH {', '.join(parts)} SELECT {counts}", tuple(parameters)
