@@ -72,7 +72,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "horae import temporal": "needs a Temporal server; tests/face/temporal moves schedules over and back",
     },
     "docs/how-to/celery.md": {
-        "horae schedules create nightly": "needs a Celery worker; test_a_task_returns_its_result_fails_and_is_revoked",
+        "horae schedules create nightly": "needs a Celery worker; test_a_task_returns_its_result_or_fails",
     },
     "docs/how-to/temporal-workflows.md": {
         "horae schedules create nightly": "needs a Temporal server; test_a_workflow_returns_its_result_continues_fails_and_is_retried",

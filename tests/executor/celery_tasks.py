@@ -34,7 +34,12 @@ def boom() -> None:
 
 
 @app.task(name="slow")  # type: ignore[untyped-decorator]
-def slow() -> None:
-    note("slow begins")
+def slow(who: str) -> None:
+    note(f"slow begins {who}")
     time.sleep(60)
-    note("slow ends")
+    note(f"slow ends {who}")
+
+
+@app.task(name="large")  # type: ignore[untyped-decorator]
+def large() -> str:
+    return "." * 1024 * 1024

@@ -7,10 +7,10 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,36 +19,37 @@ import pytest
 from horae import App, Config
 from horae.executor.celery_executor import CeleryExecutor
 from horae.model import OPEN, Run
-from tests.support.process import ROOT, environment
-from tests.support.wait import wait_for
+from tests.support.process import ROOT, environment, kill
+from tests.support.wait import wait_for, wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server here")
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Redis and a worker; the environment in which both are found."""
-    folder = tmp_path_factory.mktemp("celery")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    found = {
-        "HORAE_TEST_REDIS": f"redis://127.0.0.1:{port}/0", "HORAE_TEST_LOG": str(folder / "log"), "PYTHONPATH": str(ROOT),
-    }  # fmt: skip
-    (folder / "log").touch()
+def engine() -> Iterator[dict[str, str]]:
+    """Redis and a worker; the environment in which both are found.
+
+    Redis listens on a socket with a name of its own: a port that was free a moment ago may be another server's now.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="redis"))  # not below pytest's: sockets have short names only
+    socket, log = folder / "socket", folder / "log"
+    found = {"HORAE_TEST_REDIS": f"redis+socket://{socket}", "HORAE_TEST_LOG": str(log)}
+    log.touch()
     redis = subprocess.Popen(
-        ["redis-server", "--port", str(port), "--save", "", "--dir", str(folder)], stdout=subprocess.DEVNULL
+        ["redis-server", "--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", str(folder)],
+        stdout=subprocess.DEVNULL,
     )
+    wait_for(socket.exists)
     worker = subprocess.Popen(
         [sys.executable, "-m", "celery", "-A", "tests.executor.celery_tasks", "worker", "-c", "2", "--loglevel", "ERROR",
          "--without-gossip", "--without-mingle"],
-        env=environment(**found), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        env=environment(**found), cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     yield found
     os.killpg(worker.pid, signal.SIGKILL)
     worker.wait()
-    redis.kill()
-    redis.wait()
+    kill(redis)
+    shutil.rmtree(folder)
 
 
 @pytest.fixture
@@ -61,22 +62,17 @@ def celery(engine: dict[str, str]) -> Iterator[Any]:
 
 
 @contextlib.asynccontextmanager
-async def running(celery: Any) -> Any:
-    app = App(":memory:", config=Config(tick_ms=50, terminate_ms=1000))
-    app.use(CeleryExecutor(celery, ["add", "boom", "slow", "gone"]))
-    async with app:
+async def running(celery: Any) -> AsyncIterator[App]:
+    app = App(":memory:", config=Config(tick_ms=50, terminate_ms=2000))
+    app.use(CeleryExecutor(celery, ["add", "boom", "slow", "large"]))
+    async with app, asyncio.timeout(60):
         serving = asyncio.create_task(app.serve())
         yield app
         serving.cancel()
 
 
-async def started(app: App, task: str, **more: Any) -> Run:
-    await app.schedules.create(task, {}, f"celery:{task}", **more)
-    return await app.runs.get(await app.schedules.trigger(task))
-
-
-async def ended(app: App, run: Run) -> Run:
-    while (run := await app.runs.get(run.id)).status in OPEN:
+async def ended(app: App, run_id: str) -> Run:
+    while (run := await app.runs.get(run_id)).status in OPEN:
         await asyncio.sleep(0.05)
     return run
 
@@ -85,63 +81,80 @@ def said(engine: dict[str, str]) -> list[str]:
     return Path(engine["HORAE_TEST_LOG"]).read_text().splitlines()
 
 
-def test_a_crash_between_hand_off_and_record_starts_the_work_once_and_loses_none(
+async def test_a_task_returns_its_result_or_fails(celery: Any, engine: dict[str, str]):
+    async with running(celery) as app:
+        await app.schedules.create("add", {}, "celery:add", input={"x": 1, "y": 2})
+        run = await ended(app, await app.schedules.trigger("add"))
+        assert (run.status, run.result) == ("succeeded", 3)
+
+        retried: Any = {"retry": {"attempts": 2, "initial_delay": "10ms"}}
+        await app.schedules.create("boom", {}, "celery:boom", policies=retried)
+        run = await ended(app, await app.schedules.trigger("boom"))
+        assert (run.status, run.failure) == (
+            "failed", "HandOffFailedError: Celery says that boom failed: ValueError: no",
+        )  # fmt: skip
+        assert said(engine).count("boom") == 2
+
+        await app.schedules.create("large", {}, "celery:large")
+        run = await ended(app, await app.schedules.trigger("large"))
+        assert (run.status, run.result) == ("failed", None)
+        assert "bytes of JSON, and 1048576 are kept at most" in str(run.failure)
+
+
+async def test_overlap_and_timeouts_reach_tasks(celery: Any, engine: dict[str, str]):
+    async with running(celery) as app:
+
+        async def started(schedule_id: str, who: str, **more: Any) -> str:
+            run_id = await app.schedules.trigger(schedule_id, input={"who": who}, **more)
+            await wait_until(lambda: f"slow begins {who}" in said(engine))
+            return run_id
+
+        def state_of(run: Run) -> Any:
+            return celery.backend.get_task_meta(f"{run.key}-1", cache=False)["status"]
+
+        await app.schedules.create("slow", {}, "celery:slow", policies={"overlap": "cancel_other"})
+        first = await started("slow", "first")
+        skipped = await app.schedules.trigger("slow", input={"who": "nobody"}, overlap="skip")
+        second = await started("slow", "second")  # the first is revoked before
+        run = await ended(app, first)
+        assert (run.status, state_of(run)) == ("cancelled", "REVOKED")
+        assert (await ended(app, skipped)).reason == "overlap"
+        await app.runs.terminate(second)
+        assert (await ended(app, second)).status == "terminated"
+
+        await app.schedules.create("late", {}, "celery:slow", policies={"timeouts": {"run": "2s"}})
+        run = await ended(app, await app.schedules.trigger("late", input={"who": "third"}))
+        assert run.status == "timed_out"
+        await wait_until(lambda: state_of(run) == "REVOKED")
+        assert not [each for each in said(engine) if "nobody" in each or "ends" in each]
+
+
+async def test_a_crash_between_hand_off_and_record_starts_the_work_once_and_loses_none(
     engine: dict[str, str], tmp_path: Path
 ):
     program = [
         sys.executable,
-        str(ROOT / "tests/executor/celery_program.py"),
+        "-m",
+        "tests.executor.dying_programs",
+        "celery",
         f"sqlite:///{tmp_path}/horae.db",
     ]
-
-    def run(*more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*program, *more],
-            env=environment(**engine),
-            check=False,
-            timeout=60,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    assert run("die").returncode == -9
-    wait_for(lambda: said(engine).count("add 2 3") == 1)
-    assert run("die").returncode == -9  # it was not recorded, so it is sent again
-    assert run().stdout == "succeeded 5\n"
+    done = await asyncio.to_thread(
+        subprocess.run, [*program, "claimed", "submitted", "submitted", "following"], env=environment(**engine),
+        cwd=ROOT, check=True, timeout=90, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert done.stdout == "succeeded 5\n"
     assert said(engine).count("add 2 3") == 1
 
 
 async def test_a_broker_that_is_away_is_retried_then_a_clear_reason():
     from celery import Celery  # noqa: PLC0415
 
-    away = Celery("away", broker="redis://127.0.0.1:1/0", backend="redis://127.0.0.1:1/0")
+    away = Celery("away", broker="redis+socket:///nowhere", backend="redis+socket:///nowhere")
     away.conf.result_backend_transport_options = {"retry_policy": {"max_retries": 0}}
-    async with running(away) as app, asyncio.timeout(60):
-        run = await ended(
-            app, await started(app, "add", input={"x": 1, "y": 2}, policies={"start_attempts": 2})
-        )
+    async with running(away) as app:
+        await app.schedules.create("add", {}, "celery:add", policies={"start_attempts": 2})
+        run = await ended(app, await app.schedules.trigger("add"))
         assert (run.status, run.attempt) == ("dropped", 2)
         assert "Celery did not take the work: " in str(run.failure)
     away.close()
-
-
-# The last one: what is revoked takes its worker's process with it.
-async def test_a_task_returns_its_result_fails_and_is_revoked(celery: Any, engine: dict[str, str]):
-    async with running(celery) as app, asyncio.timeout(60):
-        run = await ended(app, await started(app, "add", input={"x": 1, "y": 2}))
-        assert (run.status, run.result) == ("succeeded", 3)
-        retried = {"retry": {"attempts": 2, "initial_delay": "10ms"}}
-        run = await ended(app, await started(app, "boom", policies=retried))
-        assert (run.status, run.failure) == (
-            "failed", "HandOffFailedError: Celery says that boom failed: ValueError: no",
-        )  # fmt: skip
-        assert said(engine).count("boom") == 2
-        run = await started(app, "slow")
-        while "slow begins" not in said(engine):
-            await asyncio.sleep(0.05)
-        await app.runs.cancel(run.id)
-        assert (await ended(app, run)).status == "cancelled"
-        state = celery.AsyncResult(f"{run.key}-1")
-        while state.state != "REVOKED":
-            await asyncio.sleep(0.05)
-        assert "slow ends" not in said(engine)

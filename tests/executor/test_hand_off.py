@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from horae import App, Config
-from horae.executor.hand_off import End, Ending, HandOff, HandOffExecutor, poll
+from horae.executor.hand_off import End, Ending, Follower, HandOff, HandOffExecutor
 from horae.model import OPEN, Run
 from tests.support.wait import wait_until
 
@@ -34,6 +34,7 @@ class DictExecutor(HandOffExecutor):
     def __init__(self, there: Engine) -> None:
         super().__init__(["work"])
         self.there = there
+        self._follower = Follower(self._ask)
 
     async def submit(self, work: HandOff) -> str:
         self.there.submitted.append(work.id)
@@ -43,11 +44,11 @@ class DictExecutor(HandOffExecutor):
         return "a receipt"
 
     async def follow(self, work: HandOff) -> End:
-        async def ask() -> End | None:
-            assert work.receipt == "a receipt"
-            return self.there.ends.get(work.id)
+        assert work.receipt == "a receipt"
+        return await self._follower.end_of(work)
 
-        return await poll(ask)
+    async def _ask(self, works: Sequence[HandOff]) -> Mapping[str, End]:
+        return self.there.ends
 
     async def stop(self, work: HandOff, *, force: bool) -> None:
         self.there.stops.append(force)

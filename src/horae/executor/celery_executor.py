@@ -7,11 +7,11 @@ The id of a hand-off is that of the task. If a process dies before it could reco
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from horae.errors import MissingExtraError
-from horae.executor.hand_off import End, Ending, HandOff, HandOffExecutor, poll
+from horae.executor.hand_off import End, Ending, Follower, HandOff, HandOffExecutor
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -41,6 +41,7 @@ class CeleryExecutor(HandOffExecutor):
             raise MissingExtraError("celery", "celery") from None
         super().__init__(tasks)
         self._app = app
+        self._follower = Follower(self._ask)
 
     async def submit(self, work: HandOff) -> None:
         """Send the task."""
@@ -52,20 +53,18 @@ class CeleryExecutor(HandOffExecutor):
 
     async def follow(self, work: HandOff) -> End:
         """Ask the result backend, at most once a second after a while."""
+        return await self._follower.end_of(work)
 
-        async def ask() -> End | None:
-            try:
-                end = await asyncio.to_thread(self._end_of, work.id)
-            except Exception:  # the backend's own errors, which differ: it is away, and asked again
-                return None
-            work.context.heartbeat()
-            return end
+    async def _ask(self, works: Sequence[HandOff]) -> Mapping[str, End]:
+        def ask() -> Mapping[str, End]:
+            return {each.id: end for each in works if (end := self._end_of(each.id)) is not None}
 
-        return await poll(ask)
+        return await asyncio.to_thread(ask)
 
     def _end_of(self, task_id: str) -> End | None:
-        result = self._app.AsyncResult(task_id)
-        ending, value = _ENDINGS.get(result.state), result.result
+        # An `AsyncResult` would talk to the backend once more when it is deleted.
+        meta = self._app.backend.get_task_meta(task_id, cache=False)
+        ending, value = _ENDINGS.get(meta["status"]), meta["result"]
         if ending is None:
             return None
         if ending is Ending.SUCCEEDED:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -21,7 +21,7 @@ from horae.executor.context import Context
 from horae.executor.port import Executor
 
 FIRST_POLL_S, MAX_POLL_S = 0.02, 1.0
-T = TypeVar("T")
+"""How long a follower waits before it asks again."""
 
 
 class HandOff(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +78,10 @@ class HandOffExecutor(Executor):
 
     @abstractmethod
     async def follow(self, work: HandOff) -> End:
-        """Wait for the end of work. While the engine is away, ask again; call ``work.context.heartbeat`` when it answers."""
+        """Wait for the end of work. While the engine is away, ask again; call ``work.context.heartbeat`` when it answers.
+
+        A :class:`Follower` does that for engines that are asked.
+        """
 
     @abstractmethod
     async def stop(self, work: HandOff, *, force: bool) -> None:
@@ -154,10 +157,37 @@ def _must_stop(context: Context) -> bool:
     return context.stop_requested() and not context.is_given_away
 
 
-async def poll(ask: Callable[[], Awaitable[T | None]]) -> T:
-    """Ask until there is an answer, less and less often."""
-    wait = FIRST_POLL_S
-    while (answer := await ask()) is None:
-        await asyncio.sleep(wait)
-        wait = min(wait * 1.5, MAX_POLL_S)
-    return answer
+class Follower:
+    """Follows all work of one executor with one question, asked less and less often until there is more to follow."""
+
+    def __init__(self, ask: Callable[[Sequence[HandOff]], Awaitable[Mapping[str, End]]]) -> None:
+        """``ask`` says how works have ended, by their ids; those that have not are left out. It raises while the engine is away."""
+        self._ask = ask
+        self._followed: dict[str, tuple[HandOff, asyncio.Future[End]]] = {}
+        self._asking: asyncio.Task[None] | None = None
+
+    async def end_of(self, work: HandOff) -> End:
+        """Wait for the end of work."""
+        ended: asyncio.Future[End] = asyncio.get_running_loop().create_future()
+        self._followed[work.id] = (work, ended)
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask_on(), name="horae:hand-offs")
+        try:
+            return await ended
+        finally:
+            del self._followed[work.id]
+
+    async def _ask_on(self) -> None:
+        wait, known = FIRST_POLL_S, 0
+        while self._followed:
+            with contextlib.suppress(Exception):  # of the engine's own library: it is away, and asked again
+                self._tell(await self._ask([work for work, _ in self._followed.values()]))
+            wait = FIRST_POLL_S if len(self._followed) > known else min(wait * 1.5, MAX_POLL_S)
+            known = len(self._followed)
+            await asyncio.sleep(wait)
+
+    def _tell(self, ends: Mapping[str, End]) -> None:
+        for work, ended in self._followed.values():
+            work.context.heartbeat()
+            if work.id in ends and not ended.done():
+                ended.set_result(ends[work.id])

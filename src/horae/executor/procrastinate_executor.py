@@ -6,19 +6,18 @@ query for all jobs that a node follows: its workers need nothing of Horae, and t
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from horae.errors import InvalidInputError, MissingExtraError, NotStartedError
-from horae.executor.context import Context, work_id_of
+from horae.executor.context import work_id_of
 from horae.executor.database import POSTGRESQL, Claim, Database, Statements
-from horae.executor.hand_off import FIRST_POLL_S, MAX_POLL_S, End, Ending, HandOff, HandOffExecutor, arguments
+from horae.executor.hand_off import End, Ending, Follower, HandOff, HandOffExecutor, arguments
 from horae.model import BETWEEN, Action, Overlap, Run
 
 if TYPE_CHECKING:
@@ -56,8 +55,7 @@ class ProcrastinateExecutor(HandOffExecutor):
         self._app = app
         self._schema = f'"{schema.replace(chr(34), chr(34) * 2)}"'
         self._database: Database | None = None
-        self._followed: dict[int, _Followed] = {}
-        self._watching: asyncio.Task[None] | None = None
+        self._follower = Follower(self._ask)
 
     def bind(self, database: Database) -> None:
         """Learn the database that has the schedules, and the jobs."""
@@ -109,37 +107,17 @@ class ProcrastinateExecutor(HandOffExecutor):
 
     async def follow(self, work: HandOff) -> End:
         """Wait until the job's row says that it has ended."""
-        ended: asyncio.Future[End] = asyncio.get_running_loop().create_future()
-        self._followed[work.receipt] = _Followed(work.id.rpartition("-")[0], work.context, ended)
-        if self._watching is None or self._watching.done():
-            self._watching = asyncio.create_task(self._watch(), name="horae:procrastinate")
-        try:
-            return await ended
-        finally:
-            del self._followed[work.receipt]
+        return await self._follower.end_of(work)
 
-    async def _watch(self) -> None:
-        """Read the rows of all followed jobs, until none is followed."""
-        wait, known = FIRST_POLL_S, 0
-        while self._followed:
-            with suppress(Exception):  # the database is away: it is asked again
-                self._tell({each["id"]: each for each in await self._rows(list(self._followed))})
-            wait = FIRST_POLL_S if len(self._followed) > known else min(wait * 1.5, MAX_POLL_S)
-            known = len(self._followed)
-            await asyncio.sleep(wait)
-
-    async def _rows(self, ids: list[int]) -> Sequence[Any]:
+    async def _ask(self, works: Sequence[HandOff]) -> Mapping[str, End]:
+        """Read the rows of jobs."""
         columns = "id, status::text, attempts, queueing_lock"
         text = f"SELECT {columns} FROM {self._schema}.procrastinate_jobs WHERE id = ANY(:ids::bigint[])"  # noqa: S608 - the operator's
         async with self._bound().reading() as transaction:
-            return await transaction.execute(text, ids=ids)
-
-    def _tell(self, rows: Mapping[int, Any]) -> None:
-        for job_id, followed in self._followed.items():
-            followed.context.heartbeat()
-            end = _end_of(job_id, rows.get(job_id), followed.key)
-            if end is not None and not followed.ended.done():
-                followed.ended.set_result(end)
+            found = await transaction.execute(text, ids=[each.receipt for each in works])
+        rows = {row["id"]: row for row in found}
+        ends = {each.id: _end_of(each, rows.get(each.receipt)) for each in works}
+        return {work_id: end for work_id, end in ends.items() if end is not None}
 
     async def stop(self, work: HandOff, *, force: bool) -> None:  # noqa: ARG002 - Procrastinate has one way
         """Cancel a job that waits; ask for one that runs to be aborted, which its task must heed."""
@@ -162,16 +140,9 @@ class ProcrastinateExecutor(HandOffExecutor):
         return self._database
 
 
-class _Followed(msgspec.Struct):
-    """A job that an attempt follows."""
-
-    key: str
-    context: Context
-    ended: asyncio.Future[End]
-
-
-def _end_of(job_id: int, row: Any, key: str) -> End | None:  # noqa: ANN401 - a row of the database
+def _end_of(work: HandOff, row: Any) -> End | None:  # noqa: ANN401 - a row of the database
     """How a job ended, by its row; ``None`` if it has not."""
+    job_id, key = work.receipt, work.id.rpartition("-")[0]
     if row is None or row["queueing_lock"] != key:
         reason = f"the job {job_id} is gone; let workers keep what ended (`delete_jobs` must be `never`)"
         return End(ending=Ending.FAILED, reason=reason)
