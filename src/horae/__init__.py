@@ -1,14 +1,10 @@
 """Horae, a durable scheduler for Python."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from horae.app import App, Filter, NewSchedule
-from horae.app.schedule_warnings import ScheduleWarning
-from horae.app.sync import SyncApp
 from horae.config import Config
 from horae.errors import HoraeError, NotStartedError
-from horae.executor.context import Accepted, Context
-from horae.executor.port import Executor
 from horae.model import (
     Backfill,
     CatchUp,
@@ -30,6 +26,11 @@ from horae.model import (
 from horae.spec import Spec
 
 if TYPE_CHECKING:
+    from horae.app import App, Filter, NewSchedule
+    from horae.app.schedule_warnings import ScheduleWarning
+    from horae.app.sync import SyncApp
+    from horae.executor.context import Accepted, Context
+    from horae.executor.port import Executor
     from horae.face.declarative import Scheduler
 
 __version__ = "0.1.0"
@@ -68,10 +69,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """The declarative scheduler loads when it is asked for."""
-    if name == "Scheduler":
-        from horae.face.declarative import Scheduler  # noqa: PLC0415 - a face, and this is not
+_LOADED_WHEN_ASKED = {
+    "App": "app", "Filter": "app", "NewSchedule": "app", "ScheduleWarning": "app.schedule_warnings", "SyncApp": "app.sync",
+    "Accepted": "executor.context", "Context": "executor.context", "Executor": "executor.port", "Scheduler": "face.declarative",
+}  # fmt: skip
+"""The names that need the engine, and where they are: a command that asks a server needs none of it."""
 
-        return Scheduler
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __getattr__(name: str) -> object:
+    """Load a name of the engine when it is first asked for."""
+    if name not in _LOADED_WHEN_ASKED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{_LOADED_WHEN_ASKED[name]}"), name)
+    globals()[name] = value
+    return value

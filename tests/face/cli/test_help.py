@@ -106,7 +106,7 @@ def test_what_needs_no_server_loads_none():
         "from horae.face.cli import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "print([m for m in ('httpx', 'litestar', 'uvicorn', 'sqlite3', 'asyncpg', 'horae.face.cli.schedules') if m in sys.modules])"
+        "print([m for m in ('httpx', 'litestar', 'uvicorn', 'sqlite3', 'asyncpg', 'horae.app', 'horae.face.cli.schedules') if m in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert ran.stdout.splitlines()[-1] == "[]"

@@ -8,10 +8,10 @@ from itertools import pairwise
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from horae.app.clock_notes import clock_note
 from horae.face.cli.printing import gap_text, local, utc, with_end
 from horae.face.cli.tables import table
 from horae.spec import TZDATA_VERSION, Spec
+from horae.spec.clock_notes import clock_note
 
 
 def fire_table(spec: Spec, since: datetime, times: list[datetime], ended: str | None) -> RenderableType:

@@ -11,7 +11,6 @@ from rich.text import Text
 from horae.errors import InvalidInputError
 from horae.face.cli.client import path
 from horae.face.cli.command_base import Session, confirm
-from horae.face.cli.documents import one_schedule
 from horae.face.cli.options import (
     DryRun,
     Input,
@@ -67,7 +66,7 @@ async def create(
 
       horae schedules create --file schedule.json
     """
-    base = {} if file is None else one_schedule(file)
+    base = {} if file is None else _read(file)
     body = base | schedule_fields(when, what, how, base)
     body |= given(id=schedule_id, paused=paused or None, note=note, trigger=trigger or None)
     if "spec" not in body:
@@ -124,9 +123,15 @@ async def update(
     session.show(changed, partial(summary, "Changed"))
 
 
+def _read(file: str) -> Json:
+    from horae.face.cli.documents import one_schedule  # noqa: PLC0415 - it needs what few commands need
+
+    return one_schedule(file)
+
+
 def _of_file(file: str) -> Json:
     """The change that a file makes; times in it replace those that there are, as with options."""
-    body = {key: value for key, value in one_schedule(file).items() if key != "id"}
+    body = {key: value for key, value in _read(file).items() if key != "id"}
     spec = body.get("spec")
     if isinstance(spec, dict) and spec.keys() & set(TIMES):
         body["spec"] = dict.fromkeys(TIMES) | spec

@@ -10,7 +10,6 @@ import msgspec
 from litestar import Response, get, post
 
 from horae.app import NewSchedule, Trigger
-from horae.app.clock_notes import clock_note
 from horae.app.schedule_fields import ScheduleFields
 from horae.checked import converted
 from horae.errors import HoraeError
@@ -21,6 +20,7 @@ from horae.face.service.route_helpers import READS
 from horae.model import Action, instant
 from horae.policies import Policies
 from horae.spec import installed_zones
+from horae.spec.clock_notes import clock_note
 
 TIMES = 8
 BLANK = {"kind": "plain", "days": "workdays", "time": "9:00", "attempts": "1", "does": "action"}

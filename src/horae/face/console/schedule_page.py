@@ -8,7 +8,6 @@ from typing import Any
 from litestar import Response, get
 
 from horae.app import ScopedOperations
-from horae.app.clock_notes import clock_note
 from horae.app.schedule_views import DescribedSchedule, description_view, resumed_view
 from horae.app.view import page_of
 from horae.app.views import BackfillView, RunView, UnstartedView
@@ -18,6 +17,7 @@ from horae.face.console.policy_words import policy_lines
 from horae.face.console.runs_pages import moment_of_query
 from horae.face.console.visit import Visit
 from horae.model import instant
+from horae.spec.clock_notes import clock_note
 
 RUNS = 60
 TIMES = 200
