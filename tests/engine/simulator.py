@@ -321,7 +321,9 @@ class World:
         self.remaining_actions: int | None = None
         outside = FunctionExecutor()
         outside.register("work", self._never)
-        scope = OwnerScope(self.store, self.now, lambda: None, executors=Executors(outside), config=Config())
+        scope = OwnerScope(
+            self.store, self.now, lambda *_: None, executors=Executors(outside), config=Config()
+        )
         self.schedules, self.backfills, self.runs = Schedules(scope), Backfills(scope), Runs(scope)
         self.flows = Flows(scope)
         self.asked: list[str] = []
