@@ -213,7 +213,7 @@ class LineTransaction(Transaction):
         if abs(off) > 1000:
             raise ClockOffError(off)
 
-    async def notify(self) -> None:
+    async def notify(self, decider: str = "") -> None:
         """Notifications get lost here: nodes step at their own times."""
 
 

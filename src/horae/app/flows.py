@@ -57,6 +57,7 @@ from horae.policy.flow_explain import explain, run_now_refusal
 from horae.policy.flow_phases import may_be_skipped
 from horae.policy.flow_trouble import SKIPPED, Answer, after_reconciliation, retried
 from horae.store.flow_records import LAST_NUMBER, FlowRecords
+from horae.store.tables import FlowSignal
 
 MAX_PAUSES = 20
 """How many pauses by hand are remembered."""
@@ -89,7 +90,7 @@ class Flows:
         check_owner(whose)
         async with self._scope.store.transaction() as transaction:
             stored = await deploy(FlowRecords(transaction), flow, whose, self._scope.now())
-            await transaction.notify()
+            await transaction.notify(FlowDecider.name)
         self._scope.flows.host(flow, stored)
         self._scope.wake(FlowDecider.name)
         return stored
@@ -119,9 +120,10 @@ class Flows:
                         flow_id=flow_id, topic=topic, message_id=message_id, payload=text, created_at_ms=now
                     )
                     for (topic, message_id, _), text in zip(events, payloads, strict=True)
-                ]
+                ],
+                signals=[FlowSignal(flow_id=flow_id, topic=topic) for topic in topics],
             )
-            await records.signal((flow_id, topic) for topic in topics)
+            await transaction.notify(FlowDecider.name)
         self._scope.wake(FlowDecider.name)
         return len(events)
 
@@ -314,7 +316,7 @@ class Flows:
                 lane = await self._settle(records, stored, lane, _answers(decision, result), now)
             lane = _replace(lane, next_at_ms=now)
             await records.write_lanes([lane])
-            await transaction.notify()
+            await transaction.notify(FlowDecider.name)
         self._scope.wake(FlowDecider.name)
         return summary(stored, lane, now)
 
@@ -374,7 +376,7 @@ class Flows:
             stored, lane = await self._locked(records, flow, owner)
             lane = _replace(change(stored, lane), next_at_ms=None if lane.run_id else now)
             await records.write_lanes([lane])
-            await transaction.notify()
+            await transaction.notify(FlowDecider.name)
         self._scope.wake(FlowDecider.name)
         return summary(stored, lane, now)
 

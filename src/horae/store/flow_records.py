@@ -145,13 +145,6 @@ class FlowRecords:
             topics[flow_id].add(topic)
         return topics
 
-    async def signal(self, topics: Iterable[tuple[int, str]]) -> None:
-        """Tell the next decisions that events were published in some topics, and wake the other nodes."""
-        told = [FlowSignal(flow_id=flow_id, topic=topic) for flow_id, topic in topics]
-        if told:
-            await self._write("insert_signal", [FLOW_SIGNAL.parameters(each) for each in told])
-            await self._transaction.notify()
-
     async def lock(self, flow_ids: Collection[int]) -> list[Lane]:
         """Some lanes, locked."""
         return [FLOW_LANE.decode(row) for row in await self._rows("lock_flows", ids=sorted(flow_ids))]
@@ -185,8 +178,11 @@ class FlowRecords:
 
     # Events
 
-    async def publish(self, events: Sequence[FlowEvent]) -> None:
-        """Publish events of one moment, or update the payloads of pending ones; several with one message id count as the last."""
+    async def publish(self, events: Sequence[FlowEvent], signals: Sequence[FlowSignal] = ()) -> None:
+        """Publish events of one moment, or update the payloads of pending ones; several with one message id count as the last.
+
+        With signals, the next decisions of their flows are told.
+        """
         rows = {
             (each.flow_id, each.topic, each.message_id): {
                 "flow_id": each.flow_id, "topic": each.topic, "message_id": each.message_id,
@@ -195,7 +191,10 @@ class FlowRecords:
             for each in events
         }  # fmt: skip
         if rows:
-            await self._write("publish_events", list(rows.values()), created_at_ms=events[0].created_at_ms)
+            await self._transaction.write_together(
+                Write("publish_events", list(rows.values()), {"created_at_ms": events[0].created_at_ms}),
+                Write("insert_signal", [FLOW_SIGNAL.parameters(each) for each in signals]),
+            )
 
     async def pending(self, flow_id: int, topic: str, limit: int) -> list[FlowEvent]:
         """Pending events of a topic, oldest first."""

@@ -208,8 +208,11 @@ class Transaction(GrantQueries, ABC):
         """Execute a statement on tables that are not Horae's own, and return its rows; parameters are named ``:name``."""
 
     @abstractmethod
-    async def notify(self) -> None:
-        """Wake the other nodes when this transaction commits."""
+    async def notify(self, decider: str = "") -> None:
+        """Wake the other nodes when this transaction commits; only one of their deciders, if it is named.
+
+        Who names a decider must wake that of this node itself.
+        """
 
     @abstractmethod
     async def lock(self, keys: Collection[ScheduleKey]) -> Collection[ScheduleKey]:
@@ -922,7 +925,7 @@ class Store(ABC):
     """How many schedules are decided in one transaction."""
 
     @abstractmethod
-    async def open(self, wake: Callable[[], None], *, setup: bool = True) -> None:
+    async def open(self, wake: Callable[..., None], *, setup: bool = True) -> None:
         """Connect, and migrate the schema. ``wake`` is called when another node changed something.
 
         Without ``setup`` nothing is created or migrated: a database that has no Horae or one of another version is an error.

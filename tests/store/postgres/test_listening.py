@@ -68,3 +68,26 @@ async def test_what_others_change_is_heard_again_after_the_network_is_mended(pos
         await wait_until(is_heard)
     finally:
         await store.close()
+
+
+async def test_a_notification_about_one_decider_wakes_that_one_on_other_nodes(postgres: str):
+    heard: list[tuple[str, ...]] = []
+    one, two = PostgresStore(postgres), PostgresStore(postgres)
+    await one.open(lambda *about: heard.append(about))
+    await two.open(lambda: None)
+    try:
+
+        async def tell(store: PostgresStore, about: str) -> bool:
+            async with store.transaction() as transaction:
+                await transaction.notify(about)
+            return bool(heard)
+
+        await wait_until(lambda: tell(one, ""))  # it listens
+        await tell(one, "flows")
+        await tell(two, "flows")
+        await tell(two, "last")  # notifications come in the order of commits
+        await wait_until(lambda: ("last",) in heard)
+        assert [each for each in heard if each] == [("flows",), ("last",)], "its own is not heard"
+    finally:
+        await one.close()
+        await two.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import uuid
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from typing import Any
 
@@ -75,6 +76,7 @@ class PostgresStore(Store):
     def __init__(self, url: str, *, schema: str = "horae", lease: float = 10.0) -> None:
         self.lease = lease
         self._schema = schema
+        self._name = uuid.uuid4().hex  # in notifications
         self._idle_timeout = min(lease / 2, MAX_IDLE_SECONDS)
         self._answer_within = max(lease / 4, 0.5)
         self._unanswered = 0  # how often in a row the lease could not be renewed
@@ -84,7 +86,7 @@ class PostgresStore(Store):
         self._reconnect_listener = asyncio.Event()  # its connection was lost, or the store is closing
         self._closing = False
 
-    async def open(self, wake: Callable[[], None], *, setup: bool = True) -> None:
+    async def open(self, wake: Callable[..., None], *, setup: bool = True) -> None:
         with _as_unavailable():
             await check_sessions(self._url)
             self._pool = await self._new_pool()
@@ -128,7 +130,7 @@ class PostgresStore(Store):
                 await asyncio.wait_for(self._pool.close(), 10)
             self._pool = None
 
-    async def _listen(self, wake: Callable[[], None]) -> None:
+    async def _listen(self, wake: Callable[..., None]) -> None:
         """Listen for changes of other nodes; while the connection is lost, the engine's tick finds them."""
         while not self._closing:
             self._reconnect_listener.clear()
@@ -141,11 +143,21 @@ class PostgresStore(Store):
             with contextlib.suppress(*_LOST):
                 try:
                     connection.add_termination_listener(self._lost)
-                    await connection.add_listener(self._schema, lambda *_: wake())
+                    await connection.add_listener(
+                        self._schema, lambda *about: self._hear(str(about[-1]), wake)
+                    )
                     await self._reconnect_listener.wait()
                 finally:
                     connection.remove_termination_listener(self._lost)  # it is closed on purpose
                     await connection.close(timeout=1)
+
+    def _hear(self, about: str, wake: Callable[..., None]) -> None:
+        """Wake what a notification is about: one decider, unless this store has sent it, or all of them."""
+        decider, _, sender = about.partition(":")
+        if not decider:
+            wake()
+        elif sender != self._name:
+            wake(decider)
 
     def _lost(self, _: object) -> None:
         """The listening connection has ended."""
@@ -155,7 +167,7 @@ class PostgresStore(Store):
     async def transaction(self) -> AsyncIterator[Transaction]:
         with _as_unavailable():
             async with self._connection(30) as connection, connection.transaction():
-                yield PostgresTransaction(connection)
+                yield PostgresTransaction(connection, self._name)
 
     @observed
     async def reading(self) -> AsyncIterator[Transaction]:
@@ -165,7 +177,7 @@ class PostgresStore(Store):
                 self._connection(30) as connection,
                 connection.transaction(isolation="repeatable_read", readonly=True),
             ):
-                yield PostgresTransaction(connection)
+                yield PostgresTransaction(connection, self._name)
 
     async def register_node(self, node: Node) -> bool:
         async with self.transaction() as transaction:
@@ -267,8 +279,9 @@ def _check_clock(times: list[int], now: int) -> None:
 class PostgresTransaction(Transaction):
     """A transaction of one connection. New rows are copied; parameters of many rows go as one array for each column."""
 
-    def __init__(self, connection: Any) -> None:  # noqa: ANN401 - asyncpg has no types
+    def __init__(self, connection: Any, sender: str) -> None:  # noqa: ANN401 - asyncpg has no types
         self._connection = connection
+        self._sender = sender  # the store that it belongs to
 
     async def rows(self, name: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
         text, names = prepared(name)
@@ -333,5 +346,5 @@ class PostgresTransaction(Transaction):
         found = {each.key: each for each in await self.read_schedules(locked)}
         return [found[each] for each in locked if each in found]
 
-    async def notify(self) -> None:
-        await self.rows("notify")
+    async def notify(self, decider: str = "") -> None:
+        await self.rows("notify", about=f"{decider}:{self._sender}" if decider else "")

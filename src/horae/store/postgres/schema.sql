@@ -429,6 +429,6 @@ BEGIN
         (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
     ON CONFLICT (flow_id, topic, message_id) DO UPDATE SET payload = excluded.payload WHERE flow_event.status = 'pending'; 
     INSERT INTO flow_signal (flow_id, topic) VALUES (found.flow_id, p_topic); 
-    PERFORM pg_notify(current_schema(), ''); 
+    PERFORM pg_notify(current_schema(), 'flows:'); 
 END
 $$;

@@ -111,7 +111,7 @@ class SqliteStore(Store):
         self._begun = False  # whether a transaction is under way
         self._node_locks: dict[int, NodeLock | None] = {}  # of the nodes of this process, by epoch
 
-    async def open(self, wake: Callable[[], None], *, setup: bool = True) -> None:  # noqa: ARG002 - a file notifies no process
+    async def open(self, wake: Callable[..., None], *, setup: bool = True) -> None:  # noqa: ARG002 - a file notifies no process
         self._lock, self._reading = asyncio.Lock(), asyncio.Semaphore(MAX_READERS)
         if not self._inline:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="horae-sqlite")
@@ -457,5 +457,5 @@ class SqliteTransaction(Transaction):
     async def lock(self, keys: Collection[ScheduleKey]) -> Collection[ScheduleKey]:
         return keys  # one transaction writes at a time
 
-    async def notify(self) -> None:
+    async def notify(self, decider: str = "") -> None:
         """Nothing to do: other processes read the file at every tick."""
