@@ -139,9 +139,14 @@ async def test_schedules_are_found_by_what_they_are(store: Store):
     made = [
         schedule("a1", owner="ada", tags=("red",), state=State(paused=True)),
         schedule("a2", owner="bob", tags=("red", "blue"), state=State(attention="look")),
-        schedule("b1", owner="ada", managed_by="program jobs", state=State(orphaned=True)),
+        schedule(
+            "b1",
+            owner="ada",
+            managed_by="program jobs",
+            state=State(orphaned=True, note='"paused"', completed_at_ms=7),
+        ),
     ]
-    made[2] = _replace(made[2], action=Action(name="other"))
+    made[2] = _replace(made[2], action=Action(name="other"), description="The Books")
     async with store.transaction() as transaction:
         await transaction.insert_schedules((each, 1) for each in made)
         for only, expected in (
@@ -160,8 +165,28 @@ async def test_schedules_are_found_by_what_they_are(store: Store):
             (Filter(orphaned=True), ["b1"]),
             (Filter(orphaned=False), ["a1", "a2"]),
             (Filter(owner="ada", paused=False), ["b1"]),
+            (Filter(completed=True), ["b1"]),
+            (Filter(owner="bob", completed=True), []),
+            (Filter(owner="ada", paused=True, tag="red"), ["a1"]),
+            (Filter(text="1"), ["a1", "b1"]),
+            (Filter(text="blu"), ["a2"]),
+            (Filter(text="books"), ["b1"]),
+            (Filter(text="othe"), ["b1"]),
+            (Filter(text="%"), []),
         ):
             assert [s.id for s in await transaction.find_schedules(only, BEGINNING, 9)] == expected, only
+            sizes = await transaction.schedule_sizes(only, BEGINNING, 9)
+            assert [owner_and_id(key)[1] for key, _ in sizes] == expected, only
+            examined = await transaction.examine_schedules(only, BEGINNING, 9)
+            assert [owner_and_id(key)[1] for key, size in examined if size is not None] == expected, only
+            assert len(examined) == (
+                3 if only.owner is None else sum(each.owner == only.owner for each in made)
+            )
+        assert await transaction.soonest_schedules("ada", None, 9, 9) == [
+            (each.key, 1) for each in (made[0], made[2])
+        ]
+        assert await transaction.soonest_schedules(None, "blue", 9, 9) == [(made[1].key, 1)]
+        assert await transaction.soonest_schedules(None, None, 2, 1) == [(made[0].key, 1)]
         assert [s.id for s in await transaction.find_schedules(Filter(), made[0].key, 1)] == ["a2"]
 
 

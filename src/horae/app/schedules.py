@@ -33,7 +33,7 @@ from horae.app.manual import (
     start_trigger,
 )
 from horae.app.owner_scope import OwnerScope
-from horae.app.page import Page, cursor_of, fitting, page_limit, place_of
+from horae.app.page import MAX_BYTES, Page, cursor_of, fitting, page_limit, place_of
 from horae.app.repair import faults_of, repaired, unreadable_schedules
 from horae.app.resume import Resumed, resume_schedule
 from horae.app.schedule_fields import SpecLike
@@ -87,6 +87,8 @@ from horae.spec import SharedCalendar, Spec
 from horae.store.port import BEGINNING, NEWEST, Filter, Transaction
 
 RECENT = 10
+MAX_EXAMINED, CHUNK = 4000, 1000
+"""How many schedules one page of a search examines, and one statement."""
 MAX_WAITING = 100_000
 _replace = msgspec.structs.replace
 
@@ -401,6 +403,49 @@ class Schedules:
             number, more = fitting([size for _, size in sizes], limit)
             found = await transaction.read_schedules([each for each, _ in sizes[:number]])
         return Page(found, cursor_of(*owner_and_id(sizes[number - 1][0])) if more else None)
+
+    async def search(
+        self, only: Filter | None = None, *, cursor: str | None = None, limit: int = 100
+    ) -> Page[Schedule]:
+        """The same, and soon, however many schedules there are: a page examines at most 4,000 of them, so it may have fewer than
+        ``limit`` items, or none, and still a ``next``. Those that are paused, completed or need attention are found at once.
+        """
+        only, limit = self._scope.only(only), page_limit(limit)
+        if only.along:
+            return await self.list(only, cursor=cursor, limit=limit)
+        after = BEGINNING if cursor is None else schedule_key(*place_of(cursor, tuple[str, str]))
+        keys: list[ScheduleKey] = []
+        examined = size = 0
+        chunk, more = limit + 1, True
+        async with self._scope.store.reading() as transaction:
+            while more and len(keys) < limit and examined < MAX_EXAMINED and size < MAX_BYTES:
+                found = await transaction.examine_schedules(only, after, chunk)
+                more = len(found) == chunk
+                for number, (after, bytes_of) in enumerate(found, 1):
+                    examined += 1
+                    if bytes_of is not None:
+                        keys.append(after)
+                        size += bytes_of
+                    if len(keys) == limit or size >= MAX_BYTES:
+                        more = more or number < len(found)
+                        break
+                chunk = CHUNK
+            page = await transaction.read_schedules(keys) if keys else []
+        return Page(page, cursor_of(*owner_and_id(after)) if more else None)
+
+    async def soonest(self, limit: int, *, tag: str | None = None) -> Mapping[ScheduleKey, datetime]:
+        """The schedules that are due soonest, by their keys, and when; of the 4,000 that are due first."""
+        async with self._scope.store.reading() as transaction:
+            found = await transaction.soonest_schedules(
+                self._scope.owner, tag, MAX_EXAMINED, page_limit(limit)
+            )
+        return {key: instant(at) for key, at in found}
+
+    async def get_many(self, keys: Iterable[ScheduleKey]) -> Sequence[Schedule]:
+        """Those of some schedules that there are, and that the caller sees."""
+        mine = [each for each in keys if self._scope.owner in {None, owner_and_id(each)[0]}]
+        async with self._scope.store.reading() as transaction:
+            return await transaction.read_schedules(mine) if mine else ()
 
     async def unreadable(self, limit: int = 100) -> Sequence[Schedule]:
         """Those whose stored rows cannot be read, with what is wrong in their ``unreadable``; it reads all schedules to find them."""

@@ -187,6 +187,9 @@ class SyncSchedules(Proxy[Schedules]):
     resume_all = Blocking(Schedules.resume_all)
     trigger = Blocking(Schedules.trigger)
     delete = Blocking(Schedules.delete)
+    search = Blocking(Schedules.search)
+    soonest = Blocking(Schedules.soonest)
+    get_many = Blocking(Schedules.get_many)
 
 
 class SyncRuns(Proxy[Runs]):
@@ -282,6 +285,7 @@ class SyncWorkflows(Proxy[Workflows]):
     check = Blocking(Workflows.check)
     get = Blocking(Workflows.get)
     list = Blocking(Workflows.list)
+    versions = Blocking(Workflows.versions)
     start = Blocking(Workflows.start)
     launch = Blocking(Workflows.launch)
     nodes = Blocking(Workflows.nodes)

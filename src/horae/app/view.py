@@ -44,10 +44,10 @@ def view_of(kind: type[V], model: object, **computed: object) -> V:
     """Build a view from the fields of the same names of a model, and from computed values; the others keep their default."""
     shown = kind.computed(model) | computed
     parts = kind.parts(model)
-    for name, convert, required in _plan(kind):
+    for name, place, attribute, convert, required in _plan(kind, tuple(map(type, parts))):
         if name in shown:
             continue
-        value = _value(parts, name)
+        value = msgspec.UNSET if place is None else getattr(parts[place], attribute)
         if value is not msgspec.UNSET:
             shown[name] = value if convert is None or value is None else convert(value)
         elif required:
@@ -60,18 +60,18 @@ def page_of(kind: type[V], page: Page[Any]) -> PageView[V]:
     return PageView(items=[view_of(kind, each) for each in page], next=page.next)
 
 
-def _value(parts: tuple[object, ...], field: str) -> Any:  # noqa: ANN401 - of any field
-    for part in parts:
-        for name in (f"{field}_ms", field):
-            if hasattr(part, name):
-                return getattr(part, name)
-    return msgspec.UNSET
-
-
 @lru_cache
-def _plan(kind: type[View]) -> list[tuple[str, Callable[[Any], object] | None, bool]]:
-    """For each field of a view: its name, the conversion from the model's field, and whether it must be there."""
-    return [(field.name, _conversion(field.type), field.required) for field in msgspec.structs.fields(kind)]
+def _plan(
+    kind: type[View], parts: tuple[type, ...]
+) -> list[tuple[str, int | None, str, Callable[[Any], object] | None, bool]]:
+    """For each field of a view: its name, the part and the attribute that it shows, the conversion, and whether it must be there."""
+    found = []
+    for field in msgspec.structs.fields(kind):
+        names = (f"{field.name}_ms", field.name)
+        sources = ((place, each) for place, part in enumerate(parts) for each in names if hasattr(part, each))
+        place, attribute = next(sources, (None, ""))
+        found.append((field.name, place, attribute, _conversion(field.type), field.required))
+    return found
 
 
 def _conversion(kind: Any) -> Callable[[Any], object] | None:  # noqa: ANN401 - a type as it was annotated

@@ -110,6 +110,17 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     search_key: str | None = None
     """A search attribute, which has ``search_value`` as a text."""
     search_value: str | None = None
+    text: str | None = None
+    """What their id, description, tags or action contain, in lower case."""
+
+    @property
+    def along(self) -> str | None:
+        """The statement that reads along an index of the few schedules that such a filter is about, if there is one."""
+        if self.attention:
+            return "attention_schedule_sizes"
+        if self.paused:
+            return "paused_schedule_sizes"
+        return "completed_schedule_sizes" if self.completed else None
 
 
 class LedgerFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -262,9 +273,29 @@ class Transaction(GrantQueries, ABC):
         self, only: Filter, after: ScheduleKey, limit: int
     ) -> list[tuple[ScheduleKey, int]]:
         """The keys of the same page, and how many bytes of text each schedule has."""
+        if along := only.along:
+            return [
+                (key, size)
+                for key, size in await self.rows(along, limit=limit, **_after(after), **_asdict(only))
+            ]
         name = "schedule_sizes" if only.owner is None else "owned_schedule_sizes"
         found = await self.rows(name, limit=limit, **_after(after), **_parameters(only))
         return [(key, size) for key, size in found]
+
+    async def examine_schedules(
+        self, only: Filter, after: ScheduleKey, limit: int
+    ) -> list[tuple[ScheduleKey, int | None]]:
+        """The keys of the next schedules, and how many bytes of text each has that passes a filter; ``None`` for the others."""
+        name = "examine_schedules" if only.owner is None else "examine_owned_schedules"
+        found = await self.rows(name, limit=limit, **_after(after), **_parameters(only))
+        return [(key, size) for key, size in found]
+
+    async def soonest_schedules(
+        self, owner: str | None, tag: str | None, examined: int, limit: int
+    ) -> list[tuple[ScheduleKey, int]]:
+        """The keys of schedules that are due soonest, among so many that are due first, and when they are due."""
+        found = await self.rows("soonest_schedules", owner=owner, tag=tag, examined=examined, limit=limit)
+        return [(key, next_at_ms) for key, next_at_ms in found]
 
     async def managed_keys(self, managed_by: str, after: ScheduleKey, limit: int) -> list[ScheduleKey]:
         """A page of the keys of the schedules that a program or file defines."""

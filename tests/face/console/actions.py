@@ -3,7 +3,10 @@
 import asyncio
 
 import horae
+from horae.app import schedules
 
+schedules.MAX_EXAMINED, schedules.CHUNK = 200, 50
+"""A search goes on soon: a few hundred schedules are very many here."""
 app = horae.App()
 
 

@@ -304,3 +304,23 @@ def test_a_narrow_screen_shows_where_one_is_and_cuts_no_cell_off(window: Window,
     assert note is not None
     assert badge is not None
     assert note["x"] == badge["x"], "below the state, not below its label"
+
+
+def test_a_search_goes_on_by_itself_until_its_page_is_full(window: Window, server: Server):
+    new = [
+        {"id": f"deep-{number:04}", "spec": "0 0 1 1 *", "action": "ping", "description": "Found at the <end>" if number > 210 else ""}
+        for number in range(220)
+    ]  # fmt: skip
+    for first in range(0, len(new), 1000):
+        assert (
+            server.ask("POST", "/bulk/schedules", {"schedules": new[first : first + 1000]}).status_code == 201
+        )
+    page = window.page
+    window.go("/schedules?q=the+%3CEND%3E")
+    page.get_by_role("link", name="deep-0219").wait_for()
+    assert page.locator("tbody tr").count() == 9
+    page.get_by_label("Choose deep-0215").check()
+    page.get_by_role("button", name="Tag").click()
+    assert "has no tag in it" in window.text(), "rows that came later can be chosen too"
+    window.go("/schedules?q=nowhere-at-all")
+    page.get_by_text("That was all: nothing matches.").wait_for()

@@ -92,11 +92,16 @@ async def go(visit: Visit) -> Response[Any]:
 
 
 async def matching(there: ScopedOperations, text: str) -> list[Any]:
-    """The first schedules whose ids begin with a text."""
+    """The first schedules whose ids begin with a text, and then those that mention it."""
     try:
-        return list(await there.schedules.list(Filter(prefix=text), limit=FOUND))
+        found = list(await there.schedules.list(Filter(prefix=text), limit=FOUND))
+        if len(found) < FOUND:
+            keys = {each.key for each in found}
+            more = await there.schedules.search(Filter(text=text.lower()), limit=FOUND)
+            found += [each for each in more if each.key not in keys]
     except HoraeError:
         return []
+    return found[:FOUND]
 
 
 HANDLERS = [explain_page, go]

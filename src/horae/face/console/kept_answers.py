@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 
 KEPT = 20.0
 """Seconds that an answer is good for."""
-SOON = 0.05
-"""Seconds that a page waits for an answer that it can do without."""
 MAX_KEPT = 500
 T = TypeVar("T")
 
@@ -25,18 +23,6 @@ class KeptAnswers:
         """The answer to a question, however long it takes."""
         answer: T = await asyncio.shield(self._task(key, ask))
         return answer
-
-    async def soon(
-        self, key: str, ask: Callable[[], Coroutine[Any, Any, T]], ready: Callable[[], None]
-    ) -> T | None:
-        """The answer if it comes soon; otherwise ``None``, and ``ready`` is called when it is there."""
-        task = self._task(key, ask)
-        await asyncio.wait([task], timeout=SOON)
-        if task.done():
-            answer: T = task.result()
-            return answer
-        task.add_done_callback(lambda _: ready())
-        return None
 
     def _task(self, key: str, ask: Callable[[], Coroutine[Any, Any, T]]) -> asyncio.Task[T]:
         made, task = self._kept.get(key, (0.0, None))

@@ -8,10 +8,11 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from horae.app.views import RunView, UnstartedView
+from horae.app.views import RunView, UnstartedView, sentence_of
 from horae.face.console.rendering import span
 from horae.face.console.statuses import STATUS_WORDS
 from horae.face.console.visit import Visit
+from horae.model import Run, UnstartedRange
 
 MOST = 60
 
@@ -50,24 +51,24 @@ def local(moment: datetime, zone: ZoneInfo) -> str:
     return f"{moment.astimezone(zone):%a %d %b %H:%M:%S}"
 
 
-def why_run(run: RunView, zone: ZoneInfo) -> str:
+def why_run(run: RunView | Run, zone: ZoneInfo) -> str:
     """What became of a run, in one line."""
     text = f"{local(run.nominal, zone)}: {STATUS_WORDS.get(run.status, run.status)}"
     if run.started_at and run.ended_at and run.status not in {"skipped", "missed", "dropped"}:
         text += f" in {span(run.ended_at - run.started_at)}"
     if run.attempt > 1:
         text += f", attempt {run.attempt}"
-    if run.sentence:
-        text += f" – {run.sentence}"
+    if sentence := sentence_of(run.reason):
+        text += f" – {sentence}"
     return text
 
 
-def why_unstarted(unstarted: UnstartedView, zone: ZoneInfo) -> str:
+def why_unstarted(unstarted: UnstartedView | UnstartedRange, zone: ZoneInfo) -> str:
     """Why slots did not start, in one line."""
     text = local(unstarted.start, zone)
     if unstarted.count > 1:
         text += f" to {local(unstarted.end, zone)}: {unstarted.count:,} slots"
-    return f"{text}: {STATUS_WORDS.get(unstarted.status, unstarted.status)} – {unstarted.sentence}"
+    return f"{text}: {STATUS_WORDS.get(unstarted.status, unstarted.status)} – {sentence_of(unstarted.reason)}"
 
 
 def marks_of(

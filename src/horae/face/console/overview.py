@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,14 +12,15 @@ from horae.app import Filter, ScopedOperations
 from horae.app.fire_times import next_time, times_ahead
 from horae.app.schedule_views import ScheduleView
 from horae.app.view import view_of
-from horae.app.views import ForecastView, NodeView, RunEntry, ledger_page
+from horae.app.views import ForecastView, NodeView, RunView
 from horae.errors import HoraeError
-from horae.face.console.timeline import MAX_COMING, SPANS, lateness, timeline
+from horae.face.console.timeline import MAX_COMING, SPANS, by_relevance, lateness, timeline
 from horae.face.console.visit import Visit
-from horae.model import Schedule, Status, instant
+from horae.model import Run, Schedule, ScheduleKey, Status, instant, schedule_key
 
 ENTRIES = 1000
-LANES = 60
+LANES, MAX_LANES = 40, 400
+"""How many schedules the timeline shows at first, and after asking for more."""
 ATTENTION = 8
 FORECAST_MINUTES = 60
 
@@ -33,19 +35,29 @@ async def overview_page(visit: Visit) -> Response[Any]:
         reach = reach if reach in SPANS else "1h"
         now, span = instant(visit.now), SPANS[reach][1]
         found = await there.runs.search(since=now - span, tag=tag, limit=ENTRIES)
-        entries = ledger_page(found).items
-        ahead = await _coming(there, tag, visit.now, now + span)
-        drawn = timeline(entries, ahead, now, span, visit.zone)
-        failed = [
-            each for each in entries if isinstance(each, RunEntry) and each.status in {"failed", "timed_out"}
+        entries = list(found)
+        asked = visit.query.get("lanes", "")
+        lanes = min(int(asked), MAX_LANES) if asked.isdecimal() else LANES
+        troubled = [
+            view_of(ScheduleView, each)
+            for each in await there.schedules.list(Filter(attention=True), limit=ATTENTION)
         ]
-        troubled = await _troubled(visit)
+        soonest = await there.schedules.soonest(lanes + 1, tag=tag)
+        order = by_relevance(
+            entries, soonest, {schedule_key(each.owner, each.id) for each in troubled}, now, now + span
+        )
+        ahead = await _coming(there, order[:lanes], visit.now, now + span)
+        drawn = timeline(entries, ahead, now, span, visit.zone, order[:lanes])
+        failed = [
+            each for each in entries if isinstance(each, Run) and each.status in {"failed", "timed_out"}
+        ]
         nodes = [view_of(NodeView, each) for each in await visit.app.nodes()]
         return {
             "timeline": drawn, "spans": SPANS, "reach": reach, "late": lateness(entries), "nodes": nodes,
-            "failed": failed[:ATTENTION], "failures": len(failed), "troubled": troubled,
+            "failed": [view_of(RunView, each) for each in failed[:ATTENTION]], "failures": len(failed), "troubled": troubled,
             "ready": await visit.app.readiness(), "now": now, "truncated": found.next is not None, "tag": tag,
             "total": bool(drawn.lanes) or bool(await there.schedules.list(limit=1)), "counts": _counts(entries),
+            "hidden": max(len(order) - lanes, 0), "wider": lanes + LANES if lanes < MAX_LANES else None,
         }  # fmt: skip
 
     return await visit.live_page("overview.html", build)
@@ -60,13 +72,13 @@ def _counts(entries: list[Any]) -> dict[str, int]:
 
 
 async def _coming(
-    there: ScopedOperations, tag: str | None, now: int, until: datetime
-) -> dict[tuple[str, str], tuple[datetime, ...]]:
+    there: ScopedOperations, keys: Sequence[ScheduleKey], now: int, until: datetime
+) -> dict[ScheduleKey, tuple[datetime, ...]]:
     """The next fire times of some schedules, as far as the timeline reaches."""
-    soon = await there.schedules.list(Filter(paused=False, completed=False, tag=tag), limit=LANES)
+    found = [each for each in await there.schedules.get_many(keys) if not each.state.paused]
 
-    def work() -> dict[tuple[str, str], tuple[datetime, ...]]:
-        return {(each.owner, each.id): _ahead(each, now, until) for each in soon}
+    def work() -> dict[ScheduleKey, tuple[datetime, ...]]:
+        return {each.key: _ahead(each, now, until) for each in found}
 
     return await there.evaluate(work)
 
@@ -78,17 +90,6 @@ def _ahead(schedule: Schedule, now: int, until: datetime) -> tuple[datetime, ...
     except HoraeError:  # its spec cannot be read: the next decision pauses it
         return ()
     return () if first is None or first > until else times_ahead(schedule, now, MAX_COMING)
-
-
-async def _troubled(visit: Visit) -> list[ScheduleView] | None:
-    """The schedules that need attention; ``None`` while they are still searched for among very many."""
-    there = visit.there
-    found = await visit.console.kept.soon(
-        f"attention {there.owner!r}",
-        lambda: there.schedules.list(Filter(attention=True), limit=ATTENTION),
-        visit.console.feed.changed,
-    )
-    return None if found is None else [view_of(ScheduleView, each) for each in found]
 
 
 @get("/forecast")

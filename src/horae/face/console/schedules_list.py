@@ -33,7 +33,7 @@ def filter_of(query: dict[str, str]) -> Filter:
     if state not in STATES:
         raise InvalidInputError("state", f"is none of {', '.join(filter(None, STATES))}")
     given: dict[str, Any] = {
-        "prefix": query.get("q", "").strip(), "tag": query.get("tag"), "action": query.get("action"),
+        "text": query.get("q", "").strip().lower(), "tag": query.get("tag"), "action": query.get("action"),
         "managed_by": query.get("managed_by"),
     }  # fmt: skip
     return Filter(**{name: value for name, value in given.items() if value}, **STATES[state][1])
@@ -49,22 +49,30 @@ def next_if_resumed(schedule: Schedule, now: int) -> datetime | None:
 @get("/schedules")
 async def schedules_page(visit: Visit) -> Response[Any]:
     """The schedules that the address asks for."""
+    if "hx-request" in visit.request.headers:
+        return visit.page("schedules_further.html", **await _found(visit))
+    return await visit.live_page("schedules.html", lambda: _found(visit))
 
-    async def build() -> dict[str, Any]:
-        there = visit.there
-        found = await there.schedules.list(
-            filter_of(visit.query), cursor=visit.query.get("cursor") or None, limit=PAGE
-        )
-        view = await there.evaluate(lambda: page_of(ScheduleView, found))
-        latest = await there.runs.latest(found)
-        would = await there.evaluate(lambda: {each.id: next_if_resumed(each, visit.now) for each in found})
-        shown = [
-            (each, latest.get(schedule.key), would[each.id])
-            for each, schedule in zip(view.items, found, strict=True)
-        ]
-        return {"schedules": shown, "next": view.next, "states": STATES}
 
-    return await visit.live_page("schedules.html", build)
+async def _found(visit: Visit) -> dict[str, Any]:
+    """A page of schedules, as far as a search gets at once; with what a browser searches on with until the page is full."""
+    there, before = visit.there, visit.query.get("before", "")
+    wanted = max(PAGE - int(before), 1) if before.isdecimal() and int(before) < PAGE else PAGE
+    found = await there.schedules.search(
+        filter_of(visit.query), cursor=visit.query.get("cursor") or None, limit=wanted
+    )
+    view = await there.evaluate(lambda: page_of(ScheduleView, found))
+    latest = await there.runs.latest(found)
+    would = await there.evaluate(lambda: [next_if_resumed(each, visit.now) for each in found])
+    shown = [
+        (each, latest.get(schedule.key), then)
+        for each, schedule, then in zip(view.items, found, would, strict=True)
+    ]
+    further = view.next if len(found) < wanted else None
+    return {
+        "schedules": shown, "next": view.next, "states": STATES, "further": further, "before": PAGE - wanted + len(found),
+        "filtered": any(visit.query.get(name) for name in ("q", "tag", "state", "action", "managed_by")),
+    }  # fmt: skip
 
 
 @post("/schedules")

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import msgspec
 
-from horae.app.views import RunEntry, UnstartedEntry
 from horae.face.console.marks import local, why_run, why_unstarted
+from horae.model import Run, ScheduleKey, UnstartedRange, owner_and_id
 
 WIDTH = 1000.0
-MAX_LANES = 40
+TROUBLE = frozenset({"failed", "timed_out", "missed", "dropped"})
+"""The statuses that a person should look at first."""
 MAX_COMING = 60
 """How many coming slots of a schedule are looked at."""
 CLOSE = 8.0
@@ -50,42 +51,63 @@ class Lane(msgspec.Struct, frozen=True):
 
 
 class Timeline(msgspec.Struct, frozen=True):
-    """All lanes, the labels of the axis, and how many schedules are left out."""
+    """All lanes, and the labels of the axis."""
 
     lanes: list[Lane]
     ticks: list[tuple[float, str]]
-    hidden: int
+
+
+def by_relevance(
+    entries: Sequence[Run | UnstartedRange],
+    soonest: Mapping[ScheduleKey, datetime],
+    attention: Collection[ScheduleKey],
+    now: datetime,
+    until: datetime,
+) -> list[ScheduleKey]:
+    """The schedules of a timeline, those first that matter most: in trouble, then those that did or will do something nearest to now."""
+    near = {key: max(at - now, timedelta()) for key, at in soonest.items() if at <= until}
+    trouble = set(attention)
+    for entry in entries:
+        key = entry.schedule_key
+        ended = (
+            entry.end
+            if isinstance(entry, UnstartedRange)
+            else entry.ended_at or entry.started_at or entry.fire
+        )
+        near[key] = min(near.get(key, timedelta.max), abs(now - ended))
+        if entry.status in TROUBLE:
+            trouble.add(key)
+    return sorted(near, key=lambda key: (key not in trouble, near[key], key))
 
 
 def timeline(
-    entries: Sequence[RunEntry | UnstartedEntry],
-    coming: Mapping[tuple[str, str], Sequence[datetime]],
+    entries: Sequence[Run | UnstartedRange],
+    coming: Mapping[ScheduleKey, Sequence[datetime]],
     now: datetime,
     reach: timedelta,
     zone: ZoneInfo,
+    shown: Collection[ScheduleKey],
 ) -> Timeline:
-    """Lay out what happened and what comes. ``coming`` has the next fire times by owner and id of a schedule."""
+    """Lay out what happened to some schedules and what comes. ``coming`` has their next fire times."""
     start, end = now - reach, now + reach
-    pieces: dict[tuple[str, str], list[Piece]] = defaultdict(list)
+    pieces: dict[ScheduleKey, list[Piece]] = defaultdict(list)
     for entry in entries:
-        if piece := _piece(entry, start, end, now, zone):
-            pieces[entry.owner, entry.schedule_id].append(piece)
-    latest = {key: max(each.x for each in found) for key, found in pieces.items()}
+        if (key := entry.schedule_key) in shown and (piece := _piece(entry, start, end, now, zone)):
+            pieces[key].append(piece)
     for key, times in coming.items():
         if ahead := _coming(times, start, end, now, zone):
-            latest.setdefault(key, 0.0)
             pieces[key] += ahead
-    # What needs a look first: lanes with trouble, then the most recently active, then by name.
-    order = sorted(pieces, key=lambda key: (not _trouble(pieces[key]), -latest[key], key[1], key[0]))
-    lanes = [Lane(key[1], key[0], pieces[key], _summary(pieces[key])) for key in order[:MAX_LANES]]
-    lanes.sort(key=lambda lane: (lane.schedule_id, lane.owner))
-    return Timeline(lanes, _ticks(start, end, zone), max(len(order) - MAX_LANES, 0))
+    # Trouble first, then by name: a page that lives must not shuffle its lines.
+    names = {key: owner_and_id(key)[::-1] for key in pieces}
+    order = sorted(pieces, key=lambda key: (not _trouble(pieces[key]), names[key]))
+    lanes = [Lane(*names[key], pieces[key], _summary(pieces[key])) for key in order]
+    return Timeline(lanes, _ticks(start, end, zone))
 
 
 def _piece(
-    entry: RunEntry | UnstartedEntry, start: datetime, end: datetime, now: datetime, zone: ZoneInfo
+    entry: Run | UnstartedRange, start: datetime, end: datetime, now: datetime, zone: ZoneInfo
 ) -> Piece | None:
-    if isinstance(entry, UnstartedEntry):
+    if isinstance(entry, UnstartedRange):
         begun, ended, why, run_id = entry.start, entry.end, why_unstarted(entry, zone), ""
     else:
         begun = entry.started_at or entry.fire
@@ -122,7 +144,7 @@ def _coming(
     ]
 
 
-def late(run: RunEntry) -> str:
+def late(run: Run) -> str:
     """How late a run started, if that is worth a word."""
     if run.started_at is None or run.origin.kind != "automatic" or run.attempt > 1:
         return ""
@@ -135,7 +157,7 @@ def _x(moment: datetime, start: datetime, end: datetime) -> float:
 
 
 def _trouble(pieces: Iterable[Piece]) -> bool:
-    return any(each.status in {"failed", "timed_out", "missed", "dropped"} for each in pieces)
+    return any(each.status in TROUBLE for each in pieces)
 
 
 def _summary(pieces: Iterable[Piece]) -> str:
@@ -160,16 +182,11 @@ def _ticks(start: datetime, end: datetime, zone: ZoneInfo) -> list[tuple[float, 
     return found
 
 
-def lateness(entries: Iterable[RunEntry | UnstartedEntry]) -> list[tuple[str, int, float]]:
+def lateness(entries: Iterable[Run | UnstartedRange]) -> list[tuple[str, int, float]]:
     """How many automatic starts were how late: a label, a number, and its share of the largest."""
     counted: Counter[str] = Counter()
     for run in entries:
-        if (
-            isinstance(run, RunEntry)
-            and run.started_at
-            and run.origin.kind == "automatic"
-            and run.attempt <= 1
-        ):
+        if isinstance(run, Run) and run.started_at and run.origin.kind == "automatic" and run.attempt <= 1:
             seconds = max((run.started_at - run.fire).total_seconds(), 0.0)
             counted[next((label for most, label in _BUCKETS if seconds <= most), "> 1 min")] += 1
     labels = [*(label for _, label in _BUCKETS), "> 1 min"]

@@ -10,3 +10,7 @@
     AND (:managed_by::text IS NULL OR managed_by = :managed_by)
     AND (:orphaned::boolean IS NULL OR coalesce({json(state)} ->> 'orphaned', 'false') = :orphaned::text)
     AND (:search_key::text IS NULL OR {json(search_attributes)}::jsonb ->> :search_key = :search_value::text)
+    AND (:text::text IS NULL OR strpos(lower(id), :text) > 0 OR strpos(lower(description), :text) > 0 OR strpos(lower(tags), :text) > 0
+        OR strpos(lower(coalesce(
+            ({json(action)} ->> 'kind') || ':' || ({json(action)} ->> 'name'), {json(action)} ->> 'kind', {json(action)} ->> 'name'
+        )), :text) > 0)

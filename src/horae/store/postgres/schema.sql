@@ -30,6 +30,10 @@ CREATE TABLE schedule (
 ) ;
 CREATE UNIQUE INDEX schedule_owner ON schedule (owner, id);
 CREATE INDEX schedule_by_id ON schedule (id, owner);
+-- A state names what is not as usual. These find the few that may be meant; the state itself says whether they are.
+CREATE INDEX schedule_paused ON schedule (id, owner) WHERE strpos(state, '"paused"') > 0;
+CREATE INDEX schedule_completed ON schedule (id, owner) WHERE strpos(state, '"completed_at_ms"') > 0;
+CREATE INDEX schedule_attention ON schedule (id, owner) WHERE strpos(state, '"attention"') > 0;
 CREATE INDEX schedule_managed_by ON schedule (managed_by, key) WHERE managed_by <> '';
 CREATE INDEX schedule_grant ON schedule (execution_grant_id) WHERE execution_grant_id <> '';
 

@@ -1,4 +1,5 @@
 -- The conditions of a filter on schedules.
+    AND id >= coalesce(:prefix, '') AND id < coalesce(:prefix || char(1114111), x'')
     AND (:prefix IS NULL OR substr(id, 1, length(:prefix)) = :prefix)
     AND (:action IS NULL OR coalesce(
         json_extract({json(action)}, '$.kind') || ':' || json_extract({json(action)}, '$.name'),
@@ -14,3 +15,8 @@
         SELECT 1 FROM json_each({json(search_attributes)})
         WHERE key = :search_key
             AND CASE type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST(atom AS TEXT) END = :search_value))
+    AND (:text IS NULL OR instr(lower(id), :text) > 0 OR instr(lower(description), :text) > 0 OR instr(lower(tags), :text) > 0
+        OR instr(lower(coalesce(
+            json_extract({json(action)}, '$.kind') || ':' || json_extract({json(action)}, '$.name'),
+            json_extract({json(action)}, '$.kind'), json_extract({json(action)}, '$.name')
+        )), :text) > 0)

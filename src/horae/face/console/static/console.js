@@ -48,7 +48,7 @@
   // Choose all rows of a list.
   document.addEventListener("change", (event) => {
     if (!event.target.matches?.("[data-all]")) return;
-    for (const box of event.target.closest("form").querySelectorAll("[name=chosen]")) box.checked = event.target.checked;
+    for (const box of event.target.form.elements) if (box.name === "chosen") box.checked = event.target.checked;
   });
 
   // One menu is open at a time; Escape and a click elsewhere close it.

@@ -1,0 +1,91 @@
+"""A thousand open pages on one node: real connections, one feed, and nothing is read while nothing happens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from horae.app import App
+from horae.config import Config
+from horae.face.console import feed
+from horae.store.sqlite import SqliteStore
+from tests.support.service import service_of
+from tests.support.wait import wait_until
+
+VIEWERS = 1000
+
+
+@asynccontextmanager
+async def served(app: App) -> AsyncIterator[tuple[int, Any]]:
+    """An app behind a real server on a free port; its port and the feed of its console."""
+    config = Config(requests_per_second=10 * VIEWERS)
+    service = service_of(app, config)
+    server = uvicorn.Server(uvicorn.Config(service, port=0, log_level="critical", lifespan="off"))
+    task = asyncio.create_task(server.serve())
+    await wait_until(lambda: server.started)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1], service.state.console.feed
+    finally:
+        service.state.console.feed.close()
+        server.should_exit = True
+        await task
+
+
+class Page:
+    """A connection as a browser's: it asks for the events of the list of schedules, and keeps what comes."""
+
+    def __init__(self) -> None:
+        self.got = b""
+
+    async def look(self, port: int, seen: str) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        request = f"GET /console/schedules?seen={seen} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: text/event-stream\r\n\r\n"
+        writer.write(request.encode())
+        try:
+            while part := await reader.read(65536):
+                self.got += part
+        finally:
+            writer.close()
+
+
+async def test_a_thousand_pages_are_one_view_and_read_nothing_while_nothing_happens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    asked: Counter[str] = Counter()
+    reading, mark = SqliteStore.reading, SqliteStore.change_mark
+
+    def counted(self: SqliteStore) -> Any:
+        asked["reads"] += 1
+        return reading(self)
+
+    async def counted_mark(self: SqliteStore) -> object:
+        asked["marks"] += 1
+        return await mark(self)
+
+    monkeypatch.setattr(SqliteStore, "reading", counted)
+    monkeypatch.setattr(SqliteStore, "change_mark", counted_mark)
+    monkeypatch.setattr(feed, "PROBED", 0.2)
+    async with App(f"sqlite:///{tmp_path}/horae.db") as app:
+        app.action("ping")(lambda: None)
+        async with served(app) as (port, node_feed):
+            pages = [Page() for _ in range(VIEWERS)]
+            looking = [asyncio.create_task(each.look(port, node_feed.mark)) for each in pages]
+            await wait_until(lambda: all(b": horae" in each.got for each in pages), seconds=60)
+            assert node_feed.views == 1
+            asked.clear()
+            await asyncio.sleep(1)  # five probes
+            assert asked["reads"] == 0, "an idle page costs no query"
+            assert 1 <= asked["marks"] <= 6, "one feed asks for all of them"
+            await app.owned_by("local").schedules.create("seen-by-all", "0 9 * * *", "ping")
+            await wait_until(lambda: all(b"seen-by-all" in each.got for each in pages), seconds=60)
+            assert asked["reads"] <= 20, "a change is read and rendered once, not a thousand times"
+            for each in looking:
+                each.cancel()
+            await asyncio.gather(*looking, return_exceptions=True)

@@ -1,0 +1,54 @@
+"""Which schedules a timeline shows, of very many, and in which order."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from horae import Context
+from horae.face.console.timeline import by_relevance
+from horae.model import schedule_key
+from horae.testing import TimeMachine
+from tests.support.service import client_of
+
+
+async def test_trouble_comes_first_then_what_is_nearest_to_now(machine: TimeMachine):
+    @machine.app.action("ok")
+    async def ok(context: Context) -> None: ...
+
+    @machine.app.action("bad")
+    async def bad(context: Context) -> None:
+        raise ValueError
+
+    schedules = machine.app.owned_by("local").schedules
+    for name, spec, action in (
+        ("a-far", {"times": [(machine.now + timedelta(minutes=80)).isoformat()]}, "ok"),
+        ("b-often", "* * * * *", "ok"),
+        ("c-fails", {"intervals": [{"every": "25m"}]}, "bad"),
+        ("d-yearly", "0 0 1 1 *", "ok"),
+    ):
+        await schedules.create(name, spec, action)
+    await machine.advance(minutes=30, seconds=10)
+    entries = await machine.app.all_owners.runs.search(limit=1000)
+    soonest = await machine.app.all_owners.schedules.soonest(40)
+    until = machine.now + timedelta(hours=1)
+    keys = {name: schedule_key("local", name) for name in ("a-far", "b-often", "c-fails")}
+    order = by_relevance(entries, soonest, (), machine.now, until)
+    assert order == [keys["c-fails"], keys["b-often"], keys["a-far"]]
+    assert by_relevance(entries, soonest, {keys["a-far"]}, machine.now, until)[1] == keys["a-far"]
+    async with client_of(machine.app) as client:
+        page = (await client.get("/console")).text
+        assert _lanes(page) == ["c-fails", "a-far", "b-often"], (
+            "trouble first, then by name: lines keep their places"
+        )
+        fewer = (await client.get("/console?lanes=1")).text
+        assert _lanes(fewer) == ["c-fails"]
+        assert "lanes=41" in fewer
+
+
+def _lanes(page: str) -> list[Any]:
+    return [
+        part.split("<")[0]
+        for part in page.split('class="lane-name"')[1:]
+        for part in [part.split("<bdi>")[1]]
+    ]
