@@ -16,17 +16,16 @@ def test_every_contestant_has_every_figure(tmp_path: Path):
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=root)
     assert ran.returncode == 0, ran.stderr
     assert written.read_text("utf-8") == ran.stdout
-    rows = re.findall(r"^\| (Horae|table and poll|Procrastinate) \| (.+) \|$", ran.stdout, re.MULTILINE)
-    assert [name for name, _ in rows] == [
-        "Horae",
-        "table and poll",
-        "Horae",
-        "table and poll",
-        "Procrastinate",
-    ]
+    names = ["Horae", "table and poll", "Horae", "table and poll", "Procrastinate", "PgQueuer"]
+    rows = re.findall(rf"^\| ({'|'.join(names[1:])}) \| (.+) \|$", ran.stdout, re.MULTILINE)
+    assert [name for name, _ in rows] == names
     for name, figures in rows:
         cells = figures.split(" | ")
-        assert len(cells) == 5
-        assert all(
-            re.fullmatch(r"[\d,.]+", cell) or (cell == "–" and name == "Procrastinate") for cell in cells
-        ), rows
+        assert len(cells) == 8
+        absent = cells.count("–")
+        assert absent == (2 if name in {"Procrastinate", "PgQueuer"} else 0), rows
+        assert all(re.fullmatch(r"[\d,.]+|–", cell) for cell in cells), rows
+    assert ran.stdout.count("A commit of one row alone took") == 2
+    assert re.search(
+        r"Beside PgQueuer: [\d.]+ times as many published, [\d.]+ times as many one by one\.", ran.stdout
+    )

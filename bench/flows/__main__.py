@@ -4,47 +4,124 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import platform
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from bench.flows.horae_flows import FLOWS, Figures, measure
-from bench.flows.peers import polled_postgres, polled_sqlite, procrastinate
+from bench.flows.figures import Figures, Meter, Rate
+from bench.flows.horae_flows import FLOWS, measure
+from bench.flows.peers import (
+    commits_postgres,
+    commits_sqlite,
+    pgqueuer,
+    polled_postgres,
+    polled_sqlite,
+    procrastinate,
+)
 from bench.herd.contestant import POSTGRES, SQLITE
 from bench.herd.server import Databases
 
-HEADING = "| | published/s | one a run/s | 100 a run, events/s | wake p50, ms | wake p99, ms |\n| --- | --- | --- | --- | --- | --- |"
+Contestant = Callable[[Meter, str, int, int], Coroutine[Any, Any, Figures]]
+HEADING = (
+    "| | published/s | CPU | one a run/s | CPU | 100 a run, events/s | CPU | wake p50, ms | wake p99, ms |\n"
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+)
+TARGETS = {SQLITE: 2000, POSTGRES: 1500}
+"""One-event runs a second that we want to reach."""
 
 INTRODUCTION = """\
-Written by `python -m bench.flows`: {events:,} events through a flow that takes 100 of them a run, and a tenth of that one event a
-run, over {flows} flows, which are independent of each other; Horae and its peers in the same run on the same machine ({machine},
-Python {python}). A run of Horae is a record with its phases and its state, and remembers which events it consumed; a polled table has
-none of that. Wake latency is from the call that publishes to the handler; that of a polled table is computed from its pause of
-50 ms, and not measured. Procrastinate gets a tenth of the events, as one job each."""
+Written by `python -m bench.flows`: {events:,} events are published in batches of 1,000 and go through a flow that takes 100 of them a
+run; a tenth as many go through {flows} flows that take one event a run and are independent of each other, as a flow runs one handler
+at a time. Events that are consumed were published before, and a figure ends when the last run has committed. Horae and its peers take
+turns in one run on one machine ({machine}, {cores} cores, Python {python}, load average {load:.1f} when it began: what else the
+machine does makes all figures smaller, so look at the ratios). *CPU* is microseconds of processor time for each, of the program and
+the database server together.
+
+A run of Horae is a record with its phases and its state, and remembers which events it consumed; a polled table has none of that, and
+takes its events in one transaction each, or 100 in one. Procrastinate and PgQueuer get a tenth of the events, as one job each, and run
+100 jobs side by side. Wake latency is from the call that publishes to the handler, in the same process, on an idle flow; that of a
+polled table is computed from its pause of 50 ms, and not measured. It cannot be less than two commits of one row: that which publishes,
+and that which claims the run."""
 
 
-def page(tables: dict[str, list[Figures]], events: int) -> str:
+class Table(NamedTuple):
+    """What was measured on one database, and how long a commit of one row took: the median, and what 99 of 100 do not exceed."""
+
+    figures: list[Figures]
+    commit: tuple[float, float]
+
+
+def page(tables: dict[str, Table], events: int, load: float) -> str:
     """The figures as a page."""
-    parts = [
-        "# How fast flows are",
-        INTRODUCTION.format(
-            events=events, flows=FLOWS, machine=platform.machine(), python=platform.python_version()
-        ),
-    ]
-    for database, figures in tables.items():
-        rows = [
-            f"| {each.name} | {_shown(each.published)} | {_shown(each.one_to_one)} | {_shown(each.batched)} "
-            f"| {each.wake_p50:.1f} | {each.wake_p99:.1f} |"
-            for each in figures
-        ]
+    introduction = INTRODUCTION.format(
+        events=events, flows=FLOWS, machine=platform.machine(), cores=os.cpu_count(), load=load,
+        python=platform.python_version(),
+    )  # fmt: skip
+    parts = ["# How fast flows are", introduction]
+    for database, (figures, commit) in tables.items():
+        rows = [_row(each) for each in figures]
+        rows.append(f"| *wanted* | 50,000 | | {TARGETS[database]:,} | | 20,000 | | 5.0 | 20.0 |")
         parts.append("\n".join([f"## {database}", "", HEADING, *rows]))
+        parts.append(_compared(figures, commit))
     return "\n\n".join(parts) + "\n"
 
 
-def _shown(rate: float | None) -> str:
-    return "–" if rate is None else f"{rate:,.0f}"
+def _row(figures: Figures) -> str:
+    rates = (figures.published, figures.one_to_one, figures.batched)
+    cells = [cell for each in rates for cell in _cells(each)]
+    return f"| {figures.name} | {' | '.join(cells)} | {figures.wake_p50:.1f} | {figures.wake_p99:.1f} |"
+
+
+def _cells(rate: Rate | None) -> tuple[str, str]:
+    return ("–", "–") if rate is None else (f"{rate.per_second:,.0f}", f"{rate.cpu_us:,.0f}")
+
+
+def _compared(figures: list[Figures], commit: tuple[float, float]) -> str:
+    """Horae's figures as multiples of its peers', and its wake latency in commits."""
+    mine, *others = figures
+    sentences = []
+    for other in others:
+        pairs = [
+            (mine.published, other.published, "as many published"),
+            (mine.one_to_one, other.one_to_one, "as many one by one"),
+            (mine.batched, other.batched, "as many by hundreds"),
+        ]
+        ratios = [
+            f"{a.per_second / b.per_second:.1f} times {words}"
+            for a, b, words in pairs
+            if a and b and b.per_second
+        ]
+        sentences.append(f"Beside {other.name}: {', '.join(ratios)}.")
+    half, most = commit
+    sentences.append(
+        f"A commit of one row alone took {half:.1f} ms (p50) and {most:.1f} ms (p99) in the same run: the median wake took"
+        f" {mine.wake_p50 / half:.1f} of them."
+    )
+    return "\n".join(sentences)
+
+
+def _server_cpu(databases: Databases) -> Callable[[], float]:
+    """The processor time of the server and its children, ended or not, in seconds."""
+    root, tick = databases.server_pid(), os.sysconf("SC_CLK_TCK")
+
+    def used() -> float:
+        total = 0
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                except OSError:
+                    continue
+                if int(entry.name) == root:
+                    total += sum(map(int, fields[11:15]))  # with children that have ended
+                elif int(fields[1]) == root:
+                    total += sum(map(int, fields[11:13]))
+        return total / tick
+
+    return used
 
 
 def main() -> None:
@@ -53,26 +130,34 @@ def main() -> None:
     options.add_argument("--events", type=int, default=100_000)
     options.add_argument("--write", type=Path)
     given = options.parse_args()
-    events, wakes = (1000, 5) if given.quick else (given.events, 200)
-    tables: dict[str, list[Figures]] = {}
+    events, wakes = (1000, 5) if given.quick else (given.events, 500)
+    load = os.getloadavg()[0]
+    tables: dict[str, Table] = {}
     with Databases() as databases:
-        with databases.fresh(SQLITE) as url, databases.fresh(SQLITE) as other:
-            path = other.removeprefix("sqlite:///")
-            tables["SQLite"] = [
-                asyncio.run(measure("Horae", url, events, wakes)),
-                polled_sqlite(path, events, wakes),
+        with (
+            databases.fresh(SQLITE) as url,
+            databases.fresh(SQLITE) as other,
+            databases.fresh(SQLITE) as bare,
+        ):
+            figures = [
+                asyncio.run(measure(Meter(), url, events, wakes)),
+                polled_sqlite(Meter(), other.removeprefix("sqlite:///"), events, wakes),
             ]
+            tables[SQLITE] = Table(figures, commits_sqlite(bare.removeprefix("sqlite:///"), wakes))
         found = []
-        contestants: list[Callable[[str], Coroutine[Any, Any, Figures]]] = [
-            lambda url: measure("Horae", url, events, wakes),
-            lambda url: polled_postgres(url, events, wakes),
-            lambda url: procrastinate(url, events // 10, wakes),
+        contestants: list[tuple[Contestant, int]] = [
+            (measure, events),
+            (polled_postgres, events),
+            (procrastinate, events // 10),
+            (pgqueuer, events // 10),
         ]
-        for contestant in contestants:
+        for contestant, number in contestants:
             with databases.fresh(POSTGRES) as url:
-                found.append(asyncio.run(contestant(url)))
-        tables["PostgreSQL"] = found
-    text = page(tables, events)
+                meter = Meter(_server_cpu(databases))
+                found.append(asyncio.run(contestant(meter, url, number, wakes)))
+        with databases.fresh(POSTGRES) as url:
+            tables[POSTGRES] = Table(found, asyncio.run(commits_postgres(url, wakes)))
+    text = page(tables, events, load)
     sys.stdout.write(text)
     if given.write is not None:
         given.write.parent.mkdir(parents=True, exist_ok=True)

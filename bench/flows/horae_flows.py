@@ -6,25 +6,16 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
+from bench.flows.figures import PUBLISHED_TOGETHER, Figures, Meter, Rate, percentiles, until
 from horae import App
 from horae.flows import Flow, Prepared, Reservation
 
 FLOWS = 100
 """Over how many flows the events of the one-to-one figure are spread: a flow runs one handler at a time."""
-PUBLISHED_TOGETHER = 1000
-
-
-class Figures(NamedTuple):
-    """What one contestant reached."""
-
-    name: str
-    published: float
-    one_to_one: float | None
-    batched: float | None
-    wake_p50: float
-    wake_p99: float
+IDLE = "SELECT NOT EXISTS (SELECT 1 FROM flow_lane WHERE run_id IS NOT NULL) AND NOT EXISTS (SELECT 1 FROM flow_signal)"
+LEFT = "SELECT count(*) FROM flow_event WHERE flow_id >= 0 AND topic = 'in' AND status = 'pending'"
 
 
 def taking(flow: Flow, size: int, done: list[float]) -> Flow:
@@ -42,17 +33,13 @@ def taking(flow: Flow, size: int, done: list[float]) -> Flow:
 
 
 @asynccontextmanager
-async def hosting(database: str, *flows: Flow) -> AsyncIterator[App]:
-    async with App(database) as app:
-        for flow in flows:
-            await app.flows.deploy(flow)
-        serving = asyncio.create_task(app.serve())
-        try:
-            await asyncio.sleep(0.3)  # the first looks
-            yield app
-        finally:
-            serving.cancel()
-            await asyncio.wait([serving])
+async def serving(app: App) -> AsyncIterator[None]:
+    task = asyncio.create_task(app.serve())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 async def publish(app: App, flow: str, number: int) -> None:
@@ -61,60 +48,65 @@ async def publish(app: App, flow: str, number: int) -> None:
         await app.flows.publish_many(flow, [("in", str(each), {"n": each}) for each in some])
 
 
-async def until(done: list[float], number: int) -> None:
-    while len(done) < number:
+async def committed(app: App) -> None:
+    """Wait until nothing runs and nothing waits: the last run has committed."""
+    while True:
+        async with app.reading() as transaction:
+            if (await transaction.execute(IDLE))[0][0]:
+                break
         await asyncio.sleep(0.002)
+    async with app.reading() as transaction:
+        left = (await transaction.execute(LEFT))[0][0]
+    if left:
+        raise RuntimeError(f"{left} events were not consumed")
 
 
-async def consumed(app: App, flows: list[str]) -> None:
-    """Wait until nothing is open: the last run has committed."""
-    for flow in flows:
-        while (await app.flows.show(flow)).operator.events:  # type: ignore[union-attr]
-            await asyncio.sleep(0.002)
+async def measure(meter: Meter, database: str, events: int, wakes: int) -> Figures:
+    """All figures of Horae on one database. What is consumed was published before: each rate is of one thing alone."""
+    done: list[float] = []
+    async with App(database) as app:
+        await app.flows.deploy(taking(Flow("batch"), 100, done))
+        with meter.rate(events) as published:
+            await publish(app, "batch", events)
+        with meter.rate(events) as batched:
+            async with serving(app):
+                await until(done, events)
+                await committed(app)
+    return Figures(
+        "Horae", published, await _one_to_one(meter, database, max(events // 10, 1)), batched,
+        *percentiles(await _wakes(database, wakes)),
+    )  # fmt: skip
 
 
-async def measure(name: str, database: str, events: int, wakes: int) -> Figures:
-    """All figures of Horae on one database."""
+async def _one_to_one(meter: Meter, database: str, events: int) -> Rate:
     done: list[float] = []
     flows = [taking(Flow(f"one-{number}"), 1, done) for number in range(FLOWS)]
-    batch_done: list[float] = []
-    batch = taking(Flow("batch"), 100, batch_done)
-    async with hosting(database, *flows, batch) as app:
-        for flow in (*flows, batch):
-            await app.flows.pause(flow.name)
-        begun = time.perf_counter()
-        await publish(app, "batch", events)
-        publishing = events / (time.perf_counter() - begun)
-        each = max(events // FLOWS // 10, 1)
+    each = max(events // FLOWS, 1)
+    async with App(database) as app:
         for flow in flows:
+            await app.flows.deploy(flow)
             await publish(app, flow.name, each)
-        begun = time.perf_counter()
-        for flow in flows:
-            await app.flows.resume(flow.name)
-        await until(done, each * FLOWS)
-        await consumed(app, [flow.name for flow in flows])
-        one = each * FLOWS / (time.perf_counter() - begun)
-        begun = time.perf_counter()
-        await app.flows.resume("batch")
-        await until(batch_done, events)
-        await consumed(app, ["batch"])
-        batched = events / (time.perf_counter() - begun)
-        waits = await _wakes(app, done, wakes)
-    return Figures(name, publishing, one, batched, *_percentiles(waits))
+        with meter.rate(each * FLOWS) as rate:
+            async with serving(app):
+                await until(done, each * FLOWS)
+                await committed(app)
+    return rate
 
 
-async def _wakes(app: App, done: list[float], wakes: int) -> list[float]:
-    waits = []
-    for number in range(wakes):
-        done.clear()
-        begun = time.perf_counter()
-        await app.flows.publish("one-0", "in", f"wake-{number}")
-        await until(done, 1)
-        waits.append((done[0] - begun) * 1000)
-        await asyncio.sleep(0.01)
+async def _wakes(database: str, wakes: int) -> list[float]:
+    """The times from the call that publishes an event to the handler that sees it; the flow is idle before each."""
+    waits: list[float] = []
+    done: list[float] = []
+    async with App(database) as app:
+        await app.flows.deploy(taking(Flow("wake"), 1, done))
+        async with serving(app):
+            await asyncio.sleep(0.3)  # the first look
+            for number in range(wakes):
+                done.clear()
+                begun = time.perf_counter()
+                await app.flows.publish("wake", "in", f"wake-{number}")
+                await until(done, 1)
+                waits.append((done[0] - begun) * 1000)
+                await committed(app)
+                await asyncio.sleep(0.01)
     return waits
-
-
-def _percentiles(waits: list[float]) -> tuple[float, float]:
-    found = sorted(waits)
-    return found[len(found) // 2], found[min(int(len(found) * 0.99), len(found) - 1)]

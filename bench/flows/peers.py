@@ -1,4 +1,4 @@
-"""The others: a table that is polled, on both databases, and Procrastinate."""
+"""The others: a table that is polled, on both databases, Procrastinate and PgQueuer; and what a commit costs without anything else."""
 
 from __future__ import annotations
 
@@ -6,25 +6,37 @@ import asyncio
 import json
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import asyncpg
+from pgqueuer import QueueManager
+from pgqueuer.db import AsyncpgDriver
+from pgqueuer.models import Job
+from pgqueuer.queries import Queries
 from procrastinate import App, PsycopgConnector
 
-from bench.flows.horae_flows import PUBLISHED_TOGETHER, Figures, _percentiles, until
+from bench.flows.figures import PUBLISHED_TOGETHER, Figures, Meter, percentiles, until
 
 POLL = 0.05
 """Seconds between two polls of a table in which nothing was found."""
 TABLE = "CREATE TABLE queue (id TEXT PRIMARY KEY, payload TEXT NOT NULL, done INTEGER NOT NULL DEFAULT 0)"
+MAX_SINGLE = 1000
+"""How many events a polled table takes one by one at most."""
 
 
-def polled_sqlite(path: str, events: int, wakes: int) -> Figures:
-    """A table in a file with the same durability, polled by one worker."""
+def opened(path: str) -> sqlite3.Connection:
+    """A file with the durability that Horae's has."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(TABLE)
+    return connection
+
+
+def polled_sqlite(meter: Meter, path: str, events: int, wakes: int) -> Figures:
+    """A table in a file, polled by one worker."""
+    connection = opened(path)
 
     def publish(start: int, number: int) -> None:
         rows = [(str(each), json.dumps({"n": each})) for each in range(start, start + number)]
@@ -32,59 +44,72 @@ def polled_sqlite(path: str, events: int, wakes: int) -> Figures:
         connection.executemany("INSERT INTO queue (id, payload) VALUES (?, ?)", rows)
         connection.execute("COMMIT")
 
-    def take(size: int) -> int:
-        connection.execute("BEGIN IMMEDIATE")
-        found = connection.execute("SELECT id FROM queue WHERE done = 0 LIMIT ?", (size,)).fetchall()
-        connection.executemany("UPDATE queue SET done = 1 WHERE id = ?", found)
-        connection.execute("COMMIT")
-        return len(found)
-
-    def rate(number: int, size: int) -> float:
-        begun, taken = time.perf_counter(), 0
+    def take(number: int, size: int) -> None:
+        taken = 0
         while taken < number:
-            taken += take(size)
-        return number / (time.perf_counter() - begun)
+            connection.execute("BEGIN IMMEDIATE")
+            found = connection.execute("SELECT id FROM queue WHERE done = 0 LIMIT ?", (size,)).fetchall()
+            connection.executemany("UPDATE queue SET done = 1 WHERE id = ?", found)
+            connection.execute("COMMIT")
+            taken += len(found)
 
-    begun = time.perf_counter()
-    for start in range(0, events, PUBLISHED_TOGETHER):
-        publish(start, min(PUBLISHED_TOGETHER, events - start))
-    publishing = events / (time.perf_counter() - begun)
-    single = min(events // 10, 1000)
-    one, batched = rate(single, 1), rate(events - single, 100)
+    with meter.rate(events) as published:
+        for start in range(0, events, PUBLISHED_TOGETHER):
+            publish(start, min(PUBLISHED_TOGETHER, events - start))
+    single = min(events // 10, MAX_SINGLE)
+    with meter.rate(single) as one:
+        take(single, 1)
+    with meter.rate(events - single) as batched:
+        take(events - single, 100)
     connection.close()
-    return Figures("table and poll", publishing, one, batched, *_polled(wakes))
+    return Figures("table and poll", published, one, batched, *_polled(wakes))
 
 
 def _polled(wakes: int) -> tuple[float, float]:
     """A poller sees what is published after a part of its pause: each as likely as the other."""
-    return _percentiles([(number + 0.5) / max(wakes, 1) * POLL * 1000 for number in range(wakes)])
+    return percentiles([(number + 0.5) / max(wakes, 1) * POLL * 1000 for number in range(wakes)])
 
 
-async def polled_postgres(url: str, events: int, wakes: int) -> Figures:
+async def polled_postgres(meter: Meter, url: str, events: int, wakes: int) -> Figures:
     """A table on the server, polled by one worker that skips what others have locked."""
     connection = await asyncpg.connect(url)
     await connection.execute(TABLE)
-    begun = time.perf_counter()
-    for start in range(0, events, PUBLISHED_TOGETHER):
-        some = range(start, min(start + PUBLISHED_TOGETHER, events))
-        rows = [(str(each), json.dumps({"n": each})) for each in some]
-        await connection.copy_records_to_table("queue", columns=("id", "payload"), records=rows)
-    publishing = events / (time.perf_counter() - begun)
-    take = "UPDATE queue SET done = 1 WHERE id IN (SELECT id FROM queue WHERE done = 0 LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING id"
+    with meter.rate(events) as published:
+        for start in range(0, events, PUBLISHED_TOGETHER):
+            some = range(start, min(start + PUBLISHED_TOGETHER, events))
+            rows = [(str(each), json.dumps({"n": each})) for each in some]
+            await connection.copy_records_to_table("queue", columns=("id", "payload"), records=rows)
+    taking = "UPDATE queue SET done = 1 WHERE id IN (SELECT id FROM queue WHERE done = 0 LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING id"
 
-    async def rate(number: int, size: int) -> float:
-        start, taken = time.perf_counter(), 0
+    async def take(number: int, size: int) -> None:
+        taken = 0
         while taken < number:
-            taken += len(await connection.fetch(take, size))
-        return number / (time.perf_counter() - start)
+            taken += len(await connection.fetch(taking, size))
 
-    single = min(events // 10, 1000)
-    one, batched = await rate(single, 1), await rate(events - single, 100)
+    single = min(events // 10, MAX_SINGLE)
+    with meter.rate(single) as one:
+        await take(single, 1)
+    with meter.rate(events - single) as batched:
+        await take(events - single, 100)
     await connection.close()
-    return Figures("table and poll", publishing, one, batched, *_polled(wakes))
+    return Figures("table and poll", published, one, batched, *_polled(wakes))
 
 
-async def procrastinate(url: str, events: int, wakes: int) -> Figures:
+async def _woken(
+    done: list[float], wakes: int, publish: Callable[[int], Awaitable[Any]]
+) -> tuple[float, float]:
+    waits = []
+    for number in range(wakes):
+        done.clear()
+        begun = time.perf_counter()
+        await publish(number)
+        await until(done, 1)
+        waits.append((done[0] - begun) * 1000)
+        await asyncio.sleep(0.01)
+    return percentiles(waits)
+
+
+async def procrastinate(meter: Meter, url: str, events: int, wakes: int) -> Figures:
     """Procrastinate: one job an event, one worker."""
     app = App(connector=PsycopgConnector(conninfo=url, min_size=2, max_size=10))
     done: list[float] = []
@@ -96,23 +121,66 @@ async def procrastinate(url: str, events: int, wakes: int) -> Figures:
     task = app.task(name="work")(work)
     async with app.open_async():
         await app.schema_manager.apply_schema_async()
-        begun = time.perf_counter()
-        for start in range(0, events, PUBLISHED_TOGETHER):
-            some = range(start, min(start + PUBLISHED_TOGETHER, events))
-            jobs: list[dict[str, Any]] = [{"n": each} for each in some]
-            await task.batch_defer_async(*jobs)
-        publishing = events / (time.perf_counter() - begun)
-        begun = time.perf_counter()
-        worker = asyncio.create_task(app.run_worker_async(concurrency=100, install_signal_handlers=False))
-        await until(done, events)
-        one = events / (time.perf_counter() - begun)
-        waits = []
-        for number in range(wakes):
-            done.clear()
-            begun = time.perf_counter()
-            await task.defer_async(n=number)
-            await until(done, 1)
-            waits.append((done[0] - begun) * 1000)
+        with meter.rate(events) as published:
+            for start in range(0, events, PUBLISHED_TOGETHER):
+                some = range(start, min(start + PUBLISHED_TOGETHER, events))
+                jobs: list[dict[str, Any]] = [{"n": each} for each in some]
+                await task.batch_defer_async(*jobs)
+        with meter.rate(events) as one:
+            worker = asyncio.create_task(app.run_worker_async(concurrency=100, install_signal_handlers=False))
+            await until(done, events)
+        woken = await _woken(done, wakes, lambda number: task.defer_async(n=number))
         worker.cancel()
         await asyncio.wait([worker])
-    return Figures("Procrastinate", publishing, one, None, *_percentiles(waits))
+    return Figures("Procrastinate", published, one, None, *woken)
+
+
+async def pgqueuer(meter: Meter, url: str, events: int, wakes: int) -> Figures:
+    """PgQueuer: one job an event, one worker that takes 100 jobs at a time and runs them side by side."""
+    done: list[float] = []
+    publishing, working = await asyncpg.connect(url), await asyncpg.connect(url)
+    queue = Queries(AsyncpgDriver(publishing))
+    await queue.install()
+    manager = QueueManager(Queries(AsyncpgDriver(working)))
+
+    @manager.entrypoint("work")
+    async def work(job: Job) -> None:  # noqa: ARG001 - its payload
+        done.append(time.perf_counter())
+
+    with meter.rate(events) as published:
+        for start in range(0, events, PUBLISHED_TOGETHER):
+            some = range(start, min(start + PUBLISHED_TOGETHER, events))
+            payloads: list[bytes | None] = [json.dumps({"n": each}).encode() for each in some]
+            await queue.enqueue(["work"] * len(some), payloads, [0] * len(some))
+    with meter.rate(events) as one:
+        running = asyncio.create_task(manager.run(batch_size=100))
+        await until(done, events)
+    woken = await _woken(done, wakes, lambda number: queue.enqueue("work", str(number).encode()))
+    manager.shutdown.set()
+    await asyncio.wait([running])
+    await publishing.close()
+    await working.close()
+    return Figures("PgQueuer", published, one, None, *woken)
+
+
+def commits_sqlite(path: str, number: int) -> tuple[float, float]:
+    """How long a commit of one row takes, in milliseconds: the median, and what 99 of 100 do not exceed."""
+    connection, waits = opened(path), []
+    for each in range(number):
+        begun = time.perf_counter()
+        connection.execute("INSERT INTO queue (id, payload) VALUES (?, '{}')", (str(each),))
+        waits.append((time.perf_counter() - begun) * 1000)
+    connection.close()
+    return percentiles(waits)
+
+
+async def commits_postgres(url: str, number: int) -> tuple[float, float]:
+    """The same on the server."""
+    connection, waits = await asyncpg.connect(url), []
+    await connection.execute(TABLE)
+    for each in range(number):
+        begun = time.perf_counter()
+        await connection.execute("INSERT INTO queue (id, payload) VALUES ($1, '{}')", str(each))
+        waits.append((time.perf_counter() - begun) * 1000)
+    await connection.close()
+    return percentiles(waits)

@@ -44,6 +44,10 @@ class Databases:
         finally:
             self._psql(f"DROP DATABASE {name} WITH (FORCE);")
 
+    def server_pid(self) -> int:
+        """The process of the server."""
+        return int(self._server.get_pid())
+
     def server_version(self) -> str:
         found = re.search(r"\d+\.\d+", self._psql("SHOW server_version;"))
         return found[0] if found else "of unknown version"

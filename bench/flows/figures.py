@@ -1,0 +1,57 @@
+"""What is measured of a contestant: rates, with the processor time that they took, and latencies."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+PUBLISHED_TOGETHER = 1000
+
+
+class Rate:
+    """How many a second, and how many microseconds of processor time each took, in the program and in the server."""
+
+    def __init__(self) -> None:
+        self.per_second = 0.0
+        self.cpu_us = 0.0
+
+
+class Figures(NamedTuple):
+    """What one contestant reached."""
+
+    name: str
+    published: Rate
+    one_to_one: Rate | None
+    batched: Rate | None
+    wake_p50: float
+    wake_p99: float
+
+
+class Meter:
+    """Measures rates. ``server_cpu`` is the processor time of the database server so far, in seconds."""
+
+    def __init__(self, server_cpu: Callable[[], float] = lambda: 0.0) -> None:
+        self._server_cpu = server_cpu
+
+    @contextmanager
+    def rate(self, number: int) -> Iterator[Rate]:
+        """The rate of what is done within the block; it is there after the block."""
+        found = Rate()
+        server, own, begun = self._server_cpu(), time.process_time(), time.perf_counter()
+        yield found
+        taken, used = time.perf_counter() - begun, time.process_time() - own + self._server_cpu() - server
+        found.per_second, found.cpu_us = number / taken, used / number * 1e6
+
+
+async def until(done: list[float], number: int) -> None:
+    while len(done) < number:
+        await asyncio.sleep(0.002)
+
+
+def percentiles(waits: list[float]) -> tuple[float, float]:
+    """The median, and what 99 of 100 do not exceed."""
+    found = sorted(waits)
+    return found[len(found) // 2], found[min(int(len(found) * 0.99), len(found) - 1)]
