@@ -48,6 +48,8 @@ class Part:
         self.data: dict[str, dict[str, Any]] = {}
         self.links: list[Link] = []
         self.bodies: dict[str, Part] = {}
+        self.racing: set[str] = set()
+        """Nodes that lead to one join, and to nothing else."""
 
 
 class Maker:
@@ -61,11 +63,16 @@ class Maker:
         self._add(self.root, "trigger")
         self._grow(self.root, 0)
 
-    def document(self) -> dict[str, Any]:
-        nodes, edges = [], []
+    def parts(self) -> list[Part]:
+        """All regions, outer ones first."""
         parts = [self.root]
         for part in parts:
             parts += part.bodies.values()
+        return parts
+
+    def document(self) -> dict[str, Any]:
+        nodes, edges = [], []
+        for part in self.parts():
             nodes += [{"id": name, "type": part.kinds[name], "data": part.data[name]} for name in part.order]
             edges += [{k: v for k, v in link._asdict().items() if v is not None} for link in part.links]
         return {"workflow_id": "random", "version": 1, "nodes": nodes, "edges": edges}
@@ -111,10 +118,12 @@ class Maker:
                 kind.startswith("loop") and (depth > 1 or self.left < 3)
             ):
                 kind = "action"
-            sources = [each for each in part.order if part.kinds[each] != "end"]
+            sources = [each for each in part.order if part.kinds[each] != "end" and each not in part.racing]
             if part.loop is not None:
                 sources.append(part.loop)
             chosen = {self.dice.choice(sources) for _ in range(1 + self.dice.below(3))}
+            if kind == "join" and self.left > 4 and self.dice.chance(50):
+                chosen = self._race(part, min(chosen))
             name = self._add(part, kind)
             for source in sorted(chosen):
                 self._link(part, source, name)
@@ -129,6 +138,14 @@ class Maker:
                 for last in body.order:  # what leads nowhere leads back
                     if not any(link.source == last for link in body.links):
                         body.links.append(Link(last, name, "always", None))
+
+    def _race(self, part: Part, source: str) -> set[str]:
+        """Actions that begin together and lead to one join: of some joins, the slower ones lose."""
+        racing = {self._add(part, "action") for _ in range(2 + self.dice.below(2))}
+        for each in sorted(racing):
+            self._link(part, source, each)
+        part.racing |= racing
+        return racing
 
     def _finish(self, part: Part, name: str, kind: str, arriving: int) -> None:
         if kind == "join" and part.data[name]["mode"] == "quorum":
@@ -149,14 +166,12 @@ class Maker:
             if kind == "gateway_if" and len(own) == 2:
                 part.kinds[source] = kind = "gateway_switch"
             bare = any(link.condition is None for link in own)
-            condition = self.dice.choice([*CONDITIONS][:4]) if bare or not own else condition
+            condition = self.dice.choice([*CONDITIONS]) if bare or not own else condition
         part.links.append(Link(source, target, when, condition))
 
     def close_gateways(self) -> None:
         """A gateway without a condition is no gateway."""
-        parts = [self.root]
-        for part in parts:
-            parts += part.bodies.values()
+        for part in self.parts():
             for name in part.order:
                 own = [link for link in part.links if link.source == name]
                 if part.kinds[name].startswith("gateway") and not any(link.condition for link in own):
@@ -178,6 +193,10 @@ class Planted:
     def failures(self, place: str) -> int:
         dice = Dice((self._seed, place))
         return dice.choice([0, 0, 0, 0, 1, 2, 9])
+
+    def hangs(self, place: str) -> bool:
+        """Whether each of its attempts takes longer than its timeout."""
+        return Dice((self._seed, "hangs", place)).chance(6)
 
     def turns(self, place: str) -> int:
         return Dice((self._seed, "turns", place)).below(5)
@@ -273,6 +292,8 @@ class Reference:
         match kind:
             case "action":
                 failures, attempts = self.planted.failures(place), part.data[name]["retry"]["attempts"]
+                if self.planted.hangs(place):
+                    return "failed", None
                 return ("succeeded", f"{place}#{index}") if failures < attempts else ("failed", None)
             case "trigger":
                 return "succeeded", {"flag": True}

@@ -97,6 +97,7 @@ class Server(Listener):
     def __init__(
         self, database: str, *arguments: str, app: str = "tests.face.service.actions", **settings: str
     ) -> None:
+        self.database = database
         command = [
             sys.executable,
             "-m",

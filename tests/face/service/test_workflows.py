@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -212,3 +213,136 @@ def test_the_command_deploys_runs_and_draws(service: Server, tmp_path: Path):
     )
     assert bad.returncode == 2
     assert "nodes are none" in bad.stderr
+
+
+def launch(
+    service: Server, name: str, nodes: list[dict[str, Any]], edges: list[dict[str, Any]], given: Any = None
+) -> str:
+    """Deploy a workflow, and run it; the id of the run."""
+    answer = put(service, f"{name}/1", {"nodes": nodes, "edges": edges})
+    assert answer.status_code == 201, answer.text
+    started = service.ask("POST", f"/workflows/{name}/runs", {"input": given}, headers=ALICE)
+    return str(started.json()["id"])
+
+
+def states_of(service: Server, run_id: str) -> dict[str, str]:
+    items = service.get(f"/runs/{run_id}/nodes", headers=ALICE)["items"]
+    return {each["place"]: each["state"] for each in items}
+
+
+@pytest.mark.contract("CRON-14", "CRON-20", "CRON-21")
+def test_every_kind_of_node_runs(service: Server):
+    kinds = {
+        "start": "trigger", "gate": "gateway_if", "switch": "gateway_switch", "fan": "parallel", "all": "join", "any": "join",
+        "most": "join", "each": "loop_foreach", "until": "loop_while", "end": "end",
+    }  # fmt: skip
+    data: dict[str, dict[str, Any]] = {
+        "start": {"kind": "manual"}, "any": {"mode": "any"}, "most": {"mode": "quorum", "quorum": 2}, "all": {"mode": "all"},
+        "each": {"items": "input.list", "concurrency": 2}, "until": {"condition": "index < 2"},
+        "end": {"output": {"each": "nodes.each.output.map(x, x.pong.n)", "late": "nodes.late.error", "rounds": "size(nodes.until.output)"}},
+    }  # fmt: skip
+    nodes = [{"id": name, "type": kind, "data": data.get(name, {})} for name, kind in kinds.items()]
+    nodes += [node(name, "ping") for name in ("other", "a", "b", "mend", "then", "step")]
+    nodes += [
+        node("body", "ping", input={"n": "item + index"}), node("fails", "fail", retry={"attempts": 2, "delay": "1ms"}),
+        node("late", "slow", timeout="20ms"), node("loses", "slow"),
+    ]  # fmt: skip
+    links = (
+        "start>gate gate>switch:input.yes gate>other switch>fan:input.list.size()>1 switch>other fan>a fan>b fan>fails fan>late "
+        "fails!mend late!then fan>loses loses>any mend>any a>most b>most then>all any>all most>all all>each each>body body>each "
+        "each>until until>step step>until until>end"
+    )  # fmt: skip
+    edges = []
+    for link in links.split():
+        path, _, condition = link.partition(":")
+        source, mark, target = path.partition("!") if "!" in path else path.partition(">")
+        edge = {"source": source, "target": target, "when": "error" if mark == "!" else "success"}
+        edges.append(edge | ({"condition": condition} if condition else {}))
+    run = ended(service, launch(service, "every", nodes, edges, {"yes": True, "list": [5, 6]}))
+    assert (run["status"], run["result"]["each"], run["result"]["rounds"]) == ("succeeded", [5, 7], 2), run
+    assert "took longer than its timeout, 20 ms" in run["result"]["late"]
+    states = states_of(service, run["id"])
+    assert {name for name, state in states.items() if state == "failed"} == {"fails", "late"}
+    assert (states["other"], states["loses"], states["each/1/body"]) == ("skipped", "cancelled", "succeeded")
+
+
+@pytest.mark.parametrize("how", ["cancel", "terminate"])
+def test_stopping_a_run_stops_its_nodes(service: Server, how: str):
+    run_id = launch(
+        service, f"stopped-{how}", [START, node("a", "slow")], [{"source": "start", "target": "a"}]
+    )
+    wait_for(lambda: states_of(service, run_id)["a"] == "running")
+    assert service.ask("POST", f"/runs/{run_id}/{how}", headers=ALICE).status_code < 300
+    assert ended(service, run_id)["status"] == {"cancel": "cancelled", "terminate": "terminated"}[how]
+    assert states_of(service, run_id) == {"start": "succeeded", "a": "cancelled"}
+
+
+@pytest.mark.contract("CRON-20", "CRON-23", "CRON-24")
+def test_hostile_documents_are_refused_with_the_node(service: Server):
+    call = {"source": "start", "target": "a"}
+    for number, (bad, edges, reason) in enumerate(
+        [
+            ([], [], "nodes are none"),
+            ([START, node("a", "ping"), node("b", "ping")], [call, {"source": "a", "target": "b"}, {"source": "b", "target": "a"}], "is in a cycle"),
+            ([START, node("a", "ping", input={"x": "__import__('os').system('id')"})], [call], "undeclared reference"),
+            ([START, node("a", "ping", input={"x": "input.x'); drop"})], [call], "Syntax error"),
+            ([START, node("a", "ping", input={"x": "(" * 200 + "1" + ")" * 200})], [call], "recursion"),
+            ([START, node("a", "ping", input={"x": "'" + "x" * 3000 + "'"})], [call], "expression_length"),
+            ([START, node("a", "request:http://169.254.169.254/")], [call], "unknown action"),
+            ([START, node("a", "http", url="http://127.0.0.1/")], [call], "node a"),
+            ([START, node("a", "command:sh")], [call], "unknown action"),
+            ([START, node("a", "no-such-action")], [call], "unknown action"),
+        ]
+    ):  # fmt: skip
+        answer = put(service, f"hostile-{number}/1", {"nodes": bad, "edges": edges})
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_workflow"), answer.text
+        assert reason in answer.text, (number, answer.text)
+        assert service.ask("GET", f"/workflows/hostile-{number}", headers=ALICE).status_code == 404
+
+
+ENDLESS = "true"
+for name in "abcdefg":
+    ENDLESS = f"[0,1,2,3,4,5,6,7,8,9].all({name}, {ENDLESS})"
+TENFOLD = (
+    f"[{','.join('0' * 90)}].map(a, [{','.join('0' * 90)}].map(b, input.s + input.s + input.s)).size() > 0"
+)
+
+
+@pytest.mark.contract("CRON-20")
+def test_expressions_without_end_memory_or_measure_fail_their_node_and_nothing_else(service: Server):
+    cases = {"endless": ENDLESS, "bomb": TENFOLD, "large": "input.s + input.s + input.s"}
+    edges = [{"source": "start", "target": "a"}]
+    runs = {
+        name: launch(
+            service, name, [START, node("a", "ping", input={"x": text})], edges, {"s": "x" * 100_000}
+        )
+        for name, text in cases.items()
+    }
+    assert service.client.get("/healthz").status_code == 200
+    reasons = {"endless": "budget", "bomb": "memory|expression_ms", "large": "the limit is 262144"}
+    for name, run_id in runs.items():
+        run = ended(service, run_id)
+        assert run["status"] == "failed"
+        assert re.search(f'node "a" failed: .*({reasons[name]})', run["failure"]), run["failure"]
+    after = launch(service, "sound", [START, node("a", "ping", input={"x": "[1].map(x, x + 1)"})], edges)
+    assert ended(service, after)["status"] == "succeeded"
+
+
+@pytest.mark.contract("CRON-05", "CRON-22")
+def test_a_run_outlives_its_version_and_its_server(service: Server):
+    nodes = [START, node("a", "ping"), node("b", "nap"), END]
+    edges = [{"source": a["id"], "target": b["id"]} for a, b in pairwise(nodes)]
+    run_id = launch(service, "lasting", nodes, edges)
+    wait_for(lambda: states_of(service, run_id)["a"] == "succeeded")
+    assert put(service, "lasting/2", chain(START, node("c", "ping"))).status_code == 201
+    before = service.get(f"/runs/{run_id}/nodes", headers=ALICE)["items"][1]
+    service.end(signal.SIGKILL)
+    again = Server(service.database, HORAE_JWT_SECRET=SECRET)
+    try:
+        run = ended(again, run_id)
+        assert (run["status"], run["input"]["version"], run["result"]["x"]["pong"]) == ("succeeded", 1, None)
+        assert again.get(f"/runs/{run_id}/nodes", headers=ALICE)["items"][1] == before  # it was not repeated
+        newest = again.ask("POST", "/workflows/lasting/runs", {}, headers=ALICE).json()["id"]
+        assert ended(again, newest)["input"]["version"] == 2
+    finally:
+        again.end(signal.SIGKILL)
