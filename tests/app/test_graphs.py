@@ -34,6 +34,7 @@ from horae.store.port import BEGINNING
 from horae.store.sqlite import SqliteStore
 from horae.testing import TimeMachine
 from tests.support.graphs import TestGraphs, ended, pass_time, worker_of
+from tests.support.nodes import step
 
 KEY = "sk-planted-virtual-key"
 
@@ -174,7 +175,7 @@ async def test_a_grant_that_is_revoked_between_claim_and_call_is_found_by_the_ex
         held: list[Any] = []
         with monkeypatch.context() as patch:
             patch.setattr(app.worker, "launch", lambda name, start: held.append((name, start)))
-            await app.engine.step(app.now())
+            await step(app)
         ((name, start),) = held
         assert (start.denial, start.grant_id) == (
             None,
@@ -373,7 +374,7 @@ async def test_events_can_be_read_while_the_graph_runs_here_and_at_its_end_over_
         ada = app.owned_by("ada")
         await ada.schedules.create("s", "0 0 1 1 *", "graph:test:slow")
         run_id = await ada.schedules.trigger("s")
-        await app.engine.step(app.now())
+        await step(app)
         await asyncio.wait_for(began.wait(), 10)
 
         async def events() -> list[str]:
@@ -408,7 +409,7 @@ async def test_a_cancelled_graph_stops_there_too(worker: Open):
         ada = app.owned_by("ada")
         await ada.schedules.create("s", "0 0 1 1 *", "graph:test:never")
         run_id = await ada.schedules.trigger("s")
-        await app.engine.step(app.now())
+        await step(app)
         await asyncio.wait_for(began.wait(), 10)
         await ada.runs.cancel(run_id)
         assert (await ended(app, run_id)).status is Status.CANCELLED

@@ -30,6 +30,7 @@ from horae.store.port import Transaction
 from horae.testing import TimeMachine
 from tests.executor.harness import serving
 from tests.support.machine import at
+from tests.support.nodes import step
 
 DENIAL = Denial(Reason.NOT_ALLOWED, "the host example.com is not among the allowed ones")
 STUBBORN = Policies(retry=RetryPolicy(attempts=5, initial_delay="1s"), pause_on_failure=True)
@@ -177,7 +178,7 @@ async def test_a_destination_that_is_not_allowed_any_more_is_not_asked(database:
             app.use_builtin()
             run_id = await app.schedules.trigger("s")
             for _ in range(3):  # claim it, record that it was denied, and find nothing more to do
-                await app.engine.step(app.now())
+                await step(app)
             run = await app.runs.get(run_id)
             assert (run.status, run.reason) == (Status.SKIPPED, "not_allowed")
             assert "127.0.0.1: the host is not among the allowed ones" in (run.failure or "")
@@ -229,13 +230,13 @@ async def test_a_schedule_that_is_deleted_between_claim_and_call_runs_nothing(
         with monkeypatch.context() as patch:
             patch.setattr(app._store, "transaction", cut)
             with pytest.raises(StoreUnavailableError):
-                await app.engine.step(app.now())
+                await step(app)
         assert (await app.runs.get(run_id)).status is Status.RUNNING
         await app.schedules.delete("s")
         if again:
             await app.schedules.create("s", {}, "work")
         for _ in range(3):
-            await app.engine.step(app.now())
+            await step(app)
         run = await app.runs.get(run_id)
         assert (run.status, run.reason) == (Status.SKIPPED, "deleted")
         assert door.calls == []

@@ -17,6 +17,7 @@ from horae.errors import InvalidInputError
 from horae.model import AttemptEnd, AttemptResult, Limits, LogLine
 from horae.store.sqlite import SqliteTransaction
 from horae.testing import TimeMachine
+from tests.support.nodes import step
 from tests.support.wait import wait_until
 
 AGAIN = Policies(retry=RetryPolicy(attempts=2, initial_delay="0s"))
@@ -36,7 +37,7 @@ def level(caplog: pytest.LogCaptureFixture) -> None:
 
 
 async def stepped(app: App, run_id: str, *statuses: Status) -> bool:
-    await app.engine.step(app.now())
+    await step(app)
     return (await app.runs.get(run_id)).status in statuses
 
 

@@ -38,6 +38,7 @@ from tests.support.nodes import (
     only_run,
     running,
     soon,
+    step,
     step_until,
     waits_for_lock,
 )
@@ -537,7 +538,7 @@ async def test_a_claim_whose_commit_was_lost_sight_of_is_launched_once(postgres:
         await wait_until(lambda: due_now(app))
         proxy.cut = moment
         with pytest.raises(StoreUnavailableError):
-            await app.engine.step(app.now())
+            await step(app)
         proxy.cut = ""
         assert await statuses(postgres) == (["running"] if moment == "after" else [])
         assert begun == []
@@ -547,7 +548,7 @@ async def test_a_claim_whose_commit_was_lost_sight_of_is_launched_once(postgres:
         app.engine._deciders[0]._doubtful_until = 0.0  # the first is long ago
         proxy.cut = moment
         with pytest.raises(StoreUnavailableError):
-            await app.engine.step(app.now())
+            await step(app)
         proxy.cut = ""
         assert await statuses(postgres) == (["succeeded"] if moment == "after" else ["running"])
         await wait_until(lambda: step_until(app, "succeeded"))
@@ -617,7 +618,7 @@ async def test_a_lease_that_ends_stops_what_is_running_without_asking_the_databa
         app._store._pool = pool  # type: ignore[attr-defined]
         # What ended after that counts for nothing, although no other node has attempted it yet.
         await wait_until(lambda: bool(app.worker.ended()))
-        await app.engine.step(app.now())
+        await step(app)
         (attempt,) = await app.runs.attempts((await only_run(app)).id)
         assert (attempt.reason, attempt.failure) == ("crashed", "it ended after its node had lost its lease")
 
@@ -632,7 +633,7 @@ async def test_a_transaction_that_stands_still_holds_up_a_takeover_for_less_than
         await dead.schedules.create("s", soon(dead), "work")
         await wait_until(lambda: due_now(dead))
         dead.worker.launch = lambda *_: None  # type: ignore[method-assign]
-        await dead.engine.step(dead.now())  # it claims, and dies before it launches anything
+        await step(dead)  # it claims, and dies before it launches anything
         await dead.close()
         await execute(
             postgres, "UPDATE node SET deadline = clock_timestamp() WHERE epoch = $1", dead.engine.epoch

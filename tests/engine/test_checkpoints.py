@@ -15,6 +15,7 @@ from horae.errors import StaleClaimError
 from horae.model import AttemptEnd, AttemptResult, Limits
 from horae.store.sqlite import SqliteTransaction
 from horae.testing import TimeMachine
+from tests.support.nodes import step
 from tests.support.wait import wait_until
 
 AGAIN = Policies(retry=RetryPolicy(attempts=3, initial_delay="0s"))
@@ -28,7 +29,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 async def stepped(app: App, run_id: str, *statuses: Status) -> bool:
-    await app.engine.step(app.now())
+    await step(app)
     return (await app.runs.get(run_id)).status in statuses
 
 

@@ -15,6 +15,7 @@ from horae.errors import InvalidInputError, NotStartedError, StoreUnavailableErr
 from horae.executor.database import Claim, Database, Statements
 from horae.model import Action, Denial, Reason, Run
 from horae.store.port import Transaction
+from tests.support.nodes import step
 from tests.support.wait import wait_until
 
 TABLE = "CREATE TABLE letter (run_id TEXT)"
@@ -91,7 +92,7 @@ async def letters(app: App) -> list[str]:
 
 async def ended(app: App, *ids: str) -> list[Run]:
     async def all_ended() -> bool:
-        await app.engine.step(app.now())
+        await step(app)
         return all([(await app.runs.get(each)).ended_at_ms is not None for each in ids])
 
     await wait_until(all_ended)
@@ -115,7 +116,7 @@ async def test_a_claim_that_is_not_committed_leaves_nothing(database: str, monke
             patch.setattr(Transaction, "is_node", is_dead)
             patch.setattr("horae.store.postgres.PostgresTransaction.is_node", is_dead)
             with pytest.raises(StoreUnavailableError):
-                await app.engine.step(app.now())
+                await step(app)
         assert (executor.batches, await letters(app)) == ([1], [])
         await ended(app, run_id)
         assert (executor.ran, await letters(app)) == ([("a", "letter of a", 1)], [run_id])
@@ -140,7 +141,7 @@ async def test_a_commit_whose_answer_was_lost_is_not_prepared_again(
         with monkeypatch.context() as patch:
             patch.setattr(app._store, "transaction", transaction)
             with pytest.raises(StoreUnavailableError):
-                await app.engine.step(app.now())
+                await step(app)
         await ended(app, run_id)
         assert (executor.ran, await letters(app)) == ([("a", "letter of a", 1)], [run_id])
 
@@ -150,7 +151,7 @@ async def test_the_next_attempt_has_what_was_saved_and_one_that_is_not_admitted_
 ):
     async with node(database, "slow", "denied") as (app, executor, (slow, denied)):
         executor.denied = "denied"
-        await app.engine.step(app.now())
+        await step(app)
         await wait_until(lambda: executor.ran)
         app.worker.stop_all(Reason.SHUTDOWN)
         runs = await ended(app, slow, denied)

@@ -17,7 +17,7 @@ from horae.model import AUTOMATIC, AttemptEnd, AttemptResult, Overlap, ScheduleK
 from horae.store.port import Transaction
 from horae.testing import TimeMachine
 from tests.support.machine import START
-from tests.support.nodes import waits_for_lock
+from tests.support.nodes import step, waits_for_lock
 from tests.support.postgres import commits_wait
 from tests.support.wait import wait_until
 
@@ -107,7 +107,7 @@ class Node(App):
         return [tuple(row) for row in found]
 
     async def step(self) -> int | None:
-        return await self.engine.step(self.now())
+        return await step(self)
 
     async def step_to_the_end(self) -> None:
         async def is_done() -> bool:

@@ -19,6 +19,7 @@ from horae.executor.tracebacks import MAX_TRACEBACK_LENGTH
 from horae.model import Timeouts
 from horae.store.sqlite import SqliteTransaction
 from horae.testing import TimeMachine
+from tests.support.nodes import step
 from tests.support.process import environment
 from tests.support.wait import wait_until
 
@@ -221,7 +222,7 @@ async def test_tracebacks_are_bounded_and_can_always_be_stored(
         run_id = await app.schedules.trigger("s")
 
         async def has_failed() -> bool:
-            await app.engine.step(app.now())
+            await step(app)
             return (await app.runs.get(run_id)).status is Status.FAILED
 
         await wait_until(has_failed)
@@ -266,7 +267,7 @@ async def test_a_failure_that_cannot_be_recorded_before_the_program_ends_is_logg
 
         await app.schedules.create("s", {}, "work")
         await app.schedules.trigger("s")
-        await app.engine.step(app.now())
+        await step(app)
         await wait_until(app.worker.ended)
         await app._store.close()
     (failed,) = [each for each in caplog.records if "attempt 1" in each.getMessage()]
@@ -297,7 +298,7 @@ async def test_nothing_is_held_after_a_failure_is_recorded(monkeypatch: pytest.M
         run_id = await app.schedules.trigger("s")
 
         async def has_failed() -> bool:
-            await app.engine.step(app.now())
+            await step(app)
             return (await app.runs.get(run_id)).status is Status.FAILED
 
         await wait_until(has_failed)

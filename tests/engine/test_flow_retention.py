@@ -9,6 +9,7 @@ import pytest
 from horae import App, Config
 from horae.flows import LogicError, Prepared
 from tests.support.flows import Script, events_of, flow_decider, publish, runs_of
+from tests.support.nodes import step
 from tests.support.wait import wait_until
 
 DAY = 86_400_000
@@ -28,7 +29,7 @@ async def test_what_is_old_goes_and_what_is_needed_stays(database: str):
 
         async def work(effects: int) -> None:
             async def is_done() -> bool:
-                await app.engine.step(app.now())
+                await step(app)
                 return len(await events_of(app, "consumed")) >= effects
 
             await wait_until(is_done)
@@ -41,7 +42,7 @@ async def test_what_is_old_goes_and_what_is_needed_stays(database: str):
         await publish(app, "4")
 
         async def has_failed() -> bool:
-            await app.engine.step(app.now())
+            await step(app)
             return (await app.flows.show("f")).status == "Needs attention"
 
         await wait_until(has_failed)
@@ -62,7 +63,7 @@ async def test_the_number_kept_is_a_bound_too(database: str):
             await publish(app, str(number))
 
             async def has_looked(number: int = number) -> bool:
-                await app.engine.step(app.now())
+                await step(app)
                 return len(script.calls) > number and not app.worker.tasks and not app.worker.ended()
 
             await wait_until(has_looked)

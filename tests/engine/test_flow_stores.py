@@ -14,6 +14,7 @@ import pytest
 from horae import App, Config
 from horae.flows import Applied, Flow, Prepared, Reservation
 from tests.support.flows import Script, crash, events_of, never, publish, runs_of, statuses
+from tests.support.nodes import step
 from tests.support.wait import wait_until
 
 CONFIG = Config(lease_ms=2000, housekeeping_ms=300, terminate_ms=200, drain_ms=200, tick_ms=60_000)
@@ -76,7 +77,7 @@ async def test_another_node_recovers_what_a_dead_node_ran(database: str, part: s
     await dead.join()
     await dead.flows.deploy(script.flow)
     await publish(dead, "1")
-    await dead.engine.step(dead.now())
+    await step(dead)
     await wait_until(lambda: part in script.calls)
     await dead.close()  # without a word: its claim stays
 

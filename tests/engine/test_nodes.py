@@ -30,6 +30,7 @@ from tests.support.nodes import (
     only_run,
     running,
     soon,
+    step,
     step_until,
     waits_for_lock,
 )
@@ -141,15 +142,15 @@ async def test_a_claimed_run_whose_node_may_have_lost_its_lease_goes_back_and_ru
         await wait_until(lambda: due_now(app))
         clock.slept = 60  # the lease has ended, as far as this node can know
         assert not app.engine.holds_lease
-        await app.engine.step(app.now())
+        await step(app)
         run = await only_run(app)
         assert (run.status, run.attempt, run.epoch) == ("running", 1, app.engine.epoch)
         await app.engine.renew_and_maintain(app.now())  # the database says that it lives
         assert app.engine.holds_lease
         assert done == []
-        await app.engine.step(app.now())
+        await step(app)
         await wait_until(lambda: done == [2])
-        await app.engine.step(app.now())
+        await step(app)
         assert (await only_run(app)).status == "succeeded"
         assert [each.attempt for each in await app.runs.attempts(run.id)] == [1]
 
@@ -175,7 +176,7 @@ async def test_the_outcome_of_a_run_that_was_taken_over_writes_nothing(postgres:
         await asyncio.sleep(0)
         await wait_until(lambda: bool(late.worker.ended()))
         before = await only_run(other)
-        await late.engine.step(late.now())
+        await step(late)
         assert await only_run(other) == before
         assert (before.result, before.attempt) == ("other", 2)
 
@@ -198,7 +199,7 @@ async def test_the_result_of_a_run_that_was_taken_over_is_not_left_to_the_next(p
         await wait_until(lambda: step_until(other, "succeeded", house=True))
         held.set()
         await wait_until(lambda: bool(late.worker.ended()))
-        await late.engine.step(late.now())
+        await step(late)
         async with other._store.transaction() as transaction:
             last = (await transaction.last_outcomes([KEY]))[KEY]
         assert last.result == '"other"'
@@ -346,10 +347,10 @@ async def test_a_clock_that_jumps_by_an_hour_ends_no_run_before_its_time_is_up(p
         await app.schedules.create("s", soon(app), "work", policies=policies)
         await wait_until(lambda: step_until(app, "running"))
         clock.shift = timedelta(hours=1)
-        await app.engine.step(app.now())
+        await step(app)
         clock.shift = timedelta(0)
         for _ in range(3):
-            await app.engine.step(app.now())
+            await step(app)
         assert (await only_run(app)).status == "running"
 
 

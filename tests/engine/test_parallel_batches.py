@@ -8,7 +8,7 @@ import pytest
 
 from horae import App, Config, Context, NewSchedule, Overlap, Policies, Status
 from horae.store.postgres import PostgresStore
-from tests.support.nodes import due_now, running, soon, step_until
+from tests.support.nodes import due_now, running, soon, step, step_until
 from tests.support.wait import wait_until
 
 MANY = 1700  # more than three batches
@@ -28,10 +28,10 @@ async def test_a_slot_is_not_skipped_because_of_a_run_whose_end_is_about_to_be_r
         await wait_until(lambda: step_until(app, "running"))
         await wait_until(lambda: bool(app.worker.ended()))
         await wait_until(lambda: due_now(app))  # the end of the first is known, and not recorded
-        await app.engine.step(app.now())
-        await app.engine.step(app.now())
+        await step(app)
+        await step(app)
         await wait_until(lambda: bool(app.worker.ended()))
-        await app.engine.step(app.now())
+        await step(app)
         runs = await app.runs.list("s")
         assert [run.status for run in runs] == [Status.SUCCEEDED] * 2
 
@@ -48,16 +48,16 @@ async def test_no_more_runs_go_on_at_once_than_a_node_may_have(postgres: str):
             NewSchedule(id=f"{number}", spec=soon(app), action="work") for number in range(MANY)
         )
         await wait_until(lambda: due_now(app))
-        await app.engine.step(app.now())
+        await step(app)
         assert len(app.worker.tasks) == 500  # a batch, and there is more
-        await app.engine.step(app.now())  # two batches share the capacity that is left
+        await step(app)  # two batches share the capacity that is left
         assert len(app.worker.tasks) == 601
         held.set()
         await wait_until(lambda: stepped_to_the_end(app))
 
 
 async def stepped_to_the_end(app: App) -> bool:
-    await app.engine.step(app.now())
+    await step(app)
     async with app.reading() as transaction:
         return await transaction.count_open(1) == {} and not await due_now(app)
 

@@ -14,7 +14,7 @@ from horae import App, Config, Context, Overlap, Policies
 from horae.errors import StoreUnavailableError
 from horae.store.port import Transaction
 from horae.store.postgres import PostgresStore
-from tests.support.nodes import fetch, waits_for_lock
+from tests.support.nodes import fetch, step, waits_for_lock
 from tests.support.wait import wait_until
 
 
@@ -103,15 +103,15 @@ async def test_what_a_lost_commit_claimed_is_launched_however_many_ends_wait_to_
         line = Line(app)
         await create(app, "a", "b")
         await app.schedules.trigger("a")
-        await app.engine.step(app.now())
+        await step(app)
         await wait_until(lambda: len(app.worker.ended()) == 1)
         await app.schedules.trigger("b")
         line.cut()  # the end of one is not recorded, and another is claimed without the node knowing it
         with pytest.raises(StoreUnavailableError):
-            await app.engine.step(app.now())
+            await step(app)
         line.mend()
         for _ in range(3):
-            await app.engine.step(app.now())
+            await step(app)
         assert begun == [("a", 1), ("b", 1)]
 
 
@@ -123,19 +123,19 @@ async def test_what_a_lost_commit_claimed_is_not_launched_by_a_node_that_has_joi
         await app.schedules.trigger("s")
         line.cut()
         with pytest.raises(StoreUnavailableError):
-            await app.engine.step(app.now())
+            await step(app)
         line.mend()
         async with locked(postgres, "s"):
-            step = asyncio.create_task(app.engine.step(app.now()))
+            stepping = asyncio.create_task(app.engine.step(app.now()))
             await wait_until(lambda: waits_for_lock(postgres))  # it knows what it has to launch
             await fetch(postgres, "UPDATE node SET deadline = clock_timestamp() - interval '1 second'")
             house = asyncio.create_task(app.engine.renew_and_maintain(app.now()))
             await wait_until(
                 lambda: waits_for_lock(postgres, 2)
             )  # joined anew, and takes it from the old one
-        await asyncio.gather(step, house)
+        await asyncio.gather(stepping, house)
         for _ in range(3):
-            await app.engine.step(app.now())
+            await step(app)
             await asyncio.sleep(0.01)
         assert begun == [("s", 2)]
 
@@ -200,11 +200,11 @@ async def test_what_a_commit_claimed_that_came_through_late_is_launched_as_well(
 
         app._store.transaction = lost_sight_of  # type: ignore[method-assign]
         with pytest.raises(StoreUnavailableError):
-            await app.engine.step(app.now())
+            await step(app)
         app._store.transaction = plain  # type: ignore[method-assign]
-        await app.engine.step(app.now())  # it reads what was claimed, and finds nothing yet
+        await step(app)  # it reads what was claimed, and finds nothing yet
         landed.set()
         await asyncio.gather(*late)
         assert begun == []
-        await app.engine.step(app.now())
+        await step(app)
         await wait_until(lambda: begun == [("s", 1)])

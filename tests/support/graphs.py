@@ -16,6 +16,7 @@ from horae.executor.graph_client import RemoteExecution
 from horae.executor.graph_port import Caller, GraphProvider, GraphRun
 from horae.model import Run
 from horae.testing import TimeMachine
+from tests.support.nodes import step
 from tests.support.service import service_of
 
 SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
@@ -77,7 +78,7 @@ async def ended(app: App, run_id: str) -> Run:
     """Drive an app until a run has ended."""
     for _ in range(2000):
         await app.engine.renew(app.now())
-        await app.engine.step(app.now())
+        await step(app)
         run = await app.runs.get(run_id)
         if run.ended_at_ms is not None:
             return run

@@ -10,7 +10,7 @@ from typing import Any
 PAUSE = 0.05
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = 30) -> Any:
+def wait_for(condition: Callable[[], Any], seconds: float = 60) -> Any:
     """Wait until a condition is true; its value."""
     for _ in range(int(seconds / PAUSE)):
         if found := condition():
@@ -19,7 +19,7 @@ def wait_for(condition: Callable[[], Any], seconds: float = 30) -> Any:
     raise AssertionError("it did not happen in time")
 
 
-async def wait_until(condition: Callable[[], Any], seconds: float = 30) -> None:
+async def wait_until(condition: Callable[[], Any], seconds: float = 60) -> None:
     """Wait in an event loop; the condition may be a coroutine function."""
     for _ in range(int(seconds / PAUSE)):
         answer = condition()

@@ -139,8 +139,11 @@ def test_a_session_is_opened_kept_and_ended(open_window: Callable[..., Window], 
     window.page.go_back()
     window.page.reload()
     assert "/console/sign-in" in window.page.url
-    window.go("/schedules")
-    sign_in(window, "bob", now, seconds=3)
+    for seconds in (3, 9, 27):  # a busy machine may need longer to sign in than the session lasts
+        window.go("/schedules")
+        sign_in(window, "bob", window.page.evaluate("Date.now()") / 1000, seconds)
+        if window.page.url.endswith("/console/schedules"):
+            break
     wait_for(lambda: "Sign in again" in window.text() or window.page.wait_for_timeout(100))
     window.page.get_by_role("link", name="Sign in again").click()
     assert "/console/sign-in?next=%2Fconsole%2Fschedules" in window.page.url
