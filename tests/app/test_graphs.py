@@ -343,7 +343,7 @@ async def test_bad_graphs_end_with_a_code(worker: Open):
         yield None
 
     async with worker(
-        TestGraphs(no_json=no_json, flood=flood, never=never), lease_ms=300, housekeeping_ms=100
+        TestGraphs(no_json=no_json, flood=flood, never=never), lease_ms=3000, housekeeping_ms=100
     ) as app:
         ada = app.owned_by("ada")
         for name, status, reason in (
@@ -405,7 +405,7 @@ async def test_a_cancelled_graph_stops_there_too(worker: Open):
             stopped.set()
         yield None
 
-    async with worker(TestGraphs(never=never), lease_ms=300, housekeeping_ms=100) as app:
+    async with worker(TestGraphs(never=never), lease_ms=3000, housekeeping_ms=100) as app:
         ada = app.owned_by("ada")
         await ada.schedules.create("s", "0 0 1 1 *", "graph:test:never")
         run_id = await ada.schedules.trigger("s")
