@@ -77,6 +77,9 @@ NOT_RUN: dict[str, dict[str, str]] = {
     "docs/how-to/temporal-workflows.md": {
         "horae schedules create nightly": "needs a Temporal server; test_a_workflow_returns_its_result_continues_fails_and_is_retried",
     },
+    "docs/how-to/dask.md": {
+        "horae schedules create nightly": "needs a Dask cluster; test_a_function_returns_its_result_or_fails",
+    },
     "docs/how-to/procrastinate.md": {
         "horae schedules create nightly": "needs a worker of Procrastinate; test_jobs_end_fail_are_aborted_and_take_no_longer_than_they_may",
     },

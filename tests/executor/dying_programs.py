@@ -29,6 +29,10 @@ def executor_of(engine: str) -> HandOffExecutor:
             from tests.executor.celery_tasks import app as celery  # noqa: PLC0415
 
             return CeleryExecutor(celery, ["add"])
+        case "dask":
+            from horae.executor.dask_executor import DaskExecutor  # noqa: PLC0415
+
+            return DaskExecutor(os.environ["HORAE_TEST_DASK"], {"add": "tests.executor.dask_functions:add"})
         case _:
             from horae.executor.procrastinate_executor import ProcrastinateExecutor  # noqa: PLC0415
             from tests.executor.procrastinate_tasks import app as procrastinate  # noqa: PLC0415

@@ -25,6 +25,8 @@ class Engine:
         self.stops: list[bool] = []
         self.obeys: dict[bool, Ending | None] = {False: Ending.STOPPED, True: Ending.STOPPED}
         self.refusals = 0
+        self.open = asyncio.Event()
+        self.open.set()
 
 
 class DictExecutor(HandOffExecutor):
@@ -38,6 +40,7 @@ class DictExecutor(HandOffExecutor):
 
     async def submit(self, work: HandOff) -> str:
         self.there.submitted.append(work.id)
+        await self.there.open.wait()
         if self.there.refusals:
             self.there.refusals -= 1
             raise OSError("it is away")
@@ -131,6 +134,29 @@ async def test_cancelled_work_is_waited_for_and_terminated_when_it_does_not_stop
         await app.runs.cancel(third)
         run = await ended(app, third)  # it ended well before it could be stopped
         assert (run.status, run.result) == ("succeeded", "done")
+
+
+async def test_a_run_that_is_cancelled_while_its_work_is_handed_over_stops_what_was_taken():
+    there = Engine()
+    there.open.clear()
+    async with serving(there) as app:
+        run_id = await app.schedules.trigger("work")
+        await wait_until(lambda: len(there.submitted) == 1)
+        await app.runs.cancel(run_id)
+        await wait_until(app.worker.tasks[0].cancelling)
+        there.open.set()
+        assert (await ended(app, run_id)).status == "cancelled"
+        assert there.stops == [False]
+
+        there.open.clear()
+        there.refusals = 1
+        run_id = await app.schedules.trigger("work")
+        await wait_until(lambda: len(there.submitted) == 2)
+        await app.runs.cancel(run_id)
+        await wait_until(app.worker.tasks[0].cancelling)
+        there.open.set()
+        assert (await ended(app, run_id)).status == "cancelled"
+        assert there.stops == [False]  # nothing was taken
 
 
 async def test_work_whose_time_is_up_is_ended_at_once_and_not_waited_for_longer_than_it_may_take():

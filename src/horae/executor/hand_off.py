@@ -89,13 +89,16 @@ class HandOffExecutor(Executor):
 
     async def run(self, context: Context) -> Any:  # noqa: ANN401 - what the work returned
         """Hand the work over, unless an earlier attempt has, and wait for its end."""
-        work = await self._handed(self._work(context))
+        work = self._work(context)
+        handing = asyncio.create_task(self._handed(work), name="horae:hand-off")
         try:
-            end = await self.follow(work)
+            end = await self.follow(await asyncio.shield(handing))
         except asyncio.CancelledError:
             if not _must_stop(context):
                 raise
-            end = await self._stopped(work)
+            end = await self._stopped(context, handing)
+        finally:
+            handing.cancel()  # if it still goes on
         if end.ending is Ending.SUCCEEDED:
             return end.result
         raise HandOffFailedError(self.engine, work.name, end.reason or f"it was {end.ending} there")
@@ -123,20 +126,23 @@ class HandOffExecutor(Executor):
         said = " ".join(str(error).split())
         return NotStartedError(f"{self.engine} did not take the work: {type(error).__name__}: {said}")
 
-    async def _stopped(self, work: HandOff) -> End:
-        """Stop the work, and wait for its end: as long as the run has; then, if it is terminated, as long as that gives it."""
+    async def _stopped(self, context: Context, handing: asyncio.Task[HandOff]) -> End:
+        """Stop the work once it is handed over, and wait for its end: as long as the run has; then, if it is terminated, as long as
+        that gives it.
+        """
         while True:
-            left = work.context.time_to_stop
+            left = context.time_to_stop
             seconds = None if left is None else left.total_seconds()
             try:
                 async with asyncio.timeout(seconds):
+                    work = await asyncio.shield(handing)
                     with contextlib.suppress(Exception):
                         await self.stop(work, force=left is not None)
                     end = await self.follow(work)
-            except TimeoutError:
+            except (TimeoutError, NotStartedError):  # it did not stop in time, or was not taken at all
                 raise asyncio.CancelledError from None
             except asyncio.CancelledError:
-                if left is not None or not _must_stop(work.context):
+                if left is not None or not _must_stop(context):
                     raise
                 continue
             if end.ending is Ending.SUCCEEDED:

@@ -1,0 +1,173 @@
+"""Hand-off to Dask, with a real scheduler and a worker."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distributed import Client, LocalCluster
+
+from horae import App, Config
+from horae.executor.dask_executor import DaskExecutor
+from horae.model import OPEN, Run
+from tests.support.process import ROOT, environment
+from tests.support.wait import wait_until
+
+NAMES = ("add", "boom", "identify", "large", "slow", "deaf")
+FUNCTIONS = {name: f"tests.executor.dask_functions:{name}" for name in NAMES} | {"gone": "nowhere:gone"}
+
+
+class Cluster:
+    """A scheduler and a worker with four threads, and what functions wrote there."""
+
+    def __init__(self, address: str, log: Path) -> None:
+        self.address = address
+        self.log = log
+
+    def said(self) -> list[str]:
+        return self.log.read_text().splitlines()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    log = tmp_path_factory.mktemp("dask") / "log"
+    log.touch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HORAE_TEST_LOG", str(log))
+        with local_cluster() as started:
+            yield Cluster(started.scheduler_address, log)
+
+
+def local_cluster() -> Any:
+    return LocalCluster(
+        n_workers=1, threads_per_worker=4, processes=False, protocol="tcp://", dashboard_address=":0"
+    )  # fmt: skip
+
+
+@contextlib.asynccontextmanager
+async def running(address: str, **more: Any) -> AsyncIterator[App]:
+    app = App(":memory:", config=Config(tick_ms=50, terminate_ms=1000))
+    app.use(DaskExecutor(address, FUNCTIONS, **more))
+    async with app, asyncio.timeout(60):
+        serving = asyncio.create_task(app.serve())
+        yield app
+        serving.cancel()
+
+
+async def ended(app: App, run_id: str) -> Run:
+    while (run := await app.runs.get(run_id)).status in OPEN:
+        await asyncio.sleep(0.05)
+    return run
+
+
+async def test_a_function_returns_its_result_or_fails(cluster: Cluster):
+    async with running(cluster.address) as app:
+
+        async def result_of(name: str, **more: Any) -> Run:
+            await app.schedules.create(name, {}, f"dask:{name}", **more)
+            return await ended(app, await app.schedules.trigger(name))
+
+        run = await result_of("add", input={"x": 1, "y": 2})
+        assert (run.status, run.result) == ("succeeded", 3)
+        run = await result_of("identify")
+        assert run.result == f"{run.key}-1"
+        retried: Any = {"retry": {"attempts": 2, "initial_delay": "10ms"}}
+        run = await result_of("boom", policies=retried)
+        assert (run.status, run.failure) == (
+            "failed", "HandOffFailedError: Dask says that boom failed: ValueError: no",
+        )  # fmt: skip
+        assert cluster.said().count("boom") == 2
+        assert "bytes of JSON, and 1048576 are kept at most" in str((await result_of("large")).failure)
+        assert "No module named 'nowhere'" in str((await result_of("gone")).failure)
+
+
+async def test_overlap_stops_and_timeouts_reach_functions(cluster: Cluster):
+    async with running(cluster.address) as app:
+
+        async def started(schedule_id: str, who: str) -> str:
+            run_id = await app.schedules.trigger(schedule_id, input={"who": who})
+            await wait_until(lambda: any(each.endswith(f"begins {who}") for each in cluster.said()))
+            return run_id
+
+        await app.schedules.create("slow", {}, "dask:slow", policies={"overlap": "cancel_other"})
+        first = await started("slow", "first")
+        skipped = await app.schedules.trigger("slow", input={"who": "nobody"}, overlap="skip")
+        second = await started("slow", "second")
+        assert (await ended(app, first)).status == "cancelled"
+        assert cluster.said().index("slow stops first") < cluster.said().index("slow begins second")
+        assert (await ended(app, skipped)).reason == "overlap"
+        await app.runs.terminate(second)
+        assert (await ended(app, second)).status == "terminated"
+
+        await app.schedules.create("deaf", {}, "dask:deaf", policies={"timeouts": {"run": "300ms"}})
+        run = await ended(
+            app, await started("deaf", "third")
+        )  # its thread cannot be ended, and is left behind
+        assert run.status == "timed_out"
+        cluster.log.write_text(f"{cluster.log.read_text()}wake third\n")
+
+
+async def test_a_task_is_kept_for_a_while_after_its_end():
+    with local_cluster() as started:
+        async with running(started.scheduler_address, keep=timedelta(seconds=1)) as app:
+            await app.schedules.create("sum", {}, "dask:identify")
+            run = await ended(app, await app.schedules.trigger("sum"))
+            key = f"horae-{run.result}"
+            async with Client(started.scheduler_address, asynchronous=True, set_as_default=False) as client:
+
+                async def state() -> Any:
+                    return (await client.scheduler.get_task_status(keys=[key]))[key]
+
+                assert await state() == "memory"
+
+                async def is_forgotten() -> bool:
+                    return await state() is None
+
+                await wait_until(is_forgotten)
+
+
+async def test_a_task_that_is_lost_fails_its_run(cluster: Cluster):
+    async with running(cluster.address) as app:
+        await app.schedules.create("deaf", {}, "dask:deaf", input={"who": "kept"})
+        run_id = await app.schedules.trigger("deaf")
+        await wait_until(lambda: "deaf begins kept" in cluster.said())
+        key = f"horae-{(await app.runs.get(run_id)).key}-1"
+        async with Client(cluster.address, asynchronous=True, set_as_default=False) as client:
+            await client.cancel([client.submit(len, "", key=key)], force=True)
+            run = await ended(app, run_id)
+            assert "its scheduler knows the task no more" in str(run.failure)
+        cluster.log.write_text(f"{cluster.log.read_text()}wake kept\n")
+
+
+async def test_processes_that_die_around_the_hand_off_neither_lose_the_work_nor_repeat_it(
+    cluster: Cluster, tmp_path: Path
+):
+    program = [
+        sys.executable,
+        "-m",
+        "tests.executor.dying_programs",
+        "dask",
+        f"sqlite:///{tmp_path}/horae.db",
+    ]
+    done = await asyncio.to_thread(
+        subprocess.run, [*program, "claimed", "submitted", "submitted", "following"],
+        env=environment(HORAE_TEST_DASK=cluster.address), cwd=ROOT, check=True, timeout=90, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert done.stdout == "succeeded 5\n"
+    assert cluster.said().count("add 2 3") == 1
+
+
+async def test_a_cluster_that_is_away_is_tried_again_then_a_clear_reason(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("horae.executor.dask_executor.ANSWER_WITHIN_S", 0.2)
+    async with running("tcp://127.0.0.1:1") as app:
+        await app.schedules.create("add", {}, "dask:add", policies={"start_attempts": 2})
+        run = await ended(app, await app.schedules.trigger("add"))
+        assert (run.status, run.attempt) == ("dropped", 2)
+        assert "Dask did not take the work: " in str(run.failure)
