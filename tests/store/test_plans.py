@@ -66,6 +66,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "delete_node": {"epoch": 7},
     "without_next_time": {"after": "", "limit": 500},
     "open_backfills": {"keys": IDS},
+    "recent_runs": {"keys": IDS, "limit": 10},
     "runs": {"key": "s0000001", "limit": 20, "before": 9},
     "unstarted_ranges": {"key": "s0000001", "limit": 20, "before": 9},
     "versions": {"key": "s0000001", "limit": 20, "generation": 1, "version": 9},

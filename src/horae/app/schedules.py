@@ -21,9 +21,9 @@ from horae.app.create import (
     read_spec,
     shared_calendars,
 )
+from horae.app.descriptions import read_descriptions
 from horae.app.evaluation import Answers
 from horae.app.field_checks import check_jitter, check_text, moment, moment_ms
-from horae.app.fire_times import times_ahead
 from horae.app.graph_grants import granted, grants_for
 from horae.app.manual import (
     BackfillRequest,
@@ -68,7 +68,6 @@ from horae.model import (
     Backfill,
     BackfillStatus,
     Counts,
-    LastOutcome,
     OnResume,
     Overlap,
     Reason,
@@ -86,10 +85,8 @@ from horae.policy.ledger_changes import version_of
 from horae.spec import SharedCalendar, Spec
 from horae.store.port import BEGINNING, NEWEST, Filter, Transaction
 
-RECENT = 10
 MAX_EXAMINED, CHUNK = 4000, 1000
 """How many schedules one page of a search examines, and one statement."""
-MAX_WAITING = 100_000
 _replace = msgspec.structs.replace
 
 
@@ -338,24 +335,20 @@ class Schedules:
 
     async def describe(self, schedule_id: str) -> Description:
         """A schedule with its counts, its latest runs and its next fire times."""
-        now = self._scope.now()
+        [found] = await self.describe_many([schedule_id])
+        if found is None:
+            raise ScheduleNotFoundError(schedule_id)
+        return found
+
+    async def describe_many(self, schedule_ids: Sequence[str]) -> Sequence[Description | None]:
+        """The same of several schedules, as they were at one moment; ``None`` for one that is not there."""
+        return await read_descriptions(self._scope, schedule_ids)
+
+    async def recent_runs(self, schedules: Sequence[Schedule], limit: int) -> Sequence[Sequence[Run]]:
+        """The latest runs of each of some schedules, newest first."""
         async with self._scope.store.reading() as transaction:
-            schedule = await self._scope.read(transaction, schedule_id)
-            key = schedule.key
-            counts = (await transaction.counts_of([key]))[key]
-            found = await transaction.open_counts([key])
-            recent = await transaction.runs(key, RECENT)
-            waiting = await waiting_starts(transaction, schedule)
-            last = (await transaction.last_outcomes([key])).get(key, LastOutcome(key))
-        open_runs = {status: number for (_, status), number in found.items()}
-        ahead = await self._scope.evaluate(lambda: times_ahead(schedule, now, RECENT, waiting))
-        return Description(
-            schedule=schedule, counts=counts, pending=open_runs.get(Status.PENDING, 0), retrying=open_runs.get(Status.RETRYING, 0),
-            running=open_runs.get(Status.STARTING, 0) + open_runs.get(Status.RUNNING, 0),
-            recent_runs=tuple(run for run in recent if run.generation == schedule.generation),
-            next_times=ahead,
-            last_result=None if last.result is None else msgspec.json.decode(last.result), last_failure=last.failure,
-        )  # fmt: skip
+            found = await transaction.recent_runs([each.key for each in schedules], limit)
+        return [found[each.key] for each in schedules]
 
     async def times(
         self,
@@ -690,12 +683,6 @@ async def remove_schedule(transaction: Transaction, schedule: Schedule, answers:
     with contextlib.suppress(HoraeError):  # a spec that cannot be read has no slots
         await leave_undecided(transaction, schedule, Reason.DELETED, now, answers=answers)
     await transaction.delete_schedules([schedule.key])
-
-
-async def waiting_starts(transaction: Transaction, schedule: Schedule) -> int:
-    """The number of waiting automatic starts that will use up a schedule's limit, counted up to the limit."""
-    left = schedule.state.remaining_actions
-    return await transaction.count_waiting(schedule.key, min(left, MAX_WAITING)) if left else 0
 
 
 def _edited_spec(old: Schedule, edit: Edit, calendars: Mapping[str, SharedCalendar]) -> Spec:

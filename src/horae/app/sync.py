@@ -171,6 +171,8 @@ class SyncSchedules(Proxy[Schedules]):
     last_starts = Blocking(Schedules.last_starts)
     meaning = Blocking(Schedules.meaning)
     describe = Blocking(Schedules.describe)
+    describe_many = Blocking(Schedules.describe_many)
+    recent_runs = Blocking(Schedules.recent_runs)
     times = Blocking(Schedules.times)
     counts = Blocking(Schedules.counts)
     versions = Blocking(Schedules.versions)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from horae.app.arguments import checks_arguments
 from horae.app.create import read_spec, shared_calendars
+from horae.app.descriptions import waiting_starts
 from horae.app.evaluation import Answers
 from horae.app.owner_scope import OwnerScope
 from horae.app.schedule_fields import SpecLike
-from horae.app.schedules import waiting_starts
 from horae.errors import InvalidInputError, ScheduleNotFoundError
 from horae.model import Schedule, ScheduleKey, UnstartedRange, owner_and_id
 from horae.policy.explain import Explanation, Facts, InForce, explain, holds, in_force, run_ids_at

@@ -458,6 +458,14 @@ class Transaction(GrantQueries, ABC):
         found = await self.rows("runs", key=key, limit=limit, before=before)
         return [RUN.decode(row) for row in found]
 
+    async def recent_runs(self, keys: Collection[ScheduleKey], limit: int) -> dict[ScheduleKey, list[Run]]:
+        """The latest runs of each of some schedules, newest first."""
+        found: dict[ScheduleKey, list[Run]] = {each: [] for each in keys}
+        for row in await self.rows("recent_runs", keys=list(keys), limit=limit):
+            run = RUN.decode(row)
+            found[run.schedule_key].append(run)
+        return found
+
     async def run_sizes(self, key: ScheduleKey, limit: int, before: int = NEWEST[0]) -> list[tuple[int, int]]:
         """The numbers of the same runs, and how many bytes of text each has."""
         found = await self.rows("run_sizes", key=key, limit=limit, before=before)

@@ -15,19 +15,18 @@ from temporalio.api.schedule.v1 import Schedule
 from temporalio.api.workflowservice import v1 as api
 
 from horae import __version__
-from horae.app import App, ScopedOperations
+from horae.app import App, Description, ScopedOperations
 from horae.app.fire_times import times_ahead
 from horae.app.page import Page, cursor_of
 from horae.errors import InvalidInputError
 from horae.face.service.caller import Caller
+from horae.face.temporal.describing import Describer, ShownSchedules
 from horae.face.temporal.info_message import RUNNING, info_of, list_entry
 from horae.face.temporal.list_query import Query, query_of
-from horae.face.temporal.originals import shown_memo, shown_search
 from horae.face.temporal.schedule_message import (
     backfills_of,
     edit_of,
     new_schedule,
-    shown_schedule,
     token_of,
     trigger_of,
 )
@@ -48,18 +47,20 @@ Handler = Callable[["Call", Any], Awaitable[Message]]
 
 
 class Served:
-    """What calls share: the app, and the operations of each owner."""
+    """What calls share: the app, the operations of each owner, and what reads for several calls."""
 
     def __init__(self, app: App) -> None:
         self.app = app
         self.owned_by = lru_cache(maxsize=1000)(app.owned_by)
+        self.shown = ShownSchedules()
+        self.describer = lru_cache(maxsize=1000)(Describer)
 
 
 class Call:
     """What a call needs besides its request: what all calls share, and its caller."""
 
     def __init__(self, served: Served, caller: Caller) -> None:
-        self.app, self.caller = served.app, caller
+        self.app, self.shown, self.caller = served.app, served.shown, caller
         self._served = served
 
     def operations(self, namespace: str) -> ScopedOperations:
@@ -68,6 +69,10 @@ class Call:
             raise InvalidInputError("namespace", "is not set: it is the owner of the schedules")
         self.caller.owner_for(namespace)
         return self._served.owned_by(namespace, self.caller.scopes)
+
+    async def describe(self, operations: ScopedOperations, schedule_id: str) -> Description:
+        """The description of a schedule, read together with those that other calls ask for."""
+        return await self._served.describer(operations).describe(schedule_id)
 
     async def forwards(self, operations: ScopedOperations, schedule: Schedule) -> bool:
         """Whether the workflow of a schedule is started on a Temporal cluster: there is one, and Horae has no action of that name."""
@@ -132,19 +137,20 @@ def _check_request_id(request_id: str, *, required: bool = False) -> None:
 
 async def describe_schedule(call: Call, request: api.DescribeScheduleRequest) -> api.DescribeScheduleResponse:
     operations = call.operations(request.namespace)
-    description = await operations.schedules.describe(request.schedule_id)
-    running: list[Run] = []
-    if description.running or description.retrying:
+    description = await call.describe(operations, request.schedule_id)
+    running = [each for each in description.recent_runs if each.status in RUNNING]
+    if len(running) < description.running + description.retrying:
         found = await operations.runs.search(
             status=[each.value for each in RUNNING], schedule_id=request.schedule_id, limit=MAX_RUNNING
         )
         running = [each for each in found if isinstance(each, Run)]
     schedule = description.schedule
+    shown = await operations.evaluate(lambda: call.shown.of(schedule))
     return api.DescribeScheduleResponse(
-        schedule=await operations.evaluate(lambda: shown_schedule(schedule)),
+        schedule=shown.schedule,
         info=info_of(description, reversed(running)),
-        memo=shown_memo(schedule),
-        search_attributes=shown_search(schedule),
+        memo=shown.memo,
+        search_attributes=shown.search_attributes,
         conflict_token=token_of(schedule),
     )
 
@@ -187,7 +193,7 @@ async def list_schedules(call: Call, request: api.ListSchedulesRequest) -> api.L
         raise InvalidInputError("next_page_token", "is none that a list gave") from None
     page = await _found(operations, query_of(request.query), cursor, min(asked, MAX_LIST))
     now = call.app.now()
-    recent = [await operations.runs.list(each.id, LISTED_TIMES) for each in page]
+    recent = await operations.schedules.recent_runs(page, LISTED_TIMES)
 
     def entries() -> list[Any]:
         return [

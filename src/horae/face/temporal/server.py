@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ class TemporalServer(grpc.GenericRpcHandler):
         self._authenticator = Authenticator(config, app.now)
         self._pace = RateLimit(config.requests_per_second, app.clock.monotonic)
         self._served = Served(app)
+        self._handler = lru_cache(maxsize=1000)(self._new_handler)
         self._server: grpc.aio.Server | None = None
         self._forward: Forwarder | None = None
 
@@ -106,8 +108,9 @@ class TemporalServer(grpc.GenericRpcHandler):
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:  # noqa: ANN401 - as grpc has it
         """The handler of any call, known or not: requests are read here, so that wrong ones get a code that says so."""
-        path = handler_call_details.method
+        return self._handler(handler_call_details.method)
 
+    def _new_handler(self, path: str) -> grpc.RpcMethodHandler[bytes, bytes]:
         async def handle(request: bytes, context: Context) -> bytes:
             return await self._answer(path, request, context)
 

@@ -101,7 +101,7 @@ class SqliteStore(Store):
         self._grace = grace  # how long a node is alive after its lock file was removed
         self._monotonic = monotonic
         self._missing: dict[int, float] = {}  # when lock files were found missing, by epoch
-        self._files: dict[str, os.stat_result] = {}  # as they were when the database was opened
+        self._files: dict[Path, os.stat_result] = {}  # as they were when the database was opened
         self._connection: sqlite3.Connection | None = None
         self._inline = inline
         self._thread: ThreadPoolExecutor | None = None
@@ -159,7 +159,7 @@ class SqliteStore(Store):
             except BaseException:
                 connection.close()
                 raise
-            self._files = {name: Path(name).stat() for name in self._names() if Path(name).exists()}
+            self._files = {each: each.stat() for each in map(Path, self._names()) if each.exists()}
             self._connection = connection
         return self._connection
 
@@ -171,9 +171,7 @@ class SqliteStore(Store):
     def gone(self) -> bool:
         """Whether a file was removed or replaced: what is written into the open one is lost."""
         try:
-            return not all(
-                os.path.samestat(Path(name).stat(), opened) for name, opened in self._files.items()
-            )
+            return not all(os.path.samestat(each.stat(), opened) for each, opened in self._files.items())
         except OSError:
             return True
 

@@ -1,0 +1,91 @@
+"""Schedules that several callers ask for at the same time are read together: one question to the database answers many calls. What they
+say in Temporal's words is kept as long as they do not change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from typing import NamedTuple
+
+from temporalio.api.common.v1 import Memo, SearchAttributes
+from temporalio.api.schedule.v1 import Schedule as ScheduleMessage
+
+from horae.app import Description, ScopedOperations
+from horae.errors import ScheduleNotFoundError
+from horae.face.temporal.originals import shown_memo, shown_search
+from horae.face.temporal.schedule_message import shown_schedule
+from horae.model import Schedule
+
+MAX_TOGETHER, MAX_SHOWN = 50, 4096
+PAUSE_S = 0.004
+"""How long after one question the next one waits for more schedules to ask for. The first of a busy time waits for nothing."""
+Answer = asyncio.Future[Description | None]
+
+
+class Describer:
+    """Reads the descriptions of one owner's schedules. What is asked for while a question is under way is read by the next one."""
+
+    def __init__(self, operations: ScopedOperations) -> None:
+        self._operations = operations
+        self._waiting: dict[str, Answer] = {}
+        self._reading: asyncio.Task[None] | None = None
+
+    async def describe(self, schedule_id: str) -> Description:
+        """A schedule as it is now, or later."""
+        answer = self._waiting.get(schedule_id)
+        if answer is None:
+            answer = self._waiting[schedule_id] = asyncio.get_running_loop().create_future()
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read())
+        found = await asyncio.shield(answer)
+        if found is None:
+            raise ScheduleNotFoundError(schedule_id)
+        return found
+
+    async def _read(self) -> None:
+        while self._waiting:
+            some = list(self._waiting)[:MAX_TOGETHER]
+            answers = [self._waiting.pop(each) for each in some]
+            try:
+                found = await self._operations.schedules.describe_many(some)
+            except Exception as error:
+                for each in answers:
+                    each.set_exception(error)
+                continue
+            for answer, description in zip(answers, found, strict=True):
+                answer.set_result(description)
+            await asyncio.sleep(PAUSE_S)
+
+
+class Shown(NamedTuple):
+    """A schedule in Temporal's words; not to be changed."""
+
+    schedule: ScheduleMessage
+    memo: Memo
+    search_attributes: SearchAttributes
+
+
+class ShownSchedules:
+    """Schedules in Temporal's words, those that were asked for last; each is made once for a version and a state."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[object, Shown] = OrderedDict()
+
+    def of(self, schedule: Schedule) -> Shown:
+        """The words of a schedule."""
+        key = (
+            schedule.key,
+            schedule.generation,
+            schedule.version,
+            schedule.updated_at_ms,
+            schedule.spec,
+            schedule.state,
+        )
+        found = self._kept.get(key)
+        if found is None:
+            found = Shown(shown_schedule(schedule), shown_memo(schedule), shown_search(schedule))
+            self._kept[key] = found
+            if len(self._kept) > MAX_SHOWN:
+                self._kept.popitem(last=False)
+        return found
