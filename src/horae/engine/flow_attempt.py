@@ -417,7 +417,13 @@ def _violation(reason: str) -> Failure:
 def _reservation(given: object) -> Reservation:
     if isinstance(given, Mapping):
         given = Reservation(given["topic"], given["ids"])
+    if isinstance(given, Reservation) and isinstance(given.ids, list) and _are_texts(given.topic, *given.ids):
+        return given
     return msgspec.convert(given, Reservation, from_attributes=True)
+
+
+def _are_texts(*values: object) -> bool:
+    return all(type(each) is str for each in values)
 
 
 async def _eagerly(coroutine: Coroutine[Any, Any, Any], when_it_waits: Callable[[], Awaitable[None]]) -> Any:  # noqa: ANN401

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -311,7 +312,7 @@ class FlowDecider(Decider):
                 call = Reconciliation(name, handler, run, events=events, now=self._now)
             case Task.FIX:
                 call = _Fix(self.registry, hosted, run)
-        return Launch(run=claim, timeouts=Timeouts(run=timedelta(milliseconds=timeout_ms)), call=call)
+        return Launch(run=claim, timeouts=_timeouts(timeout_ms), call=call)
 
     async def _known_states(
         self, records: FlowRecords, claimed: Sequence[Claimed]
@@ -342,18 +343,20 @@ class FlowDecider(Decider):
     async def _prefetch(
         self, records: FlowRecords, claimed: Sequence[Claimed]
     ) -> dict[tuple[int, str], list[FlowEvent]]:
-        """The pending events that claimed consumers will look at, in one statement."""
-        wanted: dict[tuple[int, str], int] = {}
+        """The pending events that claimed consumers will look at: one statement for those that look at the same number."""
+        wanted: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
         for each in claimed:
             if each.run.phase is Phase.PREPARING:
                 limit = self._peeks.get((each.lane.flow_id, each.run.handler), DEFAULT_PEEK)
-                for topic in each.handler.definition.subscribes if limit else ():
-                    wanted[each.lane.flow_id, topic] = limit
-        if not wanted:
-            return {}
-        limit = max(wanted.values())
-        found = await records.prefetch(list(wanted), limit)
-        return {key: Prefetched(found.get(key, ()), limit) for key in wanted}
+                if limit:
+                    wanted[limit] += [
+                        (each.lane.flow_id, topic) for topic in each.handler.definition.subscribes
+                    ]
+        peeked: dict[tuple[int, str], list[FlowEvent]] = {}
+        for limit, topics in wanted.items():
+            found = await records.prefetch(topics, limit)
+            peeked |= {topic: Prefetched(found.get(topic, ()), limit) for topic in topics}
+        return peeked
 
 
 class Prefetched(list[FlowEvent]):
@@ -459,6 +462,11 @@ def _new_run(
         run, phase=Phase.EMITTING, prepared=before.prepared, mutation=trouble.mutation or before.mutation,
         events=before.events, title=before.title,
     )  # fmt: skip
+
+
+@lru_cache(1024)
+def _timeouts(run_ms: int) -> Timeouts:
+    return Timeouts(run=timedelta(milliseconds=run_ms))
 
 
 def _claim_of(lane: Lane, name: str = "") -> Run:

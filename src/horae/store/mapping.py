@@ -112,9 +112,9 @@ class Table(Generic[T]):
         self.kinds = {each.name: each.kind for each in written}
         self.inserted = tuple(each.name for each in inserted)
         self.updated = tuple(each for each in self.columns if each not in not_updated)
-        self.encode = _encoder(inserted)
-        self._encode_all = _encoder(written)
-        self._written = tuple(each.name for each in written)
+        self.encode: Callable[[T], tuple[Any, ...]] = _encoder(inserted)
+        self.parameters: Callable[[T], dict[str, Any]] = _encoder(written, as_dict=True)
+        """All columns of a value, by name, for a statement that names its parameters."""
         self._decode = _decoder(noun, made)
         self._made = made
         self._unreadable = unreadable
@@ -137,10 +137,6 @@ class Table(Generic[T]):
             except (KeyError, TypeError, ValueError, msgspec.MsgspecError) as error:
                 faults[each.name] = error
         return values, faults
-
-    def parameters(self, value: T) -> dict[str, Any]:
-        """All columns of a value, by name, for a statement that names its parameters."""
-        return dict(zip(self._written, self._encode_all(value), strict=True))
 
 
 def _decoded(column: Column, stored: Any) -> Any:  # noqa: ANN401 - of any column
@@ -170,7 +166,7 @@ def _decoder(noun: type[T], columns: Sequence[Column]) -> Callable[..., T]:
     return _generated(f"lambda {', '.join(each.name for each in columns)}: _noun({', '.join(values)})", names)
 
 
-def _encoder(columns: Sequence[Column]) -> Callable[[T], tuple[Any, ...]]:
+def _encoder(columns: Sequence[Column], *, as_dict: bool = False) -> Callable[[T], Any]:
     names: dict[str, Any] = {}
     values = []
     for each in columns:
@@ -181,8 +177,9 @@ def _encoder(columns: Sequence[Column]) -> Callable[[T], tuple[Any, ...]]:
             if each.absent is not None:
                 same = "is" if each.absent == "None" else "=="
                 value = f"None if _value.{each.name} {same} {each.absent} else {value}"
-        values.append(value)
-    return _generated(f"lambda _value: ({', '.join(values)},)", names)
+        values.append(f"{each.name!r}: {value}" if as_dict else value)
+    made = f"{{{', '.join(values)}}}" if as_dict else f"({', '.join(values)},)"
+    return _generated(f"lambda _value: {made}", names)
 
 
 def _generated(source: str, names: dict[str, Any]) -> Callable[..., Any]:
