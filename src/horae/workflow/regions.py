@@ -191,7 +191,8 @@ class _Graph:
     def region(self, loop: str | None, bodies: Mapping[str, frozenset[str]], back: set[int]) -> Region:
         body = frozenset(self.nodes) if loop is None else bodies[loop]
         within = frozenset().union(*(inner for name, inner in bodies.items() if name in body))
-        members = [name for name in self.nodes if name in body - within]
+        inside = body - within
+        members = [name for name in self.nodes if name in inside]
         known = {*members, loop}
         incoming: dict[str, list[int]] = {name: [] for name in members}
         outgoing: dict[str, list[int]] = {name: [] for name in known if name is not None}

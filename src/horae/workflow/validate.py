@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -66,8 +67,9 @@ def document_text(workflow: Workflow) -> str:
     return msgspec.json.encode(workflow, order="sorted").decode()
 
 
+@lru_cache(maxsize=16)
 def stored_plan(text: str) -> Plan:
-    """The plan of a stored document, which was checked before."""
+    """The plan of a stored document, which was checked before and never changes."""
     plan, faults = plan_of(msgspec.json.decode(text, type=Workflow))
     if plan is None:
         raise InvalidWorkflowError(faults)

@@ -29,7 +29,12 @@ SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A service that takes tokens."""
     database = f"sqlite:///{tmp_path_factory.mktemp('guarded')}/horae.db"
-    server = Server(database, app="tests.face.console.actions", HORAE_JWT_SECRET=SECRET)
+    large = {
+        "HORAE_WORKFLOW_NODES": "10000",
+        "HORAE_WORKFLOW_BYTES": "4000000",
+        "HORAE_BODY_LIMIT": "4000000",
+    }
+    server = Server(database, app="tests.face.console.actions", HORAE_JWT_SECRET=SECRET, **large)
     yield server
     server.end(signal.SIGKILL)
 
@@ -148,6 +153,44 @@ def test_a_session_is_opened_kept_and_ended(open_window: Callable[..., Window], 
     window.page.get_by_role("link", name="Sign in again").click()
     assert "/console/sign-in?next=%2Fconsole%2Fschedules" in window.page.url
     window._heard.clear()  # the browser logs the 401
+
+
+def test_another_users_addresses_are_not_there_and_ten_thousand_nodes_are_listed(
+    open_window: Callable[..., Window], guarded: Server
+):
+    window = open_window(guarded.url)
+    now = window.page.evaluate("Date.now()") / 1000
+    token = jwt.encode({"sub": "eve", "aud": "horae", "exp": int(now) + 600}, SECRET)
+    guarded.client.headers["Authorization"] = f"Bearer {token}"
+    create(guarded, "of-eve")
+    nodes = [
+        {"id": f"n{number}", "type": "action", "data": {"action": "ping" if number else "hold"}}
+        for number in range(9999)
+    ]
+    edges = [{"source": f"n{number // 10}", "target": f"n{number}"} for number in range(1, 9999)]
+    start = {"id": "start", "type": "trigger"}
+    document = {
+        "workflow_id": "huge",
+        "version": 1,
+        "nodes": [start, *nodes],
+        "edges": [{"source": "start", "target": "n0"}, *edges],
+    }
+    assert guarded.ask("PUT", "/workflows/huge/1", document).status_code == 201
+    run = guarded.ask("POST", "/workflows/huge/runs").json()
+    window.go("/workflows/huge")
+    sign_in(window, "eve", now)
+    assert "10,000 nodes are too many to draw" in window.text()
+    window.go(f"/runs/{run['id']}")
+    window.page.get_by_text("9500 more nodes; the API has them.").wait_for()
+    assert window.page.locator("#live details.attempt").count() == 500
+    window.page.get_by_role("button", name="Terminate").click()
+    window.page.locator(".who button").click()
+    window.go("/schedules")
+    sign_in(window, "mallory", now)
+    for path in ("/schedules/of-eve", "/schedules/of-eve/edit", "/workflows/huge", f"/runs/{run['id']}"):
+        assert window.go(path).status == 404, path
+        assert "Overview" in window.text(), "a page that leads back, and no other's data"
+    assert "of-eve" not in window.go("/schedules?q=of").text()
 
 
 def test_without_javascript_everything_can_be_read_and_done(

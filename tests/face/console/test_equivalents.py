@@ -1,0 +1,84 @@
+"""The Python, the request and the file that the form of a new schedule shows do what the form does: they are run, and compared."""
+
+from __future__ import annotations
+
+import ast
+import html
+import re
+import shlex
+from typing import Any
+
+import httpx
+import pytest
+
+import horae
+from horae.testing import TimeMachine
+from tests.support.service import client_of
+
+FORMS: dict[str, dict[str, str]] = {
+    "plain": {"kind": "plain", "days": "workdays", "time": "9:00", "action": "ping", "timezone": "Europe/Berlin"},
+    "everything": {
+        "kind": "cron", "cron": "30 2 * * *\n0 12 * * 1", "timezone": "America/New_York", "exclude": "holidays", "jitter": "30s",
+        "gap": "shift", "fold": "first", "action": "ping", "input": """{"it's": ["\\"<\\u00e9>\\"", null, 1.5, true]}""",
+        "description": "It's “quoted” $HOME `x`\\", "tags": "a b", "overlap": "buffer_one", "catch_up": "latest", "attempts": "3",
+        "run_timeout": "10m", "paused": "1",
+    },
+    "interval": {"kind": "every", "every": "90m", "phase": "15m", "action": "ping"},
+    "once": {"kind": "once", "at": "2099-03-14T09:00", "timezone": "Asia/Tokyo", "action": "ping"},
+    "request": {"kind": "cron", "cron": "@daily", "does": "http", "url": "https://example.org/x?a=b&c='d'", "method": "PUT"},
+    "document": {"kind": "spec", "spec": '{"rrules": ["FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9;BYMINUTE=0;BYSECOND=0"]}', "action": "ping"},
+}  # fmt: skip
+OWN = ("id", "owner", "version", "created_at", "updated_at", "next_time", "info")
+"""What differs from schedule to schedule, whoever makes it: jitter depends on the id."""
+
+
+async def csrf(client: httpx.AsyncClient, path: str = "/console/new") -> str:
+    (token, *_) = re.findall(r'name="csrf" value="([0-9a-f]+)"', (await client.get(path)).text)
+    return str(token)
+
+
+async def run_python(text: str, machine: TimeMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(horae, "App", lambda: machine.app)
+    code = compile(text, "page", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    await eval(code, {})  # noqa: S307 - that is what it is for
+
+
+async def run_curl(text: str, client: httpx.AsyncClient) -> None:
+    _, *words = shlex.split(text.replace(" \\\n", " "))
+    assert words[:2] == ["-X", "POST"]
+    (name, value), body = words[4].split(": "), words[6]
+    assert (words[3], words[5]) == ("-H", "-d")
+    answer = await client.post(words[2], headers={name: value}, content=body.encode())
+    assert answer.status_code == 201, answer.text
+
+
+@pytest.mark.parametrize("name", FORMS)
+async def test_each_does_what_the_form_does(name: str, machine: TimeMachine, monkeypatch: pytest.MonkeyPatch):
+    machine.app.use_builtin()
+    machine.app.action("ping")(lambda: None)
+    await machine.app.calendars.put("holidays", {"dates": ["2026-12-25"]})
+    async with client_of(machine.app) as client:
+        token = await csrf(client)
+
+        async def shown(schedule_id: str) -> dict[str, str]:
+            form = {**FORMS[name], "id": schedule_id, "csrf": token}
+            page = (await client.post("/console/preview", data=form)).text
+            parts = re.findall(r'aria-label="The same in (\w+)">(.*?)</pre>', page, re.DOTALL)
+            return {way: html.unescape(text) for way, text in parts}
+
+        made = await client.post(
+            "/console/new", data={**FORMS[name], "id": "by-form", "csrf": token, "do": "create"}
+        )
+        assert made.status_code == 303, made.text
+        await run_python((await shown("by-python"))["Python"], machine, monkeypatch)
+        await run_curl((await shown("by-curl"))["curl"], client)
+        form = {"csrf": token, "documents": (await shown("by-file"))["YAML"], "do": "apply"}
+        assert (await client.post("/console/documents", data=form)).status_code == 303
+        wanted = await view(client, "by-form")
+        for schedule_id in ("by-python", "by-curl", "by-file"):
+            assert await view(client, schedule_id) == wanted, schedule_id
+
+
+async def view(client: httpx.AsyncClient, schedule_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = (await client.get(f"/api/v1/schedules/{schedule_id}")).json()
+    return {key: value for key, value in found.items() if key not in OWN}
