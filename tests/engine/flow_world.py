@@ -1,40 +1,53 @@
-"""An outside world for flows, and a process that hosts one, to be killed.
+"""An outside world for flows, and processes that host one, to be killed.
 
-The world is an HTTP server that counts what was done, by key. It can fail before, during and after it did it.
-``python -m tests.engine.flow_world DATABASE ADDRESS`` hosts a flow whose mutation asks the world to do something.
+The world is an HTTP server that counts what was done, by key, and can fail before, during and after it did it. What it was asked
+about and had not done, it never does.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import os
+import signal
+import subprocess
 import sys
 import threading
 from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
-from urllib import error, request
 
 from horae import App, Config
-from horae.flows import Applied, Flow, NotApplied, Prepared, Reservation, Unknown
+from horae.flows import Applied, Flow, NotApplied, Prepared, Reservation, Transient
+from horae.store.port import Store, Transaction
+from tests.support.process import ROOT, environment
 
 CONFIG = Config(lease_ms=1500, housekeeping_ms=200, tick_ms=100, terminate_ms=200)
+FAILURES = ("refused", "lost before", "lost during", "failed after")
+"""How the world fails: it says that it does nothing; it answers nothing, and does nothing, or does it; it does it, and answers 500."""
 
 
 class World:
-    """What was done, by key; who is in the middle of it; and which step waits to be killed in."""
+    """What was done, by key and by event; how it fails next; and which steps wait."""
 
     def __init__(self) -> None:
         self.done: Counter[str] = Counter()
         self.events: Counter[str] = Counter()
+        self.fenced: set[str] = set()
+        self.failures: list[str] = []
         self.reached: list[str] = []
         self.hold: dict[str, threading.Event] = {}
-        self.active: Counter[str] = Counter()
+        self._lock = threading.Lock()
         world = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                world.answer(self)
+                with contextlib.suppress(OSError):  # who asked was killed
+                    world.answer(self)
 
             def log_message(self, *_: object) -> None:
                 """Say nothing."""
@@ -46,29 +59,43 @@ class World:
 
     def answer(self, handler: Any) -> None:
         body = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
-        step, key = body["step"], body.get("key", "")
-        if step == "do":
-            self._wait("before the effect")
-            self.done[key] += 1
-            self.events.update(body["events"])
-            self._wait("after the effect")
-            found: Any = True
-        elif step == "ask":
-            found = self.done[key] > 0
+        if body["step"] == "ask":
+            found: Any = self._find_out(body["key"])
         else:
-            self._wait(step)
-            found = None
-        try:
-            handler.send_response(200)
-            handler.end_headers()
-            handler.wfile.write(json.dumps(found).encode())
-        except OSError:
-            return  # who asked was killed
+            failure = self.failures.pop(0) if self.failures else ""
+            self._wait("before the effect")
+            if failure not in {"refused", "lost before"}:
+                self._do(body["key"], body["events"])
+            self._wait("after the effect")
+            if failure.startswith("lost"):
+                handler.close_connection = True
+                return
+            found = {"done": failure != "refused"}
+            if failure == "failed after":
+                handler.send_error(500)
+                return
+        handler.send_response(200)
+        handler.end_headers()
+        handler.wfile.write(json.dumps(found).encode())
+
+    def _do(self, key: str, events: list[str]) -> None:
+        with self._lock:
+            if key not in self.fenced:
+                self.done[key] += 1
+                self.events.update(events)
+
+    def _find_out(self, key: str) -> bool:
+        with self._lock:
+            if not self.done[key]:
+                self.fenced.add(key)
+            return self.done[key] > 0
 
     def _wait(self, step: str) -> None:
+        """Whoever comes first to a step that is held waits."""
+        first = step not in self.reached
         self.reached.append(step)
-        if (held := self.hold.get(step)) is not None:
-            held.wait(20)
+        if first and step in self.hold:
+            self.hold[step].wait(60)
 
     def close(self) -> None:
         for each in self.hold.values():
@@ -78,50 +105,208 @@ class World:
 
 
 def ask(address: str, **body: Any) -> Any:
-    """Ask the world, blocking."""
-    sent = request.Request(address, json.dumps(body).encode(), method="POST")  # noqa: S310 - our own address
-    with request.urlopen(sent, timeout=30) as answer:  # noqa: S310
-        return json.loads(answer.read())
+    """Ask the world, blocking. A lost connection is a ``ConnectionError``."""
+    connection = HTTPConnection(address.removeprefix("http://"), timeout=60)
+    try:
+        connection.request("POST", "/", json.dumps(body))
+        answer = connection.getresponse()
+        text = answer.read()
+    finally:
+        connection.close()
+    if answer.status != 200:
+        raise Transient(f"the world answers {answer.status}")
+    return json.loads(text)
 
 
-def flow_of(address: str) -> Flow:
-    """A flow that asks the world to do something for each event, and can find out whether it did."""
-    flow = Flow("killed", revision="1")
+class Kills:
+    """Ends this process at one point, unless another process has ended there: whichever gets there first."""
 
-    async def asked(**body: Any) -> Any:
+    def __init__(self, point: str = "", marker: str = "") -> None:
+        self._point, self._marker = point, marker
+
+    def reach(self, point: str) -> None:
+        if point == self._point and not Path(self._marker).exists():
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(self._marker, os.O_CREAT | os.O_EXCL))
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Hosted:
+    """The code of the flow: what its handlers do to the world, and where they can be killed."""
+
+    def __init__(self, address: str, kills: Kills, log: str) -> None:
+        self._address, self.kills, self._log = address, kills, log
+
+    async def ask(self, **body: Any) -> Any:
+        return await asyncio.to_thread(ask, self._address, **body)
+
+    @contextlib.contextmanager
+    def part(self, name: str, ctx: Any) -> Iterator[None]:
+        """A part of a handler: it says when it begins and ends, and can be killed in between."""
+        self._say("begins", ctx, name)
+        self.kills.reach(f"in {name}")
         try:
-            return await asyncio.to_thread(ask, address, **body)
-        except error.URLError as lost:
-            raise ConnectionError(str(lost)) from lost
+            yield
+        finally:
+            self._say("ends", ctx, name)
 
-    @flow.consumer(subscribes=["in"], name="take", timeout="60s")
-    class Take:
-        async def prepare(self, ctx: Any, state: Any) -> Any:
-            events = await ctx.peek("in", limit=1)
-            if events:
-                await asked(step="in prepare")
-            return Prepared([Reservation("in", [each.id for each in events])], [each.id for each in events])
+    def _say(self, what: str, ctx: Any, name: str) -> None:
+        with Path(self._log).open("a") as written:
+            written.write(f"{os.getpid()} {what} {ctx.run_id} {name}\n")
 
-        async def mutate(self, ctx: Any, prepared: Any) -> Any:
-            return await ctx.effect(lambda: asked(step="do", key=ctx.key, events=prepared.data))
 
-        async def next(self, ctx: Any, prepared: Any, outcome: Any) -> Any:
-            if prepared.data:
-                await asked(step="in next")
+class Take:
+    """One event a run. It can find out whether the world had its effect."""
 
-        async def reconcile(self, ctx: Any, prepared: Any) -> Any:
-            found = await ctx.read(lambda: asked(step="ask", key=ctx.key))
-            return Unknown() if found is None else Applied(True) if found else NotApplied()
+    def __init__(self, hosted: Hosted) -> None:
+        self._hosted = hosted
 
+    async def prepare(self, ctx: Any, state: Any) -> Any:
+        ids = [each.id for each in await ctx.peek("in", limit=1)]
+        if not ids:
+            return Prepared()
+        with self._hosted.part("prepare", ctx):
+            return Prepared([Reservation("in", ids)], ids)
+
+    async def mutate(self, ctx: Any, prepared: Any) -> Any:
+        hosted = self._hosted
+        with hosted.part("mutate", ctx):
+            found = await ctx.effect(lambda: hosted.ask(step="do", key=ctx.key, events=prepared.data))
+            hosted.kills.reach("after mutate")
+            if not found["done"]:
+                raise Transient("the world refuses", applied=False)
+            return found
+
+    async def next(self, ctx: Any, prepared: Any, outcome: Any) -> Any:
+        if prepared.data:
+            with self._hosted.part("next", ctx):
+                await asyncio.sleep(0)
+
+    async def reconcile(self, ctx: Any, prepared: Any) -> Any:
+        with self._hosted.part("reconcile", ctx):
+            found = await ctx.read(lambda: self._hosted.ask(step="ask", key=ctx.key))
+            return Applied(True) if found else NotApplied()
+
+
+def flow_of(address: str, kills: Kills, log: str = os.devnull) -> Flow:
+    """A flow whose producer finds one thing, and that has an effect for it."""
+    flow, hosted = Flow("killed", revision="1"), Hosted(address, kills, log)
+
+    @flow.producer(publishes=["in"], every="1d")
+    async def poll(ctx: Any, state: int | None) -> int:
+        with hosted.part("poll", ctx):
+            if state is None:
+                ctx.publish("in", "e0")
+            return 1
+
+    flow.consumer(subscribes=["in"], name="take", timeout="60s")(Take(hosted))
     return flow
 
 
-async def host(database: str, address: str) -> None:
+RUNS = "SELECT id, handler, phase, status, events + published, NULL FROM flow_run"
+LANES = "SELECT flow_id, task, NULL, NULL, attempt, run_id FROM flow_lane"
+MINE = " WHERE xmin = pg_current_xact_id_if_assigned()::xid"
+"""On PostgreSQL: the rows that this transaction wrote. On SQLite nobody else writes during a transaction."""
+
+
+class Writes:
+    """Makes the moments before and after each commit of a flow's run points at which a process can be killed."""
+
+    def __init__(self, store: Store, kills: Kills, mine: str) -> None:
+        self._begin, self._kills, self._mine = store.transaction, kills, mine
+        self._reconciling = False
+        store.transaction = self.transaction  # type: ignore[method-assign]
+
+    @contextlib.asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        async with self._begin() as made:
+            before = set() if self._mine else await self._written(made)
+            yield made
+            points = self._points(await self._written(made) - before)
+            for each in points:
+                self._kills.reach(f"before {each}")
+        for each in points:
+            self._kills.reach(f"after {each}")
+
+    async def _written(self, transaction: Transaction) -> set[tuple[Any, ...]]:
+        found = [await transaction.execute(each + self._mine) for each in (RUNS, LANES)]
+        return {tuple(row) for rows in found for row in rows}
+
+    def _points(self, written: set[tuple[Any, ...]]) -> list[str]:
+        points = []
+        for _, name, phase, status, number, claimed in written:
+            if phase is None:  # a lane
+                claims = name == "reconcile" and claimed is not None
+                points += ["claim reconcile"] if claims else ["reconciled"] if self._reconciling else []
+                self._reconciling = claims
+            elif status == "active":
+                points.append(f"claim {name}" if phase in {"executing", "preparing"} else phase)
+            elif status == "committed" and number:
+                points.append(f"commit {name}")
+        return points
+
+
+async def host(database: str, address: str, point: str, folder: str) -> None:
     """Host the flow until killed."""
-    async with App(database, config=CONFIG) as app:
-        await app.flows.deploy(flow_of(address))
+    kills = Kills(point, f"{folder}/killed")
+    app = App(database, config=CONFIG)
+    Writes(app._store, kills, MINE if database.startswith("postgres") else "")
+    async with app:
+        await app.flows.deploy(flow_of(address, kills, f"{folder}/log"))
         await app.serve()
 
 
+class Nursery:
+    """A process that has loaded everything, and makes others by a fork: each is a node, begins at once, and can be killed."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "tests.engine.flow_world"]
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._started: list[int] = []
+
+    def start(self, *arguments: str) -> int:
+        """The id of a new process that hosts the flow."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps(arguments), file=self._process.stdin, flush=True)
+        self._started.append(int(self._process.stdout.readline()))
+        return self._started[-1]
+
+    def kill_all(self) -> None:
+        for each in self._started:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
+        self._started.clear()
+
+    def close(self) -> None:
+        self.kill_all()
+        self._process.communicate()
+
+
+def is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def make_processes() -> None:
+    """Fork a host for each line of arguments, and say which process it is."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    for line in sys.stdin:
+        if child := os.fork():
+            sys.stdout.write(f"{child}\n")
+            sys.stdout.flush()
+            continue
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        try:
+            asyncio.run(host(*json.loads(line)))
+        finally:
+            os._exit(0)
+
+
 if __name__ == "__main__":
-    asyncio.run(host(*sys.argv[1:]))
+    make_processes()

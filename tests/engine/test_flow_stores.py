@@ -9,10 +9,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from horae import App, Config
-from horae.flows import Applied, Flow, Prepared, Reservation
+from horae.flow_model import Phase
+from horae.flows import Applied, Flow, Prepared, Reservation, Unknown
+from horae.store.flow_records import FlowRecords, RunMove
 from tests.support.flows import Script, crash, events_of, never, publish, runs_of, statuses
 from tests.support.nodes import step
 from tests.support.wait import wait_until
@@ -226,23 +229,101 @@ async def test_two_hosts_with_different_versions_the_last_deployed_runs(database
             assert (await two.flows.show("f")).operator.hosted_here  # type: ignore[union-attr]
 
 
-async def test_a_stale_holder_writes_nothing(database: str):
-    script = Script()
-    go_on = asyncio.Event()
-
-    async def slow(ctx: Any) -> None:
-        await go_on.wait()
-
-    script.deeds["next"] = [None, slow]
+@pytest.mark.contract("FLOW-15", "FLOW-24")
+@pytest.mark.parametrize("part", ["prepare", "mutate", "next"])
+async def test_a_stale_holder_writes_nothing(database: str, part: str):
+    script, go_on = Script(reconciles=True), asyncio.Event()
+    script.answers = [Applied("found out")]
+    slow = _until(go_on)
+    script.deeds[part] = [slow] if part == "mutate" else [None, slow]  # after the first look
     async with serving(database, script.flow) as app:
         await wait_until(lambda: script.outcomes)
         await publish(app, "1")
-        await wait_until(lambda: script.calls.count("next") == 2)
+        await wait_until(lambda: slow not in script.deeds[part])
         await crash(app)
         app.wake()
-        await wait_until(lambda: len(script.outcomes) >= 2)
+
+        async def is_done() -> bool:
+            return await events_of(app, "consumed") == ["1"]
+
+        await wait_until(is_done)
+        before = await runs_of(app)
         go_on.set()
         await wait_until(lambda: not app.worker.tasks and not app.worker.ended())
-        assert await statuses(app) == [("emitting", "crashed"), ("committed", "committed")]
+        assert await runs_of(app) == before  # also what it wrote while it ran
+        assert [run.status for run in before if run.status != "paused:reconciliation"] == [
+            "crashed",
+            "committed",
+        ]
         assert len(script.effects) == 1
-        assert len(await runs_of(app)) == 2
+        assert script.calls.count("mutate") == 1
+
+
+@pytest.mark.contract("FLOW-18", "FLOW-24")
+async def test_a_stale_holder_has_no_effect(database: str):
+    script, go_on = Script(), asyncio.Event()
+    script.deeds["prepare"] = [None, _until(go_on), lambda ctx: Prepared()]  # what follows takes nothing
+    async with serving(database, script.flow) as app:
+        await wait_until(lambda: script.outcomes)
+        await publish(app, "1")
+        await wait_until(lambda: len(script.deeds["prepare"]) == 1)
+        await crash(app)
+        app.wake()
+        await wait_until(lambda: len(script.outcomes) == 2)
+        go_on.set()
+        await wait_until(lambda: not app.worker.tasks and not app.worker.ended())
+        assert script.effects == []
+        assert await events_of(app, "pending") == ["1"]
+
+
+@pytest.mark.contract("FLOW-22", "FLOW-24")
+async def test_a_stale_reconciliation_decides_nothing(database: str):
+    script, go_on = Script(reconciles=True), asyncio.Event()
+    script.deeds["mutate"] = [ConnectionError("lost")]
+    script.deeds["reconcile"] = [_until(go_on)]
+    script.answers = [Unknown(), Applied("too late")]
+    async with serving(database, script.flow) as app:
+        await publish(app, "1")
+        await wait_until(lambda: "reconcile" in script.calls)
+        await crash(app)
+        await app.flows.resume("f")  # it need not wait for its next try
+        await wait_until(lambda: script.calls.count("reconcile") == 2)
+
+        async def is_idle() -> bool:
+            return (await app.flows.show("f")).operator.active_run is None  # type: ignore[union-attr]
+
+        await wait_until(is_idle)
+        go_on.set()
+        await wait_until(lambda: not app.worker.tasks and not app.worker.ended())
+        assert await statuses(app) == [("mutating", "paused:reconciliation")]
+        assert await events_of(app, "reserved") == ["1"]
+
+
+@pytest.mark.contract("FLOW-17", "FLOW-24")
+async def test_a_phase_is_written_only_under_the_claim(database: str):
+    script = Script()
+    script.deeds["prepare"] = [never]
+    async with serving(database, script.flow) as app:
+        await publish(app, "1")
+        await wait_until(lambda: "prepare" in script.calls)
+        (run,) = await app.flows.runs("f")
+        move = RunMove(run_id=run.id, epoch=app.engine.epoch, phase=Phase.MUTATING, updated_at_ms=app.now())
+        stale = msgspec.structs.replace(move, epoch=app.engine.epoch + 1)
+        assert [await _moves(app, each) for each in (stale, move)] == [False, True]
+        await crash(app)  # the same epoch, and the run is over
+        assert not await _moves(app, move)
+        before = await app.flows.chain("f", run.id)
+        assert (before[0].phase, before[0].status) == ("mutating", "crashed")
+
+
+async def _moves(app: App, move: RunMove) -> bool:
+    async with app._store.transaction() as transaction:
+        moved, _ = await FlowRecords(transaction).move_runs([move])
+    return moved
+
+
+def _until(event: asyncio.Event) -> Any:
+    async def wait(ctx: Any) -> None:
+        await event.wait()
+
+    return wait
