@@ -14,7 +14,7 @@ from horae.clock import SystemClock
 from horae.errors import NodeFailedError
 from horae.executor.node_context import NodeContext
 from horae.workflow.document import NODE_TYPES
-from horae.workflow.record import NodeState
+from horae.workflow.record import ENDED, NodeState
 from tests.engine.workflow_attempts import Attempts
 from tests.engine.workflow_reference import Maker, Planted, Reference
 from tests.support.dice import Dice
@@ -51,6 +51,7 @@ class World:
         place, failures = context.place, self.planted.failures(context.place)
         record = self.attempts.records.get(place)
         assert record is None or record.state is NodeState.RETRYING, f"{place} had ended, and runs again"
+        assert self.is_due(place), f"{place} runs, and it is not durable that one before it has ended"
         if self.planted.hangs(place):
             await asyncio.Event().wait()
         for _ in range(self.planted.turns(place)):
@@ -60,6 +61,17 @@ class World:
             raise ValueError(f"{place} fails")
         self.succeeded[place] += 1
         return f"{place}#{context.input['index']}"
+
+    def is_due(self, place: str) -> bool:
+        """Whether it is saved that a node before this one has ended; the entry of a loop's body needs none."""
+        before, slash, name = place.rpartition("/")
+        part = next(each for each in self.maker.parts() if name in each.kinds)
+        sources = [link.source for link in part.links if link.target == name]
+        records = self.attempts.records
+        return part.loop in sources or any(
+            (found := records.get(before + slash + each)) is not None and found.state in ENDED
+            for each in sources
+        )
 
     async def run(self) -> bool:
         """Whether it succeeded."""

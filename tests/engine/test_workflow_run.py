@@ -306,6 +306,50 @@ async def test_a_cancelled_run_cancels_its_nodes():
     assert ended.is_set()
 
 
+async def test_a_run_that_is_cancelled_at_any_turn_leaves_no_action_running():
+    for turns in range(12):
+        running: set[str] = set()
+
+        async def hold(context: Context, running: set[str] = running) -> None:
+            assert isinstance(context, NodeContext)
+            running.add(context.place)
+            try:
+                await asyncio.sleep(60)
+            finally:
+                running.discard(context.place)
+
+        flow = WorkflowBuilder("w", 1)
+        for name in "abc":
+            flow.task(hold, id=name)
+        task = asyncio.create_task(attempts(flow).run())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not running, turns
+
+
+@pytest.mark.contract("CRON-21")
+async def test_so_many_nodes_of_a_run_run_at_once_and_no_more():
+    now = most = 0
+
+    async def work() -> None:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        now -= 1
+
+    flow = WorkflowBuilder("w", 1)
+    flow.join("all", after=[flow.task(work, id=f"n{number}") for number in range(9)])
+    made = attempts(flow, WorkflowLimits(workflow_concurrency=4))
+    await made.run()
+    assert most == 4
+    assert list(states(made).values()) == ["succeeded"] * 11
+
+
 @pytest.mark.parametrize(
     ("limits", "name"),
     [
