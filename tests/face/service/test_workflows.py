@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import signal
 from collections.abc import Iterator
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import pairwise
 from pathlib import Path
@@ -264,6 +266,28 @@ def test_every_kind_of_node_runs(service: Server):
     states = states_of(service, run["id"])
     assert {name for name, state in states.items() if state == "failed"} == {"fails", "late"}
     assert (states["other"], states["loses"], states["each/1/body"]) == ("skipped", "cancelled", "succeeded")
+
+
+@pytest.mark.contract("CRON-05", "CRON-11", "CRON-12", "CRON-13")
+def test_ticks_start_a_workflow_until_its_trigger_is_gone(service: Server):
+    every = {"cron_expr": "* * * * * *", "timezone": "UTC"}
+    trigger = {"id": "often", "type": "trigger", "data": {"kind": "schedule_based", "schedule": every}}
+    (schedule_id,) = put(service, "ticking/1", chain(trigger, node("a", "ping"))).json()["schedules"]
+    missing = {"workflow_id": "none", "version": 7, "user_id": "alice", **every}
+    upserted = service.client.post("/schedules/upsert", json=missing, headers=ALICE).json()["schedule_id"]
+
+    def latest(wanted: str, status: str) -> dict[str, Any] | None:
+        rows = service.client.get(f"/schedules/{wanted}/runs", headers=ALICE).json()
+        return next((each for each in rows if each["status"] == status), None)
+
+    ran = wait_for(lambda: latest(schedule_id, "SUCCESS"))
+    at = int(datetime.fromisoformat(ran["run_at"]).timestamp())
+    assert ran["idempotency_key"] == hashlib.sha256(f"{schedule_id}:{at}".encode()).hexdigest()
+    failed = wait_for(lambda: latest(upserted, "FAILED"))
+    assert 'there is no workflow "none" of version 7' in failed["reason"]
+    assert put(service, "ticking/2", chain(START, node("a", "ping"))).json()["schedules"] == []
+    assert service.client.get(f"/schedules/{schedule_id}", headers=ALICE).status_code == 404
+    assert service.client.delete(f"/schedules/{upserted}", headers=ALICE).status_code == 204
 
 
 @pytest.mark.parametrize("how", ["cancel", "terminate"])
