@@ -5,11 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import httpx
+
 from horae import App, Config
+from horae.executor.celery_executor import CeleryExecutor
+from horae.executor.dask_executor import DaskExecutor
 from horae.executor.hand_off import End, Ending, Follower, HandOff, HandOffExecutor
+from horae.executor.procrastinate_executor import ProcrastinateExecutor
+from horae.face.service import make_service
 from horae.model import OPEN, Run
+from tests.face.cli.command import horae
 from tests.support.wait import wait_until
 
 DEFAULT: Any = {}
@@ -157,6 +165,33 @@ async def test_a_run_that_is_cancelled_while_its_work_is_handed_over_stops_what_
         there.open.set()
         assert (await ended(app, run_id)).status == "cancelled"
         assert there.stops == [False]  # nothing was taken
+
+
+async def test_schedules_of_these_kinds_are_created_over_http_and_with_the_command(tmp_path: Path):
+    there, database = Engine(), f"sqlite:///{tmp_path}/horae.db"
+    async with serving(there, database) as app:
+        app.use(CeleryExecutor(object(), ["add"]))  # type: ignore[arg-type]
+        app.use(DaskExecutor("tcp://nowhere", {"add": "nowhere:add"}))
+        app.use(ProcrastinateExecutor(object(), ["add"]))  # type: ignore[arg-type]
+        transport = httpx.ASGITransport(make_service(app, app.config), client=("127.0.0.1", 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            answers = {}
+            for name in ("celery:add", "dask:add", "procrastinate:add", "dict:work"):
+                document = {"id": name.replace(":", "-"), "spec": {"crons": ["@daily"]}, "action": name}
+                answers[name] = await client.post("/api/v1/schedules", json=document)
+        assert {name: each.status_code for name, each in answers.items()} == {
+            "celery:add": 201, "dask:add": 201, "procrastinate:add": 422, "dict:work": 201,
+        }  # fmt: skip
+        assert answers["dask:add"].json()["action"]["kind"] == "dask"
+        assert "this one is not PostgreSQL" in answers["procrastinate:add"].text
+        create = ("schedules", "create", "by-hand", "--cron", "@daily", "--action", "dict:work")
+        done = await asyncio.to_thread(horae, *create, "--database", database)
+        assert done.returncode == 0, done.stderr
+        for schedule_id in ("dict-work", "by-hand"):
+            run_id = await app.schedules.trigger(schedule_id)
+            await wait_until(lambda: len(there.submitted) > len(there.ends))
+            there.ends[there.submitted[-1]] = End(ending=Ending.SUCCEEDED, result=schedule_id)
+            assert (await ended(app, run_id)).result == schedule_id
 
 
 async def test_work_whose_time_is_up_is_ended_at_once_and_not_waited_for_longer_than_it_may_take():
