@@ -58,6 +58,7 @@
     ├── ActionNotAllowedError           the operator does not let this owner use the action; names both
     ├── InvalidActionError              a function cannot be registered as an action
     ├── NotStartedError                 raised by an action: it cannot begin now, and has not begun
+    │   └── LeftToOtherNodeError        raised by an executor: another node can begin it, and this one cannot
     ├── NotAdmittedError                raised by an executor: the run must not happen, and has not begun
     ├── HttpStatusError                 a request of the action http was answered with a status that is no success
     ├── HttpAnswerError                 the answer to a request of the action http has too many interim answers, headers or pieces
@@ -544,6 +545,16 @@ class NotStartedError(HoraeError):
     def __init__(self, reason: str, *, permanent: bool = False) -> None:
         super().__init__(reason, {"permanent": permanent})
         self.permanent = permanent
+
+
+class LeftToOtherNodeError(NotStartedError):
+    """Raised by an executor before it began: this node lacks what another one has. The run is released for that one, at once."""
+
+    def __init__(self, actions: Sequence[str]) -> None:
+        super().__init__(
+            f"another node has what this one lacks: {', '.join(_shown(each) for each in actions)}"
+        )
+        self.details["actions"] = list(actions)
 
 
 class NotAdmittedError(HoraeError):

@@ -170,7 +170,7 @@ async def test_a_run_that_is_cancelled_while_its_work_is_handed_over_stops_what_
 async def test_schedules_of_these_kinds_are_created_over_http_and_with_the_command(tmp_path: Path):
     there, database = Engine(), f"sqlite:///{tmp_path}/horae.db"
     async with serving(there, database) as app:
-        app.use(CeleryExecutor(object(), ["add"]))  # type: ignore[arg-type]
+        app.use(CeleryExecutor(object(), ["add"]))
         app.use(DaskExecutor("tcp://nowhere", {"add": "nowhere:add"}))
         app.use(ProcrastinateExecutor(object(), ["add"]))  # type: ignore[arg-type]
         transport = httpx.ASGITransport(make_service(app, app.config), client=("127.0.0.1", 1))

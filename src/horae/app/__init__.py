@@ -134,7 +134,7 @@ class App:
         self._set_up_delegation()
         self.workflow_executor = WorkflowExecutor(
             WorkflowServices(self.executors, self.clock, self.now, limits_of(self.config), self.config.terminate_ms),
-            self.functions, StoredPlans(self._limited_store).load,
+            self.functions, StoredPlans(self._limited_store).load, self._limited_store.nodes,
         )  # fmt: skip
         """What runs workflows."""
         self.executors.use(self.workflow_executor)

@@ -16,7 +16,7 @@ from itertools import count
 import msgspec
 
 from horae.engine.claim_preparation import prepare
-from horae.errors import GraphError, NotAdmittedError, NotStartedError
+from horae.errors import GraphError, LeftToOtherNodeError, NotAdmittedError, NotStartedError
 from horae.executor.attempt_log import AttemptLog, capture_standard_logging, collect_in
 from horae.executor.context import Accepted, Context, KeepToken, RunningAttempt, SaveCheckpoints
 from horae.executor.registry import Executors
@@ -373,6 +373,8 @@ def _raised(attempt: RunningAttempt, error: BaseException) -> AttemptResult:
         return AttemptResult(
             run=attempt.run, ending=AttemptEnd.NOT_ADMITTED, reason=Reason(error.reason), failure=failure
         )
+    if isinstance(error, LeftToOtherNodeError):
+        return AttemptResult(run=attempt.run, ending=AttemptEnd.UNLAUNCHED)
     if isinstance(error, NotStartedError):
         return AttemptResult(
             run=attempt.run, ending=AttemptEnd.REFUSED, failure=failure, errors=names, permanent=error.permanent,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -13,14 +13,15 @@ import msgspec
 from horae.engine.workflow_node import WorkflowServices
 from horae.engine.workflow_run import WorkflowRun
 from horae.engine.workflow_scope import Scope
-from horae.errors import NotStartedError, StaleClaimError
+from horae.errors import LeftToOtherNodeError, NotStartedError, StaleClaimError
 from horae.executor.checkpoints import CheckpointBounds
 from horae.executor.context import Context
 from horae.executor.expression_pool import ExpressionPool
 from horae.executor.function import FunctionExecutor, call_action, is_coroutine_function
 from horae.executor.port import Executor
-from horae.model import Action, Origin, OriginKind
+from horae.model import Action, Node, Origin, OriginKind, Run
 from horae.store.transaction_limit import StoreAccess
+from horae.workflow.document import ActionNode
 from horae.workflow.limits import WorkflowLimits
 from horae.workflow.ports import Dag, DagExecutor, RunLauncher, RunMeta, WorkflowStore
 from horae.workflow.regions import Plan
@@ -33,6 +34,13 @@ MAX_KEY_LENGTH = 500
 
 MAX_PLANS = 256
 
+LEFT_FOR_S = 10.0
+"""How long this node leaves a run to a node that has actions which this one lacks; then it looks again."""
+MAX_LEFT = 10_000
+"""How many runs it remembers to leave."""
+
+Nodes = Callable[[], Awaitable[Sequence[Node]]]
+"""The nodes of the database."""
 LoadPlan = Callable[[str, int, str], Awaitable[Plan | None]]
 """The plan of a workflow that is deployed here, by its id, version and user."""
 
@@ -67,8 +75,13 @@ class WorkflowExecutor(Executor):
     kind = WORKFLOW
     own_of_app = True
 
-    def __init__(self, services: WorkflowServices, functions: FunctionExecutor, load_plan: LoadPlan) -> None:
+    def __init__(
+        self, services: WorkflowServices, functions: FunctionExecutor, load_plan: LoadPlan, nodes: Nodes
+    ) -> None:
         self._services = services
+        self._nodes = nodes
+        self._left: dict[str, tuple[Sequence[str], float]] = {}
+        """The runs that are left to other nodes, by their ids: which actions are lacking here, and until when."""
         self._functions = functions
         self._load_plan = load_plan
         limits = services.limits
@@ -100,10 +113,30 @@ class WorkflowExecutor(Executor):
             return await self._elsewhere(wanted, meta, context)
         plan = await self._load_plan(wanted.workflow_id, wanted.version, wanted.user_id)
         if plan is not None:
+            await self._leave_to_others(plan, context.run_id)
             return await _InProcess(self._services, self._pool, context, wanted).run_plan(plan, meta)
         if wanted.workflow_id in self._functions.actions():
             return await self._functions.call(wanted.workflow_id, context)
         raise missing(wanted)
+
+    def can_run(self, run: Run) -> bool:
+        """Whether a run may be attempted here: not for a while if it was left to a node that has actions which are lacking here."""
+        lacking, until = self._left.get(run.id, ((), 0.0))
+        if not lacking or self._services.clock.monotonic() >= until:
+            return True
+        return all(self._services.executors.knows(each) for each in lacking)
+
+    async def _leave_to_others(self, plan: Plan, run_id: str) -> None:
+        """Raise if another living node has all actions of a workflow, and this one has not."""
+        self._left.pop(run_id, None)
+        needed = {node.data.action for node in plan.nodes.values() if isinstance(node, ActionNode)}
+        lacking = sorted(each for each in needed if not self._services.executors.knows(each))
+        if not lacking or not any(each.alive and needed <= set(each.actions) for each in await self._nodes()):
+            return
+        while len(self._left) >= MAX_LEFT:
+            del self._left[next(iter(self._left))]
+        self._left[run_id] = (lacking, self._services.clock.monotonic() + LEFT_FOR_S)
+        raise LeftToOtherNodeError(lacking)
 
     async def _launch(self, launcher: RunLauncher, wanted: WorkflowInput, context: Context) -> None:
         start = partial(
