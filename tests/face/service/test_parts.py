@@ -12,7 +12,7 @@ from tests.support.service import service_of
 LOADED = """
 import sys, horae.face.service
 from horae import App, Config
-horae.face.service.make_service(App(":memory:"), Config(), pages=False)
+horae.face.service.make_service(App(":memory:"), Config())
 print(*{"pydantic", "attr", "jwt", "jinja2"} & set(sys.modules))
 """
 

@@ -230,9 +230,7 @@ async def _in_process(
     app.use_builtin()  # every service can run these, also one that starts later
     await _open(app, source)
     try:
-        transport = httpx.ASGITransport(
-            app=service.make_service(app, config, pages=False), raise_app_exceptions=False
-        )
+        transport = httpx.ASGITransport(app=service.make_service(app, config), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=None) as http:
             yield Client(http, config.database_url.rpartition("@")[2], target.owner)
     finally:

@@ -18,7 +18,7 @@ from horae.face.console import pages
 from horae.face.console.assets import static_file
 from horae.face.console.feed import Feed
 from horae.face.console.kept_answers import KeptAnswers
-from horae.face.console.rendering import Templates
+from horae.face.console.rendering import TEMPLATES
 from horae.face.console.security import (
     SESSION,
     STRANGER,
@@ -41,7 +41,7 @@ class Console:
     def __init__(self, app: App, config: Config, authenticator: Authenticator, pace: RateLimit) -> None:
         self.app, self.config, self.authenticator, self.pace = app, config, authenticator, pace
         self.signer = Signer(config, app.now)
-        self.templates = Templates()
+        self.templates = TEMPLATES
         self.feed = Feed(app)
         self.kept = KeptAnswers(app.clock.monotonic)
         self.takes_tokens = takes_tokens(config)

@@ -104,3 +104,7 @@ def as_json(value: object) -> str:
     if len(text) <= SHOWN_BYTES:
         return text
     return f"{text[:SHOWN_BYTES]}\n… {len(text) - SHOWN_BYTES:,} more characters; the API has the whole"
+
+
+TEMPLATES = Templates()
+"""Of all consoles of a process, so that each is compiled once."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from litestar import Litestar, Request, Response, Router
 from litestar.exceptions import HTTPException
@@ -45,6 +45,9 @@ from horae.face.service.usage import usage_router
 from horae.face.service.why import why_router
 from horae.face.service.workflows import launcher_router, workflows_router
 
+if TYPE_CHECKING:
+    from horae.face.console.console import Console
+
 __all__ = ["Service", "make_service"]
 
 
@@ -55,7 +58,15 @@ class Service(Litestar):
     when one of them is first asked for.
     """
 
-    def __init__(self, routers: Iterable[Router], **options: Any) -> None:  # noqa: ANN401 - Litestar's own
+    def __init__(
+        self,
+        routers: Iterable[Router],
+        make_console: Callable[[], Console],
+        **options: Any,  # noqa: ANN401 - Litestar's own
+    ) -> None:
+        self._make_console = make_console
+        self.console: Console | None = None
+        """The console, once a page was asked for."""
         self._parts: dict[tuple[str, ...], list[Router]] = {}
         for router in routers:
             for part in dict.fromkeys(part_of(route.path) for route in router.routes):
@@ -69,7 +80,11 @@ class Service(Litestar):
 
     def register_part(self, path: str) -> None:
         """Register the routes of the part of the paths to which one belongs, unless that was done."""
-        routers = self._parts.pop(part_of(path), ())
+        part = part_of(path)
+        if part == ("console",) and self.console is None:
+            self.console = self._make_console()
+            self._parts[part] = [self.console.router()]
+        routers = self._parts.pop(part, ())
         for router in routers:
             self.register(router)
             for others in self._parts.values():
@@ -77,6 +92,11 @@ class Service(Litestar):
                     others.remove(router)
         if routers:
             self.state.parameters = known_parameters(self.routes)
+
+    def close_feed(self) -> None:
+        """End the streams of open pages, which would never end by themselves."""
+        if self.console is not None:
+            self.console.feed.close()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI has them
         """Answer a request."""
@@ -109,8 +129,8 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 """The methods that change nothing. Other routes that change nothing say so (``READS``)."""
 
 
-def make_service(app: App, config: Config, counted: Metrics | None = None, *, pages: bool = True) -> Service:
-    """The service of an open app; it neither starts nor stops the app. Without ``pages`` it has no console."""
+def make_service(app: App, config: Config, counted: Metrics | None = None) -> Service:
+    """The service of an open app; it neither starts nor stops the app."""
     authenticator = Authenticator(config, app.now)
     pace = RateLimit(config.requests_per_second, app.clock.monotonic)
 
@@ -131,14 +151,15 @@ def make_service(app: App, config: Config, counted: Metrics | None = None, *, pa
         return answered
 
     provided = dependencies(app)
-    routers = list(_routers())
-    if pages:
+
+    def make_console() -> Console:
         from horae.face.console.console import Console  # noqa: PLC0415 - it takes parts of this package
 
-        console = Console(app, config, authenticator, pace)
-        routers += [console.router(), Router("/", route_handlers=[home])]
+        return Console(app, config, authenticator, pace)
+
     service = Service(
-        routers,
+        _routers(),
+        make_console,
         dependencies=provided,
         exception_handlers={
             HoraeError: on_horae_error,
@@ -153,8 +174,6 @@ def make_service(app: App, config: Config, counted: Metrics | None = None, *, pa
         logging_config=None,
         openapi_config=None,  # its pages load scripts from other sites; we build the document on demand
     )
-    if pages:
-        service.state.console = console
     service.state.monotonic = app.clock.monotonic
     service.state.runs = app.runs
     service.state.reports = RateLimit(config.requests_per_second, app.clock.monotonic)
@@ -172,5 +191,5 @@ def _routers() -> tuple[Router, ...]:
     return (
         schedules_router(), runs_router(), reports_router(), why_router(), bulk_router(), calendars_router(),
         nodes_router(), grants_router(), usage_router(), flows_router(), workflows_router(), internal_router(),
-        registrar_router(), launcher_router(), Router("/", route_handlers=[health, readiness, metrics, openapi]),
+        registrar_router(), launcher_router(), Router("/", route_handlers=[health, readiness, metrics, openapi, home]),
     )  # fmt: skip

@@ -226,7 +226,7 @@ def _server(config: Config, service: Any, connections: Connections) -> uvicorn.S
             timeout_graceful_shutdown=_GRACE,
             **tls_options(config),
         ),
-        service.state.console.feed.close,
+        service.close_feed,
     )
 
 
