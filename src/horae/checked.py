@@ -58,22 +58,23 @@ class Checked(msgspec.Struct, metaclass=_NamedFields, frozen=True):
     """A struct whose fields have their declared types, however it was made."""
 
     def __post_init__(self) -> None:
-        for name, default, exact, convert in _conversions(type(self)):
-            given = getattr(self, name)
-            if given is default or type(given) is exact:
+        given = msgspec.structs.astuple(self)
+        for place, name, default, exact, convert in _conversions(type(self)):
+            value = given[place]
+            if value is default or type(value) is exact:
                 continue
-            if (value := convert(given)) is not given:
-                msgspec.structs.force_setattr(self, name, value)
+            if (fitting := convert(value)) is not value:
+                msgspec.structs.force_setattr(self, name, fitting)
 
 
 @cache
 def _conversions(
     kind: type[msgspec.Struct],
-) -> tuple[tuple[str, object, type | None, Callable[[Any], object]], ...]:
-    """For each field that has a type: its name, its default, the type whose values need no conversion, and the conversion."""
+) -> tuple[tuple[int, str, object, type | None, Callable[[Any], object]], ...]:
+    """For each field that has a type: its place, name and default, the type whose values need no conversion, and the conversion."""
     return tuple(
-        (each.name, each.default, each.type if each.type in _EXACT else None, _conversion(each))
-        for each in msgspec.structs.fields(kind)
+        (place, each.name, each.default, each.type if each.type in _EXACT else None, _conversion(each))
+        for place, each in enumerate(msgspec.structs.fields(kind))
         if each.type is not Any
     )
 

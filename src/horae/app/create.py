@@ -18,7 +18,7 @@ from horae.app.field_checks import (
     stored_json,
 )
 from horae.app.manual import BackfillFields, BackfillRequest, Trigger, TriggerFields
-from horae.app.schedule_fields import STORED, GivenFields, ScheduleFields, SpecLike, stored_fields, values_of
+from horae.app.schedule_fields import STORED, GivenFields, ScheduleFields, SpecLike, stored_fields
 from horae.config import Config
 from horae.errors import InvalidInputError
 from horae.executor.registry import ActionLike, Executors
@@ -88,7 +88,7 @@ def draft(
     check_id(new.id)
     check_owner(new.owner)
     check_text("request_id", new.request_id)
-    fields = stored_fields(values_of(new, ScheduleFields))
+    fields = stored_fields(msgspec.structs.asdict(new))
     spec = read_spec(new.spec, calendars)
     check_jitter(spec, config)
     action = executors.read(new.action)
@@ -148,16 +148,17 @@ def calendar_names(spec: SpecLike) -> set[str]:
 
 def stored_action(action: Action) -> Action:
     """An action as it will be read again; one whose input or ids cannot be stored is refused."""
-    read = stored_json(action.input)
-    for field, text in (("action.id", action.id or ""), ("action.id_format", action.id_format)):
-        check_text(field, text)
     _check_action_ids(action.id, action.id_format)
-    return msgspec.structs.replace(action, input=read)
+    if action.input is None:
+        return action
+    return msgspec.structs.replace(action, input=stored_json(action.input))
 
 
 @lru_cache(maxsize=4096)
 def _check_action_ids(given: str | None, form: str) -> None:
-    """Require the ids that an action will have to be neither empty nor too long."""
+    """Require the ids that an action will have to be texts, neither empty nor too long."""
+    check_text("action.id", given or "")
+    check_text("action.id_format", form)
     if len(form) > MAX_ID_FORMAT_LENGTH or form.count("{id}") > 1:
         reason = f"must have at most {MAX_ID_FORMAT_LENGTH} characters, and {{id}} once"
         raise InvalidInputError("action.id_format", reason)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -11,36 +11,40 @@ from horae.app.grants import insert_grant, new_grant
 from horae.app.owner_scope import OwnerScope
 from horae.errors import InvalidInputError, NoCreditError
 from horae.grant_model import Grant
-from horae.model import GRAPH, Schedule
+from horae.model import GRAPH, Action, Schedule, ScheduleKey
 from horae.policy.grants import error_of, fault_of, scope_of, without_attention
 from horae.store.port import Transaction
 
 _replace = msgspec.structs.replace
 
 
-async def grants_for(scope: OwnerScope, wanted: Sequence[NewSchedule]) -> list[Grant | None]:
+async def grants_for(
+    scope: OwnerScope, wanted: Mapping[ScheduleKey, NewSchedule], actions: Sequence[Action]
+) -> dict[ScheduleKey, Grant]:
     """A new grant for each new schedule that runs a graph and names none, scoped to that graph; refuse an account without credit."""
-    made: list[Grant | None] = []
-    for each in wanted:
-        action = scope.executors.read(each.action)
-        grant = None
-        if action.kind == GRAPH:
-            if not each.owner:
-                raise InvalidInputError("owner", "must say for whom the graph runs")
-            account = await scope.billing.accounts.account_of(each.owner)
-            if not await scope.billing.accounts.has_credit(account):
-                raise NoCreditError(each.owner)
-            if not each.execution_grant_id:
-                grant = await new_grant(scope, each.owner, [scope_of(action.name)])
-        made.append(grant)
+    made: dict[ScheduleKey, Grant] = {}
+    for (key, each), action in zip(wanted.items(), actions, strict=True):
+        if action.kind != GRAPH:
+            continue
+        if not each.owner:
+            raise InvalidInputError("owner", "must say for whom the graph runs")
+        account = await scope.billing.accounts.account_of(each.owner)
+        if not await scope.billing.accounts.has_credit(account):
+            raise NoCreditError(each.owner)
+        if not each.execution_grant_id:
+            made[key] = await new_grant(scope, each.owner, [scope_of(action.name)])
     return made
 
 
 async def granted(
-    scope: OwnerScope, transaction: Transaction, schedule: Schedule, grant: Grant | None, now: int
+    scope: OwnerScope,
+    transaction: Transaction,
+    schedule: Schedule,
+    grants: Mapping[ScheduleKey, Grant],
+    now: int,
 ) -> Schedule:
     """A new schedule with its grant, which is stored here if it is new, and otherwise must hold."""
-    if grant is not None:
+    if (grant := grants.get(schedule.key)) is not None:
         await insert_grant(scope, transaction, grant)
         return _consented(_replace(schedule, execution_grant_id=grant.id))
     return await regranted(transaction, None, schedule, now)
@@ -54,7 +58,7 @@ async def regranted(transaction: Transaction, old: Schedule | None, new: Schedul
     if new.action.kind != GRAPH:
         if new.execution_grant_id and (old is None or old.action.kind != GRAPH):
             raise InvalidInputError("execution_grant_id", "goes with a graph only")
-        return _replace(new, execution_grant_id="")
+        return _replace(new, execution_grant_id="") if new.execution_grant_id else new
     new = _consented(new)
     asked = (new.execution_grant_id, new.action.name, new.owner)
     if old is not None and asked == (old.execution_grant_id, old.action.name, old.owner):

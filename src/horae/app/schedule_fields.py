@@ -186,19 +186,21 @@ def _shared_names(one: type[msgspec.Struct], other: type[msgspec.Struct]) -> tup
 
 STORED = {*ScheduleFields.__struct_fields__} & {*Schedule.__struct_fields__} - {"spec"}
 """The fields of a schedule that are stored as given."""
+_MAPPINGS = (("memo", stored_memo), ("search_attributes", stored_search))
 _TEXTS = [each.name for each in msgspec.structs.fields(ScheduleFields) if get_args(each.type)[:1] == (str,)]
 
 
-def stored_fields(said: Mapping[str, Any]) -> dict[str, Any]:
+def stored_fields(said: dict[str, Any]) -> dict[str, Any]:
     """The values of schedule fields as they will be read again; those that cannot be stored are refused.
 
     Everything that creates or changes a schedule comes through here.
     """
     for name in _TEXTS:
-        check_text(name, said.get(name, ""))
+        if text := said.get(name):
+            check_text(name, text)
     if "policies" in said:
         check_policies(said["policies"])
     check_limit(said.get("remaining_actions"))
     check_tags(said.get("tags", ()))
-    read = {"memo": stored_memo, "search_attributes": stored_search}
-    return {**said, **{name: read[name](said[name]) for name in read if name in said}}
+    read = {name: as_stored(given) for name, as_stored in _MAPPINGS if (given := said.get(name))}
+    return {**said, **read} if read else said

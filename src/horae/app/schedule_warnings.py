@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterable
+from functools import lru_cache
 
 from horae.errors import HoraeError
 from horae.model import Schedule, instant
@@ -21,25 +21,28 @@ class ScheduleWarning(UserWarning):
 
 def schedule_warnings(schedule: Schedule, now_ms: int) -> list[str]:
     """Sentences about a schedule that was just created or changed; mostly none."""
+    found = _about_spec(schedule.spec, now_ms)
+    if schedule.state.remaining_actions == 0:
+        return [*found, "it does not start by itself: remaining_actions is 0"]
+    return list(found)
+
+
+@lru_cache(maxsize=16)
+def _about_spec(text: str, now_ms: int) -> tuple[str, ...]:
+    """Sentences about a spec; cached, because schedules that are created together often share one."""
     try:
-        spec = Spec.parse(schedule.spec)
-        found = [
-            _never(spec, now_ms),
-            _times_over(spec, now_ms),
-            _no_starts_left(schedule),
-            _fixed_zone(spec),
-        ]
+        spec = Spec.parse(text)
+        found = (_never(spec, now_ms), _times_over(spec, now_ms), _fixed_zone(spec))
     except HoraeError:  # a spec that cannot be read, or costs too much: other answers say so
-        return []
-    return [each for each in found if each]
+        return ()
+    return tuple(filter(None, found))
 
 
-def warn_program(schedule_id: str, sentences: Iterable[str]) -> None:
-    """Say them to a program, by Python's own ``warnings``."""
-    for each in sentences:
-        warnings.warn(
-            f'The schedule "{schedule_id}": {each}', ScheduleWarning, stacklevel=_level_of_program()
-        )
+def warn_program(schedule_id: str, sentence: str) -> None:
+    """Say one of them to a program, by Python's own ``warnings``."""
+    warnings.warn(
+        f'The schedule "{schedule_id}": {sentence}', ScheduleWarning, stacklevel=_level_of_program()
+    )
 
 
 def _level_of_program() -> int:
@@ -69,11 +72,6 @@ def _times_over(spec: Spec, now_ms: int) -> str:
         if next_slot_ms(Spec.parse({"times": [each], "timezone": zone}), now_ms) is None
     ]
     return f"of its times, these are over: {', '.join(over[:3])}" if over else ""
-
-
-def _no_starts_left(schedule: Schedule) -> str:
-    left = schedule.state.remaining_actions
-    return "" if left != 0 else "it does not start by itself: remaining_actions is 0"
 
 
 def _fixed_zone(spec: Spec) -> str:

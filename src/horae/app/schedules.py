@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -65,6 +65,7 @@ from horae.executor.registry import ActionLike
 from horae.grant_model import Grant
 from horae.model import (
     GRAPH,
+    Action,
     Backfill,
     BackfillStatus,
     Counts,
@@ -87,6 +88,8 @@ from horae.store.port import BEGINNING, NEWEST, Filter, Transaction
 
 MAX_EXAMINED, CHUNK = 4000, 1000
 """How many schedules one page of a search examines, and one statement."""
+Draft = tuple[Hashable, Callable[[], tuple[Schedule, int | None]]]
+"""A new schedule and when it is due, as a question about its spec and the calendars that it names."""
 _replace = msgspec.structs.replace
 
 
@@ -133,74 +136,84 @@ class Schedules:
         """Tell the calling program what it should know about schedules that it stored."""
         now = self._scope.now()
         found = await self._scope.evaluate(
-            lambda: [(each, schedule_warnings(each, now)) for each in schedules]
+            lambda: [(each.id, sentence) for each in schedules for sentence in schedule_warnings(each, now)]
         )
-        for schedule, sentences in found:
-            warn_program(schedule.id, sentences)
+        for schedule_id, sentence in found:
+            warn_program(schedule_id, sentence)
 
     async def create_once(self, new: Iterable[NewSchedule], *, dry_run: bool = False) -> Creation:
         """The same, idempotent by ``request_id``: of several equal requests one creates, the others get what it created.
 
         With ``dry_run`` nothing is stored, and the answer is what would be.
         """
-        wanted = [self._owned(each) for each in new]
-        keys = [each.key for each in wanted]
-        if len(set(keys)) < len(keys):
-            raise ScheduleExistsError(next(each.id for each in wanted if keys.count(each.key) > 1))
-        await self._check_actions([each.action for each in wanted])
+        wanted: dict[ScheduleKey, NewSchedule] = {}
+        for each in map(self._owned, new):
+            if wanted.setdefault(each.key, each) is not each:
+                raise ScheduleExistsError(each.id)
+        actions = [self._scope.executors.read(each.action) for each in wanted.values()]
+        await self._check_actions(actions)
         answers, now = self._scope.answers(), self._scope.now()
-        grants = await grants_for(self._scope, wanted)
-        await answers.learn(
-            [
-                self._draft(each, number, {}, now)
-                for number, each in enumerate(wanted)
-                if not calendar_names(each.spec)
-            ]
+        grants = await grants_for(self._scope, wanted, actions)
+        drafts = {
+            key: self._draft(each, key, {}, now)
+            for key, each in wanted.items()
+            if not calendar_names(each.spec)
+        }
+        await answers.learn(list(drafts.values()))
+        created = await answers.carry_out(
+            lambda: self._create(wanted, drafts, grants, answers=answers, now=now, dry_run=dry_run)
         )
-        created = await answers.carry_out(lambda: self._create(wanted, grants, answers, now, dry_run=dry_run))
         self._scope.wake()
         return created
 
     async def _create(
         self,
-        wanted: Sequence[NewSchedule],
-        grants: Sequence[Grant | None],
+        wanted: Mapping[ScheduleKey, NewSchedule],
+        drafts: Mapping[ScheduleKey, Draft],
+        grants: Mapping[ScheduleKey, Grant],
+        *,
         answers: Answers,
         now: int,
-        *,
         dry_run: bool,
     ) -> Creation:
-        keys = [each.key for each in wanted]
+        """Create schedules in one transaction. A draft that is not given depends on shared calendars, which are read here."""
+        keys = list(wanted)
         async with self._changing(dry_run=dry_run) as transaction:
             generations = await transaction.next_generations(keys)
             there = {each.key: each for each in await transaction.schedules(keys)}
             if there:
                 _check_repeated(wanted, there)
                 return Creation(schedules=tuple(there[each] for each in keys), repeated=True)
-            drafts = answers.ask_all(
+            drafted = answers.ask_all(
                 [
-                    await self._drafted(transaction, each, number, now=now)
-                    for number, each in enumerate(wanted)
+                    drafts.get(key) or await self._drafted(transaction, each, key, now)
+                    for key, each in wanted.items()
                 ]
             )
             created = [
-                (_replace(each, generation=generations[each.key], permitted_by=self._permitted_by(each)), at)
-                for each, at in drafts
+                _replace(each, generation=generations[key], permitted_by=self._permitted_by(each))
+                for key, (each, _) in zip(keys, drafted, strict=True)
             ]
             created = [
-                (await granted(self._scope, transaction, schedule, grant, now), next_at_ms)
-                for (schedule, next_at_ms), grant in zip(created, grants, strict=True)
+                await granted(self._scope, transaction, each, grants, now)
+                if grants or each.execution_grant_id  # only schedules of graphs have one
+                else each
+                for each in created
             ]
-            await self._check_room(transaction, wanted)
-            made = zip(wanted, created, strict=True)
-            self._slots([(schedule, each) for new, (schedule, _) in made for each in new.backfills], answers)
-            await transaction.insert_schedules(created)
-            for each, (schedule, _) in zip(wanted, created, strict=True):
-                await self._start_manually(
-                    transaction, schedule, each.trigger, each.backfills, answers=answers, now=now
-                )
+            await self._check_room(transaction, wanted.values())
+            manual = [
+                (schedule, each.trigger, each.backfills)
+                for each, schedule in zip(wanted.values(), created, strict=True)
+                if each.trigger is not None or each.backfills
+            ]
+            self._slots(
+                [(schedule, each) for schedule, _, backfills in manual for each in backfills], answers
+            )
+            await transaction.insert_schedules(zip(created, (at for _, at in drafted), strict=True))
+            for each in manual:
+                await self._start_manually(transaction, *each, answers=answers, now=now)
             await transaction.notify()
-        return Creation(schedules=tuple(schedule for schedule, _ in created), repeated=False)
+        return Creation(schedules=tuple(created), repeated=False)
 
     @asynccontextmanager
     async def _changing(self, *, dry_run: bool) -> AsyncIterator[Transaction]:
@@ -215,18 +228,15 @@ class Schedules:
         """The number of slots of each backfill, evaluated together."""
         return slots_of(wanted, answers, self._scope.config.backfill_slots)
 
-    async def _drafted(
-        self, transaction: Transaction, new: NewSchedule, number: int, *, now: int
-    ) -> tuple[Hashable, Callable[[], tuple[Schedule, int | None]]]:
-        """The draft of a schedule, as a question about its spec and the calendars that it names."""
+    async def _drafted(self, transaction: Transaction, new: NewSchedule, key: ScheduleKey, now: int) -> Draft:
         calendars = await shared_calendars(transaction, [new.spec], new.owner, keep=True)
-        return self._draft(new, number, calendars, now)
+        return self._draft(new, key, calendars, now)
 
     def _draft(
-        self, new: NewSchedule, number: int, calendars: Mapping[str, SharedCalendar], now: int
-    ) -> tuple[Hashable, Callable[[], tuple[Schedule, int | None]]]:
+        self, new: NewSchedule, key: ScheduleKey, calendars: Mapping[str, SharedCalendar], now: int
+    ) -> Draft:
         work = partial(draft, new, now, self._scope.config, self._scope.executors, calendars)
-        return ("draft", number, *sorted(calendars.items())), work
+        return ("draft", key, *sorted(calendars.items())), work
 
     async def _start_manually(
         self,
@@ -261,7 +271,7 @@ class Schedules:
     def _owned(self, new: NewSchedule) -> NewSchedule:
         return new if self._scope.owner is None else _replace(new, owner=self._scope.owner)
 
-    async def _check_room(self, transaction: Transaction, wanted: Sequence[NewSchedule]) -> None:
+    async def _check_room(self, transaction: Transaction, wanted: Collection[NewSchedule]) -> None:
         """Refuse schedules beyond a user's limit; those without an owner are not counted."""
         most = self._scope.config.schedules_per_user
         for owner in {each.owner for each in wanted if each.owner}:
@@ -271,10 +281,10 @@ class Schedules:
                     "schedules_per_user", most, f'the user "{owner}" has too many schedules'
                 )
 
-    async def _check_actions(self, actions: Iterable[ActionLike], had: str | None = None) -> None:
+    async def _check_actions(self, actions: Iterable[Action], had: str | None = None) -> None:
         """Require each action to be registered by this program, or announced by a live node; not the one that a schedule ``had``."""
         executors = self._scope.executors
-        addresses = {executors.read(each).address for each in actions} - {had}
+        addresses = {each.address for each in actions} - {had}
         unknown = {each for each in addresses if not executors.knows(each)}
         if unknown:
             announced = {
@@ -286,7 +296,7 @@ class Schedules:
     async def knows_action(self, action: ActionLike) -> bool:
         """Whether an action is registered by this program, or by a live node."""
         try:
-            await self._check_actions([action])
+            await self._check_actions([self._scope.executors.read(action)])
         except UnknownActionError:
             return False
         return True
@@ -482,7 +492,7 @@ class Schedules:
         seen = await self.get(schedule_id)
         planned = edit_of(seen)
         if planned.action is not msgspec.UNSET:
-            await self._check_actions([planned.action], had=seen.action.address)
+            await self._check_actions([self._scope.executors.read(planned.action)], had=seen.action.address)
         named = [] if planned.spec is msgspec.UNSET else [planned.spec]
 
         async def change() -> Schedule:
@@ -662,10 +672,10 @@ class Schedules:
         return changed
 
 
-def _check_repeated(wanted: Sequence[NewSchedule], there: Mapping[ScheduleKey, Schedule]) -> None:
+def _check_repeated(wanted: Mapping[ScheduleKey, NewSchedule], there: Mapping[ScheduleKey, Schedule]) -> None:
     """Raise a conflict for a taken id, unless the whole of this request was carried out before."""
-    for each in wanted:
-        found = there.get(each.key)
+    for key, each in wanted.items():
+        found = there.get(key)
         if found is None or not each.request_id or found.request_id != each.request_id:
             raise ScheduleExistsError(next(iter(there.values())).id if found is None else each.id)
 

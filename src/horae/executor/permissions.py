@@ -42,9 +42,10 @@ class Permissions(msgspec.Struct, frozen=True):
 
     def permitted_by(self, address: str, owner: str, scopes: Collection[str]) -> str | None:
         """The scope by which an action may be used; empty if the owner may use it by themselves, ``None`` if not at all."""
-        rule = self.rule_for(address)
-        named = (EVERY_CALLER,) if rule is None else self.rules[rule]
-        if not owner or EVERY_CALLER in named or owner in named:
+        if not owner or (rule := self.rule_for(address)) is None:
+            return ""
+        named = self.rules[rule]
+        if EVERY_CALLER in named or owner in named:
             return ""
         if OPERATOR in scopes:
             return OPERATOR

@@ -57,7 +57,7 @@ CREATE TABLE unstarted_count (
 
 -- The latest generation of every schedule that there ever was.
 CREATE TABLE generation (schedule_key TEXT PRIMARY KEY, schedule_id TEXT NOT NULL, latest BIGINT NOT NULL) {clustered};
-CREATE INDEX generation_by_id ON generation (schedule_id);
+CREATE INDEX generation_by_id ON generation (schedule_id) WHERE schedule_key <> schedule_id;
 
 -- Specs and policies that an edit replaced, and when they were in force.
 CREATE TABLE version (
