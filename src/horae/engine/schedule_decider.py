@@ -125,18 +125,17 @@ class ScheduleDecider(Decider):
             del schedules[key]
         if not schedules:
             return
-        found = self._within_bounds(list(schedules.values()))
+        found = self._within_bounds(schedules)
         runs = await _open_runs(transaction, found)
         backfills: dict[ScheduleKey, list[Backfill]] = defaultdict(list)
-        for backfill in await transaction.open_backfills([each.key for each in found]):
+        for backfill in await transaction.open_backfills(list(found)):
             backfills[backfill.schedule_key].append(backfill)
         decisions = self._decide(found, runs, backfills, batch.now)
-        decided = found[: len(decisions)]
-        await _write(batch, decided, runs, decisions)
+        await _write(batch, found, runs, decisions)
         batch.launches = await _launches(transaction, batch.claimed, schedules, batch.now)
-        batch.decided = len(decided)
-        batch.more = len(due) == self._batch or len(decided) < len(schedules)
-        told = [(schedule, decisions[schedule.key]) for schedule in decided]
+        batch.decided = len(decisions)
+        batch.more = len(due) == self._batch or len(decisions) < len(schedules)
+        told = [(found[key], decision) for key, decision in decisions.items()]
         transaction.on_commit += (lambda: _log_attention(told),)
         if observers := self.node.observers:
             transaction.on_commit += (lambda: observers.tell(lambda each: each.decided(told)),)
@@ -149,7 +148,7 @@ class ScheduleDecider(Decider):
         }
         if not schedules:
             return
-        runs = await _open_runs(batch.transaction, list(schedules.values()))
+        runs = await _open_runs(batch.transaction, schedules)
         released = (run for each in runs.values() for run in each if run.status is Status.STARTING)
         await batch.transaction.update_runs(_claim_all(batch, released))
         batch.launches = await _launches(batch.transaction, batch.claimed, schedules, batch.now)
@@ -160,7 +159,7 @@ class ScheduleDecider(Decider):
         number = min(batch.free_capacity, self._batch)
         return await batch.transaction.unclaimed(self.node.worker.actions, number) if number else []
 
-    def _within_bounds(self, schedules: list[Schedule]) -> list[Schedule]:
+    def _within_bounds(self, schedules: dict[ScheduleKey, Schedule]) -> dict[ScheduleKey, Schedule]:
         """The schedules that one transaction decides; the others stay due for the next one.
 
         Those with many open runs take long, so they wait for a transaction after that of the others: for one, and no longer.
@@ -169,15 +168,14 @@ class ScheduleDecider(Decider):
         runs = self._crowded
         if not runs:
             return schedules
-        crowded = sorted((each for each in schedules if each.key in runs), key=lambda each: runs[each.key])
+        crowded = sorted(schedules.keys() & runs, key=lambda key: (runs[key], key))
         if not crowded:
             return schedules
-        others = [each for each in schedules if each.key not in runs]
+        others = [key for key in schedules if key not in runs]
         self._crowd_is_next = bool(others) and not self._crowd_is_next
-        if self._crowd_is_next:
-            return others
-        number = sum(total <= BATCH_RUNS for total in accumulate(runs[each.key] for each in crowded))
-        return [*others, *crowded[: max(number, 1)]]
+        number = sum(total <= BATCH_RUNS for total in accumulate(runs[key] for key in crowded))
+        taken = others if self._crowd_is_next else [*others, *crowded[: max(number, 1)]]
+        return {key: schedules[key] for key in taken}
 
     def _remember(self, key: ScheduleKey, runs: int) -> None:
         if runs >= CROWD:
@@ -189,7 +187,7 @@ class ScheduleDecider(Decider):
 
     def _decide(
         self,
-        schedules: Sequence[Schedule],
+        schedules: Mapping[ScheduleKey, Schedule],
         runs: Mapping[ScheduleKey, list[Run]],
         backfills: Mapping[ScheduleKey, list[Backfill]],
         now: int,
@@ -197,10 +195,9 @@ class ScheduleDecider(Decider):
         """Decide as many schedules as one transaction's budget allows; the others stay due for the next one."""
         decisions: dict[ScheduleKey, Decision] = {}
         steps = 0
-        for each in schedules:
+        for key, each in schedules.items():
             if steps > BATCH_STEPS:
                 break
-            key = each.key
             with shared_budget(QUESTION_STEPS) as spent:
                 decisions[key] = _decision(each, runs[key], backfills[key], now, self._limits)
             self._remember(key, len(runs[key]))
@@ -208,23 +205,24 @@ class ScheduleDecider(Decider):
         return decisions
 
 
-async def _open_runs(transaction: Transaction, schedules: Sequence[Schedule]) -> dict[ScheduleKey, list[Run]]:
+async def _open_runs(
+    transaction: Transaction, schedules: Mapping[ScheduleKey, Schedule]
+) -> dict[ScheduleKey, list[Run]]:
     """The open runs of each schedule, without those of an earlier schedule of the same id."""
-    generations = {schedule.key: schedule.generation for schedule in schedules}
     runs: dict[ScheduleKey, list[Run]] = defaultdict(list)
-    for run in await transaction.open_runs(generations):
-        if run.generation == generations[run.schedule_key]:
+    for run in await transaction.open_runs(schedules.keys()):
+        if run.generation == schedules[run.schedule_key].generation:
             runs[run.schedule_key].append(run)
     return runs
 
 
 async def _write(
     batch: Batch,
-    schedules: list[Schedule],
-    runs: dict[ScheduleKey, list[Run]],
-    decisions: dict[ScheduleKey, Decision],
+    schedules: Mapping[ScheduleKey, Schedule],
+    runs: Mapping[ScheduleKey, list[Run]],
+    decisions: Mapping[ScheduleKey, Decision],
 ) -> None:
-    """Claim released runs, and write all decisions, with a statement for each kind of row."""
+    """Claim released runs of decided schedules, and write all decisions, with a statement for each kind of row."""
     transaction = batch.transaction
     made = list(decisions.values())
     new = [_claim(batch, run) for decision in made for run in decision.new]
@@ -234,8 +232,8 @@ async def _write(
         batch,
         (
             run
-            for schedule in schedules
-            for run in (() if schedule.unreadable else runs[schedule.key])
+            for key in decisions
+            for run in (() if schedules[key].unreadable else runs[key])
             if run.status is Status.STARTING and run.id not in touched
         ),
     )
@@ -247,7 +245,7 @@ async def _write(
     )
     await transaction.update_backfills(each for decision in made for each in decision.backfills)
     await transaction.advance(_advances(schedules, decisions, batch))
-    if gone := [schedule for schedule in schedules if decisions[schedule.key].remove]:
+    if gone := [schedules[key] for key, decision in decisions.items() if decision.remove]:
         await transaction.insert_versions(version_of(each, batch.now) for each in gone)
         await revoke_grants(transaction, gone, batch.now)
         await transaction.delete_schedules(each.key for each in gone)
@@ -266,16 +264,14 @@ def _claim_all(batch: Batch, runs: Iterator[Run]) -> list[Run]:
 
 
 def _advances(
-    schedules: list[Schedule], decisions: dict[ScheduleKey, Decision], batch: Batch
+    schedules: Mapping[ScheduleKey, Schedule], decisions: Mapping[ScheduleKey, Decision], batch: Batch
 ) -> Iterator[Advance]:
     claimed = {run.schedule_key for run in batch.claimed}
-    for schedule in schedules:
-        key = schedule.key
-        decision = decisions[key]
+    for key, decision in decisions.items():
         state = decision.state
         if state.attention and not state.attention_reason and key in claimed:  # it runs again
             state = msgspec.structs.replace(state, attention="")
-        changed = state if state != schedule.state else None
+        changed = state if state != schedules[key].state else None
         attempted_at_ms = batch.now if key in claimed else None
         yield Advance(key, decision.cursor_ms, decision.next_at_ms, changed, decision.counts, attempted_at_ms)
 

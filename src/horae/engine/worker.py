@@ -10,7 +10,6 @@ import asyncio
 import heapq
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 from itertools import count
 
 import msgspec
@@ -137,26 +136,20 @@ class Worker:
 
     def launch(self, decider: str, start: Launch) -> None:
         """Begin an attempt that a decider has claimed, once the claim is durable, if its run is admitted."""
-        run, timeouts = start.run, start.timeouts
-        if start.call is not None:
-            self._begin((decider, run.id, run.attempt), RunningAttempt(run, timeouts, self._now), start.call)
-            return
+        run = start.run
+        attempt = RunningAttempt(run, start.timeouts, self._now)
         if start.refusal is not None:
-            unlaunched = RunningAttempt(run, timeouts, self._now)
-            self._results[decider].append(_raised(unlaunched, start.refusal))
+            self._results[decider].append(_raised(attempt, start.refusal))
             self._wake()
             return
-        if not start.prepared and (denial := self.denial(start)) is not None:
+        if start.call is None and not start.prepared and (denial := self.denial(start)) is not None:
             self._deny(decider, run, denial)
             return
-        attempt = RunningAttempt(run, timeouts, self._now)
-        attempt.log = self.new_log(run)
-        context = Context(
-            run, start.last, attempt, self.keep_token,
-            save_checkpoints=self.save_checkpoints, earlier=start.checkpoints,
-        )  # fmt: skip
-        context.grant_id = start.grant_id
-        self._begin((decider, run.id, run.attempt), attempt, partial(self._execute, context, start.action))
+        key = (decider, run.id, run.attempt)
+        self._attempts[key] = attempt
+        attempt.task = asyncio.create_task(self._run(key, attempt, start), name=run.action_id)
+        if start.timeouts.run is not None or start.timeouts.heartbeat is not None:
+            self._set_deadlines(key, attempt)
 
     def denial(self, start: Launch) -> Denial | None:
         """Why a claimed run must not happen any more; ``None`` admits it."""
@@ -178,20 +171,19 @@ class Worker:
             return launches
         return await prepare(transaction, launches, self._executors.preparing, self.denial, now)
 
-    def _begin(
-        self, key: Key, attempt: RunningAttempt, call: Callable[[RunningAttempt], Awaitable[object]]
-    ) -> None:
-        self._attempts[key] = attempt
-        attempt.task = asyncio.create_task(self._run(key, attempt, call), name=attempt.run.action_id)
-        if attempt.timeouts.run is not None or attempt.timeouts.heartbeat is not None:
-            self._set_deadlines(key, attempt)
-
-    async def _execute(self, context: Context, action: Action | None, attempt: RunningAttempt) -> object:
-        """Call an executor."""
+    def _call(self, attempt: RunningAttempt, start: Launch) -> Awaitable[object]:
+        """Call what makes an attempt. It is no coroutine, and what it calls are none either, because each would cost every run."""
+        if start.call is not None:
+            return start.call(attempt)
         if self.on_launch is not None:
-            self.on_launch(attempt.run, attempt.launched_at_ms or 0)
+            self.on_launch(start.run, attempt.launched_at_ms or 0)
+        attempt.log = self.new_log(start.run)
         collect_in(attempt.log)
-        return await self._executors.run(context, action)
+        context = Context(
+            start.run, start.last, attempt, self.keep_token,
+            save_checkpoints=self.save_checkpoints, earlier=start.checkpoints, grant_id=start.grant_id,
+        )  # fmt: skip
+        return self._executors.run(context, start.action)
 
     def _deny(self, decider: str, run: Run, denial: Denial) -> None:
         failure = kept_failure(denial.sentence)
@@ -206,13 +198,11 @@ class Worker:
             if span is not None:
                 self._deadline(attempt.beat_at + milliseconds(span), kind, key)
 
-    async def _run(
-        self, key: Key, attempt: RunningAttempt, call: Callable[[RunningAttempt], Awaitable[object]]
-    ) -> None:
+    async def _run(self, key: Key, attempt: RunningAttempt, start: Launch) -> None:
         # The clock may have been corrected, and so set back, since the claim.
         attempt.launched_at_ms = max(self.shared_now(), attempt.run.started_at_ms or 0)
         try:
-            ended = _returned(attempt, await call(attempt))
+            ended = _returned(attempt, await self._call(attempt, start))
         except BaseException as error:
             ended = _raised(attempt, error)
         if self._attempts.pop(key, None) is attempt:  # else it was given up, and has its result already

@@ -17,7 +17,7 @@ from horae.errors import LeftToOtherNodeError, NotStartedError, StaleClaimError
 from horae.executor.checkpoints import CheckpointBounds
 from horae.executor.context import Context
 from horae.executor.expression_pool import ExpressionPool
-from horae.executor.function import FunctionExecutor, call_action, is_coroutine_function
+from horae.executor.function import FunctionExecutor, call_in_thread, is_coroutine_function
 from horae.executor.port import Executor
 from horae.model import Action, Node, Origin, OriginKind, Run
 from horae.store.transaction_limit import StoreAccess
@@ -227,7 +227,7 @@ class _InProcess:
 async def _asked(function: object, call: Callable[[], Any], context: Context, who: str) -> Any:  # noqa: ANN401 - any JSON
     """Call a part of the program's own; an exception is a failed launch, not a failed run."""
     try:
-        return await call_action(call, context, threaded=not is_coroutine_function(function))
+        return await (call() if is_coroutine_function(function) else call_in_thread(call, context))
     except (NotStartedError, StaleClaimError):
         raise
     except Exception as error:

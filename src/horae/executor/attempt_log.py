@@ -27,6 +27,7 @@ OWN_LOGGER = "horae"
 """What Horae says of itself is for the operator, and no line of any attempt."""
 
 _current: ContextVar[AttemptLog | None] = ContextVar("horae_attempt_log", default=None)
+_NO_SECRETS = Secrets()
 _lock = threading.Lock()  # of all logs: it is held for moments
 
 
@@ -57,7 +58,7 @@ class AttemptLog:
         self._now = now
         self._on_line = on_line
         self._kept: _KeptLines | None = None
-        self._secrets = Secrets()
+        self._secrets = _NO_SECRETS
         self._noticed = False
         self._closed = False
 

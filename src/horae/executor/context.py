@@ -77,6 +77,7 @@ class Context:
         *,
         save_checkpoints: SaveCheckpoints,
         earlier: Sequence[Checkpoint] = (),
+        grant_id: str = "",
     ) -> None:
         self._run = run
         self._save_checkpoints = save_checkpoints
@@ -87,7 +88,7 @@ class Context:
         self._last = last
         self._attempt = attempt
         self._keep_token = keep_token
-        self.grant_id = ""
+        self.grant_id = grant_id
         """The grant that its schedule names; empty if it names none."""
         self.options: Any = None
         """The options of the action, as its kind types them, secrets decrypted; ``None`` if the kind has none."""

@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Coroutine
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -95,16 +95,18 @@ class FunctionExecutor(Executor):
         asked = self._admits.get(action.name)
         return None if asked is None else asked(action)
 
-    async def run(self, context: Context) -> Any:  # noqa: ANN401 - any JSON
-        """Call the function of a run."""
-        return await self.call(context.action, context)
+    def run(self, context: Context) -> Coroutine[Any, Any, Any]:
+        """Call the function of a run: await what this returns."""
+        return self.call(context.action, context)
 
-    async def call(self, name: str, context: Context) -> Any:  # noqa: ANN401 - any JSON
-        """Call the function of a name, with the context and the input of a run as far as it takes them."""
-        registered = self._actions[name]
-        positional, keywords = registered.signature.arguments(context)
-        call = partial(registered.function, *positional, **keywords)
-        return await call_action(call, context, threaded=registered.threaded)
+    def call(self, name: str, context: Context) -> Coroutine[Any, Any, Any]:
+        """Call the function of a name, with the context and the input of a run as far as it takes them: await what this returns."""
+        function, signature, threaded = self._actions[name]
+        positional, keywords = signature.arguments(context)
+        if threaded:
+            return call_in_thread(partial(function, *positional, **keywords), context)
+        made: Coroutine[Any, Any, Any] = function(*positional, **keywords)
+        return made
 
 
 def is_coroutine_function(function: object) -> bool:
@@ -116,10 +118,8 @@ def is_coroutine_function(function: object) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
-async def call_action(call: Callable[[], Any], context: Context, *, threaded: bool) -> Any:  # noqa: ANN401 - any JSON
-    """Call an action; a plain function in its own daemon thread, which does not keep the program from ending."""
-    if not threaded:
-        return await call()
+async def call_in_thread(call: Callable[[], Any], context: Context) -> Any:  # noqa: ANN401 - any JSON
+    """Call a plain function in its own daemon thread, which does not keep the program from ending."""
     result, error = await _in_thread(call, context)
     if error is not None:
         raise error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import msgspec
@@ -111,8 +111,7 @@ class Executors:
             action: Action = Action(name=given) if isinstance(given, str) else convert_json(given, Action)
         except msgspec.ValidationError as error:
             raise input_error(error, Action, "action") from None
-        executor = self._of(action.name)
-        if action.kind != self._functions.kind or executor is self._functions:
+        if action.kind != self._functions.kind or (executor := self._of(action.name)) is self._functions:
             return action
         return _replace(action, kind=executor.kind, name=action.name.partition(":")[2])
 
@@ -161,8 +160,8 @@ class Executors:
             return denial
         return self._of(address).admit(action)
 
-    async def run(self, context: Context, action: Action | None) -> Any:  # noqa: ANN401 - any JSON
-        """Make an attempt. ``action`` is the schedule's current one; ``None`` if the schedule was deleted."""
+    def run(self, context: Context, action: Action | None) -> Coroutine[Any, Any, Any]:
+        """Make an attempt: await what this returns. ``action`` is the schedule's current one; ``None`` if the schedule was deleted."""
         executor, address = self._of(context.action), context.action
         if address not in executor.actions():
             reason = f'the action of "{context.schedule_id}" is not registered in this program'
@@ -173,7 +172,7 @@ class Executors:
                 reason = f'the schedule "{context.schedule_id}" has no action "{address}" any more'
                 raise NotStartedError(reason, permanent=True)
             context.options = self.open_options(action)
-        return await executor.run(context)
+        return executor.run(context)
 
     def refusal_for_node(self, address: str) -> str | None:
         """Why a node of a workflow cannot call an action here; ``None`` if it can.

@@ -52,7 +52,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
         if (reason := self.mismatch(given)) is not None:
             raise InvalidInputError("input", reason)
         keywords = {}
-        if isinstance(given, Mapping):
+        if given is not None and isinstance(given, Mapping):
             named = {*self.required, *self.optional}
             keywords = {key: given[key] for key in given if self.takes_all or key in named}
         if self.context is None:

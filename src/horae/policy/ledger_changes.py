@@ -82,9 +82,9 @@ def _stamp(form: str, nominal_ms: int) -> str:
 
 def new_run(schedule: Schedule, slot: Slot, origin: Origin, overlap: Overlap, now: int) -> Run:
     """Create the run of a slot; it waits until it is judged."""
-    action = schedule.action
+    action, key = schedule.action, schedule.key
     return Run(
-        id=run_id(schedule.key, schedule.generation, slot.nominal_ms, origin), schedule_key=schedule.key,
+        id=run_id(key, schedule.generation, slot.nominal_ms, origin), schedule_key=key,
         generation=schedule.generation, nominal_ms=slot.nominal_ms, origin=origin, overlap=overlap,
         status=Status.PENDING, fire_ms=slot.fire_ms, start_at_ms=slot.start_at_ms, decided_at_ms=now, owner=schedule.owner,
         action=action.address, action_id=action_id(action, schedule.id, slot.nominal_ms), input=action.input,
