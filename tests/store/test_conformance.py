@@ -94,6 +94,13 @@ def ended(number: int, status: Status = Status.SUCCEEDED, **more: Any) -> Outcom
     return Outcome(run_id=f"run-s-{number}", epoch=7, attempt=1, status=status, ended_at_ms=9, **more)
 
 
+async def sends_no_input(transaction: Transaction, name: str, **given: Any) -> None:
+    """The database does not send the inputs of the runs that a query finds, not only what is made of its rows."""
+    rows = await transaction.rows(name, **given)
+    assert rows, name
+    assert not any('{"a":1}' in map(str, row) for row in rows), name
+
+
 async def test_what_is_written_is_read_again(store: Store):
     made = schedule("s", tags=("red", "blue"))
     async with store.transaction() as transaction:
@@ -107,13 +114,9 @@ async def test_what_is_written_is_read_again(store: Store):
         without_input = [_replace(each, input=NOT_READ) for each in found]
         assert await transaction.open_runs([ScheduleKey("s")]) == without_input
         assert await transaction.claimed([7, 8], 10) == without_input[:1]
-        questions: dict[str, dict[str, Any]] = {
-            "open_runs": {"keys": ["s"]}, "claimed": {"epochs": [7, 8], "limit": 10}, "claims_of": {"ids": ["run-s-1"]},
-        }  # fmt: skip
-        for name, given in questions.items():
-            rows = await transaction.rows(name, **given)
-            assert rows, name
-            assert not any('{"a":1}' in map(str, row) for row in rows), name  # the database does not send it
+        await sends_no_input(transaction, "open_runs", keys=["s"])
+        await sends_no_input(transaction, "claimed", epochs=[7, 8], limit=10)
+        await sends_no_input(transaction, "claims_of", ids=["run-s-1"])
         assert await transaction.claimed([8], 10) == []
         changed = _replace(made, version=2, cursor_ms=150_000, state=State(paused=True), tags=())
         await transaction.update_schedules([(changed, None)])
@@ -392,6 +395,7 @@ async def test_a_run_is_asked_to_stop_by_way_of_the_store(store: Store):
         assert await transaction.ask_to_stop([_replace(asked[0], stop="cancel")]) == 0  # no way back
         assert [(r.id, r.stop) for r in await transaction.stopping(7)] == [("run-s-1", "terminate")]
         assert await transaction.stopping(8) == []
+        await sends_no_input(transaction, "stopping", epoch=7)
         await transaction.finish([ended(1, Status.TERMINATED)])
         assert await transaction.stopping(7) == []
 
@@ -825,6 +829,7 @@ async def test_work_that_was_handed_over_is_held_by_no_node_and_expected_in_time
         assert await transaction.overdue_reports(99, 10) == []
         assert [each.run.id for each in await transaction.overdue_reports(200, 10)] == ["run-s-1", "run-s-2"]
         assert [each.report_by_ms for each in await transaction.overdue_reports(200, 1)] == [100]
+        await sends_no_input(transaction, "overdue_reports", now=200, limit=10)
         assert await transaction.finish([ended(1)]) == 0  # the claim it was handed over under is gone
 
 
