@@ -12,7 +12,8 @@ TABLES = {
     "PostgreSQL": ["Horae", "Horae, one-shot", "APScheduler", "Procrastinate", "ceiling"],
 }
 FIGURES = [
-    "registered/s", "first start, ms", "last start, ms", "p50, ms", "p99, ms", "starts/s", "ends/s", "memory, MB",
+    "registered/s", "first start, ms", "last start, ms", "p50, ms", "p99, ms", "starts/s", "ends/s",
+    "registering 1,000: CPU, ms", "running 1,000: CPU, ms", "memory, MB",
 ]  # fmt: skip
 NUMBER = r"-?[\d,]+(\.\d+)?"
 COMPARED = rf"{NUMBER}( \([\d.]+× (faster|slower|sooner|later|more|less)\))?"

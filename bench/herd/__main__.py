@@ -30,12 +30,23 @@ def main() -> None:
     parser.add_argument(
         "--only", choices=(*NAMES, *PARTS), help="the herds of one contestant, or another part"
     )
+    parser.add_argument(
+        "--before",
+        type=Path,
+        metavar="DIR",
+        help="also measure the herds of Horae as it is in another checkout",
+    )
+    parser.add_argument("--repeats", type=int, metavar="N", help="run every herd so many times")
     arguments = parser.parse_args()
     effort = QUICK if arguments.quick else FULL
     if arguments.sizes:
         effort = effort._replace(sizes=arguments.sizes)
     if arguments.peers_up_to:
         effort = effort._replace(peers_up_to=arguments.peers_up_to)
+    if arguments.before:
+        effort = effort._replace(before=str(arguments.before.resolve()))
+    if arguments.repeats:
+        effort = effort._replace(repeats=arguments.repeats, repeated_sizes=max(effort.sizes))
     # An end by `timeout` unwinds as well, or the PostgreSQL server would go on alone.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with Databases() as databases:

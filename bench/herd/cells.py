@@ -19,6 +19,8 @@ HEADINGS: dict[str, tuple[str, str, str]] = {
     "p99": ("p99, ms", "later", "sooner"),
     "start_rate": ("starts/s", "faster", "slower"),
     "end_rate": ("ends/s", "faster", "slower"),
+    "register_work": ("registering 1,000: CPU, ms", "more", "less"),
+    "run_work": ("running 1,000: CPU, ms", "more", "less"),
     "memory": ("memory, MB", "more", "less"),
 }
 

@@ -10,7 +10,7 @@ import importlib
 import json
 import math
 import sys
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 from bench.herd import memory
@@ -39,21 +39,29 @@ async def measure(contestant: Contestant, count: int, allowance: float) -> dict[
     async with contestant.opened():
         every = contestant.granularity
         due = math.ceil((wall() + allowance + SETTLE) / every) * every
-        began = perf_counter()
+        began, used = perf_counter(), process_time()
         await contestant.register(count, due)
-        registering = perf_counter() - began
+        registering, register_work = perf_counter() - began, process_time() - used
         await count_rows(contestant.url)
         if wall() > due - SETTLE:
             return {"late": perf_counter() - began}
         starts = count * max(contestant.seconds, 1)
+        used = process_time()
         async with contestant.running():
             while len(TIMES) < starts:
                 await asyncio.sleep(GLANCE)
             ended = await all_ended(contestant.ended, starts) if contestant.records_ends else None
+            run_work = process_time() - used
     if len(TIMES) != starts:
         raise RuntimeError(f"{starts} starts were due, and there were {len(TIMES)}")
     times = Times(due, contestant.seconds, TIMES, ended)
-    return {"register_rate": count / registering, **figures(times), "memory": memory.peak()}
+    return {
+        "register_rate": count / registering,
+        **figures(times),
+        "register_work": register_work / count * 1_000_000,
+        "run_work": run_work / starts * 1_000_000,
+        "memory": memory.peak(),
+    }
 
 
 async def count_rows(url: str) -> None:

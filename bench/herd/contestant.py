@@ -52,6 +52,8 @@ class Entry(NamedTuple):
     database: str
     place: str
     program: str = "bench.herd.child"
+    checkout: str = ""
+    """The folder of another version of this project, if it is to run from there."""
 
     @property
     def is_peer(self) -> bool:
@@ -88,7 +90,14 @@ BACKFILL = (
     Entry("ceiling", "ceiling", POSTGRES, "bench.herd.ceiling_postgres:PostgresBackfill"),
 )
 OURS = ENTRIES[0].name
+BEFORE = "before"
 NAMES = tuple(dict.fromkeys(entry.name for entry in ENTRIES))
+
+
+def before(checkout: str) -> list[Entry]:
+    """Horae as it is in the checkout of another version, to be compared in the same run."""
+    ours = [each for each in ENTRIES if each.name == OURS]
+    return [each._replace(name=BEFORE, title="Horae, before", checkout=checkout) for each in ours]
 
 
 def batches(count: int, size: int = BATCH) -> Iterator[range]:

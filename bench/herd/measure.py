@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +12,17 @@ from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple
 
-from bench.herd.contestant import BACKFILL, CLUSTERS, ENTRIES, POSTGRES, SQLITE, STEADY, Entry
+from bench.herd.contestant import (
+    BACKFILL,
+    CLUSTERS,
+    ENTRIES,
+    OURS,
+    POSTGRES,
+    SQLITE,
+    STEADY,
+    Entry,
+    before,
+)
 from bench.herd.server import Databases
 
 IDLE = "idle"
@@ -51,6 +62,8 @@ class Effort(NamedTuple):
     """How many parts, and how many contestants of a herd, run beside each other; more than one spoils the figures."""
     peers_up_to: int = 10_000
     """The largest herd of the peers: with 100,000 jobs each of them takes from three to six minutes."""
+    before: str = ""
+    """The checkout of another version of Horae, whose herds are measured as well."""
 
 
 FULL = Effort(
@@ -64,7 +77,10 @@ QUICK = Effort(
 
 
 class Figures(NamedTuple):
-    """What a contestant's process reports. Times are milliseconds after the instant, rates are per second."""
+    """What a contestant's process reports. Times are milliseconds after the instant, rates are per second.
+
+    Work is the processor time of the process in milliseconds for 1,000 jobs: to register them, and to start and end them.
+    """
 
     register_rate: float
     first: float
@@ -73,6 +89,8 @@ class Figures(NamedTuple):
     p99: float
     start_rate: float
     end_rate: float | None
+    register_work: float | None = None
+    run_work: float | None = None
     memory: float | None = None
     shares: Sequence[float] = ()
     """What each of several nodes started of all, the most first."""
@@ -138,6 +156,7 @@ def _all(effort: Effort, work: Callable[..., Any], *arguments: Iterable[Any]) ->
 def measure_herds(databases: Databases, effort: Effort, only: str | None) -> list[Result]:
     """All herds. Contestants take turns, so that a machine busy with something else disturbs them alike."""
     entries = [entry for entry in ENTRIES if only in (None, entry.name)]
+    entries += before(effort.before) if effort.before and only in (None, OURS) else []
     rates = dict.fromkeys(entries, FIRST_GUESS)
     found = []
     for count in effort.sizes:
@@ -162,7 +181,8 @@ def _herd(databases: Databases, entry: Entry, count: int, allowance: float, amou
     """One herd. If registering took longer than it was allowed, the contestant begins anew."""
     for _ in range(ATTEMPTS):
         with databases.fresh(entry.database) as url:
-            said = _run(entry.program, entry.place, url, count, allowance, amount)
+            arguments = (entry.program, entry.place, url, count, allowance, amount)
+            said = _run(*arguments, checkout=entry.checkout)
         _tell(f"{entry.title} on {entry.database}, {count:,} jobs: {said}")
         if "late" not in said:
             return Figures(**said)
@@ -235,10 +255,14 @@ def measure_idle(databases: Databases, effort: Effort, only: str | None) -> list
     return found
 
 
-def _run(module: str, *arguments: object) -> dict[str, Any]:
-    """What a program says, in one line."""
+def _run(module: str, *arguments: object, checkout: str = "") -> dict[str, Any]:
+    """What a program says, in one line; with ``checkout``, the program of another version, with our packages."""
     command = [sys.executable, "-m", module, *map(str, arguments)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", timeout=TIME_LIMIT, check=True)  # noqa: S603
+    sources = {"PYTHONPATH": os.pathsep.join([checkout, f"{checkout}/src"])} if checkout else {}
+    done = subprocess.run(  # noqa: S603
+        command, stdout=subprocess.PIPE, encoding="utf-8", timeout=TIME_LIMIT, check=True,
+        cwd=checkout or None, env=os.environ | sources,
+    )  # fmt: skip
     said: dict[str, Any] = json.loads(done.stdout)
     return said
 

@@ -33,8 +33,10 @@ After the herds come several nodes, a steady rate, a backfill, idle schedules an
 COLUMNS = """\
 Registering is jobs per second until all are durable. Starts are milliseconds after the instant: the first,
 the last, the middle one and the 99th of a hundred. Starts and ends per second are all jobs over the time from the
-instant to the last start, and to the moment when another connection sees the last end. Memory is the most
-that the contestant's process held, in megabytes; a PostgreSQL server's own is not in it.
+instant to the last start, and to the moment when another connection sees the last end. CPU is the processor time
+that the contestant's own process takes to register 1,000 jobs, and to start and end them (with what it does while it
+waits for the instant, and with counting the ends): it says what a change costs even on a busy machine. Memory is the
+most that the process held, in megabytes. A PostgreSQL server's own is in neither.
 """
 
 RULES = """\
@@ -53,6 +55,7 @@ RULES = """\
 CALLS = """\
 - **Horae**: `app.schedules.create_many` with {batch:,} schedules at a time, then `app.serve()`. The first row has cron
   schedules with six fields, which fire again a day later; *one-shot* has `{{"times": [instant]}}`.
+- **Horae, before**: the same in another checkout of this project, if one was given with `--before`.
 - **Horae, declarative**: `Scheduler.initialize` with all tasks, whose minute begins at the instant; `stop`, and
   `initialize` again, which begins to run them.
 - **APScheduler** 3: `AsyncIOScheduler` with the SQLAlchemy job store and a `CronTrigger` for the same second of every
