@@ -29,6 +29,7 @@ def horae(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command to its end, in this process, as starting one takes much longer. It never shows a traceback.
 
+    Not for ``horae serve`` beyond its settings: it sees to it that its process ends, which would be that of the tests.
     It works in a folder, or an empty one.
     """
     given, out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", "surrogateescape") for _ in range(3))

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.face.cli.command import horae
+from tests.face.cli.command import horae_process
 from tests.support.process import Server
 from tests.support.wait import wait_for
 
@@ -145,7 +145,7 @@ def test_a_rolling_upgrade_loses_no_slot_and_no_request(
                 assert "newer schema" in nodes[old].client.get("/readyz").json()["status"]
                 done_by_another(nodes[old])
             wait_for(lambda before=before: len(slots(log)) > len(before))  # type: ignore[misc]
-        refused = horae("serve", "--port", "0", "--database", postgres)
+        refused = horae_process("serve", "--port", "0", "--database", postgres)
     finally:
         client.ending.set()
         client.join(20)
