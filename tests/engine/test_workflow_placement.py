@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -82,10 +81,19 @@ async def test_a_node_that_gets_the_action_takes_the_run(database: str, monkeypa
         (schedule,) = await without.schedules.list()
         run_id = await without.schedules.trigger(schedule.id)
         await stepped(without)
+        monkeypatch.setattr(without.clock, "monotonic", lambda: 0.0)  # its time to leave the run never ends
+        without.action("work")(lambda: "late")
+        assert (await ended(run_id, without)).result == {"done": "late"}
 
-        def work() -> str:
-            return "late"
 
-        without.action("work")(work)
-        run: Any = await ended(run_id, without)
-        assert run.result == {"done": "late"}
+async def test_a_run_is_not_left_for_long_to_a_node_that_is_gone(
+    database: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("horae.engine.workflow_executor.LEFT_FOR_S", 0.1)
+    async with node(database) as without:
+        async with node(database, "work") as other:
+            await other.workflows.deploy(WORKFLOW)
+            (schedule,) = await without.schedules.list()
+            run_id = await without.schedules.trigger(schedule.id)
+            await stepped(without)
+        assert "unknown action" in str((await ended(run_id, without)).failure)

@@ -17,6 +17,7 @@ from horae.executor.hand_off import End, Ending, Follower, HandOff, HandOffExecu
 from horae.executor.procrastinate_executor import ProcrastinateExecutor
 from horae.face.service import make_service
 from horae.model import OPEN, Run
+from horae.workflow import WorkflowBuilder
 from tests.face.cli.command import horae
 from tests.support.wait import wait_until
 
@@ -164,7 +165,23 @@ async def test_a_run_that_is_cancelled_while_its_work_is_handed_over_stops_what_
         await wait_until(app.worker.tasks[0].cancelling)
         there.open.set()
         assert (await ended(app, run_id)).status == "cancelled"
-        assert there.stops == [False]  # nothing was taken
+        assert (there.stops, (await app.runs.get(run_id)).failure) == ([False], None)  # nothing was taken
+
+
+async def test_a_node_of_a_workflow_finds_its_work_again_and_another_try_is_other_work(tmp_path: Path):
+    there, database = Engine(), f"sqlite:///{tmp_path}/horae.db"
+    flow = WorkflowBuilder("w", 1)
+    flow.end(after=flow.task("dict:work", id="work", attempts=2, delay="10ms"))
+    async with serving(there, database) as app:
+        await app.workflows.deploy(flow)
+        run_id = (await app.workflows.launch("w")).id
+        await wait_until(lambda: len(there.submitted) == 1)
+    async with serving(there, database) as app:  # the node has stopped, and the work went on
+        there.ends[there.submitted[0]] = End(ending=Ending.FAILED, reason="no")
+        await wait_until(lambda: len(there.submitted) == 2)
+        there.ends[there.submitted[1]] = End(ending=Ending.SUCCEEDED, result=5)
+        run = await ended(app, run_id)
+        assert (run.status, len(set(there.submitted)), there.stops) == ("succeeded", 2, [])
 
 
 async def test_schedules_of_these_kinds_are_created_over_http_and_with_the_command(tmp_path: Path):
