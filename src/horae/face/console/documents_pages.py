@@ -28,7 +28,10 @@ EXAMPLE = """calendars:
     dates: ["2027-01-01"]
 schedules:
   - id: report
-    spec: {crons: ["0 9 * * 1-5"], timezone: Europe/Berlin, exclude: [{calendar: holidays}]}
+    spec:
+      crons: ["0 9 * * 1-5"]
+      timezone: Europe/Berlin
+      exclude: [{calendar: holidays}]
     action: NAME
 """
 CRONTAB = """# m h  dom mon dow   command

@@ -11,7 +11,7 @@ from litestar import Response, get, post
 
 from horae.app import Edit, ScopedOperations
 from horae.app.schedule_views import DescribedSchedule, VersionView, description_view
-from horae.app.view import page_of, view_of
+from horae.app.view import page_of, view_of, whole
 from horae.app.views import PreviewView
 from horae.checked import converted
 from horae.errors import ConflictTokenMismatchError, HoraeError, InvalidInputError
@@ -49,9 +49,10 @@ def address_of(action: dict[str, Any]) -> str:
     return name if kind == FUNCTION else f"{kind}:{name}" if name else str(kind)
 
 
-def _said(policies: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
+def _said(policies: dict[str, Any]) -> dict[str, Any]:
     """Those policies that are not at their defaults."""
-    return msgspec.to_builtins(converted(policies, Policies, "policies"))
+    usual, found = whole(Policies()), whole(converted(policies, Policies, "policies"))
+    return {name: value for name, value in found.items() if value != usual[name]}
 
 
 async def changes(visit: Visit, schedule_id: str, form: dict[str, str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from horae.face.console.runs_pages import moment_of_query
 from horae.face.console.schedule_actions import json_of
 from horae.face.console.visit import Visit
 
-RUNS = EVENTS = INPUTS = 20
+RUNS = EVENTS = INPUTS = 10
 """How many of them the operator's page lists; each list has pages."""
 TONES = {"Running": "running", "Idle": "succeeded", "Needs attention": "attention", "Stopped": "paused"}
 """How each status of a flow looks."""

@@ -14,6 +14,7 @@ from horae.app.schedule_views import ScheduleView
 from horae.app.view import view_of
 from horae.app.views import ForecastView, NodeView, RunView
 from horae.errors import HoraeError
+from horae.face.console.rendering import called
 from horae.face.console.timeline import MAX_COMING, SPANS, by_relevance, lateness, timeline
 from horae.face.console.visit import Visit
 from horae.model import Run, Schedule, ScheduleKey, Status, instant, schedule_key
@@ -46,8 +47,10 @@ async def overview_page(visit: Visit) -> Response[Any]:
         order = by_relevance(
             entries, soonest, {schedule_key(each.owner, each.id) for each in troubled}, now, now + span
         )
-        ahead = await _coming(there, order[:lanes], visit.now, now + span)
-        drawn = timeline(entries, ahead, now, span, visit.zone, order[:lanes])
+        drawn_ones = await there.schedules.get_many(order[:lanes])
+        names = {each.key: called(each.action, each.id) for each in drawn_ones}
+        ahead = await _coming(there, drawn_ones, visit.now, now + span)
+        drawn = timeline(entries, ahead, now, span, visit.zone, order[:lanes], names)
         failed = [
             each for each in entries if isinstance(each, Run) and each.status in {"failed", "timed_out"}
         ]
@@ -72,13 +75,12 @@ def _counts(entries: list[Any]) -> dict[str, int]:
 
 
 async def _coming(
-    there: ScopedOperations, keys: Sequence[ScheduleKey], now: int, until: datetime
+    there: ScopedOperations, schedules: Sequence[Schedule], now: int, until: datetime
 ) -> dict[ScheduleKey, tuple[datetime, ...]]:
     """The next fire times of some schedules, as far as the timeline reaches."""
-    found = [each for each in await there.schedules.get_many(keys) if not each.state.paused]
 
     def work() -> dict[ScheduleKey, tuple[datetime, ...]]:
-        return {each.key: _ahead(each, now, until) for each in found}
+        return {each.key: _ahead(each, now, until) for each in schedules if not each.state.paused}
 
     return await there.evaluate(work)
 

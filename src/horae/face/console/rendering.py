@@ -15,6 +15,7 @@ from horae import __version__
 from horae.face.console.assets import asset_url
 from horae.face.console.statuses import STATUS_WORDS, symbol
 from horae.face.console.visit import Visit
+from horae.model import instant
 
 SHOWN_BYTES = 64 * 1024
 """How much of a value a page shows; the API has the whole."""
@@ -36,6 +37,7 @@ class Templates:
             "plural": plural,
             "iso": iso,
             "bytes": size,
+            "called": called,
         }
         self._environment.filters |= filters
         words = {"asset": asset_url, "words": STATUS_WORDS, "symbol": symbol, "version": __version__}
@@ -45,20 +47,31 @@ class Templates:
         """A template with its context, in the zone of the visit."""
 
         def when(moment: datetime | None, zone: str | None = None, *, date: bool = True) -> Markup:
-            return moment_text(moment, ZoneInfo(zone) if zone else visit.zone, date=date)
+            return moment_text(moment, ZoneInfo(zone) if zone else visit.zone, instant(visit.now), date=date)
 
         template = self._environment.get_template(name)
         return template.render(visit=visit, when=when, seen=context.pop("seen", ""), **context)
 
 
-def moment_text(moment: datetime | None, zone: ZoneInfo, *, date: bool = True) -> Markup:
-    """A moment in a zone, with UTC on hover."""
+def moment_text(moment: datetime | None, zone: ZoneInfo, now: datetime, *, date: bool = True) -> Markup:
+    """A moment in a zone, as short as it can be told from others, with UTC on hover."""
     if moment is None:
         return Markup('<span class="none">–</span>')
     here = moment.astimezone(zone)
-    text = f"{here:%a %d %b %Y, %H:%M:%S}" if date else f"{here:%H:%M:%S}"
+    clock = f"{here:%H:%M:%S}" if here.second or not date else f"{here:%H:%M}"
+    text = f"{_day(here, now.astimezone(zone))}, {clock}" if date else clock
     title = f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC · {zone.key} {here:%z}"
     return Markup('<time datetime="{}" title="{}">{}</time>').format(iso(moment), title, text)
+
+
+_NEAR = {-1: "yesterday", 0: "today", 1: "tomorrow"}
+
+
+def _day(here: datetime, today: datetime) -> str:
+    """A day beside today's: by its name, or else with the year only if that is another."""
+    if near := _NEAR.get((here.date() - today.date()).days):
+        return near
+    return f"{here:%a %d %b}" if here.year == today.year else f"{here:%a %d %b %Y}"
 
 
 def iso(moment: datetime | None) -> str:
@@ -96,6 +109,14 @@ def plural(count: int, one: str, many: str = "") -> str:
 def size(count: int) -> str:
     """A number of bytes."""
     return f"{count:,} B" if count < 1024 else f"{count / 1024:,.0f} KiB"
+
+
+def called(action: object, schedule_id: str) -> str:
+    """What people call a schedule: one of a workflow by the workflow, because its id is a hash."""
+    given = action.get("input") if isinstance(action, dict) else getattr(action, "input", None)
+    if schedule_id.startswith(("cron-", "launch-")) and isinstance(given, dict) and given.get("workflow_id"):
+        return f"{given['workflow_id']}{', by hand' if schedule_id.startswith('launch-') else ''}"
+    return schedule_id
 
 
 def as_json(value: object) -> str:

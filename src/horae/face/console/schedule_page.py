@@ -20,7 +20,7 @@ from horae.model import instant
 from horae.spec.clock_notes import clock_note
 
 RUNS = 60
-TIMES = 200
+TIMES = 120
 
 
 def coming(visit: Visit, schedule: DescribedSchedule) -> list[tuple[Any, str]]:

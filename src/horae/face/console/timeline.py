@@ -48,6 +48,7 @@ class Lane(msgspec.Struct, frozen=True):
     owner: str
     pieces: list[Piece]
     summary: str
+    name: str
 
 
 class Timeline(msgspec.Struct, frozen=True):
@@ -87,8 +88,9 @@ def timeline(
     reach: timedelta,
     zone: ZoneInfo,
     shown: Collection[ScheduleKey],
+    called: Mapping[ScheduleKey, str],
 ) -> Timeline:
-    """Lay out what happened to some schedules and what comes. ``coming`` has their next fire times."""
+    """Lay out what happened to some schedules and what comes. ``coming`` has their next fire times, ``called`` their names."""
     start, end = now - reach, now + reach
     pieces: dict[ScheduleKey, list[Piece]] = defaultdict(list)
     for entry in entries:
@@ -99,8 +101,11 @@ def timeline(
             pieces[key] += ahead
     # Trouble first, then by name: a page that lives must not shuffle its lines.
     names = {key: owner_and_id(key)[::-1] for key in pieces}
-    order = sorted(pieces, key=lambda key: (not _trouble(pieces[key]), names[key]))
-    lanes = [Lane(*names[key], pieces[key], _summary(pieces[key])) for key in order]
+    order = sorted(pieces, key=lambda key: (not _trouble(pieces[key]), called.get(key, ""), names[key]))
+    lanes = [
+        Lane(*names[key], pieces[key], _summary(pieces[key]), called.get(key) or names[key][0])
+        for key in order
+    ]
     return Timeline(lanes, _ticks(start, end, zone))
 
 

@@ -8,6 +8,7 @@ import msgspec
 from litestar import Response, get, post
 
 from horae.app import Filter, ScopedOperations
+from horae.app.schedule_views import ScheduleView
 from horae.app.view import page_of, view_of
 from horae.app.views import RunView
 from horae.app.workflow_views import WorkflowDocumentView, WorkflowNodeView, WorkflowView, node_view
@@ -29,11 +30,18 @@ EXAMPLE = """{
   "workflow_id": "report",
   "version": 1,
   "nodes": [
-    {"id": "daily", "type": "trigger", "data": {"kind": "schedule_based", "schedule": {"cron_expr": "0 9 * * *", "timezone": "UTC"}}},
+    {"id": "daily", "type": "trigger", "data": {
+      "kind": "schedule_based",
+      "schedule": {"cron_expr": "0 9 * * *", "timezone": "UTC"}}},
     {"id": "fetch", "type": "action", "data": {"action": "NAME"}},
-    {"id": "send", "type": "action", "data": {"action": "NAME", "input": {"rows": "nodes.fetch.output"}}}
+    {"id": "send", "type": "action", "data": {
+      "action": "NAME",
+      "input": {"rows": "nodes.fetch.output"}}}
   ],
-  "edges": [{"source": "daily", "target": "fetch"}, {"source": "fetch", "target": "send"}]
+  "edges": [
+    {"source": "daily", "target": "fetch"},
+    {"source": "fetch", "target": "send"}
+  ]
 }
 """
 """What the form of a new workflow begins with; the first action of this service takes the place of ``NAME``."""
@@ -130,6 +138,9 @@ async def workflow_page(visit: Visit, workflow_id: str) -> Response[Any]:
     there = visit.there
     found = await there.workflows.get(workflow_id, int(asked) if asked.isdecimal() else None)
     workflow = view_of(WorkflowDocumentView, found)
+    document = {
+        name: workflow.document[name] for name in ("workflow_id", "version", "nodes")
+    } | workflow.document
     versions = await there.workflows.versions(workflow_id, found.owner, VERSIONS)
     drawing = drawing_of(workflow.document, {})
     count = len(workflow.document.get("nodes", []))
@@ -137,7 +148,7 @@ async def workflow_page(visit: Visit, workflow_id: str) -> Response[Any]:
     async def build() -> dict[str, Any]:
         schedules, runs = await _activity(there, workflow_id, found.owner or visit.caller.user)
         return {
-            "workflow": workflow, "drawing": drawing, "count": count, "versions": list(reversed(versions)),
+            "workflow": workflow, "document": document, "drawing": drawing, "count": count, "versions": list(reversed(versions)),
             "schedules": schedules, "shown": runs,
         }  # fmt: skip
 
@@ -153,7 +164,8 @@ async def _activity(there: ScopedOperations, workflow_id: str, user: str) -> tup
             runs += page_of(RunView, await there.runs.list(each, RUNS)).items
         except HoraeError:  # it was never launched by hand
             continue
-    return list(triggers), sorted(runs, key=lambda run: run.decided_at, reverse=True)[:RUNS]
+    shown = await there.evaluate(lambda: [view_of(ScheduleView, each) for each in triggers])
+    return shown, sorted(runs, key=lambda run: run.decided_at, reverse=True)[:RUNS]
 
 
 @post("/workflows/{workflow_id:str}")
