@@ -35,7 +35,7 @@ async def read_mailbox(ctx: ProducerContext, state: int | None) -> int:
 class WriteRow:
     async def prepare(self, ctx: PrepareContext, state: int | None) -> Prepared[list[Any]]:
         mails = await ctx.peek("mails", limit=10)
-        title = f"Processed {len(mails)} emails → added to spreadsheet"
+        title = f"Processed {len(mails)} email{'s' if len(mails) > 1 else ''} → added to spreadsheet"
         ids = [mail.id for mail in mails]
         return Prepared([Reservation("mails", ids)], [mail.payload["subject"] for mail in mails], title=title)
 

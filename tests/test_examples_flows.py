@@ -11,6 +11,7 @@ from examples import flow_fixer, living_flow
 from examples import flow_patterns as patterns
 
 from horae.flow_model import FlowStatus
+from horae.flows import FolderFixer
 from horae.testing import TimeMachine
 
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)
@@ -95,7 +96,7 @@ async def test_the_living_flow(machine: TimeMachine):
     await machine.advance(minutes=5)
     view = await machine.app.flows.show("mail-to-sheet")
     assert (view.status, view.next_check) == ("Idle", "Next check in 1 min")
-    assert view.activity[0].text in {"Processed 1 emails → added to spreadsheet", "Found 1 new event"}
+    assert view.activity[0].text in {"Processed 1 email → added to spreadsheet", "Found 1 new event"}
     assert {each.status for each in await machine.app.flows.inputs("mail-to-sheet", limit=50)} <= {
         "done",
         "pending",
@@ -104,7 +105,7 @@ async def test_the_living_flow(machine: TimeMachine):
 
 @pytest.mark.contract("FLOW-21")
 async def test_a_new_version_from_a_folder_repairs_a_flow(machine: TimeMachine):
-    machine.app.flow_host.fixer = fixer = flow_fixer.FolderFixer(flow_fixer.VERSIONS)
+    machine.app.flow_host.fixer = fixer = FolderFixer(flow_fixer.VERSIONS)
     await machine.app.flows.deploy(flow_fixer.flow)
     await put_amounts(machine, "7.5", "12,50", "3")
     assert flow_fixer.booked == [7.5, 12.5, 3.0]
@@ -127,7 +128,7 @@ async def test_a_new_version_from_a_folder_repairs_a_flow(machine: TimeMachine):
 
 async def test_a_version_that_cannot_be_loaded_is_no_fix(machine: TimeMachine, tmp_path: Path):
     (tmp_path / "invoices_2.py").write_text("flow = None")
-    machine.app.flow_host.fixer = flow_fixer.FolderFixer(tmp_path)
+    machine.app.flow_host.fixer = FolderFixer(tmp_path)
     await machine.app.flows.deploy(flow_fixer.flow)
     await put_amounts(machine, "12,50")
     assert (await machine.app.flows.show("invoices")).status == "Needs attention"

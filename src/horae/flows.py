@@ -14,6 +14,7 @@ from horae.flow.contexts import (
 )
 from horae.flow.definition import Consumer, Flow
 from horae.flow.failures import HandlerStopped, Internal, LogicError, NeedsApproval, Transient
+from horae.flow.folder_fixer import FolderFixer
 from horae.flow.values import Applied, Event, Input, NotApplied, Outcome, Prepared, Reservation, Unknown
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Event",
     "Flow",
     "FlowHost",
+    "FolderFixer",
     "HandlerStopped",
     "Input",
     "Internal",

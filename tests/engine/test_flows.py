@@ -850,6 +850,46 @@ async def test_a_redeploy_while_a_run_is_in_mutate_lets_it_commit(machine: TimeM
     assert [run.revision for run in await runs_of(machine.app)] == ["1", "2"]
 
 
+@pytest.mark.contract("FLOW-18", "FLOW-26")
+async def test_a_redeploy_that_removes_a_handler_in_mutate_needs_attention_and_loses_nothing(
+    machine: TimeMachine,
+):
+    script = Script()
+
+    async def lost(ctx):
+        await machine.sleep(seconds=60)
+        raise ConnectionError("lost")
+
+    script.deeds["mutate"] = [lost]
+    await machine.app.flows.deploy(script.flow)
+    await publish(machine.app, "1")
+    await machine.advance(seconds=1)
+    other, times = poller()
+    await machine.app.flows.deploy(other)  # without the handler that runs
+    await machine.advance(seconds=90)
+    view = await machine.app.flows.show("f")
+    assert view.status == "Needs attention"
+    assert 'this version has no handler "take"' in (view.issue or "")
+    assert await flow_decider(machine.app).step(machine.app.now()) is None  # nobody tries again and again
+    assert times == []  # the whole flow waits
+    assert await events_of(machine.app, "reserved") == ["1"]
+    await machine.app.flows.deploy(script.version("2"))
+    await machine.app.flows.resolve("f", "applied", result="by hand")
+    await machine.advance(seconds=1)
+    assert ("applied", "by hand") in script.outcomes
+    assert script.effects == []
+
+
+@pytest.mark.contract("FLOW-27")
+async def test_the_title_of_a_look_that_takes_nothing_is_kept_and_is_no_activity(machine: TimeMachine):
+    script = Script()
+    script.deeds["prepare"] = [lambda ctx: Prepared(title="Waiting for 9 o'clock")]
+    await machine.app.flows.deploy(script.flow)
+    await machine.advance(seconds=1)
+    assert [run.title for run in await machine.app.flows.runs("f")] == ["Waiting for 9 o'clock"]
+    assert (await machine.app.flows.show("f")).activity == []
+
+
 @pytest.mark.parametrize(
     ("part", "deed", "error"),
     [

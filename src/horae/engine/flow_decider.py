@@ -34,6 +34,7 @@ from horae.flow_model import (
 )
 from horae.model import AUTOMATIC, AttemptResult, Overlap, Run, ScheduleKey, Status, Timeouts
 from horae.policy.flow_choice import begun, choose, due_handlers, published
+from horae.policy.flow_trouble import without_handler
 from horae.store.flow_records import FlowRecords, Probe
 from horae.store.port import Store, Transaction
 
@@ -240,6 +241,9 @@ class FlowDecider(Decider):
     async def _claim(self, batch: Batch, work: FlowResults) -> list[Claimed]:
         """Choose what each locked flow does, and claim it; the lanes get when to decide them next."""
         claimed: list[Claimed] = []
+        for flow_id, lane in work.lanes.items():
+            if lane.trouble and work.flows[flow_id].definition.handler(lane.trouble.handler) is None:
+                work.lanes[flow_id] = _replace(lane, trouble=without_handler(lane.trouble))
         earlier = await self._earlier_runs(work)
         handed_over = []
         for flow_id, lane in work.lanes.items():

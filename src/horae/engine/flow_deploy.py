@@ -39,8 +39,11 @@ async def deploy(records: FlowRecords, flow: Flow, owner: str, now: int) -> Stor
     if current.revision == revision:
         lane = await with_pending(records, lane, definition)
     else:
-        current = _replace(current, definition=definition, revision=revision, updated_at_ms=now)
-        lane = redeployed(lane, stored.definition, current, now)
+        before, current = (
+            current,
+            _replace(current, definition=definition, revision=revision, updated_at_ms=now),
+        )
+        lane = redeployed(lane, before.definition, current, now)
         await records.update_flow(current)
     await records.write_lanes([_replace(lane, next_at_ms=None if lane.run_id else now)])
     return current

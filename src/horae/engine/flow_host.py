@@ -79,8 +79,7 @@ class FlowHost:
     def tell_attention(self, stored: StoredFlow, trouble: Trouble) -> None:
         """Say that a flow needs a person."""
         _log.error(
-            'flow "%s" needs attention: the run %s of "%s" is %s: %s',
-            stored.name, trouble.run_id, trouble.handler, trouble.status, trouble.issue,
+            'flow "%s" needs attention: "%s" failed: %s', stored.name, trouble.handler, trouble.issue,
             extra={"flow": stored.name, "run": trouble.run_id, "handler": trouble.handler, "status": str(trouble.status)},
         )  # fmt: skip
         for hook in self.on_attention:

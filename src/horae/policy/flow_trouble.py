@@ -114,6 +114,14 @@ def retried(trouble: Trouble, now: int, *, reconciles: bool = True) -> Trouble:
     )  # fmt: skip
 
 
+def without_handler(trouble: Trouble) -> Trouble | None:
+    """The trouble of a handler that a deploy removed: none if nothing happened, otherwise it waits for a version that has it."""
+    if trouble.recovery is Recovery.AFRESH:
+        return None
+    reason = f'this version has no handler "{trouble.handler}", whose effect happened, or may have'
+    return _replace(trouble, retry_at_ms=None, exhausted=True, fixing=False, issue=reason)
+
+
 def needs_person(trouble: Trouble) -> bool:
     """Whether nothing more happens by itself."""
     return trouble.retry_at_ms is None

@@ -19,7 +19,9 @@ from horae.testing import TimeMachine
 from tests.face.cli.command import horae
 from tests.support.flows import Script, publish
 from tests.support.machine import START
+from tests.support.process import Server
 from tests.support.service import client_of
+from tests.support.wait import wait_for
 
 SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
 
@@ -186,6 +188,29 @@ def test_the_flows_of_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     for wrong in ("no_flows", "absent_flows"):
         with pytest.raises(InvalidInputError, match="--flows"):
             load_flows(wrong)
+
+
+@pytest.mark.contract("FLOW-01", "FLOW-21")
+def test_a_service_owns_its_flows_and_repairs_them_from_a_folder(tmp_path: Path):
+    server = Server(
+        f"sqlite:///{tmp_path / 'horae.db'}", "--flows", "examples.flow_fixer", "--flow-owner", "alice",
+        "--flow-fixes", "examples/flow_versions",
+    )  # fmt: skip
+    try:
+        (flow,) = server.get("/flows")["items"]
+        assert (flow["name"], flow["owner"]) == ("invoices", "alice")
+        events = [{"topic": "mails", "message_id": "1", "payload": "12,50"}]
+        assert server.ask("POST", "/flows/invoices/events", events).status_code < 300
+
+        def is_consumed() -> bool:
+            return [each["status"] for each in server.get("/flows/invoices/events")["items"]] == ["consumed"]
+
+        wait_for(is_consumed)
+        statuses = [run["status"] for run in server.get("/flows/invoices/runs")["items"]]
+        assert "failed:logic" in statuses  # by the first version, which knows no commas
+        assert len({run["revision"] for run in server.get("/flows/invoices/runs")["items"]}) == 2
+    finally:
+        server.end()
 
 
 async def test_publishing_needs_no_host(tmp_path: Path):

@@ -13,9 +13,16 @@ from horae.face.cli.payload import given
 
 _OPTIONS = {
     "host": "--host", "port": "--port", "database_url": "--database", "temporal_port": "--temporal-port",
-    "temporal_forward": "--temporal-forward",
+    "temporal_forward": "--temporal-forward", "flow_owner": "--flow-owner", "flow_fixes": "--flow-fixes",
 }  # fmt: skip
 """The options that give settings, by the settings' fields."""
+FlowOwner = Annotated[
+    str | None, option("--flow-owner", "NAME", "Who owns these flows.  \\[HORAE_FLOW_OWNER, nobody]")
+]
+FlowFixes = Annotated[
+    str | None,
+    option("--flow-fixes", "FOLDER", "Later versions of flows that fail.  \\[HORAE_FLOW_FIXES, none]"),
+]
 cli = group()
 
 
@@ -53,6 +60,8 @@ def serve(
         list[str] | None,
         option("--flows", "PACKAGE.MODULE", "A module whose flows are deployed and hosted; may be repeated."),
     ] = None,
+    flow_owner: FlowOwner = None,
+    flow_fixes: FlowFixes = None,
 ) -> None:
     """Serve the API and keep time, until interrupted.
 
@@ -75,6 +84,8 @@ def serve(
         port=port,
         temporal_port=temporal_port,
         temporal_forward=temporal_forward,
+        flow_owner=flow_owner,
+        flow_fixes=flow_fixes,
         database_url=here.target.database,
     )
     named = {setting_name(field): _OPTIONS[field] for field in options}

@@ -11,6 +11,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -32,6 +33,7 @@ from horae.face.service.log import Log
 from horae.face.service.log_observer import LogObserver
 from horae.face.service.metrics import Metrics
 from horae.flow.definition import Flow
+from horae.flow.folder_fixer import FolderFixer
 
 _log = logging.getLogger("horae")
 _GRACE = 10
@@ -134,8 +136,10 @@ async def _serve(
         app.use_builtin(config.public_url or address)
         try:
             async with app, _temporal(app, config, metrics):
+                if config.flow_fixes:
+                    app.flow_host.fixer = FolderFixer(Path(config.flow_fixes))
                 for flow in flows:
-                    await app.flows.deploy(flow)
+                    await app.flows.deploy(flow, owner=config.flow_owner)
                 _log.info("Horae listens on %s%s", address, "" if is_guarded(config) else _UNGUARDED)
                 _log.info("The console, for people, is at %s/console", address)
                 await _until_asked(app, _server(config, service, connections), listener)
