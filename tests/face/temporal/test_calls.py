@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -298,6 +299,45 @@ async def test_patches_as_the_command_sends_them(calls: Calls, app: horae.App):
     assert sorted((each.overlap, each.total) for each in backfills) == [("buffer_all", 2), ("skip", 2)]
     both = await refused(calls(patch("s", SchedulePatch(pause="a", unpause="b"), "5")))
     assert both.code is Code.INVALID_ARGUMENT
+
+
+@pytest.mark.contract("SCHD-30")
+async def test_the_calls_of_the_client_for_go_are_answered(calls: Calls, app: horae.App):
+    """As the client for Go, version 1.31, which the command is made of, sent them to a service; its answers are read as it read them."""
+    recorded = json.loads((Path(__file__).parent / "go_client_calls.json").read_text())
+    refusals, described, listed = [], [], []
+    for number, each in enumerate(recorded):
+        method, sent = each["method"], base64.b64decode(each["request"])
+        service = HEALTH if method == "Check" else SERVICE
+        try:
+            answer = await calls.raw(f"/{service}/{method}", sent)
+        except RpcError as error:
+            refusals.append((number, method, error.code))
+            continue
+        if method == "DescribeSchedule":
+            described.append(api.DescribeScheduleResponse.FromString(answer))
+        if method == "ListSchedules":
+            listed += [one.schedule_id for one in api.ListSchedulesResponse.FromString(answer).schedules]
+    assert [(method, code) for _, method, code in refusals] == [
+        ("CreateSchedule", Code.ALREADY_EXISTS),
+        ("ListScheduleMatchingTimes", Code.INVALID_ARGUMENT),  # sent without times
+        ("DescribeSchedule", Code.NOT_FOUND),  # deleted before
+    ]
+    created = api.CreateScheduleRequest.FromString(
+        base64.b64decode(next(each["request"] for each in recorded if each["method"] == "CreateSchedule"))
+    )
+    first, *_, last = described
+    assert first.schedule.action == created.schedule.action
+    assert (first.memo, first.search_attributes) == (created.memo, created.search_attributes)
+    assert (first.schedule.state, first.schedule.policies) == (
+        created.schedule.state,
+        created.schedule.policies,
+    )
+    assert len(first.schedule.spec.structured_calendar) == 3
+    assert (last.schedule.state.notes, last.schedule.spec.interval[0].interval.seconds) == ("changed", 7200)
+    assert last.search_attributes == created.search_attributes
+    assert listed == ["go", "plain"]
+    assert await app.owned_by(NAMESPACE).schedules.count() == 0
 
 
 @pytest.mark.contract("SCHD-30")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import count
 from typing import Any
 
 import httpx
@@ -12,11 +13,13 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from temporalio.api.common.v1 import Payload, Payloads, RetryPolicy
 from temporalio.api.schedule.v1 import Range, SchedulePatch, ScheduleSpec, TriggerImmediatelyRequest
 from temporalio.api.workflowservice import v1 as api
 
 import horae
+from horae import Filter
 from horae.config import Config
 from tests.face.temporal.strategies import BOUNDS, specs
 from tests.support.service import client_of
@@ -77,38 +80,59 @@ async def both_faces() -> AsyncIterator[tuple[horae.App, Calls, httpx.AsyncClien
 
 @pytest.mark.contract("SCHD-30")
 def test_random_specs_have_one_canonical_form_and_the_same_times_through_both_faces():
-    start, end = Timestamp(seconds=1_795_000_000), Timestamp(seconds=1_830_000_000)
+    start, end = Timestamp(seconds=1_824_000_000), Timestamp(seconds=1_825_900_000)  # the clocks change twice
 
-    async def compare(message: ScheduleSpec) -> None:
-        await calls(create_request("s", schedule_message(message), namespace=USER))
-        body = {"id": "s", "spec": document(message), "action": "ping"}
-        shown = (await client.get("/api/v1/schedules/s")).json()["spec"]
-        await calls(api.DeleteScheduleRequest(namespace=USER, schedule_id="s"))
-        created = await client.post("/api/v1/schedules", json=body)
-        assert created.status_code == 201, created.text
-        assert created.json()["spec"] == shown
-        asked: dict[str, str | int] = {"start": start.ToJsonString(), "end": end.ToJsonString(), "limit": 100}
-        by_http = (await client.get("/api/v1/schedules/s/times", params=asked)).json()["items"]
+    numbers = count()
+
+    async def compare(messages: list[ScheduleSpec]) -> None:
+        some = f"{next(numbers)}-"
+        sent = {f"{some}{number}": each for number, each in enumerate(messages)}
+        await asyncio.gather(
+            *(calls(create_request(name, schedule_message(each), namespace="temporal")) for name, each in sent.items())
+        )  # fmt: skip
+        bodies = [{"id": name, "spec": document(each), "action": "ping"} for name, each in sent.items()]
+        for created in await asyncio.gather(
+            *(client.post("/api/v1/schedules", json=each) for each in bodies)
+        ):
+            assert created.status_code == 201, created.text
+        mine = [app.owned_by(each).schedules for each in (USER, "temporal")]
+        by_http, by_grpc = [
+            [(each.id, each.spec) for each in await those.list(Filter(prefix=some))] for those in mine
+        ]
+        assert by_http == by_grpc
+        assert len(by_http) == len(messages)
+        for name in sent:
+            await compare_times(name)
+
+    async def compare_times(name: str) -> None:
+        asked: dict[str, str | int] = {
+            "start": start.ToJsonString(),
+            "end": end.ToJsonString(),
+            "limit": 100,
+            "owner": USER,
+        }
+        answer = await client.get(f"/api/v1/schedules/{name}/times", params=asked)
         times = await calls(
             api.ListScheduleMatchingTimesRequest(
-                namespace=USER, schedule_id="s", start_time=start, end_time=end
+                namespace="temporal", schedule_id=name, start_time=start, end_time=end
             )
         )
         milliseconds = [(each.seconds * 1000 + each.nanos // 1_000_000) for each in times.start_time[:100]]
+        by_http = answer.json()["items"]
         read = [Timestamp() for _ in by_http]
         for stamp, each in zip(read, by_http, strict=True):
             stamp.FromJsonString(each["fire"])
         assert [(each.seconds * 1000 + each.nanos // 1_000_000) for each in read] == milliseconds
-        await calls(api.DeleteScheduleRequest(namespace=USER, schedule_id="s"))
 
     with asyncio.Runner() as runner:
         harness = both_faces()
-        _, calls, client = runner.run(harness.__aenter__())
+        app, calls, client = runner.run(harness.__aenter__())
 
-        @given(specs)
+        @given(st.lists(specs, min_size=25, max_size=25))
         @settings(max_examples=settings.default.max_examples // 5)  # type: ignore[union-attr]
-        def compared(message: ScheduleSpec) -> None:
-            runner.run(compare(message))
+        def compared(messages: list[ScheduleSpec]) -> None:
+            """Twenty times twenty-five are five hundred."""
+            runner.run(compare(messages))
 
         try:
             compared()

@@ -6,10 +6,12 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
+from temporalio import client
 from temporalio.api.common.v1 import Header, Memo, Payload, RetryPolicy, SearchAttributes
 from temporalio.api.schedule.v1 import (
     IntervalSpec,
@@ -19,6 +21,7 @@ from temporalio.api.schedule.v1 import (
     TriggerImmediatelyRequest,
 )
 from temporalio.api.workflowservice import v1 as api
+from temporalio.client import ScheduleActionStartWorkflow
 
 import horae
 from horae.clock import SystemClock
@@ -33,6 +36,7 @@ from tests.support.temporal import (
     create_request,
     schedule_message,
     start_workflow,
+    temporal_client,
     update_request,
 )
 
@@ -155,18 +159,46 @@ async def test_the_report_has_what_cannot_be_carried_over():
         assert [each.split()[0] for each in moved["odd"].lost] == ["1", "Horae", "Horae's"]
 
 
-async def test_the_command_moves_schedules_and_reports():
-    async with two_servers() as (there, here):
-        await there(create_request("s"))
-        arguments = ("import", "temporal", "--from", there.target, "--to", here.target)
-        looked = await asyncio.to_thread(run_command, *arguments, "--dry-run", "--json")
+@pytest.mark.contract("SCHD-30")
+async def test_the_command_moves_the_schedules_of_a_client_over_and_back_and_reports():
+    """Both sides are Horae's: Temporal's own test server has no schedules."""
+    async with (
+        two_servers() as (there, here),
+        temporal_client(there.target) as theirs,
+        temporal_client(here.target) as ours,
+    ):
+        action = ScheduleActionStartWorkflow("ping", {"n": 1}, id="wf", task_queue="tq")
+        spec = client.ScheduleSpec(cron_expressions=["0 9 * * MON"], time_zone_name="Europe/Berlin")
+        await theirs.create_schedule("s", client.Schedule(action=action, spec=spec), memo={"k": "v"})
+        over = ("import", "temporal", "--from", there.target, "--to", here.target)
+        looked = await asyncio.to_thread(run_command, *over, "--dry-run", "--json")
         assert json.loads(looked.stdout) == {
             "schedules": [{"id": "s", "outcome": "would be new", "state": "", "lost": []}],
             "dry_run": True,
         }
-        told = await asyncio.to_thread(run_command, *arguments, "--take-over", "--schedule", "s")
-        assert "Carried over: 1. Refused: 0." in told.stdout
-        assert not (await here.describe("s")).schedule.state.paused
+        original, copy = theirs.get_schedule_handle("s"), ours.get_schedule_handle("s")
+        copied = await asyncio.to_thread(run_command, *over)
+        assert "Carried over: 1. Refused: 0." in copied.stdout
+        assert [(await each.describe()).schedule.state.paused for each in (original, copy)] == [False, True]
+        await asyncio.to_thread(run_command, *over, "--take-over", "--schedule", "s")
+        sent, moved = await original.describe(), await copy.describe()
+        assert [each.schedule.state.paused for each in (sent, moved)] == [True, False]
+        assert moved.raw_description.schedule.action == sent.raw_description.schedule.action
+        assert moved.schedule.spec == sent.schedule.spec
+        assert moved.info.next_action_times == sent.info.next_action_times
+        assert await moved.memo() == {"k": "v"}
+
+        def change(given: client.ScheduleUpdateInput) -> client.ScheduleUpdate:
+            given.description.schedule.spec.jitter = timedelta(seconds=5)
+            return client.ScheduleUpdate(given.description.schedule)
+
+        await copy.update(change)
+        back = ("import", "temporal", "--from", here.target, "--to", there.target, "--take-over")
+        told = await asyncio.to_thread(run_command, *back)
+        assert "updated" in told.stdout
+        sent, moved = await original.describe(), await copy.describe()
+        assert [each.schedule.state.paused for each in (sent, moved)] == [False, True]
+        assert sent.schedule.spec.jitter == timedelta(seconds=5)
         nothing = await asyncio.to_thread(
             run_command, "import", "temporal", "--from", "127.0.0.1:1", "--to", here.target
         )
