@@ -201,16 +201,16 @@ class LineTransaction(Transaction):
     async def due(self, now: int, limit: int) -> list[Schedule]:
         found = await super().due(now, limit)
         if found:
-            await self._check_clock(now)
+            await self._check_clock(now, ahead_only=True)
         return found
 
     async def is_node(self, epoch: int, now: int) -> bool:
         await self._check_clock(now)
         return await super().is_node(epoch, now)
 
-    async def _check_clock(self, now: int) -> None:
+    async def _check_clock(self, now: int, *, ahead_only: bool = False) -> None:
         off = now - (await self._line.time() or 0)
-        if abs(off) > 1000:
+        if off > 1000 or (off < -1000 and not ahead_only):
             raise ClockOffError(off)
 
     async def notify(self, decider: str = "") -> None:

@@ -208,7 +208,9 @@ async def test_what_a_node_cannot_run_waits_for_one_that_can(database: str):
     async with unable, Node(database) as able:
         await able.create("a", due_in=-500)  # due by the clocks of both, which may differ a little
         now = unable.now()
-        assert await unable.engine.step(now) == now + CONTENTION_WAIT_MS
+        wake = await unable.engine.step(now)
+        assert wake is not None
+        assert wake >= now + CONTENTION_WAIT_MS
         assert [row[1] for row in await able.reminders()] == ["waiting"]
         await able.step_to_the_end()
         assert able.done == [("a", 1)]
@@ -247,6 +249,29 @@ async def test_a_node_whose_clock_is_off_claims_nothing(postgres: str):
             await node.engine.step(node.now() + 3_600_000)
         assert [row[:3] for row in await node.reminders()] == [("a", "waiting", 0)]
         assert node.done == []
+
+
+async def test_a_node_whose_steps_take_long_claims_nonetheless(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+):
+    """The database's time is compared with the node's as it is then, not with when the step began."""
+    async with Node(postgres) as node:
+        async with node.transaction() as transaction:
+            await transaction.execute(TABLE)
+        await node.create("a")
+        plain = node._store.transaction
+
+        @asynccontextmanager
+        async def slow() -> AsyncIterator[Transaction]:
+            async with plain() as transaction:
+                await transaction.execute("SELECT pg_sleep(1.2)")
+                yield transaction
+
+        with monkeypatch.context() as patch:
+            patch.setattr(node._store, "transaction", slow)
+            await node.step()
+        await node.step_to_the_end()
+        assert node.done == [("a", 1)]
 
 
 async def test_what_a_lost_commit_claimed_is_launched_once(database: str, monkeypatch: pytest.MonkeyPatch):

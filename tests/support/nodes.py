@@ -13,7 +13,6 @@ import asyncpg
 
 from horae import App, Run
 from horae.clock import SystemClock
-from horae.errors import ClockOffError
 
 
 class ShiftedClock(SystemClock):
@@ -75,12 +74,8 @@ async def due_now(app: App) -> bool:
 
 
 async def step(app: App) -> int | None:
-    """One step of a node, which nothing else drives; again if the machine was too busy for a second, as the driver does."""
-    while True:
-        try:
-            return await app.engine.step(app.now())
-        except ClockOffError:
-            await app._shared_clock.set()
+    """One step of a node, which nothing else drives."""
+    return await app.engine.step(app.now())
 
 
 async def step_until(app: App, status: str, *, house: bool = False) -> bool:

@@ -169,13 +169,13 @@ class Decider(ABC):
         """Record results and decide, in one transaction; then launch what was claimed. Returns when to step again."""
         store, worker, membership, observers, clock, _ = self.node
         epoch = membership.epoch
-        begun = clock.monotonic() if observers else 0.0
+        begun = clock.monotonic()
         try:
             async with store.transaction() as transaction:
                 batch = Batch(transaction, now, epoch, worker, free_capacity=free_capacity, excluded=excluded)
                 wake = await self.record_and_decide(batch, results)
                 stopping = await self.stopping(transaction, epoch)
-                launches = await self._checked_launches(batch)
+                launches = await self._checked_launches(batch, now + int((clock.monotonic() - begun) * 1000))
         except StoreUnavailableError:
             self._doubtful_until = clock.monotonic() + COMMIT_GRACE_S
             raise
@@ -199,15 +199,17 @@ class Decider(ABC):
             await self.record(batch.transaction, results, batch.now)
         return None if self.node.membership.superseded else await self.decide(batch)
 
-    async def _checked_launches(self, batch: Batch) -> Sequence[Launch]:
-        """What to launch after the commit. Raises, so that nothing is claimed, if others have taken this node for dead."""
+    async def _checked_launches(self, batch: Batch, now: int) -> Sequence[Launch]:
+        """What to launch after the commit, which may be long after the batch began. Raises, so that nothing is claimed, if others
+        have taken this node for dead, or if its clock is off.
+        """
         if not batch.claimed:
             return ()
         launches = batch.launches
         if launches is None:
             launches = await self.prepare(batch.transaction, batch.claimed)
         launches = await self.node.worker.prepare(batch.transaction, launches, batch.now)
-        if not await batch.transaction.is_node(batch.epoch, batch.now):
+        if not await batch.transaction.is_node(batch.epoch, now):
             raise StoreUnavailableError("the lease of this node expired, and others have taken it for dead")
         return launches
 
