@@ -78,11 +78,9 @@ class NodeCalls:
     def _call(self, node: ActionNode, place: str, record: NodeRecord) -> NodeCall:
         context = NodeContext(self._context, place, node.data.action, record.input, record.attempts)
         self._running += 1
-        task = asyncio.create_task(self._services.executors.call_for_node(context))
-        task.add_done_callback(self._ended)
-        return NodeCall(context, record, task)
+        return NodeCall(context, record, asyncio.create_task(self._services.executors.call_for_node(context)))
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _release(self, task: asyncio.Task[Any]) -> None:
         self._running -= 1
         self._freed.set()
         if not task.cancelled():
@@ -107,6 +105,7 @@ class NodeCalls:
         """Wait for an action that has been called, and attempt it again as often as its retry allows."""
         retry, now = node.data.retry, self._services.now
         while True:
+            call.task.add_done_callback(self._release)
             record = await self._within(node, call)
             if record.state is not NodeState.RETRYING:
                 return record
@@ -142,6 +141,16 @@ class NodeCalls:
                 self._left_behind.add(call.task)
                 call.task.add_done_callback(self._left_behind.discard)
         return self._failed(node, call, TimeoutError(f"it took longer than its timeout, {timeout_ms} ms"))
+
+    def quick_end(self, node: ActionNode, call: NodeCall) -> NodeRecord | None:
+        """What is known of a node if its action has ended already and is not attempted again; else it must be followed."""
+        if not call.task.done():
+            return None
+        record = self.ended(node, call)
+        if record.state is NodeState.RETRYING:
+            return None
+        self._release(call.task)
+        return record
 
     def ended(self, node: ActionNode, call: NodeCall) -> NodeRecord:
         """What is known of a node whose action has ended: it succeeded, failed, or is attempted again."""

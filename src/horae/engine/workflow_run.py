@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 import msgspec
@@ -251,7 +252,7 @@ class _Walk:
     async def _settle(self) -> Progress:
         """Run the nodes that are ready and call nothing, until there are none; cancel what a join needs no more."""
         while True:
-            for name in lost_nodes(self._plan, self._region, self._ended) & self._tasks.keys():
+            for name in self._lost_tasks():
                 task = self._tasks.pop(name)
                 task.cancel()
                 self._run.left_behind.add(task)
@@ -263,6 +264,12 @@ class _Walk:
                 return state
             for name in instant:
                 await self._end(name, await self._instant(name))
+
+    def _lost_tasks(self) -> AbstractSet[str]:
+        """What is running, and no join needs any more."""
+        if not self._tasks:
+            return frozenset()
+        return lost_nodes(self._plan, self._region, self._ended) & self._tasks.keys()
 
     def _takes_time(self, name: str) -> bool:
         node = self._plan.nodes[name]
@@ -358,8 +365,8 @@ class _Walk:
         await asyncio.sleep(0)
         ended: dict[str, NodeRecord] = {}
         for name, (node, call) in self._calls.items():
-            record = self._run.calls.ended(node, call) if call.task.done() else None
-            if record is not None and record.state is not NodeState.RETRYING:
+            record = self._run.calls.quick_end(node, call)
+            if record is not None:
                 ended[name] = record
             else:
                 following = self._run.calls.follow(node, self._place(name), call)

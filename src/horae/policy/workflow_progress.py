@@ -122,11 +122,16 @@ def lost_nodes(plan: Plan, region: Region, ended: Mapping[str, NodeEnd]) -> froz
 
 def candidates(plan: Plan, region: Region, name: str, state: NodeState) -> tuple[int, ...]:
     """The edges from a node that may be followed after it ended so, in the order in which a gateway asks them."""
-    if state not in {NodeState.SUCCEEDED, NodeState.FAILED}:
+    if state is NodeState.SUCCEEDED:
+        kind = When.SUCCESS
+    elif state is NodeState.FAILED:
+        kind = When.ERROR
+    else:
         return ()
-    kind = When.SUCCESS if state is NodeState.SUCCEEDED else When.ERROR
     found = [
-        number for number in region.outgoing.get(name, ()) if plan.edges[number].when in {When.ALWAYS, kind}
+        number
+        for number in region.outgoing.get(name, ())
+        if (when := plan.edges[number].when) is kind or when is When.ALWAYS
     ]
     if is_gateway(plan.nodes[name]):
         found.sort(

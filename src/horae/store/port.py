@@ -652,13 +652,13 @@ class Transaction(GrantQueries, ABC):
 
         Of values under one key of one attempt the last is kept. Runs are locked in the order of their ids.
         """
-        rows: dict[tuple[str, int, int, str], dict[str, Any]] = {}
-        for run, values in saved:
+        rows: dict[tuple[str, int, str], dict[str, Any]] = {}
+        for run, values in sorted(saved, key=lambda each: each[0].id):
             for key, value in values.items():
-                rows[run.id, run.epoch, run.attempt, key] = {
+                rows[run.id, run.attempt, key] = {
                     "run_id": run.id, "epoch": run.epoch, "attempt": run.attempt, "key": key, "value": value, "saved_at_ms": now,
                 }  # fmt: skip
-        if await self.write("save_checkpoints", [rows[each] for each in sorted(rows)]) == len(rows):
+        if await self.write("save_checkpoints", list(rows.values())) == len(rows):
             return [True] * len(saved)
         found = await self.claims_of({run.id for run, _ in saved})
         held = {(each.id, each.epoch, each.attempt) for each in found if each.status is Status.RUNNING}
