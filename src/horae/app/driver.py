@@ -172,9 +172,15 @@ class SharedClock:
         return int(self._clock.now().timestamp() * 1000) + self._ahead_ms
 
     async def set(self) -> None:
-        """Take the database's time, if it has a clock."""
-        if (shared := await self._store.time()) is not None:
-            self._ahead_ms += shared - self.now()
+        """Take the database's time, if it has a clock.
+
+        The database read it at some moment between the question and the answer. If it lies between them, our time may be right, and stays.
+        """
+        asked = self.now()
+        shared = await self._store.time()
+        answered = self.now()
+        if shared is not None:
+            self._ahead_ms += shared - min(max(shared, asked), answered)
 
 
 async def _all_done(tasks: list[asyncio.Task[None]]) -> None:
