@@ -34,6 +34,10 @@ class Cluster:
     def said(self) -> list[str]:
         return self.log.read_text().splitlines()
 
+    def wake(self, who: str) -> None:
+        with self.log.open("a") as file:
+            file.write(f"wake {who}\n")
+
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
@@ -107,11 +111,9 @@ async def test_overlap_stops_and_timeouts_reach_functions(cluster: Cluster):
         assert (await ended(app, second)).status == "terminated"
 
         await app.schedules.create("deaf", {}, "dask:deaf", policies={"timeouts": {"run": "300ms"}})
-        run = await ended(
-            app, await started("deaf", "third")
-        )  # its thread cannot be ended, and is left behind
+        run = await ended(app, await app.schedules.trigger("deaf", input={"who": "third"}))
         assert run.status == "timed_out"
-        cluster.log.write_text(f"{cluster.log.read_text()}wake third\n")
+        cluster.wake("third")  # its thread could not be ended, and was left behind
 
 
 async def test_a_task_is_kept_for_a_while_after_its_end():
@@ -143,7 +145,7 @@ async def test_a_task_that_is_lost_fails_its_run(cluster: Cluster):
             await client.cancel([client.submit(len, "", key=key)], force=True)
             run = await ended(app, run_id)
             assert "its scheduler knows the task no more" in str(run.failure)
-        cluster.log.write_text(f"{cluster.log.read_text()}wake kept\n")
+        cluster.wake("kept")
 
 
 async def test_processes_that_die_around_the_hand_off_neither_lose_the_work_nor_repeat_it(
