@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from horae import App
-from horae.executor import temporal_executor
+from horae.executor.hand_off import HandOff, HandOffExecutor
 from horae.executor.temporal_executor import TemporalExecutor
 from horae.executor.temporal_forwarding import ForwardingExecutor
 from horae.model import OPEN
@@ -21,21 +21,29 @@ ACTIONS: dict[str, str | dict[str, Any]] = {
 }
 
 
-class Dying(temporal_executor._HandOff):
+class Dying(HandOffExecutor):
     began = 0
 
-    async def start(self) -> None:
-        await super().start()
+    async def submit(self, work: HandOff) -> Any:
+        await super().submit(work)  # type: ignore[safe-super]
         Dying.began += 1
         if Dying.began == len(ACTIONS):
             os.kill(os.getpid(), signal.SIGKILL)
         await asyncio.Event().wait()
 
 
-async def main(database: str, target: str) -> None:
+class DyingTemporal(Dying, TemporalExecutor):
+    pass
+
+
+class DyingForwarding(Dying, ForwardingExecutor):
+    pass
+
+
+async def main(database: str, target: str, *die: str) -> None:
     app = App(database)
-    app.use(TemporalExecutor(target, {"Greet": QUEUE}))
-    app.use(ForwardingExecutor(target))
+    app.use((DyingTemporal if die else TemporalExecutor)(target, {"Greet": QUEUE}))
+    app.use((DyingForwarding if die else ForwardingExecutor)(target))
     async with app:
         for key, action in ACTIONS.items():
             await app.once(action, key=key, in_="0s", input=key)
@@ -48,6 +56,4 @@ async def main(database: str, target: str) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[3:]:
-        temporal_executor._HandOff = Dying  # type: ignore[misc]
-    asyncio.run(main(*sys.argv[1:3]))
+    asyncio.run(main(*sys.argv[1:]))

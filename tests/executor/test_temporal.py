@@ -24,6 +24,7 @@ from tests.support.process import ROOT, environment
 from tests.support.temporal_cluster import QUEUE, TemporalCluster, free_port
 from tests.support.wait import wait_for, wait_until
 
+STOPPED = "it was terminated: its run was stopped"
 TYPES = ("Greet", "Boom", "Countdown", "Slow")
 
 
@@ -120,7 +121,7 @@ async def test_stopping_a_run_cancels_or_terminates_its_workflow_and_overlap_wai
         assert (await ended(app, other)).status == "skipped"  # by the overlap policy: the workflow is running
         await app.runs.cancel(run.id)
         assert (await ended(app, run)).status == "cancelled"
-        assert end_of(await last_event(temporal_cluster, f"{run.key}-1")).kind == "canceled"
+        assert end_of(await last_event(temporal_cluster, f"{run.key}-1")).reason == "it was cancelled"
         assert "slow was cancelled" in temporal_cluster.lines
 
         await app.schedules.update("Slow", input=True, policies={"timeouts": {"cancel": "100ms"}})
@@ -128,12 +129,12 @@ async def test_stopping_a_run_cancels_or_terminates_its_workflow_and_overlap_wai
         await began(before + 2)
         await app.runs.cancel(insists.id)
         assert (await ended(app, insists)).status == "terminated"
-        assert end_of(await last_event(temporal_cluster, f"{insists.key}-1")).kind == "terminated"
+        assert end_of(await last_event(temporal_cluster, f"{insists.key}-1")).reason == STOPPED
 
         await app.schedules.update("Slow", policies={"timeouts": {"run": "500ms"}})
         late = await app.runs.get(await app.schedules.trigger("Slow"))
         assert (await ended(app, late)).status == "timed_out"
-        assert end_of(await last_event(temporal_cluster, f"{late.key}-1")).kind == "terminated"
+        assert end_of(await last_event(temporal_cluster, f"{late.key}-1")).reason == STOPPED
 
 
 async def test_a_server_that_goes_away_while_a_workflow_runs_is_asked_again(
@@ -150,7 +151,7 @@ async def test_a_server_that_goes_away_while_a_workflow_runs_is_asked_again(
         await wait_until(lambda: len(network.connections) > seen)
         network.mend()
         assert (await ended(app, run)).status == "cancelled"
-        assert end_of(await last_event(temporal_cluster, f"{run.key}-1")).kind == "canceled"
+        assert end_of(await last_event(temporal_cluster, f"{run.key}-1")).reason == "it was cancelled"
     await network.close()
 
 

@@ -4,43 +4,47 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
 
+from horae.executor.hand_off import End, Ending
 from horae.executor.temporal_payloads import values_of
 
-CANCELED = "canceled"
 MAX_CAUSES = 10
 
 
-class End(msgspec.Struct, frozen=True, kw_only=True):
-    """How a workflow ended."""
-
-    kind: str = ""
-    is_good: bool = False
-    result: Any = None
-    words: str = ""
-    """Why it ended badly."""
-    continued_by: str = ""
-    """The run of the workflow that goes on for this one: it continued as new, or is retried by Temporal."""
+def continued_by(event: HistoryEvent) -> str:
+    """The run that goes on for the one whose last event this is: it continued as new, or Temporal retries it; empty if there is none."""
+    following: str = getattr(_said(event), "new_execution_run_id", "")
+    return following
 
 
 def end_of(event: HistoryEvent) -> End:
     """What the last event of a workflow's history says."""
-    which = event.WhichOneof("attributes") or ""
-    said = getattr(event, which, None)
-    kind = which.removeprefix("workflow_execution_").removesuffix("_event_attributes")
-    following = getattr(said, "new_execution_run_id", "")
-    if following:
-        return End(kind=kind, continued_by=following)
-    if said is None or kind not in _WORDS:
-        return End(
-            kind=kind, words=f"it ended in a way that is not known here, with event {event.event_type}"
-        )
-    if kind == "completed":
-        return End(kind=kind, is_good=True, result=values_of(said.result))
-    return End(kind=kind, words=_WORDS[kind](said))
+    said: Any = _said(event)
+    match (event.WhichOneof("attributes") or "").removeprefix("workflow_execution_"):
+        case "completed_event_attributes":
+            return End(ending=Ending.SUCCEEDED, result=values_of(said.result))
+        case "failed_event_attributes":
+            return failed(words_of(said.failure))
+        case "timed_out_event_attributes":
+            return failed("it timed out")
+        case "canceled_event_attributes":
+            return End(ending=Ending.STOPPED, reason="it was cancelled")
+        case "terminated_event_attributes":
+            reason = f"it was terminated: {said.reason}" if said.reason else "it was terminated"
+            return End(ending=Ending.STOPPED, reason=reason)
+        case _:
+            return failed(f"it ended in a way that is not known here, with event {event.event_type}")
+
+
+def failed(reason: str) -> End:
+    """The end of a workflow that failed."""
+    return End(ending=Ending.FAILED, reason=reason)
+
+
+def _said(event: HistoryEvent) -> object:
+    return getattr(event, event.WhichOneof("attributes") or "", None)
 
 
 def words_of(failure: Failure) -> str:
@@ -53,13 +57,3 @@ def words_of(failure: Failure) -> str:
             break
         failure = failure.cause
     return ": ".join(words)
-
-
-_WORDS: dict[str, Any] = {
-    "completed": None,
-    "failed": lambda said: words_of(said.failure),
-    "timed_out": lambda _: "it timed out",
-    CANCELED: lambda _: "it was cancelled",
-    "terminated": lambda said: f"it was terminated: {said.reason}" if said.reason else "it was terminated",
-}
-"""Why a workflow ended badly, by the kind of its last event."""

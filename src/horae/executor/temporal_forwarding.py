@@ -17,6 +17,7 @@ from temporalio.api.workflowservice import v1 as api
 
 from horae.errors import InvalidInputError
 from horae.executor.context import Context
+from horae.executor.hand_off import HandOff
 from horae.executor.temporal_executor import TemporalExecutor
 from horae.executor.temporal_payloads import payload_of, values_of
 from horae.model import TEMPORAL_WORKFLOW, Action
@@ -94,8 +95,12 @@ class ForwardingExecutor(TemporalExecutor):
         read_message(options.message)
         return options
 
-    def start_request(self, context: Context, name: str) -> api.StartWorkflowExecutionRequest:  # noqa: ARG002 - the id is the user's
+    def _work(self, context: Context) -> HandOff:
+        return HandOff(id=context.work_id, name=context.options.workflow_type, input={}, context=context)
+
+    def start_request(self, work: HandOff) -> api.StartWorkflowExecutionRequest:
         """The request that starts the workflow of a run, as Temporal's own scheduler makes it."""
+        context = work.context
         info = workflow_of(context.options, context.input)
         request = api.StartWorkflowExecutionRequest(
             namespace=context.owner or DEFAULT_NAMESPACE, workflow_id=context.action_id
