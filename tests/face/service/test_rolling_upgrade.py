@@ -50,8 +50,11 @@ class Balancer:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
-        for work in (self._server.serve_forever, self._check):
-            threading.Thread(target=work, daemon=True).start()
+        self._threads = [
+            threading.Thread(target=work, daemon=True) for work in (self._server.serve_forever, self._check)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def _pass_on(self, method: str, path: str, body: bytes) -> httpx.Response:
         turn, headers = next(self._turn), {"Content-Type": "application/json"} if body else {}
@@ -81,6 +84,9 @@ class Balancer:
         self._ending.set()
         self._server.shutdown()
         self._server.server_close()
+        for thread in self._threads:
+            thread.join(20)
+        self._client.close()
 
 
 class Requests(threading.Thread):
@@ -93,10 +99,11 @@ class Requests(threading.Thread):
         self.ending = threading.Event()
 
     def run(self) -> None:
-        while not self.ending.wait(0.1):
-            for method, path in (("GET", "/schedules/tick"), ("POST", "/schedules/idle/trigger")):
-                answer = self._client.request(method, path)
-                self.answers[method, answer.status_code] += 1
+        with self._client:
+            while not self.ending.wait(0.1):
+                for method, path in (("GET", "/schedules/tick"), ("POST", "/schedules/idle/trigger")):
+                    answer = self._client.request(method, path)
+                    self.answers[method, answer.status_code] += 1
 
 
 def free_ports(number: int) -> list[int]:
