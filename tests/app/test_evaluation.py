@@ -196,7 +196,7 @@ def asked_in_the_loop(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def watched(*steps: int) -> None:
         begin_question(*steps)
-        if threading.current_thread() is threading.main_thread() and not budget._meter.small:
+        if threading.current_thread() is threading.main_thread() and not budget._meter.budget.small:
             found.append("".join(traceback.format_stack(limit=8)))
 
     monkeypatch.setattr(spec_module, "begin_question", watched)

@@ -117,7 +117,7 @@ class App:
             self.executors,
             self._wake_ended,
             lambda: int(self.clock.monotonic() * 1000),
-            self.now,
+            self._shared_clock.now,
             concurrency=self.config.concurrency,
             terminate_ms=self.config.terminate_ms,
         )

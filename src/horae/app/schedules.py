@@ -180,7 +180,8 @@ class Schedules:
         keys = list(wanted)
         async with self._changing(dry_run=dry_run) as transaction:
             generations = await transaction.next_generations(keys)
-            there = {each.key: each for each in await transaction.schedules(keys)}
+            known = [key for key, generation in generations.items() if generation > 1]  # others never existed
+            there = {each.key: each for each in await transaction.schedules(known)} if known else {}
             if there:
                 _check_repeated(wanted, there)
                 return Creation(schedules=tuple(there[each] for each in keys), repeated=True)

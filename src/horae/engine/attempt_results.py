@@ -53,9 +53,10 @@ async def record(
     outcomes = [outcome for _, outcome in judged]
     if await transaction.finish(outcomes) < len(outcomes):
         judged = await _written(transaction, judged)
-    await transaction.insert_attempts(
-        _attempt(each, outcome) for each, outcome in judged if _has_failed(each)
-    )
+    if troubled:
+        await transaction.insert_attempts(
+            _attempt(each, outcome) for each, outcome in judged if _has_failed(each)
+        )
     await transaction.keep_last_outcomes(
         (each.run, outcome)
         for each, outcome in judged

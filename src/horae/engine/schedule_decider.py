@@ -198,9 +198,11 @@ class ScheduleDecider(Decider):
         for key, each in schedules.items():
             if steps > BATCH_STEPS:
                 break
+            mine = runs.get(key, ())
             with shared_budget(QUESTION_STEPS) as spent:
-                decisions[key] = _decision(each, runs[key], backfills[key], now, self._limits)
-            self._remember(key, len(runs[key]))
+                decisions[key] = _decision(each, mine, backfills.get(key, ()), now, self._limits)
+            if len(mine) >= CROWD or self._crowded:
+                self._remember(key, len(mine))
             steps += spent.steps
         return decisions
 
@@ -233,7 +235,7 @@ async def _write(
         (
             run
             for key in decisions
-            for run in (() if schedules[key].unreadable else runs[key])
+            for run in (() if schedules[key].unreadable else runs.get(key, ()))
             if run.status is Status.STARTING and run.id not in touched
         ),
     )
@@ -347,7 +349,7 @@ async def _checkpoints(transaction: Transaction, run_ids: Sequence[str]) -> Mapp
 
 
 def _decision(
-    schedule: Schedule, runs: list[Run], backfills: list[Backfill], now: int, limits: Limits
+    schedule: Schedule, runs: Sequence[Run], backfills: Sequence[Backfill], now: int, limits: Limits
 ) -> Decision:
     """Decide one schedule. One that cannot be decided is paused with a note that says why; the others are still decided."""
     if schedule.unreadable:

@@ -162,7 +162,8 @@ class Executors:
 
     def run(self, context: Context, action: Action | None) -> Coroutine[Any, Any, Any]:
         """Make an attempt: await what this returns. ``action`` is the schedule's current one; ``None`` if the schedule was deleted."""
-        executor, address = self._of(context.action), context.action
+        address = context.action
+        executor = self._of(address)
         if address not in executor.actions():
             reason = f'the action of "{context.schedule_id}" is not registered in this program'
             raise NotStartedError(reason, permanent=True)

@@ -82,10 +82,10 @@ def find_due(
     if fires > now:
         return Due((), (), cursor_ms, fires)
     following = next_slot_ms(spec, first)
-    if now - fires <= milliseconds(policy.grace) and (following is None or fire(following) > now):
+    next_fire = None if following is None else fire(following)
+    if now - fires <= milliseconds(policy.grace) and (next_fire is None or next_fire > now):
         # The usual case, and the one that must be fast: one slot, on time.
-        slot = Slot(first, fires, fires)
-        return Due((slot,), (), first, None if following is None else fire(following))
+        return Due((Slot(first, fires, fires),), (), first, next_fire)
     unstarted, complete = _find_unstarted(spec, fire, cursor_ms, now, policy=policy, consent=consent)
     start = unstarted[-1].end_ms if unstarted else cursor_ms
     if not complete:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Self
 
 from horae.errors import SpecTooCostlyError
 
@@ -30,16 +31,26 @@ class OverBudget(BaseException):
     """
 
 
+class _Budget:
+    """What the questions under way may cost."""
+
+    __slots__ = ("later", "left", "shared", "small")
+
+    def __init__(self, left: int, *, shared: bool = False, small: bool = False) -> None:
+        self.left = left
+        self.later = 0
+        """Steps that become available in slices once ``left`` is used up, with a call of ``between`` before each."""
+        self.shared = shared
+        """Whether several questions share what is left."""
+        self.small = small
+        """Whether the budget is that of :func:`small_budget`, and not a limit on the spec."""
+
+
 class _Meter(threading.local):
-    left = QUESTION_STEPS
-    later = 0
-    """Steps that become available in slices once ``left`` is used up, with a call of ``between`` before each."""
-    shared = False
-    """Whether several questions share what is left."""
-    small = False
-    """Whether the budget is that of :func:`small_budget`, and not a limit on the spec."""
-    between: Callable[[], None] | None = None
-    """The function to call between slices of work."""
+    def __init__(self) -> None:
+        self.budget = _Budget(QUESTION_STEPS)
+        self.between: Callable[[], None] | None = None
+        """The function to call between slices of work."""
 
 
 _meter = _Meter()
@@ -47,72 +58,79 @@ _meter = _Meter()
 
 def charge(steps: int) -> None:
     """Charge some steps of work; raise an error if the question exceeds its budget."""
-    _meter.left -= steps
-    if _meter.left < 0:
-        _go_on()
+    budget = _meter.budget
+    budget.left -= steps
+    if budget.left < 0:
+        _go_on(budget)
 
 
-def _go_on() -> None:
+def _go_on(budget: _Budget) -> None:
     """Take the next slice of steps, or raise an error if none is left."""
-    while _meter.left < 0 < _meter.later and _meter.between is not None:
+    while budget.left < 0 < budget.later and _meter.between is not None:
         _meter.between()
-        more = min(_meter.later, SLICE_STEPS)
-        _meter.left, _meter.later = _meter.left + more, _meter.later - more
-    if _meter.left < 0:
-        if _meter.small:
+        more = min(budget.later, SLICE_STEPS)
+        budget.left, budget.later = budget.left + more, budget.later - more
+    if budget.left < 0:
+        if budget.small:
             raise OverBudget
         raise SpecTooCostlyError("spec", "a question about its times takes more work than a spec may cause")
 
 
 def begin_question(steps: int = QUESTION_STEPS) -> None:
     """Begin a question, with a new budget unless it shares one with other questions."""
-    if _meter.shared:
+    budget = _meter.budget
+    if budget.shared:
         charge(1)
     elif _meter.between is None:
-        _meter.left = steps
+        budget.left = steps
     else:
         _meter.between()
-        _meter.left, _meter.later = min(steps, SLICE_STEPS), max(steps - SLICE_STEPS, 0)
+        budget.left, budget.later = min(steps, SLICE_STEPS), max(steps - SLICE_STEPS, 0)
 
 
 def steps_left() -> int:
     """How many steps the current question has left."""
-    return _meter.left + _meter.later
+    return _meter.budget.left + _meter.budget.later
 
 
 class Spent:
-    """The cost of a group of questions."""
+    """The cost of the questions of a ``with`` block, which share one budget; it is set even if they exceed it."""
 
-    steps = 0
+    __slots__ = ("_before", "_budget", "_given", "steps")
+
+    def __init__(self, steps: int) -> None:
+        self._given = steps
+        self.steps = 0
+
+    def __enter__(self) -> Self:
+        before = self._before = _meter.budget
+        # Inside a small budget, its remaining steps are the bound if they are fewer.
+        small = before.small and before.left < self._given
+        if small:
+            self._given = before.left
+        self._budget = _meter.budget = _Budget(self._given, shared=True, small=small)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.steps = self._given - self._budget.left
+        _meter.budget = self._before
+        if self._before.small:
+            self._before.left -= self.steps
 
 
-@contextmanager
-def shared_budget(steps: int) -> Iterator[Spent]:
-    """Let all questions inside the block share one budget. Yields their cost, which is set even if they exceed it."""
-    before = _meter.left, _meter.later, _meter.shared, _meter.small
-    # Inside a small budget, its remaining steps are the bound if they are fewer.
-    small = _meter.small and _meter.left < steps
-    given = _meter.left if small else steps
-    _meter.left, _meter.later, _meter.shared, _meter.small = given, 0, True, small
-    spent = Spent()
-    try:
-        yield spent
-    finally:
-        spent.steps = given - _meter.left
-        _meter.left, _meter.later, _meter.shared, _meter.small = before
-        if _meter.small:
-            _meter.left -= spent.steps
+def shared_budget(steps: int) -> Spent:
+    """Let all questions inside the block share one budget. A decision has one, so it is no generator."""
+    return Spent(steps)
 
 
 @contextmanager
 def small_budget(steps: int) -> Iterator[None]:
     """Let all questions inside the block share a few steps; raise ``OverBudget`` if they need more."""
-    before = _meter.left, _meter.later, _meter.shared, _meter.small
-    _meter.left, _meter.later, _meter.shared, _meter.small = steps, 0, True, True
+    before, _meter.budget = _meter.budget, _Budget(steps, shared=True, small=True)
     try:
         yield
     finally:
-        _meter.left, _meter.later, _meter.shared, _meter.small = before
+        _meter.budget = before
 
 
 @contextmanager

@@ -57,6 +57,7 @@ _SHORT_STRETCH = 4 * DAY
 SPECS_KEPT = 16_384
 """How many distinct specs are kept compiled."""
 
+_TEXT = (str, bytes)  # a union would be made anew each time
 SHORT_TEXT = 4096
 """The most characters of a stored text that is short; of longer ones only ``LONG_TEXTS_KEPT`` are recognized when they are met again."""
 
@@ -113,7 +114,7 @@ class Spec:
         ``calendars`` are the shared calendars it may exclude by name; ``zones`` the time zones it may
         use, all installed ones by default.
         """
-        if isinstance(document, str | bytes) and not calendars and zones is None:
+        if isinstance(document, _TEXT) and not calendars and zones is None:
             return (_parsed_short_text if len(document) <= SHORT_TEXT else _parsed_long_text)(document)
         return _read(document, calendars or {}, zones)
 
