@@ -30,6 +30,22 @@ class Figures(NamedTuple):
     wake_p99: float
 
 
+def better(one: Figures, other: Figures) -> Figures:
+    """The better of two figures each, of one contestant."""
+    return Figures(
+        one.name, _better(one.published, other.published) or one.published, _better(one.one_to_one, other.one_to_one),
+        _better(one.batched, other.batched), min(one.wake_p50, other.wake_p50), min(one.wake_p99, other.wake_p99),
+    )  # fmt: skip
+
+
+def _better(one: Rate | None, other: Rate | None) -> Rate | None:
+    if one is None or other is None:
+        return None
+    found = Rate()
+    found.per_second, found.cpu_us = max(one.per_second, other.per_second), min(one.cpu_us, other.cpu_us)
+    return found
+
+
 class Meter:
     """Measures rates. ``server_cpu`` is the processor time of the database server so far, in seconds."""
 

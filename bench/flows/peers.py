@@ -163,18 +163,18 @@ async def pgqueuer(meter: Meter, url: str, events: int, wakes: int) -> Figures:
     return Figures("PgQueuer", published, one, None, *woken)
 
 
-def commits_sqlite(path: str, number: int) -> tuple[float, float]:
-    """How long a commit of one row takes, in milliseconds: the median, and what 99 of 100 do not exceed."""
+def commits_sqlite(path: str, number: int) -> list[float]:
+    """How long commits of one row take, in milliseconds."""
     connection, waits = opened(path), []
     for each in range(number):
         begun = time.perf_counter()
         connection.execute("INSERT INTO queue (id, payload) VALUES (?, '{}')", (str(each),))
         waits.append((time.perf_counter() - begun) * 1000)
     connection.close()
-    return percentiles(waits)
+    return waits
 
 
-async def commits_postgres(url: str, number: int) -> tuple[float, float]:
+async def commits_postgres(url: str, number: int) -> list[float]:
     """The same on the server."""
     connection, waits = await asyncpg.connect(url), []
     await connection.execute(TABLE)
@@ -183,4 +183,4 @@ async def commits_postgres(url: str, number: int) -> tuple[float, float]:
         await connection.execute("INSERT INTO queue (id, payload) VALUES ($1, '{}')", str(each))
         waits.append((time.perf_counter() - begun) * 1000)
     await connection.close()
-    return percentiles(waits)
+    return waits
