@@ -124,7 +124,7 @@ class App:
         self.engine = Engine(self._store, self.worker, self.clock, self.config)
         self.flow_host = FlowHost()
         """The flows that this process hosts."""
-        self.engine.add_decider(partial(FlowDecider, registry=self.flow_host))
+        self.engine.add_decider(partial(FlowDecider, host=self.flow_host))
         self._set_up()
         self.worker.keep_token = partial(keep_token, self._limited_store)
         self.worker.save_checkpoints = CheckpointWriter(self._limited_store, self.now).save

@@ -61,10 +61,10 @@ class FlowDecider(Decider):
 
     name = "flows"
 
-    def __init__(self, node: NodeServices, registry: FlowHost) -> None:
+    def __init__(self, node: NodeServices, host: FlowHost) -> None:
         super().__init__(node)
-        self.registry = registry
-        self._journal = FlowJournal(node.store, node.membership, node.clock, registry)
+        self.host = host
+        self._journal = FlowJournal(node.store, node.membership, node.clock, host)
         self._now = node.worker.shared_now
         self._verify = False  # whether reservations are looked at closely, because some were gone
         self._states: OrderedDict[int, tuple[int, dict[str, str]]] = OrderedDict()
@@ -84,7 +84,7 @@ class FlowDecider(Decider):
         *,
         free_capacity: int,
     ) -> int | None:
-        if self.registry.is_empty and not results:
+        if self.host.is_empty and not results:
             return None
         with self._forgetting_states():
             try:
@@ -140,7 +140,7 @@ class FlowDecider(Decider):
         claimed = []
         for run in runs:
             lane, found = lanes[int(run.schedule_id)], stored[run.id]
-            hosted = self.registry.find(lane.flow_id, lane.revision)
+            hosted = self.host.find(lane.flow_id, lane.revision)
             handler = None if hosted is None else hosted.flow.handler(found.handler)
             begins = (
                 found.phase in {Phase.EXECUTING, Phase.PREPARING, Phase.EMITTING} or lane.task is not Task.RUN
@@ -166,7 +166,7 @@ class FlowDecider(Decider):
     # Deciding
 
     def _results(self, transaction: Transaction, now: int) -> FlowResults:
-        return FlowResults(transaction, self.registry, self.node.config, now, verify=self._verify)
+        return FlowResults(transaction, self.host, self.node.config, now, verify=self._verify)
 
     async def _record(self, work: FlowResults, results: Sequence[AttemptResult]) -> None:
         """Record results, and remember what their handlers kept and how many events they look at."""
@@ -196,7 +196,7 @@ class FlowDecider(Decider):
 
     @property
     def _revisions(self) -> list[str]:
-        return self.registry.revisions
+        return self.host.revisions
 
     async def _decide(self, batch: Batch, work: FlowResults) -> int | None:
         records, now, lanes = work.records, batch.now, work.lanes
@@ -255,7 +255,7 @@ class FlowDecider(Decider):
             if choice.handler is None:
                 work.lanes[flow_id] = _replace(lane, next_at_ms=choice.next_at_ms)
                 continue
-            hosted = self.registry.find(flow_id, lane.revision)
+            hosted = self.host.find(flow_id, lane.revision)
             handler = None if hosted is None else hosted.flow.handler(choice.handler)
             if hosted is None or handler is None or batch.free_capacity <= 0:
                 work.lanes[flow_id] = _replace(lane, next_at_ms=batch.now)
@@ -304,7 +304,7 @@ class FlowDecider(Decider):
         hosted, handler, lane, run, claim = each
         flow_id, name = lane.flow_id, hosted.stored.name
         timeout_ms = handler.definition.timeout_ms or self.node.config.flow_timeout_ms
-        events = Events(self.node.store, self.registry, flow_id, peeked)
+        events = Events(self.node.store, self.host, flow_id, peeked)
         call: object
         match lane.task:
             case Task.RUN:
@@ -315,7 +315,7 @@ class FlowDecider(Decider):
             case Task.RECONCILE:
                 call = Reconciliation(name, handler, run, events=events, now=self._now)
             case Task.FIX:
-                call = _Fix(self.registry, hosted, run)
+                call = _Fix(self.host, hosted, run)
         return Launch(run=claim, timeouts=_timeouts(timeout_ms), call=call)
 
     async def _known_states(
@@ -381,12 +381,12 @@ class Events:
     def __init__(
         self,
         store: Store,
-        registry: FlowHost,
+        host: FlowHost,
         flow_id: int,
         prefetched: dict[tuple[int, str], list[FlowEvent]],
     ) -> None:
         self._store = store
-        self._registry = registry
+        self._host = host
         self._flow_id = flow_id
         self._prefetched = prefetched
 
@@ -395,13 +395,13 @@ class Events:
         known = self._prefetched.get((self._flow_id, topic))
         if isinstance(known, Prefetched) and (found := known.first(limit)) is not None:
             return found
-        with self._registry.using_store():
+        with self._host.using_store():
             async with self._store.reading() as transaction:
                 return await FlowRecords(transaction).pending(self._flow_id, topic, limit)
 
     async def by_message(self, topic: str, message_ids: Sequence[str]) -> Sequence[FlowEvent]:
         """Some events of a topic."""
-        with self._registry.using_store():
+        with self._host.using_store():
             async with self._store.reading() as transaction:
                 return await FlowRecords(transaction).events_by_message(self._flow_id, topic, message_ids)
 
@@ -409,13 +409,13 @@ class Events:
 class _Fix:
     """One question to the fixer."""
 
-    def __init__(self, registry: FlowHost, hosted: HostedFlow, run: FlowRun) -> None:
-        self._registry = registry
+    def __init__(self, host: FlowHost, hosted: HostedFlow, run: FlowRun) -> None:
+        self._host = host
         self._hosted = hosted
         self._run = run
 
     async def __call__(self, attempt: RunningAttempt) -> Decided:  # noqa: ARG002 - all calls get it
-        fixer = self._registry.fixer
+        fixer = self._host.fixer
         if fixer is None:
             return Fixed(None)
         try:

@@ -25,9 +25,9 @@ class ReservationLostError(Exception):
 class FlowJournal:
     """Writes moves of runs, in groups."""
 
-    def __init__(self, store: Store, membership: Membership, clock: Clock, registry: FlowHost) -> None:
+    def __init__(self, store: Store, membership: Membership, clock: Clock, host: FlowHost) -> None:
         self._store = store
-        self._registry = registry
+        self._host = host
         self._membership = membership
         self._clock = clock
         self._waiting: list[tuple[RunMove, asyncio.Future[None]]] = []
@@ -47,7 +47,7 @@ class FlowJournal:
         self._waiting.append((move, written))
         if self._writing is None:
             self._writing = asyncio.create_task(self._write_all(), name="horae:flow-journal")
-        with self._registry.using_store():
+        with self._host.using_store():
             await written
 
     async def _write_all(self) -> None:

@@ -49,7 +49,7 @@ class FlowResults:
     """Applies results to the lanes of their flows, and gathers what is written for them."""
 
     def __init__(
-        self, transaction: Transaction, registry: FlowHost, config: Config, now: int, *, verify: bool
+        self, transaction: Transaction, host: FlowHost, config: Config, now: int, *, verify: bool
     ) -> None:
         self.records = FlowRecords(transaction)
         self.lanes: dict[int, Lane] = {}
@@ -58,7 +58,7 @@ class FlowResults:
         self.kept_states: dict[tuple[int, str], str] = {}
         self.peeks: dict[tuple[int, str], int] = {}
         self._transaction = transaction
-        self._registry = registry
+        self._host = host
         self._config = config
         self.now = self._now = now
         self._verify = verify
@@ -98,7 +98,7 @@ class FlowResults:
         """Know the definitions of flows: those of this process, others from the database."""
         unknown = []
         for lane in lanes:
-            hosted = self._registry.find(lane.flow_id, lane.revision)
+            hosted = self._host.find(lane.flow_id, lane.revision)
             if hosted is not None:
                 self.flows[lane.flow_id] = hosted.stored
             elif lane.flow_id not in self.flows:
@@ -232,7 +232,7 @@ class FlowResults:
     def _after(self, lane: Lane, trouble: Trouble, before: Trouble | None = None) -> Trouble:
         handler = self.flows[lane.flow_id].definition.handler(trouble.handler)
         return after_failure(
-            before or lane.trouble, trouble, self._now, has_fixer=self._registry.fixer is not None,
+            before or lane.trouble, trouble, self._now, has_fixer=self._host.fixer is not None,
             reconciles=handler is not None and handler.reconciles, max_crashes=self._config.max_crashes,
         )  # fmt: skip
 
@@ -284,14 +284,14 @@ class FlowResults:
         lane = redeployed(lane, flow.definition, fixed, self._now)
         await self.records.update_flow(fixed)
         self.flows[lane.flow_id] = fixed
-        self._transaction.on_commit += (lambda: self._registry.host(new, fixed),)
+        self._transaction.on_commit += (lambda: self._host.host(new, fixed),)
         return _replace(lane, trouble=None if trouble is None else _replace(trouble, retry_at_ms=self._now))
 
     def _troubled(self, lane: Lane, trouble: Trouble) -> None:
         self.lanes[lane.flow_id] = _replace(lane, trouble=trouble)
         if needs_person(trouble):
             flow = self.flows[lane.flow_id]
-            tell: Callable[[], None] = lambda: self._registry.tell_attention(flow, trouble)  # noqa: E731
+            tell: Callable[[], None] = lambda: self._host.tell_attention(flow, trouble)  # noqa: E731
             self._transaction.on_commit += (tell,)
 
     async def _write(self) -> None:
