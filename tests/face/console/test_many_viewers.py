@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import uvicorn
 
@@ -30,10 +31,14 @@ async def served(app: App) -> AsyncIterator[tuple[int, Any]]:
     server = uvicorn.Server(uvicorn.Config(service, port=0, log_level="critical", lifespan="off"))
     task = asyncio.create_task(server.serve())
     await wait_until(lambda: server.started)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    async with httpx.AsyncClient() as first:
+        await first.get(f"http://127.0.0.1:{port}/console")
+    assert service.console is not None
     try:
-        yield server.servers[0].sockets[0].getsockname()[1], service.state.console.feed
+        yield port, service.console.feed
     finally:
-        service.state.console.feed.close()
+        service.console.feed.close()
         server.should_exit = True
         await task
 

@@ -12,6 +12,8 @@ import pytest
 
 from horae.app import App
 from horae.config import Config
+from horae.executor.permissions import Permissions
+from horae.flows import Flow, Prepared
 from horae.testing import TimeMachine
 from tests.support.service import client_of
 
@@ -224,6 +226,74 @@ async def test_another_users_addresses_are_not_there(client: httpx.AsyncClient, 
     client.cookies.clear()
     await sign_in(client, machine, "root", scope="admin")
     assert (await client.get("/console/schedules/secret?owner=bob")).status_code == 200
+
+
+async def test_files_flows_workflows_and_grants_are_the_callers_own_too(
+    client: httpx.AsyncClient, machine: TimeMachine
+):
+    app: App = machine.app
+    app.use_builtin("http://127.0.0.1")
+    bob = app.owned_by("bob")
+    await bob.schedules.create("shared-name", "0 9 * * *", "ping", description="of bob")
+    flow = Flow("mail")
+
+    @flow.producer(publishes=["mail"], every="1h")
+    async def poll(ctx: object, state: None) -> None: ...
+
+    @flow.consumer(subscribes=["mail"])
+    class Take:
+        async def prepare(self, ctx: object, state: None) -> Prepared[None]:
+            return Prepared()
+
+    await bob.flows.deploy(flow)
+    document: dict[str, Any] = {
+        "workflow_id": "report", "version": 1, "edges": [{"source": "start", "target": "work"}],
+        "nodes": [{"id": "start", "type": "trigger"}, {"id": "work", "type": "action", "data": {"action": "ping"}}],
+    }  # fmt: skip
+    await bob.workflows.deploy(document)
+    grant = await bob.grants.create(["graph:execute:*"])
+    await sign_in(client, machine, "ada")
+    own = csrf_in((await client.get("/console/schedules")).text)
+    for path in ("/flows/mail", "/flows/mail/runs/x", "/workflows/report", "/schedules/shared-name/times"):
+        assert (await client.get(f"/console{path}")).status_code == 404, path
+    for path, form in (("flows/mail", {"do": "pause"}), (f"grants/{grant.id}", {"do": "revoke"})):
+        answer = await client.post(f"/console/{path}", data={"csrf": own, **form})
+        assert answer.status_code == 404, path
+    started = await client.post("/console/workflows/report", data={"csrf": own})
+    assert (await client.get(started.headers["location"])).status_code == 404
+    assert "of bob" not in (await client.get("/console/export")).text
+    text = "schedules:\n  - {id: shared-name, spec: {crons: ['5 4 * * *']}, action: ping}\n"
+    applied = await client.post("/console/documents", data={"csrf": own, "documents": text, "do": "apply"})
+    assert applied.status_code == 303, applied.text
+    assert (await bob.schedules.get("shared-name")).description == "of bob"
+    assert (await app.owned_by("ada").schedules.get("shared-name")).owner == "ada"
+    assert (
+        await client.post(
+            "/console/documents?owner=bob", data={"csrf": own, "documents": text, "do": "apply"}
+        )
+    ).status_code == 422
+    page = (await client.get("/console/alerts")).text
+    assert "mail" not in page
+    assert grant.id not in page
+
+
+async def test_the_scopes_of_a_token_allow_the_same_as_in_the_api(
+    client: httpx.AsyncClient, machine: TimeMachine
+):
+    machine.app.executors.permissions = Permissions({"ping": ("scope:ops",)})
+    for scope, status in (("", 422), ("ops", 303)):
+        client.cookies.clear()
+        await sign_in(client, machine, "ada", scope=scope)
+        own = csrf_in((await client.get("/console/new")).text)
+        form = {
+            "csrf": own,
+            "kind": "cron",
+            "cron": "0 9 * * *",
+            "id": "mine",
+            "action": "ping",
+            "do": "create",
+        }
+        assert (await client.post("/console/new", data=form)).status_code == status
 
 
 async def test_of_several_schedules_with_one_id_the_callers_own_is_meant(machine: TimeMachine):

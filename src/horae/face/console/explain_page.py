@@ -8,12 +8,14 @@ from typing import Any
 from litestar import Response, get
 
 from horae.app import Filter, ScopedOperations
+from horae.app.page import cursor_of
 from horae.app.schedule_views import ScheduleView
 from horae.app.view import view_of
 from horae.app.views import ExplanationView
 from horae.errors import HoraeError, RunNotFoundError
 from horae.face.console.question import schedule_in, time_of, wall_clock
 from horae.face.console.visit import Visit
+from horae.model import Schedule, ScheduleKey
 
 FOUND = 8
 PAGES = [
@@ -92,16 +94,18 @@ async def go(visit: Visit) -> Response[Any]:
 
 
 async def matching(there: ScopedOperations, text: str) -> list[Any]:
-    """The first schedules whose ids begin with a text, and then those that mention it."""
-    try:
-        found = list(await there.schedules.list(Filter(prefix=text), limit=FOUND))
+    """The schedule that is called so, the first ones whose ids begin so, and then those that mention it."""
+    found: dict[ScheduleKey, Schedule] = {}
+    with contextlib.suppress(HoraeError):  # there is none, or several owners have one
+        named = await there.schedules.get(text)
+        found[named.key] = named
+    with contextlib.suppress(HoraeError):
+        beginning = await there.schedules.search(Filter(prefix=text), cursor=cursor_of("", text), limit=FOUND)
+        found |= {each.key: each for each in beginning}
         if len(found) < FOUND:
-            keys = {each.key for each in found}
             more = await there.schedules.search(Filter(text=text.lower()), limit=FOUND)
-            found += [each for each in more if each.key not in keys]
-    except HoraeError:
-        return []
-    return found[:FOUND]
+            found |= {each.key: each for each in more if each.key not in found}
+    return list(found.values())[:FOUND]
 
 
 HANDLERS = [explain_page, go]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -19,7 +20,8 @@ from horae.face.console.timeline import MAX_COMING, SPANS, by_relevance, latenes
 from horae.face.console.visit import Visit
 from horae.model import Run, Schedule, ScheduleKey, Status, instant, schedule_key
 
-ENTRIES = 1000
+ENTRIES = 600
+"""How many runs and ranges the timeline draws, the latest ones."""
 LANES, MAX_LANES = 40, 400
 """How many schedules the timeline shows at first, and after asking for more."""
 ATTENTION = 8
@@ -35,15 +37,16 @@ async def overview_page(visit: Visit) -> Response[Any]:
         reach = visit.query.get("span", "1h")
         reach = reach if reach in SPANS else "1h"
         now, span = instant(visit.now), SPANS[reach][1]
-        found = await there.runs.search(since=now - span, tag=tag, limit=ENTRIES)
-        entries = list(found)
         asked = visit.query.get("lanes", "")
         lanes = min(int(asked), MAX_LANES) if asked.isdecimal() else LANES
-        troubled = [
-            view_of(ScheduleView, each)
-            for each in await there.schedules.list(Filter(attention=True), limit=ATTENTION)
-        ]
-        soonest = await there.schedules.soonest(lanes + 1, tag=tag)
+        found, attention, soonest, nodes, ready = await asyncio.gather(
+            there.runs.search(since=now - span, tag=tag, limit=ENTRIES),
+            there.schedules.list(Filter(attention=True), limit=ATTENTION),
+            there.schedules.soonest(lanes + 1, tag=tag),
+            visit.app.nodes(),
+            visit.app.readiness(),
+        )
+        entries, troubled = list(found), [view_of(ScheduleView, each) for each in attention]
         order = by_relevance(
             entries, soonest, {schedule_key(each.owner, each.id) for each in troubled}, now, now + span
         )
@@ -54,11 +57,10 @@ async def overview_page(visit: Visit) -> Response[Any]:
         failed = [
             each for each in entries if isinstance(each, Run) and each.status in {"failed", "timed_out"}
         ]
-        nodes = [view_of(NodeView, each) for each in await visit.app.nodes()]
         return {
-            "timeline": drawn, "spans": SPANS, "reach": reach, "late": lateness(entries), "nodes": nodes,
+            "timeline": drawn, "spans": SPANS, "reach": reach, "late": lateness(entries), "nodes": [view_of(NodeView, each) for each in nodes],
             "failed": [view_of(RunView, each) for each in failed[:ATTENTION]], "failures": len(failed), "troubled": troubled,
-            "ready": await visit.app.readiness(), "now": now, "truncated": found.next is not None, "tag": tag,
+            "ready": ready, "now": now, "truncated": ENTRIES if found.next else None, "tag": tag,
             "total": bool(drawn.lanes) or bool(await there.schedules.list(limit=1)), "counts": _counts(entries),
             "hidden": max(len(order) - lanes, 0), "wider": lanes + LANES if lanes < MAX_LANES else None,
         }  # fmt: skip

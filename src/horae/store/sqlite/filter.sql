@@ -1,5 +1,4 @@
 -- The conditions of a filter on schedules.
-    AND id >= coalesce(:prefix, '') AND id < coalesce(:prefix || char(1114111), x'')
     AND (:prefix IS NULL OR substr(id, 1, length(:prefix)) = :prefix)
     AND (:action IS NULL OR coalesce(
         json_extract({json(action)}, '$.kind') || ':' || json_extract({json(action)}, '$.name'),
