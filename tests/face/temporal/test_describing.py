@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from unittest import mock
 
+import msgspec
 import pytest
 
 import horae
@@ -63,6 +64,11 @@ async def test_what_was_changed_before_it_was_asked_for_is_seen():
             assert read.state.note == note
             assert shown.of(read).schedule.state.notes == note
             assert shown.of(read) is shown.of((await describer.describe("s1")).schedule)
+        state = msgspec.structs.replace(
+            read.state, remaining_actions=3
+        )  # decisions change it, and no version
+        limited = msgspec.structs.replace(read, state=state)
+        assert shown.of(limited).schedule.state.remaining_actions == 3
         await first
 
 

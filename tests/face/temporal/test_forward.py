@@ -289,3 +289,25 @@ async def test_a_workflow_that_is_forwarded_is_shown_as_it_was_sent_and_kept_by_
             await calls(create_request("other", sent))
         assert caught.value.code is Code.INVALID_ARGUMENT
         assert "start_workflow.task_queue" in caught.value.message
+
+
+@pytest.mark.contract("SCHD-30")
+async def test_an_update_leaves_a_workflow_where_it_is_started_until_it_names_another():
+    config = Config(temporal_port=0, temporal_forward="127.0.0.1:1")
+    app = horae.App(":memory:", config=config)
+    app.use_builtin()
+    async with app, calls_to(app, config) as calls:
+        await calls(create_request("s", schedule_message(action=start_workflow("Else"))))
+        app.action("Else")(lambda: None)  # from now on Horae has an action of that name
+        shown = (await calls.describe("s")).schedule
+        shown.state.notes = "changed"
+        for name, kind in (
+            ("Else", "temporal-workflow"),
+            ("Other", "temporal-workflow"),
+            ("Else", "function"),
+        ):
+            shown.action.start_workflow.workflow_type.name = name
+            await calls(update_request("s", shown))
+            stored = await app.owned_by(NAMESPACE).schedules.get("s")
+            assert (stored.action.kind, stored.state.note) == (kind, "changed")
+            assert (await calls.describe("s")).schedule.action == shown.action
