@@ -519,6 +519,8 @@ class LogBatch(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     chunks: tuple[LogChunk, ...]
     dropped: tuple[int, ...] = ()
     """The numbers of chunks to delete, because later lines took their place."""
+    flow: bool = False
+    """Whether it is of a run of a flow."""
 
 
 class LogLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,8 +14,10 @@ import msgspec
 import pytest
 
 from horae import App, Config
-from horae.flow_model import Phase
+from horae.errors import FlowRunNotFoundError
+from horae.flow_model import Lane, Phase
 from horae.flows import Applied, Flow, Prepared, Reservation, Unknown
+from horae.model import LogBatch, LogChunk, LogEntry
 from horae.store.flow_records import FlowRecords, RunMove
 from tests.support.flows import Script, crash, events_of, never, publish, runs_of, statuses
 from tests.support.nodes import step
@@ -328,3 +331,82 @@ def _until(event: asyncio.Event) -> Any:
         await event.wait()
 
     return wait
+
+
+@pytest.mark.contract("FLOW-15")
+async def test_what_handlers_log_is_kept_with_their_runs(database: str):
+    script, go_on = Script(reconciles=True), asyncio.Event()
+    script.answers = [Applied("found")]
+
+    def say(ctx: Any) -> None:
+        ctx.log.debug("looking at %s", ctx.handler)
+        logging.getLogger("shop").warning("by the standard library")
+
+    async def lose(ctx: Any) -> None:
+        ctx.log.info("sending")
+        await go_on.wait()
+        raise ConnectionError("lost")
+
+    script.deeds |= {"prepare": [say], "mutate": [lose], "reconcile": [lambda ctx: ctx.log.info("asking")]}
+    async with App(database, config=msgspec.structs.replace(CONFIG, attempt_log_flush_ms=10)) as app:
+        await app.flows.deploy(script.flow)
+        await publish(app, "1")
+        running = asyncio.create_task(app.serve())
+
+        async def lines() -> list[tuple[str, str, str]]:
+            run = (await runs_of(app))[0]
+            return [(each.level, each.logger, each.message) for each in await app.flows.logs("f", run.id)]
+
+        said = [
+            ("DEBUG", "take", "looking at take"),
+            ("WARNING", "shop", "by the standard library"),
+            ("INFO", "take", "sending"),
+        ]
+
+        async def are_written() -> bool:
+            return bool(await runs_of(app)) and await lines() == said
+
+        await wait_until(are_written)  # while it runs
+        go_on.set()
+        await wait_until(lambda: ("applied", "found") in script.outcomes)
+        kept = await lines()
+        assert kept[:3] == said
+        assert kept[3][:2] == ("ERROR", "take")
+        assert kept[3][2].endswith("ConnectionError: lost")
+        assert "in lose" in kept[3][2]
+        assert kept[4:] == [
+            ("INFO", "take", "asking")
+        ]  # the reconciliation is another attempt of the same run
+        running.cancel()
+        await asyncio.wait([running])
+        with pytest.raises(FlowRunNotFoundError):
+            await app.flows.logs("f", "0" * 32)
+
+
+@pytest.mark.contract("FLOW-24")
+async def test_a_stale_claim_logs_nothing(database: str):
+    script = Script()
+    script.deeds["prepare"] = [never]
+    async with serving(database, script.flow) as app:
+        await wait_until(lambda: "prepare" in script.calls)
+        (run,) = await app.flows.runs("f")
+        lane = (await _lanes(app))[0]
+        chunk = LogChunk(
+            run_id=run.id, attempt=lane.attempt, number=1, lines=(LogEntry(1, "INFO", "x", "late"),)
+        )
+        batch = LogBatch(run_id=run.id, epoch=lane.epoch, attempt=lane.attempt, chunks=(chunk,), flow=True)
+        await _log(app, msgspec.structs.replace(batch, epoch=lane.epoch + 1))
+        assert list(await app.flows.logs("f", run.id)) == []
+        await crash(app)
+        await _log(app, batch)
+        assert list(await app.flows.logs("f", run.id)) == []
+
+
+async def _lanes(app: App) -> list[Lane]:
+    async with app._store.transaction() as transaction:
+        return list((await FlowRecords(transaction).lanes([1])).values())
+
+
+async def _log(app: App, batch: LogBatch) -> None:
+    async with app._store.transaction() as transaction:
+        await transaction.write_logs([batch])

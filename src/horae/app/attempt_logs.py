@@ -25,7 +25,7 @@ async def log_page(
         position = max((given, number), position)
     sizes = await transaction.log_sizes(run.id, position, last, MOST)
     count, more = fitting(sizes, MOST)
-    lines = _lines(await transaction.log(run.id, position, last, count), position)
+    lines = lines_of(await transaction.log(run.id, position, last, count), position)
     if not more and _is_over(run, attempt):
         return Page(lines)
     if lines:
@@ -33,7 +33,7 @@ async def log_page(
     return Page(lines, cursor_of("log", *position))
 
 
-def _lines(chunks: Iterable[LogChunk], position: tuple[int, int]) -> list[LogLine]:
+def lines_of(chunks: Iterable[LogChunk], position: tuple[int, int]) -> list[LogLine]:
     """The lines of chunks that follow a position; a gap between their numbers is what was dropped."""
     lines = []
     attempt, number = position

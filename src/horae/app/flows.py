@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from horae.app.arguments import checks_arguments
+from horae.app.attempt_logs import lines_of
 from horae.app.field_checks import check_owner, check_text, moment_ms
 from horae.app.flow_views import (
     FlowEventView,
@@ -52,6 +53,7 @@ from horae.flow_model import (
     Recovery,
     StoredFlow,
 )
+from horae.model import LogLine
 from horae.policy.flow_choice import queued
 from horae.policy.flow_explain import explain, run_now_refusal
 from horae.policy.flow_phases import may_be_skipped
@@ -69,6 +71,8 @@ SHOWN = 20
 MAX_COUNTED = 100_000
 """Up to how many open events are counted."""
 MAX_CHAIN = 1000
+LOG_CHUNKS = 50
+"""Of how many rows a page of a log is made, each of up to 16 KiB and a line."""
 Decision = Literal["retry", "approved", "applied", "not_applied", "skip"]
 """How a person resolves a failure."""
 _replace = msgspec.structs.replace
@@ -192,6 +196,30 @@ class Flows:
         if not found:
             raise FlowRunNotFoundError(run_id)
         return [run_view(each) for each in reversed(found)]
+
+    async def logs(
+        self, flow: str, run_id: str, *, cursor: str | None = None, owner: str | None = None
+    ) -> Page[LogLine]:
+        """A page of what the handler of a run logged, in order.
+
+        ``next`` is ``None`` when no more lines can come; while the run is active, it leads to those that come later.
+        """
+        position = (0, LAST_NUMBER)
+        if cursor is not None:
+            _, *given = place_of(cursor, tuple[Literal["log"], int, int])
+            position = (given[0], given[1])
+        async with self._scope.store.reading() as transaction:
+            records = FlowRecords(transaction)
+            stored = await self._stored(records, flow, owner)
+            run = await records.run(run_id)
+            if run is None or run.flow_id != stored.flow_id:
+                raise FlowRunNotFoundError(run_id)
+            chunks = await records.log(run_id, position, LOG_CHUNKS)
+        lines = lines_of(chunks, position)
+        if lines:
+            position = (lines[-1].attempt, lines[-1].number)
+        more = len(chunks) == LOG_CHUNKS or run.status is FlowStatus.ACTIVE
+        return Page(lines, cursor_of("log", *position) if more else None)
 
     async def events(
         self,

@@ -242,6 +242,7 @@ class SyncFlows(Proxy[Flows]):
     show = Blocking(Flows.show)
     runs = Blocking(Flows.runs)
     chain = Blocking(Flows.chain)
+    logs = Blocking(Flows.logs)
     events = Blocking(Flows.events)
     inputs = Blocking(Flows.inputs)
     explain = Blocking(Flows.explain)

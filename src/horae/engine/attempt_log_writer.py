@@ -33,12 +33,12 @@ class AttemptLogWriter:
         self._loop: asyncio.AbstractEventLoop
         self._task: asyncio.Task[None] | None = None
 
-    def new_log(self, run: Run) -> AttemptLog | None:
-        """The log of an attempt that begins; ``None`` if none is kept."""
+    def new_log(self, run: Run, *, flow: bool = False) -> AttemptLog | None:
+        """The log of an attempt of a schedule's run, or of a flow's; ``None`` if none is kept."""
         if self._bounds.lines == 0:
             return None
         self._loop = asyncio.get_running_loop()
-        return AttemptLog(run, self._bounds, self._now, self._notice_from_thread)
+        return AttemptLog(run, self._bounds, self._now, self._notice_from_thread, flow=flow)
 
     def _notice_from_thread(self, log: AttemptLog) -> None:
         with contextlib.suppress(RuntimeError):  # a thread that was left behind outlives the loop

@@ -13,8 +13,10 @@ import msgspec
 from horae.engine.flow_journal import FlowJournal, ReservationLostError
 from horae.engine.worker import Decided
 from horae.errors import StaleClaimError
+from horae.executor.attempt_log import AttemptLogger
 from horae.executor.context import RunningAttempt
 from horae.executor.stored_output import kept_failure
+from horae.executor.tracebacks import traceback_text, without_own_frames
 from horae.flow.contexts import EventSource, FlowContext, Published
 from horae.flow.definition import Flow, Handler
 from horae.flow.failures import Failure, HandlerStopped, classify
@@ -130,6 +132,9 @@ class HandlerRun:
     async def __call__(self, attempt: RunningAttempt) -> Decided:
         """Run the handler; a failure is part of what it returns. Cancelling it raises."""
         end, context = self._end, self._context
+        context.make_log = lambda: AttemptLogger(
+            attempt.run, attempt.log, flow=context.flow, handler=context.handler
+        )
         try:
             if self._run.kind is HandlerKind.PRODUCER:
                 await self._produce()
@@ -156,6 +161,9 @@ class HandlerRun:
             end.phase = Phase.COMMITTED
         else:
             end.failure.issue = kept_failure(end.failure.issue)
+            if attempt.log is not None and end.failure.error is not None:
+                trace = traceback_text(without_own_frames(end.failure.error))
+                attempt.log.add("ERROR", self._handler.name, (trace or end.failure.issue).rstrip())
         end.largest_peek = context.largest_peek
         return end
 
@@ -369,9 +377,12 @@ class Reconciliation:
         self._prepared = prepared
         self._context = FlowContext(flow, handler.definition, run.id, events, now, key=prepared.key or run.id)
 
-    async def __call__(self, attempt: RunningAttempt) -> Decided:  # noqa: ARG002 - all calls get it
+    async def __call__(self, attempt: RunningAttempt) -> Decided:
         """Ask ``reconcile``; one that fails does not know."""
         context, record = self._context, self._prepared
+        context.make_log = lambda: AttemptLogger(
+            attempt.run, attempt.log, flow=context.flow, handler=context.handler
+        )
         context.enter(Part.RECONCILE)
         reconcile = self._handler.part("reconcile")
         assert reconcile is not None  # noqa: S101 - the definition says that it has it

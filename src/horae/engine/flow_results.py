@@ -85,6 +85,8 @@ class FlowResults:
         for each in held:
             await self._apply(each, runs)
         await self._write()
+        if logs := [each.log for each in held if each.log is not None]:
+            await self._transaction.write_logs(logs)
 
     def _holds(self, result: AttemptResult) -> bool:
         lane, run = self.lanes.get(int(result.run.schedule_id)), result.run

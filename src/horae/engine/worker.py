@@ -106,7 +106,7 @@ class Worker:
         self._numbers = count()
         self.keep_token: KeepToken = _keep_no_token
         self.save_checkpoints: SaveCheckpoints = _save_no_checkpoints
-        self.new_log: Callable[[Run], AttemptLog | None] = _keep_no_log
+        self.new_log: Callable[..., AttemptLog | None] = _keep_no_log
         self.on_launch: Callable[[Run, int], None] | None = None
         """Called right before an action is called, with its run and the time."""
 
@@ -174,6 +174,8 @@ class Worker:
     def _call(self, attempt: RunningAttempt, start: Launch) -> Awaitable[object]:
         """Call what makes an attempt. It is no coroutine, and what it calls are none either, because each would cost every run."""
         if start.call is not None:
+            attempt.log = self.new_log(start.run, flow=True)
+            collect_in(attempt.log)
             return start.call(attempt)
         if self.on_launch is not None:
             self.on_launch(start.run, attempt.launched_at_ms or 0)
@@ -325,7 +327,7 @@ async def _save_no_checkpoints(run: Run, values: Mapping[str, str]) -> None:  # 
     raise RuntimeError("this program has no engine that could save a checkpoint")
 
 
-def _keep_no_log(run: Run) -> AttemptLog | None:  # noqa: ARG001 - what keeps logs takes it
+def _keep_no_log(run: Run, *, flow: bool = False) -> AttemptLog | None:  # noqa: ARG001 - what keeps logs takes it
     return None
 
 

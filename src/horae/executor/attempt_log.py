@@ -47,13 +47,20 @@ class _Line(NamedTuple):
 class AttemptLog:
     """The lines of one attempt, from any thread. Without lines it costs next to nothing."""
 
-    __slots__ = ("_bounds", "_closed", "_kept", "_noticed", "_now", "_on_line", "_run", "_secrets")
+    __slots__ = ("_bounds", "_closed", "_flow", "_kept", "_noticed", "_now", "_on_line", "_run", "_secrets")
 
     def __init__(
-        self, run: Run, bounds: LogBounds, now: Callable[[], int], on_line: Callable[[AttemptLog], None]
+        self,
+        run: Run,
+        bounds: LogBounds,
+        now: Callable[[], int],
+        on_line: Callable[[AttemptLog], None],
+        *,
+        flow: bool = False,
     ) -> None:
         """Begin an empty log. ``on_line`` is called, in any thread, when there is something new to write."""
         self._run = run
+        self._flow = flow
         self._bounds = bounds
         self._now = now
         self._on_line = on_line
@@ -90,7 +97,7 @@ class AttemptLog:
             if self._closed:
                 return
             if self._kept is None:
-                self._kept = _KeptLines(self._run, self._bounds)
+                self._kept = _KeptLines(self._run, self._bounds, flow=self._flow)
             self._kept.add(entry)
             is_first, self._noticed = not self._noticed, True
         if is_first:
@@ -126,8 +133,9 @@ class _KeptLines:
     Lines are numbered, so that a gap says how many were dropped. Of what was taken before, whole chunks are dropped.
     """
 
-    def __init__(self, run: Run, bounds: LogBounds) -> None:
+    def __init__(self, run: Run, bounds: LogBounds, *, flow: bool) -> None:
         self._run = run
+        self._flow = flow
         self._head_lines, self._head_bytes = bounds.lines // 2, bounds.bytes // 2  # the room that is left
         self._tail_lines, self._tail_bytes = bounds.lines - self._head_lines, bounds.bytes - self._head_bytes
         self._next = 1
@@ -177,7 +185,7 @@ class _KeptLines:
         run = self._run
         return LogBatch(
             run_id=run.id, epoch=run.epoch, attempt=run.attempt,
-            chunks=tuple(self._unwritten.values()), dropped=tuple(self._dropped),
+            chunks=tuple(self._unwritten.values()), dropped=tuple(self._dropped), flow=self._flow,
         )  # fmt: skip
 
     def _make_chunk(self, lines: list[_Line]) -> None:
@@ -209,11 +217,13 @@ def _chunks(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
 class AttemptLogger(logging.Logger):
     """``context.log``: all it is given, whatever its level, is kept with the attempt, and passed on to ``horae.actions``."""
 
-    def __init__(self, run: Run, kept: AttemptLog | None) -> None:
-        super().__init__(f"horae.actions.{run.action}")
+    def __init__(self, run: Run, kept: AttemptLog | None, *, flow: str = "", handler: str = "") -> None:
+        """The logger of an attempt of a schedule's run, or of a handler of a flow."""
+        self._action = handler or run.action
+        super().__init__(f"horae.actions.{self._action}")
         self.parent = logging.getLogger("horae.actions")
-        self._action = run.action
-        self._about = {"schedule": run.schedule_id, "run": run.id, "attempt": run.attempt}
+        whose = {"flow": flow} if flow else {"schedule": run.schedule_id}
+        self._about = {**whose, "run": run.id, "attempt": run.attempt}
         self._kept = kept
 
     def isEnabledFor(self, level: int) -> bool:  # noqa: N802 - the name of the standard library

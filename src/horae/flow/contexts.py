@@ -64,7 +64,7 @@ class HandlerContext(Protocol):
 
     @property
     def log(self) -> logging.Logger:
-        """A logger."""
+        """A logger whose lines are kept with the run, whatever their level: ``horae flows logs`` shows them."""
 
 
 class ProducerContext(HandlerContext, Protocol):
@@ -164,7 +164,8 @@ class FlowContext:
         self.handler = handler.name
         self.run_id = run_id
         self.key = key or run_id
-        self.log = _log
+        self._log: logging.Logger | None = None
+        self.make_log: Callable[[], logging.Logger] = lambda: _log
         self.failure: Failure | None = None
         self.part = Part.PRODUCER
         self.published: list[Published] = []
@@ -183,6 +184,11 @@ class FlowContext:
     @property
     def now(self) -> datetime:
         return datetime.fromtimestamp(self._now() / 1000, UTC)
+
+    @property
+    def log(self) -> logging.Logger:
+        self._log = self._log or self.make_log()
+        return self._log
 
     def close(self) -> None:
         """Allow nothing more: the run has ended."""

@@ -19,12 +19,14 @@ from horae.flow_model import (
     Phase,
     StoredFlow,
 )
+from horae.model import LogChunk
 from horae.store.port import Transaction, Write
 from horae.store.tables import (
     FLOW,
     FLOW_EVENT,
     FLOW_INPUT,
     FLOW_LANE,
+    FLOW_LOG,
     FLOW_RUN,
     FLOW_SIGNAL,
     FLOW_STATE,
@@ -363,6 +365,12 @@ class FlowRecords:
         """One run."""
         found = await self._rows("flow_run", id=run_id)
         return FLOW_RUN.decode(found[0]) if found else None
+
+    async def log(self, run_id: str, after: tuple[int, int], limit: int) -> list[LogChunk]:
+        """A page of what a run logged, after a line, by its attempt and number."""
+        attempt, number = after
+        found = await self._rows("flow_log", run_id=run_id, attempt=attempt, number=number, limit=limit)
+        return [FLOW_LOG.decode(row) for row in found]
 
     async def runs(self, flow_id: int, handler: str | None, before: int, limit: int) -> list[FlowRun]:
         """A page of the runs of a flow, newest first."""

@@ -671,18 +671,20 @@ class Transaction(GrantQueries, ABC):
     async def write_logs(self, batches: Iterable[LogBatch]) -> None:
         """Write what attempts logged; a stale claim writes nothing. Chunks that were written before are left as they are."""
         written = list(batches)
-        rows = [
-            {**ATTEMPT_LOG.parameters(chunk), "epoch": each.epoch}
-            for each in written
-            for chunk in each.chunks
-        ]
-        await self.write("append_log", rows)
+        for of_flows, statement in ((False, "append_log"), (True, "append_flow_log")):
+            rows = [
+                {**ATTEMPT_LOG.parameters(chunk), "epoch": each.epoch}
+                for each in written
+                if each.flow is of_flows
+                for chunk in each.chunks
+            ]
+            await self.write(statement, rows)
         for each in written:
             if each.dropped:
-                numbers = list(each.dropped)
                 await self.rows(
-                    "drop_log", run_id=each.run_id, epoch=each.epoch, attempt=each.attempt, numbers=numbers
-                )
+                    "drop_flow_log" if each.flow else "drop_log", run_id=each.run_id, epoch=each.epoch,
+                    attempt=each.attempt, numbers=list(each.dropped),
+                )  # fmt: skip
 
     async def log(self, run_id: str, after: tuple[int, int], last: int, limit: int) -> list[LogChunk]:
         """A page of a run's log, up to the attempt ``last``; after a line, by its attempt and number."""

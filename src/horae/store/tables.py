@@ -136,6 +136,7 @@ RUN_WITHOUT_INPUT = Table(Run, "run", unread=("input",), unreadable=_unreadable_
 ATTEMPT = Table(Attempt, "attempt")
 CHECKPOINT = Table(Checkpoint, "checkpoint", not_updated=("run_id", "key"))
 ATTEMPT_LOG = Table(LogChunk, "attempt_log")
+FLOW_LOG = Table(LogChunk, "flow_log")
 UNSTARTED_RANGE = Table(UnstartedRange, "unstarted_range", unstored=("before_ms",), not_inserted=("number",))
 LAST_OUTCOME = Table(LastOutcome, "last_outcome")
 BACKFILL = Table(Backfill, "backfill")
@@ -181,6 +182,7 @@ TABLES: dict[str, Table[Any]] = {
         ATTEMPT,
         CHECKPOINT,
         ATTEMPT_LOG,
+        FLOW_LOG,
         UNSTARTED_RANGE,
         LAST_OUTCOME,
         BACKFILL,

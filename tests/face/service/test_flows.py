@@ -208,7 +208,16 @@ def test_a_service_owns_its_flows_and_repairs_them_from_a_folder(tmp_path: Path)
         wait_for(is_consumed)
         statuses = [run["status"] for run in server.get("/flows/invoices/runs")["items"]]
         assert "failed:logic" in statuses  # by the first version, which knows no commas
-        assert len({run["revision"] for run in server.get("/flows/invoices/runs")["items"]}) == 2
+        runs = server.get("/flows/invoices/runs")["items"]
+        assert len({run["revision"] for run in runs}) == 2
+        failed = next(run["id"] for run in runs if run["status"] == "failed:logic")
+        (line,) = server.get(f"/flows/invoices/runs/{failed}/logs")["items"]
+        assert line["message"].endswith("ValueError: could not convert string to float: '12,50'")
+        shown = horae("flows", "logs", "invoices", failed, "--url", server.url)
+        assert "could not convert string to float" in shown.stdout, shown.stderr
+        assert json.loads(
+            horae("flows", "logs", "invoices", failed, "--url", server.url, "--json").stdout
+        ) == [line]
     finally:
         server.end()
 

@@ -12,8 +12,9 @@ from horae.errors import InvalidInputError
 from horae.face.cli.client import path
 from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.options import Limit, argument, option
-from horae.face.cli.printing import none, utc
+from horae.face.cli.printing import console, none, print_json, utc
 from horae.face.cli.render import Json, short
+from horae.face.cli.run_logs import print_line
 from horae.face.cli.tables import facts, table
 
 cli = group("flows", "Producers and consumers, joined by events, whose effects are never repeated.")
@@ -143,6 +144,31 @@ async def resolve(
     if result is not None:
         body["result"] = _json("--result", result)
     session.show(await session.client.post(path("flows", flow, "resolve"), body), _facts)
+
+
+@command(cli, "logs")
+async def logs(
+    session: Session, flow: Name, run_id: Annotated[str, argument("RUN_ID", "One of its runs.")]
+) -> None:
+    """Show what the handler of a run logged. Of very long logs the first and the last lines are kept.
+
+    horae flows logs mail 8f28bf768342b606e643b2585df536a6
+    """
+    lines: list[Json] = []
+    cursor = None
+    while True:
+        page = await session.client.get(path("flows", flow, "runs", run_id, "logs"), cursor=cursor)
+        lines += page["items"]
+        cursor = page["next"]
+        if cursor is None or not page["items"]:
+            break
+    if session.as_json:
+        print_json(lines)
+        return
+    for line in lines:
+        print_line(line, "UTC")
+    if not lines:
+        console(stderr=True).print(none("No lines: its handler has logged nothing that is kept."))
 
 
 @command(cli, "events")

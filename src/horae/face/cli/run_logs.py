@@ -30,7 +30,7 @@ async def print_logs(session: Session, run_id: str, attempt: int | None, *, foll
         if line["attempt"] != shown and run["attempt"] + shown > 1:
             console().print(Text(f"attempt {line['attempt']}", style="bold"))
         shown = line["attempt"]
-        _print(line, zone)
+        print_line(line, zone)
     if not shown:
         console(stderr=True).print(none("No lines: its action has logged nothing that is kept."))
 
@@ -58,7 +58,7 @@ async def _lines(session: Session, run_id: str, attempt: int | None, *, follow: 
             await asyncio.sleep(POLL_SECONDS)
 
 
-def _print(line: Json, zone: str) -> None:
+def print_line(line: Json, zone: str) -> None:
     """A line, at once; what follows in its message, such as a traceback, is indented."""
     if line["dropped"]:
         console().print(none(f"… {line['dropped']} lines were dropped"))

@@ -18,6 +18,7 @@ from horae.app.flow_views import (
     SkippedView,
 )
 from horae.app.view import PageView
+from horae.app.views import LogPage, log_page_view
 from horae.face.service.query_parameters import asked
 from horae.face.service.request_bodies import PauseFlow, PublishEvent, ResolveFlow, SkipInput
 from horae.face.service.route_helpers import API, Cursor, Limit
@@ -104,6 +105,14 @@ async def get_flow_run(there: ScopedOperations, flow: str, run_id: str) -> list[
     return await there.flows.chain(flow, run_id)
 
 
+@get("/{flow:str}/runs/{run_id:str}/logs", summary="What a run of a flow logged")
+async def get_flow_run_logs(
+    there: ScopedOperations, flow: str, run_id: str, cursor: Cursor = None
+) -> LogPage:
+    """What its handler logged, in order. While the run is active, `next` leads to the lines that come later."""
+    return log_page_view(await there.flows.logs(flow, run_id, cursor=cursor))
+
+
 @get("/{flow:str}/explain", summary="Why did a flow, or a handler, run or not run?")
 async def explain_flow(
     there: ScopedOperations, flow: str, time: Time, handler: HandlerName = None
@@ -140,6 +149,6 @@ def flows_router() -> Router:
     """The routes of flows."""
     handlers = [
         list_flows, get_flow, publish_events, list_flow_events, list_flow_inputs, skip_flow_input, list_flow_runs,
-        get_flow_run, explain_flow, run_flow_now, pause_flow, resume_flow, resolve_flow,
+        get_flow_run, get_flow_run_logs, explain_flow, run_flow_now, pause_flow, resume_flow, resolve_flow,
     ]  # fmt: skip
     return Router(f"{API}/flows", route_handlers=handlers, tags=["flows"])

@@ -382,6 +382,15 @@ CREATE TABLE flow_run (
 CREATE INDEX flow_run_latest ON flow_run (flow_id, number);
 CREATE UNIQUE INDEX flow_run_active ON flow_run (flow_id) WHERE status = 'active';
 
+-- What the handlers of flows logged: as in attempt_log. A run has several attempts if its outcome was reconciled.
+CREATE TABLE flow_log (
+    run_id TEXT NOT NULL REFERENCES flow_run (id) ON DELETE CASCADE,
+    attempt BIGINT NOT NULL,
+    number BIGINT NOT NULL,
+    lines TEXT NOT NULL,
+    PRIMARY KEY (run_id, attempt, number)
+) {clustered};
+
 -- Topics in which events were published from outside of a run, for the next decision. Publishers lock nothing.
 CREATE TABLE flow_signal (
     number {identity} PRIMARY KEY,
