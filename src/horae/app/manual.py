@@ -11,6 +11,7 @@ import msgspec
 
 from horae.app.evaluation import Answers
 from horae.app.field_checks import check_text, range_ms, stored_json
+from horae.app.owner_scope import OwnerScope
 from horae.app.schedule_fields import BackfillBody, Moment, TriggerBody
 from horae.errors import BackfillLimitError, LimitExceededError
 from horae.model import Backfill, Origin, OriginKind, Overlap, Run, Schedule
@@ -176,3 +177,32 @@ def preview_of(spec: Spec, start_ms: int, end_ms: int, most: int) -> BackfillPre
         first=datetime.fromtimestamp(first_ms / 1000, UTC),
         last=None if last_ms is None else datetime.fromtimestamp(last_ms / 1000, UTC),
     )
+
+
+async def start_manually(
+    scope: OwnerScope,
+    transaction: Transaction,
+    schedule: Schedule,
+    trigger: Trigger | None,
+    backfills: Sequence[BackfillRequest],
+    *,
+    answers: Answers,
+    now: int,
+) -> tuple[Run | None, list[Backfill]]:
+    """Start what a request asks for beside a change: a trigger, and backfills, if the scope may."""
+    slots = slots_of([(schedule, each) for each in backfills], answers, scope.config.backfill_slots)
+    given = [each.input is not None for each in backfills]
+    if trigger is not None:
+        given.append(trigger.input is not msgspec.UNSET)
+    if given:
+        scope.check_start(schedule, other_input=any(given))
+    run = None
+    if trigger is not None:
+        most_waiting = scope.config.max_buffer_size
+        run = await start_trigger(transaction, schedule, trigger, most_waiting, now)
+    most_open = scope.config.open_backfills
+    made = [
+        await start_backfill(transaction, schedule, each, number, most_open=most_open, now=now)
+        for each, number in zip(backfills, slots, strict=True)
+    ]
+    return run, made

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -20,6 +21,7 @@ from horae.errors import (
     ScheduleAmbiguousError,
     ScheduleNotFoundError,
     ScheduleUnreadableError,
+    UnknownActionError,
 )
 from horae.executor.registry import Executors
 from horae.executor.sealing import Sealer
@@ -40,6 +42,10 @@ from horae.store.transaction_limit import StoreAccess
 
 T = TypeVar("T")
 L = TypeVar("L", Run, UnstartedRange, Backfill, Version)
+
+
+class _DryRunEnded(Exception):  # noqa: N818 - it undoes a transaction, and is no error
+    """A dry run has come to its end."""
 
 
 class Billing:
@@ -107,6 +113,25 @@ class OwnerScope:
     def permitted_by(self, action: Action, owner: str) -> str:
         """The scope by which an owner's schedule may use an action, or empty; raise an error if the operator does not allow it."""
         return self.executors.permissions.check(action.address, owner, self.scopes)
+
+    @contextlib.asynccontextmanager
+    async def changing(self, *, dry_run: bool) -> AsyncIterator[Transaction]:
+        """A transaction; that of a dry run is undone."""
+        with contextlib.suppress(_DryRunEnded):
+            async with self.store.transaction() as transaction:
+                yield transaction
+                if dry_run:
+                    raise _DryRunEnded
+
+    async def check_actions(self, actions: Iterable[Action], had: str | None = None) -> None:
+        """Require each action to be registered by this program, or announced by a live node; not the one that a schedule ``had``."""
+        executors = self.executors
+        addresses = {each.address for each in actions} - {had}
+        unknown = {each for each in addresses if not executors.knows(each)}
+        if unknown:
+            announced = {action for node in await self.store.nodes() if node.alive for action in node.actions}
+            if missing := sorted(unknown - announced):
+                raise UnknownActionError(missing[0], sorted({*announced, *executors.actions}))
 
     def check_start(self, schedule: Schedule, *, other_input: bool) -> None:
         """Refuse to start an action that the operator does not allow; with other input, it is as if it were stored now."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Unpack
@@ -13,23 +12,16 @@ import msgspec
 
 from horae.app.arguments import checks_arguments
 from horae.app.bulk import Change, change_all
-from horae.app.create import (
-    CreateFields,
-    NewSchedule,
-    calendar_names,
-    draft,
-    read_spec,
-    shared_calendars,
-)
+from horae.app.create import CreateFields, NewSchedule, read_spec, shared_calendars
+from horae.app.creation import Creation, Creator
 from horae.app.descriptions import read_descriptions
 from horae.app.evaluation import Answers
 from horae.app.field_checks import check_jitter, check_text, moment, moment_ms
-from horae.app.graph_grants import granted, grants_for
 from horae.app.manual import (
     BackfillRequest,
     Trigger,
     slots_of,
-    start_backfill,
+    start_manually,
     start_trigger,
 )
 from horae.app.owner_scope import OwnerScope
@@ -57,15 +49,12 @@ from horae.errors import (
     HoraeError,
     InvalidInputError,
     LimitExceededError,
-    ScheduleExistsError,
     ScheduleNotFoundError,
     UnknownActionError,
 )
 from horae.executor.registry import ActionLike
-from horae.grant_model import Grant
 from horae.model import (
     GRAPH,
-    Action,
     Backfill,
     BackfillStatus,
     Counts,
@@ -88,8 +77,6 @@ from horae.store.port import BEGINNING, NEWEST, Filter, Transaction
 
 MAX_EXAMINED, CHUNK = 4000, 1000
 """How many schedules one page of a search examines, and one statement."""
-Draft = tuple[Hashable, Callable[[], tuple[Schedule, int | None]]]
-"""A new schedule and when it is due, as a question about its spec and the calendars that it names."""
 _replace = msgspec.structs.replace
 
 
@@ -99,17 +86,6 @@ class Patched(msgspec.Struct, frozen=True, kw_only=True):
     schedule: Schedule
     run_id: str | None = None
     backfills: tuple[Backfill, ...] = ()
-
-
-class Creation(msgspec.Struct, frozen=True, kw_only=True):
-    """The schedules of a request, and whether the same request has created them before."""
-
-    schedules: tuple[Schedule, ...]
-    repeated: bool
-
-
-class _DryRunEnded(Exception):  # noqa: N818 - it undoes a transaction, and is no error
-    """A dry run has come to its end."""
 
 
 @checks_arguments
@@ -146,158 +122,12 @@ class Schedules:
 
         With ``dry_run`` nothing is stored, and the answer is what would be.
         """
-        wanted: dict[ScheduleKey, NewSchedule] = {}
-        for each in map(self._owned, new):
-            if wanted.setdefault(each.key, each) is not each:
-                raise ScheduleExistsError(each.id)
-        actions = [self._scope.executors.read(each.action) for each in wanted.values()]
-        await self._check_actions(actions)
-        answers, now = self._scope.answers(), self._scope.now()
-        grants = await grants_for(self._scope, wanted, actions)
-        drafts = {
-            key: self._draft(each, key, {}, now)
-            for key, each in wanted.items()
-            if not calendar_names(each.spec)
-        }
-        await answers.learn(list(drafts.values()))
-        created = await answers.carry_out(
-            lambda: self._create(wanted, drafts, grants, answers=answers, now=now, dry_run=dry_run)
-        )
-        self._scope.wake()
-        return created
-
-    async def _create(
-        self,
-        wanted: Mapping[ScheduleKey, NewSchedule],
-        drafts: Mapping[ScheduleKey, Draft],
-        grants: Mapping[ScheduleKey, Grant],
-        *,
-        answers: Answers,
-        now: int,
-        dry_run: bool,
-    ) -> Creation:
-        """Create schedules in one transaction. A draft that is not given depends on shared calendars, which are read here."""
-        keys = list(wanted)
-        async with self._changing(dry_run=dry_run) as transaction:
-            generations = await transaction.next_generations(keys)
-            known = [key for key, generation in generations.items() if generation > 1]  # others never existed
-            there = {each.key: each for each in await transaction.schedules(known)} if known else {}
-            if there:
-                _check_repeated(wanted, there)
-                return Creation(schedules=tuple(there[each] for each in keys), repeated=True)
-            drafted = answers.ask_all(
-                [
-                    drafts.get(key) or await self._drafted(transaction, each, key, now)
-                    for key, each in wanted.items()
-                ]
-            )
-            created = [
-                _replace(each, generation=generations[key], permitted_by=self._permitted_by(each))
-                for key, (each, _) in zip(keys, drafted, strict=True)
-            ]
-            created = [
-                await granted(self._scope, transaction, each, grants, now)
-                if grants or each.execution_grant_id  # only schedules of graphs have one
-                else each
-                for each in created
-            ]
-            await self._check_room(transaction, wanted.values())
-            manual = [
-                (schedule, each.trigger, each.backfills)
-                for each, schedule in zip(wanted.values(), created, strict=True)
-                if each.trigger is not None or each.backfills
-            ]
-            self._slots(
-                [(schedule, each) for schedule, _, backfills in manual for each in backfills], answers
-            )
-            await transaction.insert_schedules(zip(created, (at for _, at in drafted), strict=True))
-            for each in manual:
-                await self._start_manually(transaction, *each, answers=answers, now=now)
-            await transaction.notify()
-        return Creation(schedules=tuple(created), repeated=False)
-
-    @asynccontextmanager
-    async def _changing(self, *, dry_run: bool) -> AsyncIterator[Transaction]:
-        """A transaction; that of a dry run is undone."""
-        with contextlib.suppress(_DryRunEnded):
-            async with self._scope.store.transaction() as transaction:
-                yield transaction
-                if dry_run:
-                    raise _DryRunEnded
-
-    def _slots(self, wanted: Sequence[tuple[Schedule, BackfillRequest]], answers: Answers) -> list[int]:
-        """The number of slots of each backfill, evaluated together."""
-        return slots_of(wanted, answers, self._scope.config.backfill_slots)
-
-    async def _drafted(self, transaction: Transaction, new: NewSchedule, key: ScheduleKey, now: int) -> Draft:
-        calendars = await shared_calendars(transaction, [new.spec], new.owner, keep=True)
-        return self._draft(new, key, calendars, now)
-
-    def _draft(
-        self, new: NewSchedule, key: ScheduleKey, calendars: Mapping[str, SharedCalendar], now: int
-    ) -> Draft:
-        work = partial(draft, new, now, self._scope.config, self._scope.executors, calendars)
-        return ("draft", key, *sorted(calendars.items())), work
-
-    async def _start_manually(
-        self,
-        transaction: Transaction,
-        schedule: Schedule,
-        trigger: Trigger | None,
-        backfills: Sequence[BackfillRequest],
-        *,
-        answers: Answers,
-        now: int,
-    ) -> tuple[Run | None, list[Backfill]]:
-        slots = self._slots([(schedule, each) for each in backfills], answers)
-        given = [each.input is not None for each in backfills]
-        if trigger is not None:
-            given.append(trigger.input is not msgspec.UNSET)
-        if given:
-            self._scope.check_start(schedule, other_input=any(given))
-        run = None
-        if trigger is not None:
-            most_waiting = self._scope.config.max_buffer_size
-            run = await start_trigger(transaction, schedule, trigger, most_waiting, now)
-        most_open = self._scope.config.open_backfills
-        made = [
-            await start_backfill(transaction, schedule, each, number, most_open=most_open, now=now)
-            for each, number in zip(backfills, slots, strict=True)
-        ]
-        return run, made
-
-    def _permitted_by(self, schedule: Schedule) -> str:
-        return self._scope.permitted_by(schedule.action, schedule.owner)
-
-    def _owned(self, new: NewSchedule) -> NewSchedule:
-        return new if self._scope.owner is None else _replace(new, owner=self._scope.owner)
-
-    async def _check_room(self, transaction: Transaction, wanted: Collection[NewSchedule]) -> None:
-        """Refuse schedules beyond a user's limit; those without an owner are not counted."""
-        most = self._scope.config.schedules_per_user
-        for owner in {each.owner for each in wanted if each.owner}:
-            more = sum(each.owner == owner for each in wanted)
-            if await transaction.count_schedules(Filter(owner=owner)) + more > most:
-                raise LimitExceededError(
-                    "schedules_per_user", most, f'the user "{owner}" has too many schedules'
-                )
-
-    async def _check_actions(self, actions: Iterable[Action], had: str | None = None) -> None:
-        """Require each action to be registered by this program, or announced by a live node; not the one that a schedule ``had``."""
-        executors = self._scope.executors
-        addresses = {each.address for each in actions} - {had}
-        unknown = {each for each in addresses if not executors.knows(each)}
-        if unknown:
-            announced = {
-                action for node in await self._scope.store.nodes() if node.alive for action in node.actions
-            }
-            if missing := sorted(unknown - announced):
-                raise UnknownActionError(missing[0], sorted({*announced, *executors.actions}))
+        return await Creator(self._scope).create(new, dry_run=dry_run)
 
     async def knows_action(self, action: ActionLike) -> bool:
         """Whether an action is registered by this program, or by a live node."""
         try:
-            await self._check_actions([self._scope.executors.read(action)])
+            await self._scope.check_actions([self._scope.executors.read(action)])
         except UnknownActionError:
             return False
         return True
@@ -493,11 +323,13 @@ class Schedules:
         seen = await self.get(schedule_id)
         planned = edit_of(seen)
         if planned.action is not msgspec.UNSET:
-            await self._check_actions([self._scope.executors.read(planned.action)], had=seen.action.address)
+            await self._scope.check_actions(
+                [self._scope.executors.read(planned.action)], had=seen.action.address
+            )
         named = [] if planned.spec is msgspec.UNSET else [planned.spec]
 
         async def change() -> Schedule:
-            async with self._changing(dry_run=dry_run) as transaction:
+            async with self._scope.changing(dry_run=dry_run) as transaction:
                 # Lock calendars before schedules, as a change of a calendar does: otherwise the two would deadlock.
                 calendars = await shared_calendars(transaction, named, seen.owner, keep=True)
                 old = await self._scope.locked(transaction, schedule_id, unreadable=True)
@@ -571,14 +403,14 @@ class Schedules:
                 return Patched(schedule=schedule, run_id=None, backfills=())
             if version is not None and version != schedule.version:
                 raise ConflictTokenMismatchError(schedule_id, version, schedule.version)
-            self._slots([(schedule, each) for each in backfills], answers)
+            slots_of([(schedule, each) for each in backfills], answers, self._scope.config.backfill_slots)
             if edit is not None:
                 spec = answers.spec(schedule.spec)
                 schedule = await apply_edit(
                     self._scope, transaction, schedule, edit, spec, now=now, answers=answers
                 )
-            run, made = await self._start_manually(
-                transaction, schedule, trigger, backfills, answers=answers, now=now
+            run, made = await start_manually(
+                self._scope, transaction, schedule, trigger, backfills, answers=answers, now=now
             )
         return Patched(schedule=schedule, run_id=None if run is None else run.id, backfills=tuple(made))
 
@@ -671,14 +503,6 @@ class Schedules:
         changed = await answers.carry_out(act)
         self._scope.wake()
         return changed
-
-
-def _check_repeated(wanted: Mapping[ScheduleKey, NewSchedule], there: Mapping[ScheduleKey, Schedule]) -> None:
-    """Raise a conflict for a taken id, unless the whole of this request was carried out before."""
-    for key, each in wanted.items():
-        found = there.get(key)
-        if found is None or not each.request_id or found.request_id != each.request_id:
-            raise ScheduleExistsError(next(iter(there.values())).id if found is None else each.id)
 
 
 async def remove_schedule(transaction: Transaction, schedule: Schedule, answers: Answers, now: int) -> None:
