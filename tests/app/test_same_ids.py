@@ -38,6 +38,15 @@ def machine(machine: TimeMachine) -> TimeMachine:
     return machine
 
 
+async def test_one_request_names_each_id_once(machine: TimeMachine):
+    first = NewSchedule(id="nightly", spec="* * * * *", action="work")
+    for second in (first, NewSchedule(id="nightly", spec="*/2 * * * *", action="work")):
+        with pytest.raises(ScheduleExistsError):
+            await machine.app.schedules.create_many([first, second])
+    other = NewSchedule(id="nightly", owner="ada", spec="* * * * *", action="work")
+    assert len(await machine.app.schedules.create_many([first, other])) == 2
+
+
 async def test_another_owners_id_is_no_conflict(machine: TimeMachine):
     app = machine.app
     ada, bob, none = app.owned_by("ada"), app.owned_by("bob"), app.owned_by("")

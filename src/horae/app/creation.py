@@ -40,8 +40,9 @@ class Creator:
         """Create schedules; of several equal requests with a ``request_id`` one creates, the others get what it created."""
         wanted: dict[ScheduleKey, NewSchedule] = {}
         for each in map(self._owned, new):
-            if wanted.setdefault(each.key, each) is not each:
+            if (key := each.key) in wanted:
                 raise ScheduleExistsError(each.id)
+            wanted[key] = each
         actions = [self._scope.executors.read(each.action) for each in wanted.values()]
         await self._scope.check_actions(actions)
         answers, now = self._scope.answers(), self._scope.now()
