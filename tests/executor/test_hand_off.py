@@ -34,6 +34,8 @@ class Engine:
         self.stops: list[bool] = []
         self.obeys: dict[bool, Ending | None] = {False: Ending.STOPPED, True: Ending.STOPPED}
         self.refusals = 0
+        self.asked = 0
+        self.away = False
         self.open = asyncio.Event()
         self.open.set()
 
@@ -60,6 +62,9 @@ class DictExecutor(HandOffExecutor):
         return await self._follower.end_of(work)
 
     async def _ask(self, works: Sequence[HandOff]) -> Mapping[str, End]:
+        self.there.asked += 1
+        if self.there.away:
+            raise OSError("it is away")
         return self.there.ends
 
     async def stop(self, work: HandOff, *, force: bool) -> None:
@@ -209,6 +214,20 @@ async def test_schedules_of_these_kinds_are_created_over_http_and_with_the_comma
             await wait_until(lambda: len(there.submitted) > len(there.ends))
             there.ends[there.submitted[-1]] = End(ending=Ending.SUCCEEDED, result=schedule_id)
             assert (await ended(app, run_id)).result == schedule_id
+
+
+async def test_an_engine_that_is_away_is_asked_again_and_is_no_sign_of_life():
+    there = Engine()
+    async with serving(there, policies={"timeouts": {"heartbeat": "1500ms"}}) as app:
+        there.away = True
+        run_id = await app.schedules.trigger("work")
+        await wait_until(lambda: there.asked > 3)
+        there.away = False
+        there.ends[there.submitted[0]] = End(ending=Ending.SUCCEEDED, result="late")
+        assert (await ended(app, run_id)).result == "late"
+        there.away = True
+        run = await ended(app, await app.schedules.trigger("work"))
+        assert (run.status, run.reason) == ("timed_out", "heartbeat_timeout")
 
 
 async def test_work_whose_time_is_up_is_ended_at_once_and_not_waited_for_longer_than_it_may_take():
