@@ -119,6 +119,14 @@ def temporal_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tempo
     cluster.end()
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a fresh database, once of each kind."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres"))
+    return f"sqlite:///{tmp_path / 'horae.db'}"
+
+
 @pytest.fixture
 def fragile_server() -> Iterator[FragileServer]:
     server = FragileServer()

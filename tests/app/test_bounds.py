@@ -19,11 +19,6 @@ from horae.testing import TimeMachine
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest) -> str:
-    return ":memory:" if request.param == "sqlite" else request.getfixturevalue("postgres")
-
-
 async def nothing(context: Context) -> Any:
     return context.input
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 
 import pytest
 
@@ -20,11 +19,10 @@ Bulk = Callable[[App], Awaitable[object]]
 async def nothing(context: Context) -> None: ...
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-async def app(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[App]:
+@pytest.fixture
+async def app(database: str) -> AsyncIterator[App]:
     """An app that nothing drives: only the test's calls happen."""
-    sqlite = request.param == "sqlite"
-    app = App(f"sqlite:///{tmp_path}/horae.db" if sqlite else request.getfixturevalue("postgres"))
+    app = App(database)
     app.functions.register("x", nothing)
     async with app:
         await app.calendars.put("holidays", {"dates": ["2099-12-25"]})

@@ -13,11 +13,6 @@ from horae.model import MAX_TEXT_LENGTH
 REPORT = "Sends the report to the board.\nAsk the finance team before you change it: ümläut, 報告."
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest) -> str:
-    return ":memory:" if request.param == "sqlite" else request.getfixturevalue("postgres")
-
-
 async def test_a_description_is_stored_changed_and_shown(database: str):
     app = App(database)
     app.action("a")(lambda context: None)

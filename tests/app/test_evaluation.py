@@ -7,7 +7,6 @@ import threading
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -179,11 +178,10 @@ HEAVY = {
 async def nothing(context: Context) -> None: ...
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-async def app(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[App]:
+@pytest.fixture
+async def app(database: str) -> AsyncIterator[App]:
     """An app that nothing drives: only the test's calls happen."""
-    sqlite = request.param == "sqlite"
-    app = App(f"sqlite:///{tmp_path}/horae.db" if sqlite else request.getfixturevalue("postgres"))
+    app = App(database)
     app.functions.register("x", nothing)
     async with app:
         yield app

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -23,13 +22,6 @@ from horae.testing import TimeMachine
 
 POET = "graph:execute:langgraph:poet"
 CONFIG = Config(secret_key="seal " * 10, grants_per_user=3)
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return str(request.getfixturevalue("postgres"))
-    return f"sqlite:///{tmp_path / 'horae.db'}"
 
 
 @pytest.mark.contract("GRNT-03")

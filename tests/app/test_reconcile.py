@@ -19,9 +19,9 @@ def desired(name: str, cron: str = "0 0 1 1 *", delay: int = 1000) -> dict[str, 
     return {name: DesiredTask(id=name, name=name, cron=cron, delay_ms=delay, spec=spec)}
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-async def app(request: pytest.FixtureRequest) -> AsyncIterator[App]:
-    async with App(":memory:" if request.param == "sqlite" else request.getfixturevalue("postgres")) as app:
+@pytest.fixture
+async def app(database: str) -> AsyncIterator[App]:
+    async with App(database) as app:
         yield app
 
 

@@ -34,14 +34,6 @@ SPOILED: list[tuple[str, str, str, dict[str, Any]]] = [
 IDS = [f"{field}-{number}" for number, (field, *_) in enumerate(SPOILED)]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/horae.db"
-    address: str = request.getfixturevalue("postgres")
-    return address
-
-
 async def spoil(database: str, column: str, value: str) -> None:
     """Change a column of the schedule "bad", as an operator with a client of the database would."""
     update = f"UPDATE %s SET {column} = $1 WHERE id = 'bad'"  # noqa: S608

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,13 +22,6 @@ from horae.testing import TimeMachine
 from horae.workflow import WorkflowBuilder
 from tests.support.machine import START
 from tests.support.wait import wait_until
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return str(request.getfixturevalue("postgres"))
-    return f"sqlite:///{tmp_path / 'horae.db'}"
 
 
 def trigger(name: str, cron: str = "0 9 * * *", **more: Any) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
@@ -54,13 +53,6 @@ class Door:
         self.calls.append((context.run_id, context.attempt))
         if self.fails:
             raise RuntimeError("as planned")
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return str(request.getfixturevalue("postgres"))
-    return f"sqlite:///{tmp_path / 'horae.db'}"
 
 
 async def only_run(app: App) -> Run:

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import threading
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,13 +21,6 @@ from tests.support.wait import wait_until
 
 AGAIN = Policies(retry=RetryPolicy(attempts=2, initial_delay="0s"))
 QUICK = Config(attempt_log_flush_ms=20)
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return str(request.getfixturevalue("postgres"))
-    return f"sqlite:///{tmp_path / 'horae.db'}"
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,13 +18,6 @@ from tests.support.nodes import step
 from tests.support.wait import wait_until
 
 AGAIN = Policies(retry=RetryPolicy(attempts=3, initial_delay="0s"))
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return str(request.getfixturevalue("postgres"))
-    return f"sqlite:///{tmp_path / 'horae.db'}"
 
 
 async def stepped(app: App, run_id: str, *statuses: Status) -> bool:

@@ -65,13 +65,7 @@ async def saved_by(database: str, run_id: str) -> list[Checkpoint]:
         return await app.runs.checkpoints(run_id)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_the_next_attempt_sees_what_a_killed_one_saved(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path, programs: Programs
-):
-    database = (
-        request.getfixturevalue("postgres") if kind == "postgres" else f"sqlite:///{tmp_path / 'horae.db'}"
-    )
+def test_the_next_attempt_sees_what_a_killed_one_saved(database: str, programs: Programs):
     run_id = asyncio.run(trigger(database, "steps"))
     lease = {"lease_ms": 2000, "housekeeping_ms": 300}
     killed = programs.start(60, database, **lease)
@@ -94,13 +88,7 @@ async def logged_by(database: str, run_id: str) -> list[tuple[int, str]]:
         return [(line.attempt, line.message) for line in await app.runs.logs(run_id)]
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_what_a_killed_attempt_logged_can_be_read_up_to_its_last_write(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path, programs: Programs
-):
-    database = (
-        request.getfixturevalue("postgres") if kind == "postgres" else f"sqlite:///{tmp_path / 'horae.db'}"
-    )
+def test_what_a_killed_attempt_logged_can_be_read_up_to_its_last_write(database: str, programs: Programs):
     run_id = asyncio.run(trigger(database, "talk"))
     settings = {"lease_ms": 2000, "housekeeping_ms": 300, "attempt_log_flush_ms": 20}
     killed = programs.start(60, database, **settings)

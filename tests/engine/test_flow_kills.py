@@ -46,13 +46,6 @@ def nursery() -> Iterator[Nursery]:
     made.close()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return str(request.getfixturevalue("postgres"))
-    return f"sqlite:///{tmp_path / 'horae.db'}"
-
-
 async def finish(database: str, events: int = 1) -> list[FlowRunView]:
     """All runs, once all events are consumed, and nothing is under way."""
     async with App(database, config=CONFIG) as app:

@@ -7,7 +7,6 @@ import asyncio
 import asyncpg
 import psycopg
 import pytest
-import sqlalchemy as sa
 
 from horae import App, Config
 from tests.support.flows import Script, events_of
@@ -60,6 +59,8 @@ def with_psycopg(url: str) -> None:
 
 
 def with_sqlalchemy(url: str) -> None:
+    import sqlalchemy as sa  # noqa: PLC0415 - it takes long to load, also for those who only collect tests
+
     engine = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     with engine.begin() as connection:
         connection.exec_driver_sql(PUBLISH.format("sqlalchemy"))

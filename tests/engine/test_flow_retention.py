@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from horae import App, Config
 from horae.flows import LogicError, Prepared
 from tests.support.flows import Script, events_of, flow_decider, publish, runs_of
@@ -13,13 +9,6 @@ from tests.support.nodes import step
 from tests.support.wait import wait_until
 
 DAY = 86_400_000
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return str(request.getfixturevalue("postgres"))
-    return f"sqlite:///{tmp_path / 'horae.db'}"
 
 
 async def test_what_is_old_goes_and_what_is_needed_stays(database: str):

@@ -26,13 +26,6 @@ from tests.support.wait import wait_until
 CONFIG = Config(lease_ms=2000, housekeeping_ms=300, terminate_ms=200, drain_ms=200, tick_ms=60_000)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return str(request.getfixturevalue("postgres"))
-    return f"sqlite:///{tmp_path / 'horae.db'}"
-
-
 @asynccontextmanager
 async def serving(database: str, *flows: Flow, config: Config = CONFIG) -> AsyncIterator[App]:
     async with App(database, config=config) as app:

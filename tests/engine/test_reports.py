@@ -279,13 +279,6 @@ async def test_a_second_token_is_the_one_that_holds(machine: TimeMachine):
 # Real processes, on both stores
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return str(request.getfixturevalue("postgres"))
-    return f"sqlite:///{tmp_path / 'horae.db'}"
-
-
 @asynccontextmanager
 async def started(database: str, **more: Any) -> AsyncIterator[tuple[App, Outside]]:
     app = App(database, config=QUICK)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -19,13 +18,6 @@ WORKFLOW = {
         {"id": "end", "type": "end", "data": {"output": {"done": "nodes.work.output"}}},
     ],
 }  # fmt: skip
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return str(request.getfixturevalue("postgres"))
-    return f"sqlite:///{tmp_path / 'horae.db'}"
 
 
 def node(database: str, *actions: str) -> App:

@@ -27,13 +27,6 @@ pytestmark = pytest.mark.contract("SCHD-17")
 WORDS = ("hunter2-hunter2", "whsec-987654321")
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return str(request.getfixturevalue("postgres"))
-    return f"sqlite:///{tmp_path / 'horae.db'}"
-
-
 @asynccontextmanager
 async def offering(database: str, **more: Any) -> AsyncIterator[App]:
     quick: dict[str, Any] = {

@@ -143,14 +143,6 @@ def admin(guarded: Server) -> Tenant:
     return Tenant(guarded, "root", "admin")
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/horae.db"
-    address: str = request.getfixturevalue("postgres")
-    return address
-
-
 # Tenants among themselves
 
 

@@ -131,12 +131,8 @@ def how_many(server: Server, schedule_id: str) -> int:
 
 
 @pytest.mark.contract("CRON-06")
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 @pytest.mark.long
-def test_killed_again_and_again_it_loses_and_repeats_nothing(
-    start: StartServer, kind: str, request: pytest.FixtureRequest, tmp_path: Path
-):
-    database = request.getfixturevalue("postgres") if kind == "postgres" else f"sqlite:///{tmp_path}/horae.db"
+def test_killed_again_and_again_it_loses_and_repeats_nothing(start: StartServer, database: str):
     settings = {"HORAE_LEASE_MS": "1000", "HORAE_HOUSEKEEPING_MS": "200"}
     server = start(database, **settings)
     created = create(server, spec="* * * * * *", policies={"overlap": "allow_all"})

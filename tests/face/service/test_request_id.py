@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -11,13 +10,6 @@ from horae.app import App
 from tests.support.service import client_of
 
 TOGETHER = 8
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return str(request.getfixturevalue("postgres"))
-    return f"sqlite:///{tmp_path}/horae.db"
 
 
 @pytest.mark.parametrize("path", ["/schedules", "/bulk/schedules"])
