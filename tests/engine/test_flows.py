@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from horae import App
-from horae.errors import FlowRefusedError, StoreUnavailableError
+from horae.errors import FlowRefusedError, InvalidInputError, StoreUnavailableError
 from horae.flow_model import FailureKind, FlowStatus, Phase, Recovery
 from horae.flows import (
     Applied,
@@ -515,7 +515,7 @@ async def test_what_every_failure_leads_to(machine: TimeMachine, part: str, kind
 
 
 @pytest.mark.contract("FLOW-19")
-@pytest.mark.parametrize("kind", [kind for kind in FailureKind if kind is not FailureKind.VIOLATION])
+@pytest.mark.parametrize("kind", FailureKind)
 async def test_what_every_failure_of_a_producer_leads_to(machine: TimeMachine, kind: FailureKind):
     flow, deeds, times = Flow("f"), [FAULTS[kind]], list[datetime]()
 
@@ -780,6 +780,120 @@ async def test_what_a_part_must_not_do_stops_the_run_at_once(machine: TimeMachin
     last = (await runs_of(machine.app))[-1]
     assert (last.status, last.error) == ("failed:logic", f"{part} must not call ctx.{operation}")
     assert made == []
+
+
+@pytest.mark.contract("FLOW-03")
+@pytest.mark.parametrize("operation", ["peek", "get", "effect"])
+async def test_what_a_producer_must_not_do(machine: TimeMachine, operation: str):
+    flow = Flow("f")
+
+    @flow.producer(publishes=["in"], every="1h")
+    async def poll(ctx, state):
+        await getattr(ctx, operation)(*{"peek": ("in",), "get": ("in", ["1"]), "effect": (print,)}[operation])
+
+    flow.handlers.append(Script().flow.handlers[0])
+    await machine.app.flows.deploy(flow)
+    await machine.advance(seconds=1)
+    (run,) = await runs_of(machine.app)
+    assert (run.phase, run.status, run.error) == (
+        "executing", "failed:logic", f"producer must not call ctx.{operation}",
+    )  # fmt: skip
+
+
+@pytest.mark.contract("FLOW-03", "FLOW-22")
+@pytest.mark.parametrize("operation", ["peek", "publish", "register_input", "effect"])
+async def test_reconcile_that_breaks_the_rules_does_not_know(machine: TimeMachine, operation: str):
+    script = Script(reconciles=True)
+    given = {"peek": ("in",), "publish": ("in", "x"), "register_input": ("s", "t", "1"), "effect": (print,)}[
+        operation
+    ]
+    script.deeds |= {
+        "mutate": [ConnectionError("lost")],
+        "reconcile": [lambda ctx: getattr(ctx, operation)(*given)],
+    }
+    script.answers = [Applied("found")]
+    await machine.app.flows.deploy(script.flow)
+    await publish(machine.app, "1")
+    await machine.advance(seconds=5)
+    view = await machine.app.flows.show("f")
+    assert (
+        view.issue
+        == f"It is not known whether the last change was made: reconcile must not call ctx.{operation}"
+    )
+    await machine.advance(seconds=10)
+    assert ("applied", "found") in script.outcomes
+    assert script.effects == []
+
+
+@pytest.mark.contract("FLOW-18", "FLOW-19")
+@pytest.mark.parametrize(
+    ("part", "status"), [("prepare", "paused:transient"), ("mutate", "paused:reconciliation")]
+)
+async def test_a_handler_that_does_not_even_stop_when_it_is_cancelled(
+    machine: TimeMachine, part: str, status: str
+):
+    script, asked = Script(timeout="20s"), list[int]()
+
+    async def stubborn(ctx):
+        while len(asked) < 2:
+            try:
+                await never()
+            except asyncio.CancelledError:
+                asked.append(1)
+
+    script.deeds[part] = [stubborn] if part == "mutate" else [None, stubborn]
+    await machine.app.flows.deploy(script.flow)
+    await machine.advance(seconds=1)
+    await publish(machine.app, "1")
+    await machine.advance(seconds=60)
+    assert len(asked) == 2  # once it was given up; what it returns then is not heard
+    failed = (await runs_of(machine.app))[0]
+    assert failed.status == status
+    assert failed.failure_kind == "timeout"
+    assert script.effects == [["1"]]
+
+
+@pytest.mark.contract("FLOW-18", "FLOW-21")
+async def test_code_that_changes_between_attempts_gets_what_the_earlier_one_prepared(machine: TimeMachine):
+    script = Script()
+    script.deeds["next"] = [None, LogicError("wrong")]
+    await machine.app.flows.deploy(script.flow)
+    await machine.advance(seconds=1)
+    await publish(machine.app, "1")
+    await machine.advance(seconds=1)
+    given: list[Any] = []
+    flow = Flow("f", revision="2")
+
+    @flow.consumer(subscribes=["in"], name="take")
+    class Take:
+        async def prepare(self, ctx, state) -> Prepared[dict[str, int]]:
+            return Prepared()
+
+        async def mutate(self, ctx, prepared):
+            given.append("mutate")
+
+        async def next(self, ctx, prepared: Prepared[dict[str, int]], outcome):
+            given.append(prepared.data)
+
+    await machine.app.flows.deploy(flow)  # it expects other data than there are
+    await machine.advance(seconds=1)
+    last = (await runs_of(machine.app))[-1]
+    assert (last.phase, last.status) == ("emitting", "failed:logic")
+    assert "is not what it is annotated as" in (last.error or "")
+    assert given == []  # neither repeated nor forgotten
+    await machine.app.flows.deploy(script.version("3"))
+    await machine.advance(seconds=1)
+    assert script.effects == [["1"]]
+    assert ("applied", "did 1") in script.outcomes
+    assert await events_of(machine.app, "consumed") == ["1"]
+
+
+@pytest.mark.parametrize("payload", [object(), {1, object()}, "x" * 300_000])
+async def test_a_payload_from_outside_that_is_no_json_or_too_large(machine: TimeMachine, payload):
+    await machine.app.flows.deploy(Script().flow)
+    with pytest.raises(InvalidInputError, match="cannot be stored"):
+        await machine.app.flows.publish("f", "in", "1", payload)
+    assert await events_of(machine.app) == []
 
 
 @pytest.mark.contract("FLOW-03")
