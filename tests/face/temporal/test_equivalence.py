@@ -79,6 +79,7 @@ async def both_faces() -> AsyncIterator[tuple[horae.App, Calls, httpx.AsyncClien
 
 
 @pytest.mark.contract("SCHD-30")
+@pytest.mark.long
 def test_random_specs_have_one_canonical_form_and_the_same_times_through_both_faces():
     start, end = Timestamp(seconds=1_824_000_000), Timestamp(seconds=1_825_900_000)  # the clocks change twice
 
