@@ -14,7 +14,6 @@ from horae import App, Config, Context, Policies, RetryPolicy, Status
 from horae.engine.attempt_results import record
 from horae.errors import InvalidInputError
 from horae.model import AttemptEnd, AttemptResult, Limits, LogLine
-from horae.store.sqlite import SqliteTransaction
 from horae.testing import TimeMachine
 from tests.support.nodes import step
 from tests.support.wait import wait_until
@@ -192,16 +191,7 @@ async def test_pages_and_what_they_are_asked_for(machine: TimeMachine, monkeypat
             await runs.logs(run.id, **wrong)
 
 
-async def test_what_logs_nothing_writes_nothing(machine: TimeMachine, monkeypatch: pytest.MonkeyPatch):
-    written: list[str] = []
-    write = SqliteTransaction.write
-
-    async def noted(transaction: SqliteTransaction, name: str, rows: list[dict[str, Any]]) -> int:
-        written.extend([name] if rows else [])
-        return await write(transaction, name, rows)
-
-    monkeypatch.setattr(SqliteTransaction, "write", noted)
-
+async def test_what_logs_nothing_writes_nothing(machine: TimeMachine, written: list[str]):
     @machine.app.action("work")
     async def work(context: Context) -> None:
         if context.nominal.hour == 2:

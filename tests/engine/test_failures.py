@@ -9,7 +9,6 @@ import sys
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,6 @@ from horae import App, Config, Context, Policies, RetryPolicy, Status
 from horae.errors import NotStartedError
 from horae.executor.tracebacks import MAX_TRACEBACK_LENGTH
 from horae.model import Timeouts
-from horae.store.sqlite import SqliteTransaction
 from horae.testing import TimeMachine
 from tests.support.nodes import step
 from tests.support.process import environment
@@ -96,17 +94,8 @@ async def test_each_failed_attempt_is_one_line_that_says_what_follows(
 
 
 async def test_what_succeeds_or_is_stopped_on_request_is_no_failure(
-    machine: TimeMachine, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    machine: TimeMachine, caplog: pytest.LogCaptureFixture, written: list[str]
 ):
-    written: list[str] = []
-    write = SqliteTransaction.write
-
-    async def noted(transaction: SqliteTransaction, name: str, rows: list[dict[str, Any]]) -> int:
-        written.extend([name] if rows else [])
-        return await write(transaction, name, rows)
-
-    monkeypatch.setattr(SqliteTransaction, "write", noted)
-
     @machine.app.action("work")
     async def work(context: Context) -> None:
         await machine.sleep(seconds=30)

@@ -100,21 +100,15 @@ def test_runs_are_followed_live(target: list[str], tag: str):
     assert all(each["id"] != run["id"] for each in lines)
 
 
+def create_talking(target: list[str], name: str) -> None:
+    """A schedule that only a trigger starts, and whose runs fail once."""
+    create = ["schedules", "create", name, "--action", "talk", "--paused", "--every", "10h", "--retries", "1"]
+    answered(*create, *target)
+
+
 @BOTH
 def test_what_a_run_logged_is_shown_by_attempt(target: list[str], tag: str):
-    answered(
-        "schedules",
-        "create",
-        tag,
-        "--action",
-        "talk",
-        "--paused",
-        "--every",
-        "10h",
-        "--retries",
-        "1",
-        *target,
-    )
+    create_talking(target, tag)
     run_id = triggered(target, tag, "--input", "2")["id"]
     lines = answered("runs", "logs", run_id, *target)
     assert [(line["attempt"], line["number"], line["level"], line["logger"], line["message"]) for line in lines] == [
@@ -138,19 +132,7 @@ def test_what_a_run_logged_is_shown_by_attempt(target: list[str], tag: str):
 
 
 def test_a_log_is_followed_until_the_run_has_ended(target: list[str], tag: str):
-    answered(
-        "schedules",
-        "create",
-        tag,
-        "--action",
-        "talk",
-        "--paused",
-        "--every",
-        "10h",
-        "--retries",
-        "1",
-        *target,
-    )
+    create_talking(target, tag)
     run_id = answered("schedules", "trigger", tag, "--input", "300", *target)["run_id"]
     ran = horae("runs", "logs", run_id, "--follow", "--json", *target)
     lines = [json.loads(line) for line in ran.stdout.splitlines()]
