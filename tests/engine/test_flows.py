@@ -995,13 +995,20 @@ async def test_a_redeploy_that_removes_a_handler_in_mutate_needs_attention_and_l
 
 
 @pytest.mark.contract("FLOW-27")
-async def test_the_title_of_a_look_that_takes_nothing_is_kept_and_is_no_activity(machine: TimeMachine):
+async def test_a_look_that_takes_nothing_keeps_no_title_and_is_no_activity(machine: TimeMachine):
     script = Script()
-    script.deeds["prepare"] = [lambda ctx: Prepared(title="Waiting for 9 o'clock")]
+
+    async def titled(ctx):
+        ids = [event.id for event in await ctx.peek("in")]
+        return Prepared([Reservation("in", ids)], ids, title=f"Processed {len(ids)}")
+
+    script.deeds["prepare"] = [titled] * 3
     await machine.app.flows.deploy(script.flow)
     await machine.advance(seconds=1)
-    assert [run.title for run in await machine.app.flows.runs("f")] == ["Waiting for 9 o'clock"]
-    assert (await machine.app.flows.show("f")).activity == []
+    await publish(machine.app, "1")
+    await machine.advance(seconds=1)
+    assert [run.title for run in await machine.app.flows.runs("f")] == ["", "Processed 1", ""]
+    assert [each.text for each in (await machine.app.flows.show("f")).activity] == ["Processed 1"]
 
 
 @pytest.mark.parametrize(

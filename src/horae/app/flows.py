@@ -271,7 +271,10 @@ class Flows:
                 raise InvalidInputError("handler", f'the flow has no handler "{handler}"')
             lane = (await records.lanes([stored.flow_id]))[stored.flow_id]
             around = await records.runs_around(stored.flow_id, at_ms)
-        return explain(stored.definition, lane, around, at_ms, now=self._scope.now(), handler=handler)
+        return explain(
+            stored.definition, lane, around, at_ms, now=self._scope.now(), handler=handler,
+            deployed_at_ms=stored.created_at_ms,
+        )  # fmt: skip
 
     # What changes a flow
 

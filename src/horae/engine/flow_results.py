@@ -149,7 +149,7 @@ class FlowResults:
             _replace(
                 run, phase=Phase.COMMITTED, status=FlowStatus.COMMITTED, updated_at_ms=now, ended_at_ms=now,
                 prepared=None if end.prepared is None or end.journaled else text_of(prepared),
-                mutation=None if end.mutation is None else text_of(end.mutation), title=prepared.title,
+                mutation=None if end.mutation is None else text_of(end.mutation), title=prepared.title if prepared.numbers or end.published else "",
                 events=len(prepared.numbers), published=len(end.published),
             )
         )  # fmt: skip

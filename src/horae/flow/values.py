@@ -45,7 +45,8 @@ class Reservation(msgspec.Struct, frozen=True):
 class Prepared(Generic[D]):
     """What ``prepare`` decides: the events to take, and data for ``mutate`` and ``next``.
 
-    ``wake_at`` asks to be called again at a time even without a new event. ``title`` says in a few words what the run is about.
+    ``wake_at`` asks to be called again at a time even without a new event. ``title`` says in a few words what the run does; a
+    run that takes nothing and publishes nothing keeps none.
     """
 
     __slots__ = ("data", "key", "reservations", "title", "wake_at")

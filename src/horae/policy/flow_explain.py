@@ -34,9 +34,12 @@ def explain(
     *,
     now: int,
     handler: str | None,
+    deployed_at_ms: int = 0,
 ) -> str:
     """Why a flow, or one handler of it, ran or did not run at a moment. ``runs`` are those around it, oldest first."""
     who, when = _who(handler), _time(at_ms)
+    if at_ms < deployed_at_ms:
+        return f"{who} did not run at {when}: the flow was first deployed at {_time(deployed_at_ms)}."
     if at_ms > now:
         return _ahead(flow, lane, at_ms, now, handler)
     at_that_time = [run for run in runs if run.created_at_ms <= at_ms <= (run.ended_at_ms or now)]

@@ -165,7 +165,7 @@ def test_the_command(database: str):
     assert run("show", "f")["schedule"] == "Runs when something new arrives"
     assert run("pause", "f", "--note", "why not")["status"] == "Stopped"
     assert run("resume", "f")["status"] == "Idle"
-    assert "did not run" in run("explain", "f", "2020-01-01T00:00Z")["sentence"]
+    assert "the flow was first deployed at" in run("explain", "f", "2020-01-01T00:00Z")["sentence"]
     for wrong in (
         ("resolve", "f", "retry"), ("run-now", "f"), ("skip", "f", "a", "b", "c"), ("show", "g"),
         ("publish", "f", "in", "x", "--payload", "{"),
