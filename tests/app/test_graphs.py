@@ -577,13 +577,7 @@ async def test_a_graph_without_a_next_time_or_with_a_stale_one_is_reported_and_g
     assert (run.status, run.nominal_ms) == (Status.SUCCEEDED, due + 3_600_000)
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgres"])
-async def test_old_requests_and_states_are_pruned(request: pytest.FixtureRequest, tmp_path: Path, store: str):
-    database = (
-        str(request.getfixturevalue("postgres"))
-        if store == "postgres"
-        else f"sqlite:///{tmp_path / 'horae.db'}"
-    )
+async def test_old_requests_and_states_are_pruned(database: str):
     async with worker_of(database, TestGraphs(poet=poet), remote=False) as app:
         run = await run_once(app)
         async with app.transaction() as transaction:

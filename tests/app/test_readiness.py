@@ -114,13 +114,7 @@ async def newer_schema(database: str) -> None:
     await other.close()
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-async def test_a_node_that_is_older_than_the_schema_decides_and_claims_nothing(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest
-):
-    database = (
-        request.getfixturevalue("postgres") if kind == "postgres" else f"sqlite:///{tmp_path / 'horae.db'}"
-    )
+async def test_a_node_that_is_older_than_the_schema_decides_and_claims_nothing(database: str):
     begun: list[int] = []
     async with working(database, begun) as app:
         await newer_schema(database)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -782,12 +781,8 @@ async def test_the_load_of_one_minute_is_what_then_starts(machine: TimeMachine):
 
 
 @pytest.mark.contract("SCHD-28")
-@pytest.mark.parametrize("kind", ["file", "postgres"])
-async def test_stores_on_disk_answer_alike(kind: str, request: pytest.FixtureRequest, tmp_path: Path):
-    address = (
-        request.getfixturevalue("postgres") if kind == "postgres" else f"sqlite:///{tmp_path / 'horae.db'}"
-    )
-    async with App(address) as app:
+async def test_stores_on_disk_answer_alike(database: str):
+    async with App(database) as app:
         app.action("instant")(lambda context: asyncio.sleep(0))
         await app.schedules.create("s", "0 12 * * *", "instant", owner="ada")
         await app.schedules.update("s", "0 13 * * *")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -117,14 +116,12 @@ class Node(App):
         await wait_until(is_done)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-async def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    address = f"sqlite:///{tmp_path / 'horae.db'}"
-    if request.param == "postgres":
-        address = request.getfixturevalue("postgres")
-    async with App(address) as app, app.transaction() as transaction:
+@pytest.fixture
+async def database(database: str) -> str:
+    """A database that has the table of the decider."""
+    async with App(database) as app, app.transaction() as transaction:
         await transaction.execute(TABLE)
-    return address
+    return database
 
 
 async def test_what_is_due_is_claimed_and_run_once_and_its_result_comes_back(database: str):

@@ -201,17 +201,11 @@ async def test_flows_that_need_attention_are_counted(machine: TimeMachine, failu
     assert (await read(metrics, machine.app))["horae_flows_attention"] == 0
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-async def test_counting_ends_at_its_limit(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-):
+async def test_counting_ends_at_its_limit(database: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(app_module, "MAX_DUE", 3)
     monkeypatch.setattr(app_module, "MAX_OPEN", 4)
     metrics = Metrics()
-    address = (
-        f"sqlite:///{tmp_path / 'horae.db'}" if kind == "sqlite" else request.getfixturevalue("postgres")
-    )
-    async with App(address) as app:
+    async with App(database) as app:
         app.functions.register("noop", noop)
         await app.schedules.create("s", "0 0 1 1 *", action="noop")
         for _ in range(6):
