@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from litestar import Response, get
@@ -80,11 +81,13 @@ async def _coming(
     there: ScopedOperations, schedules: Sequence[Schedule], now: int, until: datetime
 ) -> dict[ScheduleKey, tuple[datetime, ...]]:
     """The next fire times of some schedules, as far as the timeline reaches."""
-
-    def work() -> dict[ScheduleKey, tuple[datetime, ...]]:
-        return {each.key: _ahead(each, now, until) for each in schedules if not each.state.paused}
-
-    return await there.evaluate(work)
+    return {
+        each.key: await there.evaluate(
+            partial(_ahead, each, now, until)
+        )  # one by one: none is too much at once
+        for each in schedules
+        if not each.state.paused
+    }
 
 
 def _ahead(schedule: Schedule, now: int, until: datetime) -> tuple[datetime, ...]:
