@@ -46,8 +46,9 @@ async def measure(contestant: Contestant, count: int, allowance: float) -> dict[
         if wall() > due - SETTLE:
             return {"late": perf_counter() - began}
         starts = count * max(contestant.seconds, 1)
-        used = process_time()
         async with contestant.running():
+            await asyncio.sleep(max(due - wall(), 0))
+            used = process_time()
             while len(TIMES) < starts:
                 await asyncio.sleep(GLANCE)
             ended = await all_ended(contestant.ended, starts) if contestant.records_ends else None

@@ -34,9 +34,9 @@ COLUMNS = """\
 Registering is jobs per second until all are durable. Starts are milliseconds after the instant: the first,
 the last, the middle one and the 99th of a hundred. Starts and ends per second are all jobs over the time from the
 instant to the last start, and to the moment when another connection sees the last end. CPU is the processor time
-that the contestant's own process takes to register 1,000 jobs, and to start and end them (with what it does while it
-waits for the instant, and with counting the ends): it says what a change costs even on a busy machine. Memory is the
-most that the process held, in megabytes. A PostgreSQL server's own is in neither.
+that the contestant's own process takes to register 1,000 jobs, and from the instant on to start and end them, with
+the counting of the ends: it says what a change costs even on a busy machine. Memory is the most that the process held,
+in megabytes. A PostgreSQL server's own is in neither.
 """
 
 RULES = """\
