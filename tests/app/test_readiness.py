@@ -105,7 +105,9 @@ async def test_a_malformed_file_is_said(tmp_path: Path):
 
 async def newer_schema(database: str) -> None:
     if database.startswith("sqlite"):
-        with contextlib.closing(sqlite3.connect(database.removeprefix("sqlite:///"))) as connection:
+        with contextlib.closing(
+            sqlite3.connect(database.removeprefix("sqlite:///"), timeout=60)
+        ) as connection:
             connection.execute("UPDATE horae SET version = version + 1")
             connection.commit()
         return

@@ -783,17 +783,27 @@ async def test_a_schedule_that_one_node_decides_is_passed_by_by_another(postgres
     await other.close()
 
 
-async def test_a_node_whose_clock_is_off_decides_nothing(postgres: str):
+async def test_a_node_whose_clock_is_off_decides_and_claims_nothing(postgres: str):
     store = PostgresStore(postgres)
     await store.open(lambda: None)
-    now = await store.time() or 0
-    async with store.transaction() as transaction:
-        await transaction.insert_schedules([(schedule("s"), 1)])
-    for off in (-5000, 5000):
+    try:
+        async with store.transaction() as transaction:
+            await transaction.insert_schedules([(schedule("s"), 1)])
+        await store.register_node(node(1))
+        now = await store.time() or 0
+        for off in (-5000, 5000):
+            with pytest.raises(ClockOffError, match="off the database's"):
+                async with store.transaction() as transaction:
+                    await transaction.is_node(1, now + off)
         with pytest.raises(ClockOffError, match="off the database's"):
             async with store.transaction() as transaction:
-                await transaction.due(now + off, 9)
-    await store.close()
+                await transaction.due(now + 5000, 9)
+        async with (
+            store.transaction() as transaction
+        ):  # a step that is late decides what was due when it began
+            assert [each.id for each in await transaction.due(now - 5000, 9)] == ["s"]
+    finally:
+        await store.close()
 
 
 async def test_one_node_wakes_another(postgres: str):

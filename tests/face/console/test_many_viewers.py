@@ -28,7 +28,7 @@ async def served(app: App) -> AsyncIterator[tuple[int, Any]]:
     """An app behind a real server on a free port; its port and the feed of its console."""
     config = Config(requests_per_second=10 * VIEWERS)
     service = service_of(app, config)
-    server = uvicorn.Server(uvicorn.Config(service, port=0, log_level="critical", lifespan="off"))
+    server = uvicorn.Server(uvicorn.Config(service, port=0, log_config=None, lifespan="off"))
     task = asyncio.create_task(server.serve())
     await wait_until(lambda: server.started)
     port = server.servers[0].sockets[0].getsockname()[1]
