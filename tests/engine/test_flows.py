@@ -726,6 +726,30 @@ async def test_after_a_crash_consumers_with_pending_events_look_once(machine: Ti
     assert (await machine.app.flows.show("f")).operator.active_run is None  # type: ignore[union-attr]
 
 
+@pytest.mark.contract("FLOW-23")
+async def test_after_a_crash_another_consumer_with_pending_events_looks_again(machine: TimeMachine):
+    script, looks = Script(), list[list[str]]()
+
+    @script.flow.consumer(subscribes=["other"])
+    class Waits:
+        async def prepare(self, ctx, state):
+            looks.append([each.id for each in await ctx.peek("other")])
+            return Prepared()
+
+    await machine.app.flows.deploy(script.flow)
+    await publish(machine.app, "waiting", topic="other")
+    await machine.advance(seconds=1)
+    looked = len(looks)
+    script.deeds["prepare"] = [never]
+    await publish(machine.app, "1")
+    await machine.advance(seconds=1)
+    assert len(looks) == looked
+    await crash(machine.app)
+    await machine.advance(seconds=1)
+    assert script.effects == [["1"]]
+    assert looks[looked:] == [["waiting"]]
+
+
 @pytest.mark.contract("FLOW-19")
 async def test_a_handler_that_swallows_a_failed_call_cannot_commit(machine: TimeMachine):
     script = Script()
