@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import horae
+from horae.errors import NotStartedError
 
 app = horae.App()
 
@@ -23,6 +24,11 @@ async def fail(context: horae.Context) -> None:
 @app.action("slow")
 async def slow(context: horae.Context) -> None:
     await asyncio.sleep(60)
+
+
+@app.action("unreachable")
+async def unreachable(context: horae.Context) -> None:
+    raise NotStartedError("the broker is away")
 
 
 @app.action("nap")

@@ -301,6 +301,37 @@ def test_stopping_a_run_stops_its_nodes(service: Server, how: str):
     assert states_of(service, run_id) == {"start": "succeeded", "a": "cancelled"}
 
 
+@pytest.mark.contract("CRON-12")
+def test_what_cannot_be_launched_gets_three_attempts_and_then_fails_with_its_reason(service: Server):
+    yearly = {"cron_expr": "0 0 1 1 *", "timezone": "UTC"}
+    workflow = {"workflow_id": "none", "version": 7, "user_id": "alice", **yearly}
+    upserted = service.client.post("/schedules/upsert", json=workflow, headers=ALICE).json()["schedule_id"]
+    policies = service.get(f"/schedules/{upserted}", headers=ALICE)["policies"]
+    schedule = {"id": "unreachable", "spec": {}, "action": "unreachable", "policies": policies}
+    assert service.ask("POST", "/schedules", schedule, headers=ALICE).status_code == 201
+    run_id = service.ask("POST", "/schedules/unreachable/trigger", {}, headers=ALICE).json()["run_id"]
+    run = ended(service, run_id)
+    assert (run["reason"], run["attempt"]) == ("not_started", 3)
+    (row,) = service.client.get("/schedules/unreachable/runs", headers=ALICE).json()
+    assert (row["status"], row["reason"]) == ("FAILED", "not_started: NotStartedError: the broker is away")
+    ends = [*(each["ended_at"] for each in run["attempts"]), run["ended_at"]][:3]
+    first, second, third = map(datetime.fromisoformat, ends)
+    assert ((second - first).total_seconds() >= 1, (third - second).total_seconds() >= 2) == (True, True)
+    assert service.client.delete(f"/schedules/{upserted}", headers=ALICE).status_code == 204
+
+
+@pytest.mark.contract("CRON-13")
+def test_the_timeout_of_a_run_stops_its_nodes(service: Server):
+    yearly = {"kind": "schedule_based", "schedule": {"cron_expr": "0 0 1 1 *", "timezone": "UTC"}}
+    trigger = {"id": "yearly", "type": "trigger", "data": yearly}
+    (schedule_id,) = put(service, "timed/1", chain(trigger, node("a", "slow"))).json()["schedules"]
+    change = {"policies": {"timeouts": {"run": "500ms", "cancel": "500ms"}}}
+    assert service.ask("PATCH", f"/schedules/{schedule_id}", change, headers=ALICE).status_code == 200
+    run_id = service.ask("POST", f"/schedules/{schedule_id}/trigger", {}, headers=ALICE).json()["run_id"]
+    assert ended(service, run_id)["status"] == "timed_out"
+    assert states_of(service, run_id)["a"] == "cancelled"
+
+
 @pytest.mark.contract("CRON-20", "CRON-23", "CRON-24")
 def test_hostile_documents_are_refused_with_the_node(service: Server):
     call = {"source": "start", "target": "a"}
