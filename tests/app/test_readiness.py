@@ -103,13 +103,16 @@ async def test_a_malformed_file_is_said(tmp_path: Path):
         await wait_until(lambda: says(app, "cannot be written"))
 
 
+def newer_file(path: str) -> None:
+    with contextlib.closing(sqlite3.connect(path, timeout=60)) as connection:
+        connection.execute("UPDATE horae SET version = version + 1")
+        connection.commit()
+
+
 async def newer_schema(database: str) -> None:
     if database.startswith("sqlite"):
-        with contextlib.closing(
-            sqlite3.connect(database.removeprefix("sqlite:///"), timeout=60)
-        ) as connection:
-            connection.execute("UPDATE horae SET version = version + 1")
-            connection.commit()
+        # In a thread: while it waits for the lock, the node must be able to end its transaction.
+        await asyncio.to_thread(newer_file, database.removeprefix("sqlite:///"))
         return
     other = await asyncpg.connect(database)
     await other.execute("UPDATE horae SET version = version + 1")
