@@ -38,7 +38,7 @@ async def test_a_slot_is_not_skipped_because_of_a_run_whose_end_is_about_to_be_r
 
 async def test_no_more_runs_go_on_at_once_than_a_node_may_have(postgres: str):
     held = asyncio.Event()
-    async with App(postgres, config=Config(concurrency=601)) as app:
+    async with App(postgres, config=Config(concurrency=601, lease_ms=60_000)) as app:
 
         @app.action("work")
         async def work(context: Context) -> None:

@@ -396,7 +396,7 @@ async def test_a_scheduler_that_waits_for_its_callbacks_to_stop_is_alive(
     postgres: str, monkeypatch: pytest.MonkeyPatch
 ):
     """On PostgreSQL a life is a lease, and the callback takes longer than that."""
-    monkeypatch.setattr(module, "PATIENT", Config(drain_ms=2**40, lease_ms=1000, housekeeping_ms=200))
+    monkeypatch.setattr(module, "PATIENT", Config(drain_ms=2**40, lease_ms=2500, housekeeping_ms=500))
     release, begun = asyncio.Event(), 0
 
     async def callback() -> None:
@@ -417,7 +417,7 @@ async def test_a_scheduler_that_waits_for_its_callbacks_to_stop_is_alive(
     await second.initialize(registrations)
     await other.initialize([failing])
     try:
-        await wait_until(lambda: heard.count("TaskRunFailed") >= 25)  # longer than the lease
+        await wait_until(lambda: heard.count("TaskRunFailed") >= 35)  # longer than the lease
         assert begun == 1
     finally:
         release.set()
