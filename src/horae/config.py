@@ -171,7 +171,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     attempt_log_flush_ms: int = 1000
     """How often the lines of a running attempt are written; a crash loses those that were not."""
     flow_owner: str = ""
-    """Who owns the flows of ``horae serve --flows``; empty is nobody, so that only operators see them."""
+    """The owner of the flows of ``horae serve --flows``; empty: they have none, and only operators see them."""
     flow_fixes: str = ""
     """A folder with later versions of flows, ``NAME_*.py``: the next one is deployed when a handler fails for a fault of its own."""
     flow_timeout_ms: int = 600_000

@@ -1,7 +1,7 @@
 """Hands actions to Procrastinate: a job in the same PostgreSQL, deferred in the transaction that claims the attempt.
 
 So there is no moment at which one is durable and the other is not. What became of a job is read from Procrastinate's own table, one
-query for all jobs that a node follows: its workers need nothing of Horae, and tell nobody when a job ends.
+query for all jobs that a node follows: its workers need nothing of Horae, and send no notification when a job ends.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ _OPTIONS = {
 }  # fmt: skip
 """The options that give settings, by the settings' fields."""
 FlowOwner = Annotated[
-    str | None, option("--flow-owner", "NAME", "Who owns these flows.  \\[HORAE_FLOW_OWNER, nobody]")
+    str | None, option("--flow-owner", "NAME", "The owner of these flows.  \\[HORAE_FLOW_OWNER; none]")
 ]
 FlowFixes = Annotated[
     str | None,
