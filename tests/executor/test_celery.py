@@ -18,7 +18,8 @@ import pytest
 
 from horae import App, Config
 from horae.executor.celery_executor import CeleryExecutor
-from horae.model import OPEN, Run
+from horae.model import Run
+from tests.support.nodes import ended
 from tests.support.process import ROOT, environment, kill
 from tests.support.wait import wait_for, wait_until
 
@@ -69,12 +70,6 @@ async def running(celery: Any) -> AsyncIterator[App]:
         serving = asyncio.create_task(app.serve())
         yield app
         serving.cancel()
-
-
-async def ended(app: App, run_id: str) -> Run:
-    while (run := await app.runs.get(run_id)).status in OPEN:
-        await asyncio.sleep(0.05)
-    return run
 
 
 def said(engine: dict[str, str]) -> list[str]:

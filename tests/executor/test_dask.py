@@ -16,7 +16,8 @@ from distributed import Client, LocalCluster
 
 from horae import App, Config
 from horae.executor.dask_executor import DaskExecutor
-from horae.model import OPEN, Run
+from horae.model import Run
+from tests.support.nodes import ended
 from tests.support.process import ROOT, environment
 from tests.support.wait import wait_until
 
@@ -63,12 +64,6 @@ async def running(address: str, **more: Any) -> AsyncIterator[App]:
         serving = asyncio.create_task(app.serve())
         yield app
         serving.cancel()
-
-
-async def ended(app: App, run_id: str) -> Run:
-    while (run := await app.runs.get(run_id)).status in OPEN:
-        await asyncio.sleep(0.05)
-    return run
 
 
 async def test_a_function_returns_its_result_or_fails(cluster: Cluster):

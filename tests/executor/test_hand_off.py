@@ -16,9 +16,9 @@ from horae.executor.dask_executor import DaskExecutor
 from horae.executor.hand_off import End, Ending, Follower, HandOff, HandOffExecutor
 from horae.executor.procrastinate_executor import ProcrastinateExecutor
 from horae.face.service import make_service
-from horae.model import OPEN, Run
 from horae.workflow import WorkflowBuilder
 from tests.face.cli.command import horae
+from tests.support.nodes import ended
 from tests.support.wait import wait_until
 
 DEFAULT: Any = {}
@@ -85,12 +85,6 @@ async def serving(there: Engine, database: str = ":memory:", policies: Any = DEF
         yield app
         task.cancel()
         await asyncio.wait([task])
-
-
-async def ended(app: App, run_id: str) -> Run:
-    while (run := await app.runs.get(run_id)).status in OPEN:
-        await asyncio.sleep(0.02)
-    return run
 
 
 async def test_a_failure_that_was_not_recorded_is_found_again_and_one_that_was_is_followed_by_other_work(

@@ -17,8 +17,8 @@ import pytest
 from horae import App, Config
 from horae.errors import InvalidInputError
 from horae.executor.procrastinate_executor import ProcrastinateExecutor
-from horae.model import OPEN, Run
 from tests.executor.procrastinate_tasks import app as tasks
+from tests.support.nodes import ended
 from tests.support.postgres import new_postgres_database
 from tests.support.process import ROOT, environment, kill
 from tests.support.wait import wait_until
@@ -70,12 +70,6 @@ async def running(jobs: Jobs, **more: Any) -> AsyncIterator[App]:
         serving = asyncio.create_task(app.serve())
         yield app
         serving.cancel()
-
-
-async def ended(app: App, run_id: str) -> Run:
-    while (run := await app.runs.get(run_id)).status in OPEN:
-        await asyncio.sleep(0.05)
-    return run
 
 
 async def started(app: App, schedule_id: str, word: str, jobs: Jobs) -> str:

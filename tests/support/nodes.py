@@ -13,6 +13,8 @@ import asyncpg
 
 from horae import App, Run
 from horae.clock import SystemClock
+from horae.model import OPEN
+from tests.support.wait import wait_until
 
 
 class ShiftedClock(SystemClock):
@@ -41,6 +43,16 @@ async def running(app: App) -> AsyncIterator[App]:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+
+
+async def ended(app: App, run_id: str) -> Run:
+    """A run of an app that keeps time, once it has ended."""
+
+    async def is_over() -> bool:
+        return (await app.runs.get(run_id)).status not in OPEN
+
+    await wait_until(is_over)
+    return await app.runs.get(run_id)
 
 
 async def fetch(database: str, query: str, *values: object) -> list[Any]:
