@@ -20,7 +20,7 @@ from tests.support.postgres import (
     new_postgres_server,
     remove_postgres_server,
 )
-from tests.support.temporal_cluster import ABSENT, TemporalCluster, is_there
+from tests.support.temporal_cluster import ABSENT, COMMAND, TemporalCluster
 
 # `make soak` asks for many; the default keeps a run of all tests within a few minutes.
 settings.register_profile(
@@ -111,8 +111,8 @@ def postgres(postgres_server: Any) -> str:
 
 @pytest.fixture(scope="session")
 def temporal_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemporalCluster]:
-    """Temporal's own test server and a worker, ended with the tests."""
-    if not is_there():
+    """Temporal's own server and a worker, ended with the tests."""
+    if not COMMAND:
         pytest.skip(ABSENT)
     cluster = TemporalCluster(tmp_path_factory.mktemp("temporal"))
     yield cluster

@@ -1,4 +1,4 @@
-"""Hand-off to Temporal, with its own test server and a real worker."""
+"""Hand-off to Temporal, with its own server and a real worker."""
 
 from __future__ import annotations
 

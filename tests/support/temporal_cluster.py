@@ -1,31 +1,25 @@
-"""Temporal's own test server, with a worker, in processes of their own. It speaks of workflows; it has no schedules."""
+"""Temporal itself: the server for development that its own command has, with a worker, in processes of their own."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from tests.support.process import ROOT, environment, kill
+from tests.support.wait import wait_for
 
-JARS = os.environ.get("HORAE_TEMPORAL_TEST_SERVER", "")
-"""The folder with the Java programs of io.temporal:temporal-test-server, as ``.ci/run`` resolves them."""
-ABSENT = (
-    "HORAE_TEMPORAL_TEST_SERVER names no folder with Temporal's test server, or there is no java to run it"
-)
+COMMAND = shutil.which(os.environ.get("HORAE_TEMPORAL_COMMAND") or "temporal") or ""
+"""The path of the command, which ``.ci/run`` builds."""
+ABSENT = "there is no Temporal command, neither where HORAE_TEMPORAL_COMMAND says nor on the PATH"
 QUEUE = "tests"
-
-
-def is_there() -> bool:
-    """Whether the server can be started."""
-    return (
-        bool(JARS) and shutil.which("java") is not None and any(Path(JARS).glob("temporal-test-server-*.jar"))
-    )
+SEARCH_ATTRIBUTES = ("Team=Keyword", "Size=Int", "Tags=KeywordList")
+"""Those that the server has besides its own: it refuses names that are not registered."""
 
 
 def free_port() -> int:
@@ -35,17 +29,45 @@ def free_port() -> int:
     return port
 
 
+class TemporalCommand:
+    """The command as a user gives it to the server at an address."""
+
+    def __init__(self, address: str, folder: Path) -> None:
+        self.address = address
+        self._environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "TEMPORAL_ADDRESS": address}
+
+    def tried(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """What the command did, right or wrong."""
+        return subprocess.run(
+            [COMMAND, *arguments, "--color", "never"],
+            env=self._environment, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+
+    def __call__(self, *arguments: str) -> str:
+        """What the command prints when it succeeds."""
+        done = self.tried(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    async def later(self, *arguments: str) -> str:
+        """The same in a thread, for a server that is in this process."""
+        return await asyncio.to_thread(self, *arguments)
+
+
 class TemporalCluster:
     """A server, and a worker of the queue."""
 
     def __init__(self, folder: Path) -> None:
-        self.address = f"127.0.0.1:{free_port()}"
+        port = free_port()
+        self.address = f"127.0.0.1:{port}"
+        self.command = TemporalCommand(self.address, folder)
         self.file = folder / "log"
         self.file.touch()
         self._processes: list[subprocess.Popen[Any]] = []
-        java = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-cp", f"{JARS}/*"]
-        self._start(*java, "io.temporal.testserver.TestServer", self.address.rpartition(":")[2])
-        self._wait()
+        attributes = [f"--search-attribute={each}" for each in SEARCH_ATTRIBUTES]
+        serve = ("server", "start-dev", "--headless", "--ip=127.0.0.1", f"--port={port}", "--log-level=never")
+        self._start(COMMAND, *serve, *attributes)
+        wait_for(lambda: self.command.tried("operator", "namespace", "describe", "default").returncode == 0)
         self.start_worker(self.address, QUEUE)
 
     def start_worker(self, address: str, queue: str) -> subprocess.Popen[Any]:
@@ -60,15 +82,6 @@ class TemporalCluster:
         )
         self._processes.append(process)
         return process
-
-    def _wait(self) -> None:
-        host, _, port = self.address.partition(":")
-        for _ in range(600):
-            with socket.socket() as probe:
-                if probe.connect_ex((host, int(port))) == 0:
-                    return
-            time.sleep(0.05)
-        raise AssertionError("Temporal's test server does not listen")
 
     @property
     def lines(self) -> list[str]:
