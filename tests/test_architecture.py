@@ -36,10 +36,21 @@ def test_the_folder_list_is_the_architecture():
     for module in SOURCE.glob("*.py"):
         if not module.name.startswith("__"):
             assert f"`{module.name}`" in page
-    for folder in ("spec", "policy"):
-        for module in (SOURCE / folder).glob("*.py"):
-            if module.name != "__init__.py":
-                assert f"`{module.name}`" in page, module
+
+
+@pytest.mark.parametrize("folder", ["spec", "policy"])
+def test_the_docstring_of_a_package_names_its_files(folder: str):
+    told = ast.get_docstring(ast.parse((SOURCE / folder / "__init__.py").read_text("utf-8"))) or ""
+    modules = {module.name for module in (SOURCE / folder).glob("*.py") if module.name != "__init__.py"}
+    assert set(re.findall(r"``(\w+\.py)``", told)) == modules
+
+
+def test_the_architecture_fits_on_a_page_and_names_files_that_exist():
+    lines = (ROOT / "ARCHITECTURE.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 100
+    for page in ("ARCHITECTURE.md", "docs/explanation/internals.md"):
+        for named in re.findall(r"`((?:\w+/)+\w+\.py)`", (ROOT / page).read_text("utf-8")):
+            assert (ROOT / named).exists() or (SOURCE / named).exists(), named
 
 
 def test_functions_fit_on_a_screen():
