@@ -50,6 +50,12 @@ async def test_a_page_ends_after_a_number_of_examined_schedules_with_none_or_som
     assert [each.id for each in await app.schedules.search(Filter(paused=True))] == ["s29"], "along its index"
 
 
+async def test_the_soonest_is_found_behind_those_of_others(app: App, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(schedules, "MAX_EXAMINED", 40)
+    await app.owned_by("bob").schedules.create("late", "59 * * * *", "ping")
+    assert list(await app.owned_by("bob").schedules.soonest(1)) == [schedule_key("bob", "late")]
+
+
 async def test_the_soonest_are_those_that_fire_next_and_others_see_none(app: App, machine: TimeMachine):
     found = await app.schedules.soonest(3)
     assert list(found) == sorted(found, key=found.__getitem__)

@@ -76,6 +76,8 @@ def minutes(nominals: list[int]) -> list[int]:
 def test_the_slots_ahead_go_as_far_as_the_limit_does(state: State, waiting: int, expected: list[int]):
     schedule = schedule_of(state)
     assert minutes(upcoming(schedule, MINUTELY, T * 1000 + 500, 5, waiting)) == expected
+    bounded = upcoming(schedule, MINUTELY, T * 1000 + 500, 5, waiting, until_ms=(T + 180) * 1000)
+    assert minutes(bounded) == [each for each in expected if each <= 3]
 
 
 @pytest.mark.contract("SCHD-15", "SCHD-24")

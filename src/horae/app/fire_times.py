@@ -8,7 +8,7 @@ from datetime import datetime
 from horae.errors import SpecError
 from horae.model import Schedule, UnstartedRange, instant
 from horae.policy.catch_up import fire_instant
-from horae.policy.times import count_slots, is_slot, next_slot_ms, previous_slot_ms
+from horae.policy.times import END_MS, count_slots, is_slot, next_slot_ms, previous_slot_ms
 from horae.policy.undecided import undecided
 from horae.policy.upcoming import fire_times, next_slot
 from horae.spec import Spec
@@ -31,12 +31,14 @@ def next_time(schedule: Schedule) -> datetime | None:
     return None if nominal_ms is None else fire_time(spec, nominal_ms, schedule.id)
 
 
-def times_ahead(schedule: Schedule, now: int, limit: int, waiting: int = 0) -> tuple[datetime, ...]:
-    """The fire times of the next slots that will start, after ``waiting`` starts that use up the limit first; none if the
-    spec cannot be read, or costs too much to evaluate.
+def times_ahead(
+    schedule: Schedule, now: int, limit: int, waiting: int = 0, *, until_ms: int = END_MS
+) -> tuple[datetime, ...]:
+    """The fire times of the next slots that will start, up to a nominal time, after ``waiting`` starts that use up the limit
+    first; none if the spec cannot be read, or costs too much to evaluate.
     """
     try:
-        fires = fire_times(schedule, Spec.parse(schedule.spec), now, limit, waiting)
+        fires = fire_times(schedule, Spec.parse(schedule.spec), now, limit, waiting, until_ms=until_ms)
     except SpecError:
         return ()
     return tuple(instant(each) for each in fires)

@@ -63,13 +63,15 @@ def _starting_of(due: int, overlap: Overlap) -> int:
             assert_never(overlap)
 
 
-def upcoming(schedule: Schedule, spec: Spec, now: int, limit: int, waiting: int = 0) -> list[int]:
-    """The nominal times of the next slots that start, at most ``limit``."""
+def upcoming(
+    schedule: Schedule, spec: Spec, now: int, limit: int, waiting: int = 0, *, until_ms: int = END_MS
+) -> list[int]:
+    """The nominal times of the next slots that start, at most ``limit`` and none after ``until_ms``."""
     ahead = outlook(schedule, spec, now, waiting)
     number = limit if ahead.left is None else min(limit, ahead.left)
     spec = undecided(schedule, spec)
     start = _after(spec, ahead.cursor_ms, ahead.skip) if number else None
-    return [] if start is None else slots_ms(spec, start, END_MS, number)
+    return [] if start is None else slots_ms(spec, start, until_ms, number)
 
 
 def next_slot(schedule: Schedule, spec: Spec) -> int | None:
@@ -91,7 +93,9 @@ def _after(spec: Spec, cursor_ms: int, skip: int) -> int | None:
     return cursor_ms
 
 
-def fire_times(schedule: Schedule, spec: Spec, now: int, limit: int, waiting: int = 0) -> list[int]:
-    """When the next slots that start fire, in milliseconds, at most ``limit``."""
-    ahead, spec = upcoming(schedule, spec, now, limit, waiting), undecided(schedule, spec)
+def fire_times(
+    schedule: Schedule, spec: Spec, now: int, limit: int, waiting: int = 0, *, until_ms: int = END_MS
+) -> list[int]:
+    """When the next slots that start fire, in milliseconds: at most ``limit``, none of a nominal time after ``until_ms``."""
+    ahead, spec = upcoming(schedule, spec, now, limit, waiting, until_ms=until_ms), undecided(schedule, spec)
     return [fire_instant(spec, each, schedule.id) for each in ahead]

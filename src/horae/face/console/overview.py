@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from litestar import Response, get
 
 from horae.app import Filter, ScopedOperations
-from horae.app.fire_times import next_time, times_ahead
+from horae.app.fire_times import times_ahead
 from horae.app.schedule_views import ScheduleView
 from horae.app.view import view_of
 from horae.app.views import ForecastView, NodeView, RunView
-from horae.errors import HoraeError
 from horae.face.console.rendering import called
 from horae.face.console.timeline import MAX_COMING, SPANS, by_relevance, lateness, timeline
 from horae.face.console.visit import Visit
@@ -53,7 +52,7 @@ async def overview_page(visit: Visit) -> Response[Any]:
         )
         drawn_ones = await there.schedules.get_many(order[:lanes])
         names = {each.key: called(each.action, each.id) for each in drawn_ones}
-        ahead = await _coming(there, drawn_ones, visit.now, now + span)
+        ahead = await _coming(there, drawn_ones, visit.now, visit.now + span // timedelta(milliseconds=1))
         drawn = timeline(entries, ahead, now, span, visit.zone, order[:lanes], names)
         failed = [
             each for each in entries if isinstance(each, Run) and each.status in {"failed", "timed_out"}
@@ -78,25 +77,16 @@ def _counts(entries: list[Any]) -> dict[str, int]:
 
 
 async def _coming(
-    there: ScopedOperations, schedules: Sequence[Schedule], now: int, until: datetime
+    there: ScopedOperations, schedules: Sequence[Schedule], now: int, until_ms: int
 ) -> dict[ScheduleKey, tuple[datetime, ...]]:
     """The next fire times of some schedules, as far as the timeline reaches."""
     return {
         each.key: await there.evaluate(
-            partial(_ahead, each, now, until)
+            partial(times_ahead, each, now, MAX_COMING, until_ms=until_ms)
         )  # one by one: none is too much at once
         for each in schedules
-        if not each.state.paused
+        if not each.state.paused and not each.unreadable
     }
-
-
-def _ahead(schedule: Schedule, now: int, until: datetime) -> tuple[datetime, ...]:
-    """The fire times ahead; one look is enough for a schedule that does not fire before the end."""
-    try:
-        first = None if schedule.unreadable else next_time(schedule)
-    except HoraeError:  # its spec cannot be read: the next decision pauses it
-        return ()
-    return () if first is None or first > until else times_ahead(schedule, now, MAX_COMING)
 
 
 @get("/forecast")
