@@ -255,6 +255,21 @@ def test_an_interruption_is_no_traceback(server: Server):
     assert (process.returncode, shown, errors) == (130, "", "")
 
 
+def test_waiting_for_a_run_says_that_no_node_is_alive(tmp_path: Path):
+    target = ["--database", f"sqlite:///{tmp_path}/still.db"]
+    assert horae("migrate", *target).returncode == 0
+    answered("schedules", "create", "report", "--every", "1h", "--http", "https://example.org/", *target)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "horae", "schedules", "trigger", "report", "--wait", *target],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=PLAIN,
+    )  # fmt: skip
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("No node is alive, so the run waits.")
+    process.send_signal(signal.SIGINT)
+    shown, errors = process.communicate(timeout=60)
+    assert (process.returncode, shown, errors) == (130, "", "")
+
+
 async def test_an_interruption_ends_work_that_misses_one():
     async def misses_one() -> None:
         with contextlib.suppress(asyncio.CancelledError):

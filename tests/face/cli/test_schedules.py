@@ -329,7 +329,7 @@ def test_nodes_and_what_they_can_run(target: list[str]):
     (node,) = answered("nodes", *target)
     assert node["alive"] is True
     assert {"fail", "greet", "wait"} <= set(node["actions"])
-    assert "lives" in horae("nodes", *target).stdout
+    assert "alive" in horae("nodes", *target).stdout
 
 
 def test_a_whole_document_and_options_before_it(target: list[str], name: str, tmp_path: Path):

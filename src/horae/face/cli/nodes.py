@@ -27,7 +27,7 @@ def _table(items: list[Json]) -> RenderableType:
         return Text("No nodes: nothing keeps time. Start one with horae serve.", style="yellow")
     rows = [
         (
-            each["name"], Text("lives", style="green") if each["alive"] else Text("is gone", style="red"),
+            each["name"], Text("alive", style="green") if each["alive"] else Text("dead", style="red"),
             utc(each["started_at"]), each["tzdata"], ", ".join(each["actions"]),
         )
         for each in items

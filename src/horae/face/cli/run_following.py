@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -22,6 +23,9 @@ from horae.face.cli.tables import GAP, cell
 from horae.model import OPEN, Status
 
 POLL_SECONDS = 0.5
+HINT_POLLS = 4
+"""After how many polls to ask, each time, whether any node could end the run."""
+NO_NODE = "No node is alive, so the run waits. Start your program, or horae serve; Ctrl-C stops waiting and leaves the run."
 MAX_ENTRIES = 5000
 """How many entries of the ledger one look reads at most."""
 LATE = timedelta(seconds=10)
@@ -34,11 +38,22 @@ async def shown_to_end(session: Session, run_id: str) -> None:
     """Wait until a run has ended, and show it; the exit status is 1 unless it succeeded."""
     screen = console(stderr=True)
     with screen.status(f"waiting for the run {run_id}") if screen.is_terminal else nullcontext():
-        while (run := await session.client.get(path("runs", run_id)))["status"] in OPEN:
+        hinted = False
+        for polls in count():
+            run = await session.client.get(path("runs", run_id))
+            if run["status"] not in OPEN:
+                break
+            if not hinted and polls % HINT_POLLS == HINT_POLLS - 1 and not await _is_any_node_alive(session):
+                screen.print(NO_NODE, style="yellow")
+                hinted = True
             await asyncio.sleep(POLL_SECONDS)
     session.show(run, partial(run_panel, zone=await session.zone(run["schedule_id"], run["owner"])))
     if run["status"] != Status.SUCCEEDED:
         raise typer.Exit(1)
+
+
+async def _is_any_node_alive(session: Session) -> bool:
+    return any(node["alive"] for node in (await session.client.get("/nodes"))["items"])
 
 
 async def follow(
