@@ -164,6 +164,7 @@ async def test_the_ledger_in_the_words_of_graphs(api: Api):
     assert run["started_at"] <= run["completed_at"]
     assert (await api("GET", "/s")).json()["last_run_at"] == run["started_at"]
     assert (await api("GET")).json()["items"][0]["last_run_at"] == run["started_at"]
+    assert (await api("POST", "/s/resume")).json()["last_run_at"] == run["started_at"]
     await api("PATCH", "/s", {"input": {"model": "bad"}})
     await pass_time(api.machine, 1)
     grant = (await api("GET", "/s")).json()["execution_grant_id"]

@@ -26,13 +26,11 @@ from horae.face.service.metrics import Metrics
 from horae.face.service.nodes import nodes_router
 from horae.face.service.openapi import Document, document_of
 from horae.face.service.problems import (
-    BadRequestError,
-    PreconditionFailedError,
-    on_bad_request,
+    StatusError,
     on_defect,
-    on_failed_precondition,
     on_horae_error,
     on_http_error,
+    on_status_error,
 )
 from horae.face.service.rate_limit import RateLimit
 from horae.face.service.reports import count_failed, reports_router
@@ -163,8 +161,7 @@ def make_service(app: App, config: Config, counted: Metrics | None = None) -> Se
         dependencies=provided,
         exception_handlers={
             HoraeError: on_horae_error,
-            PreconditionFailedError: on_failed_precondition,
-            BadRequestError: on_bad_request,
+            StatusError: on_status_error,
             HTTPException: on_http_error,
             Exception: on_defect,
         },

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 from urllib.parse import unquote
 
-from litestar import Response, Router, post
+from litestar import Router, post
 from litestar.params import HeaderParameter
 
 from horae.app import App
@@ -15,7 +15,7 @@ from horae.app.view import view_of
 from horae.errors import GrantError, InvalidInputError, PermissionDeniedError
 from horae.executor.graph_port import check_graph_id, graph_input
 from horae.face.service.caller import Caller
-from horae.face.service.problems import answer, problem_of
+from horae.face.service.problems import StatusError
 from horae.face.service.request_bodies import CancelGraph, ExecuteGraph
 from horae.grant_model import ExecutionRequest
 
@@ -53,7 +53,7 @@ def _key(caller: Caller, given: str | None) -> str:
 @post("/{graph_id:str}/runs", summary="Execute a graph", status_code=200)
 async def execute_graph(
     app: App, caller: Caller, graph_id: str, data: ExecuteGraph, idempotency_key: Key = None
-) -> Response[ExecutionView]:
+) -> ExecutionView:
     """Needs the scope `service`. The same key again answers with the same outcome; while it is being executed, with 409.
 
     A graph that fails is no problem: the answer has `ok` false and a `code`. A grant that does not hold is 403.
@@ -69,8 +69,8 @@ async def execute_graph(
     try:
         outcome = await app.graph_execution.answer(request, _Unwatched(), ANSWERED_WITHIN)
     except GrantError as error:
-        return answer(problem_of(error, 403))  # type: ignore[return-value]  # a problem is an answer too
-    return Response(view_of(ExecutionView, outcome), status_code=200)
+        raise StatusError(error, 403) from None
+    return view_of(ExecutionView, outcome)
 
 
 @post("/{graph_id:str}/runs/cancel", summary="Stop the execution of a graph", status_code=200)

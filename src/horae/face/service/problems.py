@@ -12,88 +12,39 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.status_codes import HTTP_500_INTERNAL_SERVER_ERROR
 
+from horae import errors
 from horae.checked import in_words
-from horae.errors import (
-    ActionNotAllowedError,
-    AuthenticationError,
-    BackfillNotFoundError,
-    CalendarInUseError,
-    CalendarNotFoundError,
-    ClockOffError,
-    ConflictTokenMismatchError,
-    DatabaseVersionError,
-    EvaluationTimeoutError,
-    ExecutionInProgressError,
-    FlowInputNotFoundError,
-    FlowNotFoundError,
-    FlowRefusedError,
-    FlowRunNotFoundError,
-    GrantExpiredError,
-    GrantNotFoundError,
-    GrantRevokedError,
-    GrantScopeError,
-    HoraeError,
-    IdempotencyMismatchError,
-    InvalidFlowError,
-    InvalidSpecError,
-    LimitExceededError,
-    NoCreditError,
-    PermissionDeniedError,
-    ReportRefusedError,
-    RerunRefusedError,
-    RunNotFoundError,
-    ScheduleAmbiguousError,
-    ScheduleExistsError,
-    ScheduleNotFoundError,
-    ScheduleUnreadableError,
-    SpecError,
-    StoreUnavailableError,
-    TooManyEvaluationsError,
-    WorkflowConflictError,
-    WorkflowNotFoundError,
-)
+from horae.errors import HoraeError, InvalidSpecError, LimitExceededError, SpecError
 
 MEDIA_TYPE = "application/problem+json"
 _log = logging.getLogger("horae")
 
-STATUSES: dict[type[HoraeError], int] = {
-    ScheduleNotFoundError: 404,
-    RunNotFoundError: 404,
-    BackfillNotFoundError: 404,
-    CalendarNotFoundError: 404,
-    GrantNotFoundError: 404,
-    GrantRevokedError: 403,
-    GrantExpiredError: 403,
-    GrantScopeError: 403,
-    NoCreditError: 402,
-    ExecutionInProgressError: 409,
-    IdempotencyMismatchError: 422,
-    ScheduleExistsError: 409,
-    ScheduleAmbiguousError: 409,
-    ScheduleUnreadableError: 409,
-    CalendarInUseError: 409,
-    WorkflowNotFoundError: 404,
-    WorkflowConflictError: 409,
-    FlowNotFoundError: 404,
-    FlowRunNotFoundError: 404,
-    FlowInputNotFoundError: 404,
-    FlowRefusedError: 409,
-    InvalidFlowError: 422,
-    ConflictTokenMismatchError: 409,
-    ReportRefusedError: 409,
-    RerunRefusedError: 409,
-    AuthenticationError: 401,
-    PermissionDeniedError: 403,
-    ActionNotAllowedError: 403,
-    StoreUnavailableError: 503,
-    ClockOffError: 503,
-    DatabaseVersionError: 503,
-    EvaluationTimeoutError: 503,
-    TooManyEvaluationsError: 429,
-}
+_ERRORS: dict[int, tuple[type[HoraeError], ...]] = {
+    401: (errors.AuthenticationError,),
+    402: (errors.NoCreditError,),
+    403: (
+        errors.PermissionDeniedError, errors.ActionNotAllowedError, errors.GrantRevokedError, errors.GrantExpiredError,
+        errors.GrantScopeError,
+    ),
+    404: (
+        errors.ScheduleNotFoundError, errors.RunNotFoundError, errors.BackfillNotFoundError, errors.CalendarNotFoundError,
+        errors.GrantNotFoundError, errors.WorkflowNotFoundError, errors.FlowNotFoundError, errors.FlowRunNotFoundError,
+        errors.FlowInputNotFoundError,
+    ),
+    409: (
+        errors.ScheduleExistsError, errors.ScheduleAmbiguousError, errors.ScheduleUnreadableError, errors.CalendarInUseError,
+        errors.ConflictTokenMismatchError, errors.ExecutionInProgressError, errors.ReportRefusedError, errors.RerunRefusedError,
+        errors.WorkflowConflictError, errors.FlowRefusedError,
+    ),
+    429: (errors.TooManyEvaluationsError,),
+    503: (
+        errors.StoreUnavailableError, errors.ClockOffError, errors.DatabaseVersionError, errors.EvaluationTimeoutError,
+    ),
+}  # fmt: skip
+STATUSES = {kind: status for status, kinds in _ERRORS.items() for kind in kinds}
 """The HTTP status of each error; all others have 422."""
 
-_INSIDE = (StoreUnavailableError, DatabaseVersionError)
+_INSIDE = (errors.StoreUnavailableError, errors.DatabaseVersionError)
 """Errors for the operator: their details are not shown to callers."""
 _LIMITS = {"body_limit": 413, "requests_per_second": 429}
 
@@ -118,20 +69,12 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     details: dict[str, Any] = {}
 
 
-class BadRequestError(Exception):
-    """A value that a schedule of a graph cannot have: its face answers 400."""
+class StatusError(Exception):
+    """An error that a route answers with another status than usual."""
 
-    def __init__(self, error: HoraeError) -> None:
+    def __init__(self, error: HoraeError, status: int) -> None:
         super().__init__(error.message)
-        self.error = error
-
-
-class PreconditionFailedError(Exception):
-    """What the header If-Match or If-None-Match says of a schedule does not hold."""
-
-    def __init__(self, error: HoraeError) -> None:
-        super().__init__(error.message)
-        self.error = error
+        self.problem = problem_of(error, status)
 
 
 def code_of(error: HoraeError) -> str:
@@ -187,14 +130,9 @@ def on_horae_error(_: Request[Any, Any, Any], error: HoraeError) -> Response[byt
     return answer(problem, headers)
 
 
-def on_failed_precondition(_: Request[Any, Any, Any], error: PreconditionFailedError) -> Response[bytes]:
-    """A header that says something else of a schedule than what holds."""
-    return answer(problem_of(error.error, 412))
-
-
-def on_bad_request(_: Request[Any, Any, Any], error: BadRequestError) -> Response[bytes]:
-    """A value that a schedule of a graph cannot have."""
-    return answer(problem_of(error.error, 400))
+def on_status_error(_: Request[Any, Any, Any], error: StatusError) -> Response[bytes]:
+    """An error with the status of its route."""
+    return answer(error.problem)
 
 
 _BODY = "data"

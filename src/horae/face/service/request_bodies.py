@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import msgspec
+from msgspec import UNSET, UnsetType
 
 from horae.app.flows import Decision
 from horae.app.grants import SCOPES_PER_GRANT
@@ -51,32 +51,30 @@ class GraphFields(Body, frozen=True):
 
     input: Annotated[
         Any, about("What the graph gets: an object; `messages` is [] and `model` is default if it has none.")
-    ] = msgspec.UNSET
+    ] = UNSET
     cron: Annotated[
-        Annotated[str, about(examples=["0 9 * * 1-5"])] | msgspec.UnsetType,
+        Annotated[str, about(examples=["0 9 * * 1-5"])] | UnsetType,
         about("When: a cron expression of five fields."),
-    ] = msgspec.UNSET
+    ] = UNSET
     timezone: Annotated[
-        Annotated[str, about(examples=["Europe/Berlin"])] | msgspec.UnsetType,
+        Annotated[str, about(examples=["Europe/Berlin"])] | UnsetType,
         about("Where the times of `cron` are meant."),
-    ] = msgspec.UNSET
-    enabled: Annotated[
-        bool | msgspec.UnsetType, about("Whether it fires; it does unless it is said not to.")
-    ] = msgspec.UNSET
+    ] = UNSET
+    enabled: Annotated[bool | UnsetType, about("Whether it fires; it does unless it is said not to.")] = UNSET
     concurrency_policy: Annotated[
-        Concurrency | msgspec.UnsetType,
+        Concurrency | UnsetType,
         about(
             "Slots that pass while a run executes are skipped (`Forbid`, which is the default), run beside it, or replace it."
         ),
-    ] = msgspec.UNSET
+    ] = UNSET
     backfill_limit: Annotated[
-        Annotated[int, about(minimum=0, maximum=MAX_BACKFILL_LIMIT)] | msgspec.UnsetType,
+        Annotated[int, about(minimum=0, maximum=MAX_BACKFILL_LIMIT)] | UnsetType,
         about("How many missed slots may be made up; 0, the default, makes up none."),
-    ] = msgspec.UNSET
+    ] = UNSET
     starting_deadline_seconds: Annotated[
-        Annotated[int, about(minimum=0, maximum=MAX_DEADLINE)] | msgspec.UnsetType,
+        Annotated[int, about(minimum=0, maximum=MAX_DEADLINE)] | UnsetType,
         about("How late a slot may start; 10 unless it is said otherwise."),
-    ] = msgspec.UNSET
+    ] = UNSET
 
 
 @with_fields(ScheduleBody, without={"spec", "action", "policies"})
@@ -87,20 +85,18 @@ class CreateSchedule(GraphFields, frozen=True):
     """
 
     spec: Annotated[
-        Document | str | msgspec.UnsetType,
+        Document | str | UnsetType,
         about(
             "When: a document, or a cron expression in UTC.",
             oneOf=[{"$ref": reference("SpecDocument")}, {"type": "string", "examples": ["0 9 * * 1-5"]}],
         ),
-    ] = msgspec.UNSET
-    action: Annotated[Action | str | msgspec.UnsetType, about("What: an action, or just its address.")] = (
-        msgspec.UNSET
-    )
+    ] = UNSET
+    action: Annotated[Action | str | UnsetType, about("What: an action, or just its address.")] = UNSET
     graph_id: Annotated[
-        Annotated[str, about(examples=["langgraph:poet"])] | msgspec.UnsetType,
+        Annotated[str, about(examples=["langgraph:poet"])] | UnsetType,
         about("The graph that it runs for its owner, under a grant that is made with it."),
-    ] = msgspec.UNSET
-    policies: Annotated[Policies | msgspec.UnsetType, about("What becomes of its slots.")] = msgspec.UNSET
+    ] = UNSET
+    policies: Annotated[Policies | UnsetType, about("What becomes of its slots.")] = UNSET
 
     if TYPE_CHECKING:  # the derived fields
 
@@ -145,18 +141,14 @@ class ReplaceSchedule(Versioned, frozen=True):
         False
     )
     memo: Annotated[
-        dict[str, Any] | msgspec.UnsetType,
+        dict[str, Any] | UnsetType,
         about("What its owner wants to remember: any JSON, at most 64 KiB."),
-    ] = msgspec.UNSET
-    search_attributes: Annotated[
-        SearchAttributes | msgspec.UnsetType, about("Names and values to find it by.")
-    ] = msgspec.UNSET
-    managed_by: Annotated[Text | msgspec.UnsetType, about("The program or file that defines it.")] = (
-        msgspec.UNSET
+    ] = UNSET
+    search_attributes: Annotated[SearchAttributes | UnsetType, about("Names and values to find it by.")] = (
+        UNSET
     )
-    execution_grant_id: Annotated[
-        Text | msgspec.UnsetType, about("The grant under which its graph runs.")
-    ] = msgspec.UNSET
+    managed_by: Annotated[Text | UnsetType, about("The program or file that defines it.")] = UNSET
+    execution_grant_id: Annotated[Text | UnsetType, about("The grant under which its graph runs.")] = UNSET
 
 
 @with_fields(GraphFields)
@@ -165,12 +157,12 @@ class MergeSchedule(Versioned, frozen=True):
     """The fields to change from now on; ``spec`` and ``policies`` are merged, and a ``null`` in them removes what was there."""
 
     spec: Annotated[
-        Document | str | msgspec.UnsetType,
+        Document | str | UnsetType,
         about("Those parts of the spec that change; null removes one. A cron expression replaces it."),
-    ] = msgspec.UNSET
-    policies: Annotated[
-        Document | msgspec.UnsetType, about("Those policies that change; null is the default.")
-    ] = msgspec.UNSET
+    ] = UNSET
+    policies: Annotated[Document | UnsetType, about("Those policies that change; null is the default.")] = (
+        UNSET
+    )
 
 
 class PatchSchedule(Body, frozen=True):

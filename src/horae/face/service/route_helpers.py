@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-from litestar import Request, Response
+from litestar import Request
 from litestar.di import Provide
 from litestar.params import HeaderParameter, QueryParameter
 
 from horae.app import App, BackfillRequest, Filter, ScopedOperations, Trigger
 from horae.app.schedule_fields import BackfillBody, TriggerBody, values_of
-from horae.app.schedule_views import ScheduleView
-from horae.app.view import View
 from horae.errors import InvalidInputError
 from horae.face.service.caller import Caller
 from horae.face.service.query_parameters import asked, parameters_of
 from horae.face.service.request_bodies import RunSearch, Which
 
-V = TypeVar("V", bound=View)
 Owner = Annotated[str | None, asked("owner", "Whose things: needs the scope service or admin.")]
 Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=1000, description="How many at most.")]
 Times = Annotated[int, asked("limit", "How many at most.", minimum=1, maximum=1000)]
@@ -85,11 +82,6 @@ def must_be_new(if_none_match: str | None) -> bool:
     if if_none_match is not None and if_none_match.strip() != "*":
         raise InvalidInputError("If-None-Match", f"can only be *, and is {if_none_match[:100]!r}")
     return if_none_match is not None
-
-
-def with_etag(view: ScheduleView, status: int = 200, **headers: str) -> Response[Any]:
-    """A schedule, with its version as ETag."""
-    return Response(view, status_code=status, headers={"ETag": f'"{view.version}"', **headers})
 
 
 def filter_of(which: Which) -> Filter:

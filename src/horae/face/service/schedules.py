@@ -40,7 +40,7 @@ from horae.errors import (
     SpecError,
 )
 from horae.face.service.caller import Caller
-from horae.face.service.problems import BadRequestError, PreconditionFailedError
+from horae.face.service.problems import StatusError
 from horae.face.service.query_parameters import asked
 from horae.face.service.request_bodies import (
     MAX_BACKFILLS,
@@ -67,7 +67,6 @@ from horae.face.service.route_helpers import (
     must_be_new,
     trigger_of,
     version_of_etag,
-    with_etag,
 )
 from horae.model import GRAPH, Action, Schedule
 
@@ -130,7 +129,7 @@ def _bad_request(*, of_graph: bool) -> Iterator[None]:
     except (InvalidInputError, SpecError) as error:
         if not of_graph:
             raise
-        raise BadRequestError(error) from None
+        raise StatusError(error, 400) from None
 
 
 @post("/", summary="Create a schedule")
@@ -167,9 +166,7 @@ async def list_schedules(
 async def describe_schedule(there: ScopedOperations, schedule_id: str) -> Response[DescribedSchedule]:
     """With its counts, its latest runs and its next times."""
     found = await there.schedules.describe(schedule_id)
-    view = await there.evaluate(lambda: description_view(found))
-    (view,) = await _with_last_run(there, [view], [found.schedule])
-    return with_etag(view)
+    return await _shown(there, found.schedule, lambda: description_view(found))
 
 
 @put("/{schedule_id:str}", summary="Create or replace a schedule")
@@ -200,12 +197,12 @@ async def replace_schedule(
         try:
             return await create()
         except ScheduleExistsError as error:
-            raise PreconditionFailedError(error) from None
+            raise StatusError(error, 412) from None
     try:
         return await replace()
     except ScheduleNotFoundError as error:
         if if_match is not None:
-            raise PreconditionFailedError(error) from None
+            raise StatusError(error, 412) from None
         if data.version is not None:
             raise
     try:
@@ -259,7 +256,7 @@ async def _edited(
         )
     except ConflictTokenMismatchError as error:
         if expected is not None:
-            raise PreconditionFailedError(error) from None
+            raise StatusError(error, 412) from None
         raise
     return await _stored(there, changed)
 
@@ -268,18 +265,18 @@ async def _stored(
     there: ScopedOperations, schedule: Schedule, status: int = 200, **headers: str
 ) -> Response[StoredSchedule]:
     """A schedule that was created or changed, with warnings."""
-    view = await there.evaluate(lambda: stored_view(schedule, there.now()))
-    (view,) = await _with_last_run(there, [view], [schedule])
-    return with_etag(view, status, **headers)
-
-
-async def _shown(there: ScopedOperations, schedule: Schedule) -> Response[ScheduleView]:
-    view = await there.evaluate(lambda: view_of(ScheduleView, schedule))
-    (view,) = await _with_last_run(there, [view], [schedule])
-    return with_etag(view)
+    return await _shown(there, schedule, lambda: stored_view(schedule, there.now()), status, **headers)
 
 
 V = TypeVar("V", bound=ScheduleView)
+
+
+async def _shown(
+    there: ScopedOperations, schedule: Schedule, view_it: Callable[[], V], status: int = 200, **headers: str
+) -> Response[V]:
+    """A view of a schedule, with its version as ETag."""
+    (view,) = await _with_last_run(there, [await there.evaluate(view_it)], [schedule])
+    return Response(view, status_code=status, headers={"ETag": f'"{view.version}"', **headers})
 
 
 async def _with_last_run(there: ScopedOperations, views: list[V], schedules: Sequence[Schedule]) -> list[V]:
@@ -297,7 +294,7 @@ async def delete_schedule(there: ScopedOperations, schedule_id: str, if_match: I
     try:
         await there.schedules.delete(schedule_id, version=version_of_etag(if_match))
     except ConflictTokenMismatchError as error:
-        raise PreconditionFailedError(error) from None
+        raise StatusError(error, 412) from None
 
 
 @post("/{schedule_id:str}/patch", summary="Trigger, backfill, pause or resume together", status_code=200)
@@ -328,7 +325,8 @@ async def pause_schedule(
 ) -> Response[ScheduleView]:
     """Stops automatic starts until it is resumed, or until a given time; running runs continue, triggers work."""
     wanted = data or PauseSchedule()
-    return await _shown(there, await there.schedules.pause(schedule_id, wanted.note, until=wanted.until))
+    changed = await there.schedules.pause(schedule_id, wanted.note, until=wanted.until)
+    return await _shown(there, changed, lambda: view_of(ScheduleView, changed))
 
 
 @post("/{schedule_id:str}/resume", summary="Resume a schedule", status_code=200)
@@ -343,7 +341,7 @@ async def resume_schedule(
     done = await there.schedules.resume(
         schedule_id, body.note, on_resume=body.on_resume, dry_run=body.dry_run
     )
-    return with_etag(await there.evaluate(lambda: resumed_view(done)))
+    return await _shown(there, done.schedule, lambda: resumed_view(done))
 
 
 @post("/{schedule_id:str}/skip", summary="Skip the next slots", status_code=200)
@@ -351,7 +349,8 @@ async def skip_next(
     there: ScopedOperations, schedule_id: str, data: SkipNext | None = None
 ) -> Response[ScheduleView]:
     """Skips the given number of next slots; 0 revokes that."""
-    return await _shown(there, await there.schedules.skip_next(schedule_id, (data or SkipNext()).number))
+    changed = await there.schedules.skip_next(schedule_id, (data or SkipNext()).number)
+    return await _shown(there, changed, lambda: view_of(ScheduleView, changed))
 
 
 @post("/{schedule_id:str}/backfills", summary="Backfill a range", status_code=202)
