@@ -354,3 +354,34 @@ async def test_stopping_the_run_stops_its_nodes(how: str):
         assert stopped == [True]
         states = {each.place: each.state.value for each in await machine.app.workflows.nodes(run.id)}
         assert states["slow"] == "cancelled"
+
+
+async def test_an_owner_runs_no_workflow_of_another_owner():
+    async with TimeMachine(START) as machine:
+        app = machine.app
+        calls: list[str] = []
+        app.action("work")(lambda context: calls.append(context.owner))
+        alice, bob = app.owned_by("alice"), app.owned_by("bob")
+        await bob.workflows.deploy(document(1, WEBHOOK))
+        with pytest.raises(WorkflowNotFoundError):
+            await alice.workflows.launch("report", user="bob")
+        assert not await alice.workflows.start("report", 1, "bob", START, "k")
+        given = {"workflow_id": "report", "version": 1, "user_id": "bob"}
+        await alice.schedules.create("s", "0 9 1 3 *", {"kind": "workflow", "input": given})
+        await app.schedules.create("t", "0 9 1 3 *", {"kind": "workflow", "input": given})
+        await machine.advance(days=1)
+        (run,) = await alice.runs.list("s")
+        assert (run.status, run.reason) == ("skipped", "not_allowed")
+        assert 'another owner, "bob"' in str(run.failure)
+        assert await alice.workflows.nodes(run.id) == ()
+        assert calls == [""]  # an operator may
+
+
+async def test_a_launch_for_a_time_that_no_zone_tells_is_refused():
+    async with TimeMachine(START) as machine:
+        machine.app.action("work")(lambda: None)
+        await machine.app.workflows.deploy(document(1, WEBHOOK))
+        for when in (datetime(2026, 3, 1, 9), datetime(1, 1, 1, tzinfo=UTC)):
+            with pytest.raises(InvalidInputError, match="scheduled_for"):
+                await machine.app.workflows.launch("report", scheduled_for=when)
+        assert await machine.app.schedules.list() == []

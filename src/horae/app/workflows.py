@@ -14,13 +14,13 @@ from horae.app.arguments import checks_arguments
 from horae.app.bulk import BATCH
 from horae.app.create import NewSchedule, draft
 from horae.app.evaluation import Answers
-from horae.app.field_checks import check_text, stored_json
+from horae.app.field_checks import check_text, moment_ms, stored_json
 from horae.app.owner_scope import OwnerScope
 from horae.app.page import Page, cursor_of, page_limit, place_of
 from horae.app.registration import ScheduleInput, edit_of, new_schedule, read_input
 from horae.app.schedules import Schedules, remove_schedule
 from horae.app.update import apply_edit
-from horae.engine.workflow_executor import WORKFLOW, WorkflowInput, limits_of, workflow_of
+from horae.engine.workflow_executor import WORKFLOW, WorkflowInput, limits_of, may_run, workflow_of
 from horae.engine.workflow_run import fired_triggers
 from horae.errors import (
     HoraeError,
@@ -320,7 +320,7 @@ class Workflows:
         async with self._scope.store.reading() as transaction:
             run = await self._scope.run(transaction, run_id)
             wanted = workflow_of(Action(kind=WORKFLOW, input=run.input)) if run.action == WORKFLOW else None
-            if wanted is None:
+            if wanted is None or not may_run(run.owner, wanted):
                 return ()
             stored = await transaction.workflow(wanted.user_id, wanted.workflow_id, wanted.version)
             checkpoints = await transaction.checkpoints([run_id])
@@ -348,8 +348,6 @@ class Workflows:
         """
         if not 1 <= len(idempotency_key) <= MAX_KEY_LENGTH:
             raise InvalidInputError("idempotency_key", f"must be a text of 1 to {MAX_KEY_LENGTH} characters")
-        if scheduled_for.tzinfo is None:
-            raise InvalidInputError("scheduled_for", "has no offset", hint="such as 2026-11-17T09:00:00Z")
         try:
             await self.launch(
                 workflow_id, version, key=idempotency_key, scheduled_for=scheduled_for, user=user_id
@@ -372,31 +370,32 @@ class Workflows:
         user = self._owner if user is None else user
         given = stored_json(input)
         check_text("key", key or "")
+        nominal_ms = None if scheduled_for is None else _nominal_ms(scheduled_for)
         async with self._scope.store.reading() as transaction:
             found = await transaction.workflow(user, workflow_id, version)
-        if found is None:
+        if found is None or self._scope.owner not in {None, user}:
             raise WorkflowNotFoundError(workflow_id, version)
         schedule_id = await self._launches(workflow_id, user)
         async with self._scope.store.transaction() as transaction:
             started = WorkflowInput(
                 workflow_id=found.workflow_id, version=found.version, user_id=user, key=key, input=given
             )
-            return await self._launch(transaction, schedule_id, started, scheduled_for)
+            return await self._launch(transaction, schedule_id, started, nominal_ms)
 
     async def _launch(
         self,
         transaction: Transaction,
         schedule_id: str,
         started: WorkflowInput,
-        scheduled_for: datetime | None,
+        nominal_ms: int | None,
     ) -> Run:
         now = self._scope.now()
         (schedule,) = await transaction.schedules([schedule_key(started.user_id, schedule_id)])
         key = started.key
         number = str(await transaction.next_number()) if key is None else f"key:{key}"
         origin = Origin(OriginKind.TRIGGER, number)
-        nominal_ms = (now if scheduled_for is None else int(scheduled_for.timestamp() * 1000)) // 1000 * 1000
-        run = new_run(schedule, Slot(nominal_ms, now, now), origin, Overlap.ALLOW_ALL, now)
+        slot = Slot((now if nominal_ms is None else nominal_ms) // 1000 * 1000, now, now)
+        run = new_run(schedule, slot, origin, Overlap.ALLOW_ALL, now)
         if key is not None:  # whatever time it is for, a key is started once
             run = msgspec.structs.replace(run, id=run_id(schedule.key, schedule.generation, 0, origin))
             if there := await transaction.runs_by_id([run.id]):
@@ -424,3 +423,9 @@ class Workflows:
             )  # fmt: skip
             await schedules.create_once([new])
         return schedule_id
+
+
+def _nominal_ms(scheduled_for: datetime) -> int:
+    if scheduled_for.utcoffset() is None:
+        raise InvalidInputError("scheduled_for", "has no offset", hint="such as 2026-11-17T09:00:00Z")
+    return moment_ms("scheduled_for", scheduled_for)

@@ -13,13 +13,13 @@ import msgspec
 from horae.engine.workflow_node import WorkflowServices
 from horae.engine.workflow_run import WorkflowRun
 from horae.engine.workflow_scope import Scope
-from horae.errors import LeftToOtherNodeError, NotStartedError, StaleClaimError
+from horae.errors import LeftToOtherNodeError, NotAdmittedError, NotStartedError, StaleClaimError
 from horae.executor.checkpoints import CheckpointBounds
 from horae.executor.context import Context
 from horae.executor.expression_pool import ExpressionPool
 from horae.executor.function import FunctionExecutor, call_in_thread, is_coroutine_function
 from horae.executor.port import Executor
-from horae.model import Action, Node, Origin, OriginKind, Run
+from horae.model import Action, Node, Origin, OriginKind, Reason, Run
 from horae.store.transaction_limit import StoreAccess
 from horae.workflow.document import ActionNode
 from horae.workflow.limits import WorkflowLimits
@@ -69,6 +69,11 @@ def workflow_of(action: Action) -> WorkflowInput | None:
         return None
 
 
+def may_run(owner: str, wanted: WorkflowInput) -> bool:
+    """Whether a schedule of an owner may run a workflow: their own, or one of all owners; what has no owner may run any."""
+    return not owner or wanted.user_id in {"", owner}
+
+
 class WorkflowExecutor(Executor):
     """Runs workflows. A ``launcher``, a ``store`` and a ``dag_executor`` of the program's own take the places of what is built in."""
 
@@ -103,6 +108,9 @@ class WorkflowExecutor(Executor):
     async def run(self, context: Context) -> Any:  # noqa: ANN401 - what the workflow returns
         """Start the workflow of a run. What fails before it began is a failed launch, which is tried again."""
         wanted = _wanted(context)
+        if not may_run(context.owner, wanted):
+            reason = f'the workflow "{wanted.workflow_id}" is that of another owner, "{wanted.user_id}"'
+            raise NotAdmittedError(Reason.NOT_ALLOWED, reason)
         if self.launcher is not None:
             return await self._launch(self.launcher, wanted, context)
         meta = RunMeta(
