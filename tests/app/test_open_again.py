@@ -9,6 +9,7 @@ import pytest
 
 from horae import App, Config
 from horae.errors import AppNotOpenError
+from horae.executor.function import FunctionExecutor
 
 QUICK = Config(tick_ms=50, housekeeping_ms=100)
 
@@ -54,4 +55,32 @@ async def test_an_app_is_opened_once_at_a_time(tmp_path: Path):
     async with app:
         with pytest.raises(RuntimeError, match="open already"):
             await app.open()
+        assert await app.schedules.list() == []
+
+
+async def test_an_executor_that_cannot_be_closed_keeps_nothing_else_open(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    closed: list[str] = []
+
+    class Broken(FunctionExecutor):
+        kind = "broken"
+
+        async def close(self) -> None:
+            raise ConnectionError("the broker is away")
+
+    class Sound(FunctionExecutor):
+        kind = "sound"
+
+        async def close(self) -> None:
+            closed.append(self.kind)
+
+    app = App(f"sqlite:///{tmp_path}/horae.db", config=QUICK)
+    app.use(Broken())
+    app.use(Sound())
+    async with app:
+        pass
+    assert closed == ["sound"]
+    assert 'the executor of the kind "broken" cannot be closed' in caplog.text
+    async with app:  # its node has left the database, and joins again
         assert await app.schedules.list() == []

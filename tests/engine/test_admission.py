@@ -263,3 +263,19 @@ async def test_waiting_runs_are_given_their_inputs_when_they_start_and_no_earlie
         )
     assert found[0][:2] == ("skipped", "not_started")
     assert found[0][2].startswith("its input cannot be read: DecodeError")
+
+
+async def test_an_admission_that_fails_denies_its_run_and_no_other(machine: TimeMachine):
+    def broken(action: Action) -> Denial | None:
+        raise KeyError(action.name)
+
+    calls: list[str] = []
+    machine.app.functions.register("broken", lambda: calls.append("broken"), admit=broken)
+    machine.app.functions.register("work", lambda: calls.append("work"))
+    for schedule_id, action in (("a", "broken"), ("s", "work")):
+        await machine.app.schedules.create(schedule_id, "* * * * *", action)
+    await machine.advance(minutes=1, seconds=30)
+    assert calls == ["work"]
+    (run,) = await machine.app.runs.list("a")
+    assert (run.status, run.reason) == (Status.SKIPPED, "not_allowed")
+    assert run.failure == "it cannot be told whether the action may run: KeyError: 'broken'"

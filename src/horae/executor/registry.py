@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
@@ -17,11 +18,13 @@ from horae.executor.permissions import Permissions
 from horae.executor.port import Executor
 from horae.executor.sealing import HIDDEN, Sealer
 from horae.executor.signature import ActionFunction, name_of, place_of
+from horae.executor.stored_output import kept_failure
 from horae.json_bounds import convert_json
-from horae.model import Action, Denial, Run
+from horae.model import Action, Denial, Reason, Run
 
 ActionLike = Action | Mapping[str, Any] | str
 """An action, its document, or its address."""
+_log = logging.getLogger("horae")
 _replace = msgspec.structs.replace
 
 
@@ -158,7 +161,11 @@ class Executors:
         denial = self.permissions.denial(address, run.owner, permitted_by)
         if denial is not None or action is None or action.address != address:
             return denial
-        return self._of(address).admit(action)
+        try:
+            return self._of(address).admit(action)
+        except Exception as error:  # of the program's own code; the other runs of the batch must be launched
+            reason = f"it cannot be told whether the action may run: {type(error).__name__}: {error}"
+            return Denial(Reason.NOT_ALLOWED, kept_failure(reason))
 
     def run(self, context: Context, action: Action | None) -> Coroutine[Any, Any, Any]:
         """Make an attempt: await what this returns. ``action`` is the schedule's current one; ``None`` if the schedule was deleted."""
@@ -211,9 +218,12 @@ class Executors:
             raise NotStartedError(error.message, permanent=True) from None
 
     async def close(self) -> None:
-        """Release what executors hold open."""
-        for executor in self._kinds.values():
-            await executor.close()
+        """Release what executors hold open; one that cannot be closed keeps no other open."""
+        for kind, executor in self._kinds.items():
+            try:
+                await executor.close()
+            except Exception:  # of another library, or of the program's own
+                _log.exception('the executor of the kind "%s" cannot be closed', kind)
 
 
 def _read(executor: Executor, options: dict[str, Any]) -> Any:  # noqa: ANN401 - the kind's own type
