@@ -19,6 +19,7 @@ from horae.model import (
     OriginKind,
     Overlap,
     Policies,
+    RetryPolicy,
     Status,
 )
 from horae.testing import TimeMachine
@@ -196,6 +197,19 @@ async def test_it_can_be_cancelled(machine: TimeMachine):
         {(Status.SUCCEEDED, ""): 1, (Status.DROPPED, "backfill_cancelled"): cancelled.made - 1}
     )
     assert await machine.app.backfills.cancel(backfill.id) == await machine.app.backfills.get(backfill.id)
+
+
+async def test_a_run_that_began_and_waits_for_its_next_attempt_is_cancelled_with_it(machine: TimeMachine):
+    machine.app.action("flaky")(Recorder(machine, fails=1))
+    policies = Policies(retry=RetryPolicy(attempts=2, initial_delay="1h"))
+    await machine.app.schedules.create("s", "0 * * * *", "flaky", paused=True, policies=policies)
+    backfill = await machine.app.backfills.start("s", at(-HOUR), at(-1))
+    await machine.advance(seconds=1)
+    (run,) = await machine.app.runs.list("s")
+    assert run.status is Status.RETRYING
+    await machine.app.backfills.cancel(backfill.id)
+    (run,) = await machine.app.runs.list("s")
+    assert (run.status, run.reason) == (Status.CANCELLED, "backfill_cancelled")
 
 
 @pytest.mark.contract("SCHD-19")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from horae.app.arguments import checks_arguments
 from horae.app.field_checks import range_ms
 from horae.app.manual import (
     BackfillPreview,
     BackfillRequest,
+    cancelled_backfill,
+    given_up,
     preview_of,
     slots_of,
     start_backfill,
@@ -19,12 +19,10 @@ from horae.app.owner_scope import OwnerScope
 from horae.app.page import Page, place_of
 from horae.app.schedule_fields import Moment
 from horae.errors import BackfillNotFoundError
-from horae.model import Backfill, BackfillStatus, Origin, OriginKind, Overlap, Reason, Status
+from horae.model import Backfill, BackfillStatus, Origin, OriginKind, Overlap, Reason
 from horae.policies import OverlapName
 from horae.spec import Spec
 from horae.store.port import NEWEST, Transaction
-
-_replace = msgspec.structs.replace
 
 
 @checks_arguments
@@ -106,18 +104,12 @@ class Backfills:
             await transaction.lock([backfill.schedule_key])
             backfill = await transaction.backfill(backfill_id) or backfill
             if backfill.status is BackfillStatus.OPEN:
-                backfill = _replace(backfill, status=BackfillStatus.CANCELLED, ended_at_ms=now)
+                backfill = cancelled_backfill(backfill, now)
                 await transaction.update_backfills([backfill])
             origin = Origin(OriginKind.BACKFILL, backfill_id)
-            waiting = [
-                run
-                for run in await transaction.open_runs([backfill.schedule_key])
-                if run.origin == origin and run.status is not Status.RUNNING
-            ]
-            await transaction.update_runs(
-                _replace(run, status=Status.DROPPED, reason=Reason.BACKFILL_CANCELLED, ended_at_ms=now)
-                for run in waiting
-            )
+            found = await transaction.open_runs([backfill.schedule_key])
+            own = [run for run in found if run.origin == origin]
+            await transaction.update_runs(given_up(own, Reason.BACKFILL_CANCELLED, now))
             await transaction.wake_waiting([backfill.schedule_key], now)
         self._scope.wake()
         return backfill

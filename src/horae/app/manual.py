@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
@@ -14,7 +14,7 @@ from horae.app.field_checks import check_text, range_ms, stored_json
 from horae.app.owner_scope import OwnerScope
 from horae.app.schedule_fields import BackfillBody, Moment, TriggerBody
 from horae.errors import BackfillLimitError, LimitExceededError
-from horae.model import Backfill, Origin, OriginKind, Overlap, Run, Schedule
+from horae.model import Backfill, BackfillStatus, Origin, OriginKind, Overlap, Reason, Run, Schedule, Status
 from horae.policies import OverlapName
 from horae.policy.catch_up import Slot
 from horae.policy.ledger_changes import new_run
@@ -206,3 +206,19 @@ async def start_manually(
         for each, number in zip(backfills, slots, strict=True)
     ]
     return run, made
+
+
+def given_up(runs: Iterable[Run], reason: Reason, now: int) -> list[Run]:
+    """Those of some open runs that end because nothing asks for them any more: running ones continue, the others never start, or
+    not again.
+    """
+    return [
+        _replace(run, status=Status.CANCELLED if run.attempt else Status.DROPPED, reason=reason, ended_at_ms=now)
+        for run in runs
+        if run.status is not Status.RUNNING
+    ]  # fmt: skip
+
+
+def cancelled_backfill(backfill: Backfill, now: int) -> Backfill:
+    """A backfill of which no more slots become runs."""
+    return _replace(backfill, status=BackfillStatus.CANCELLED, ended_at_ms=now)

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from horae.app.manual import given_up
 from horae.app.owner_scope import OwnerScope
-from horae.app.schedules import removal
 from horae.engine.grant_revocation import revoke_grants
 from horae.errors import (
     SpecError,
@@ -20,7 +20,7 @@ from horae.errors import (
     TaskMissingFieldError,
     TaskTryDeserializeError,
 )
-from horae.model import UNREADABLE, Action, Run, Schedule, State
+from horae.model import UNREADABLE, Action, Reason, Run, Schedule, State
 from horae.policy.face_policies import declarative
 from horae.policy.reconcile_plan import DesiredTask, StoredTask, TaskClass, TaskPlan, plan_tasks
 from horae.spec import PosixCron
@@ -99,7 +99,8 @@ async def _write(transaction: Transaction, plan: TaskPlan, now: int) -> None:
     await transaction.insert_runs(plan.made_up)
     await transaction.insert_unstarted_ranges(plan.unstarted)
     await transaction.wake_waiting({run.schedule_key for run in plan.dropped}, now)
-    await transaction.update_runs(run for stored in plan.removed for run in removal(stored.runs, now))
+    open_runs = (run for stored in plan.removed for run in stored.runs)
+    await transaction.update_runs(given_up(open_runs, Reason.DELETED, now))
     await revoke_grants(transaction, [stored.schedule for stored in plan.removed], now)
     await transaction.delete_schedules([stored.schedule.key for stored in plan.removed])
     await transaction.notify()

@@ -20,6 +20,8 @@ from horae.app.field_checks import check_jitter, check_text, moment, moment_ms
 from horae.app.manual import (
     BackfillRequest,
     Trigger,
+    cancelled_backfill,
+    given_up,
     slots_of,
     start_manually,
     start_trigger,
@@ -56,7 +58,6 @@ from horae.executor.registry import ActionLike
 from horae.model import (
     GRAPH,
     Backfill,
-    BackfillStatus,
     Counts,
     OnResume,
     Overlap,
@@ -64,7 +65,6 @@ from horae.model import (
     Run,
     Schedule,
     ScheduleKey,
-    Status,
     Version,
     instant,
     owner_and_id,
@@ -188,7 +188,7 @@ class Schedules:
     async def recent_runs(self, schedules: Sequence[Schedule], limit: int) -> Sequence[Sequence[Run]]:
         """The latest runs of each of some schedules, newest first."""
         async with self._scope.store.reading() as transaction:
-            found = await transaction.recent_runs([each.key for each in schedules], limit)
+            found = await transaction.recent_runs([each.key for each in schedules], page_limit(limit))
         return [found[each.key] for each in schedules]
 
     async def times(
@@ -286,7 +286,7 @@ class Schedules:
 
     async def unreadable(self, limit: int = 100) -> Sequence[Schedule]:
         """Those whose stored rows cannot be read, with what is wrong in their ``unreadable``; it reads all schedules to find them."""
-        return await unreadable_schedules(self._scope, limit)
+        return await unreadable_schedules(self._scope, page_limit(limit))
 
     async def count(self, only: Filter | None = None) -> int:
         """The number of schedules that match a filter."""
@@ -510,9 +510,9 @@ class Schedules:
 
 async def remove_schedule(transaction: Transaction, schedule: Schedule, answers: Answers, now: int) -> None:
     """Delete a locked schedule, within a transaction of the caller's."""
-    await transaction.update_runs(removal(await transaction.open_runs([schedule.key]), now))
+    await transaction.update_runs(given_up(await transaction.open_runs([schedule.key]), Reason.DELETED, now))
     await transaction.update_backfills(
-        _ended(each, now) for each in await transaction.open_backfills([schedule.key])
+        cancelled_backfill(each, now) for each in await transaction.open_backfills([schedule.key])
     )
     key = ("faults", schedule.key, schedule.generation, schedule.version)
     if not answers.ask(key, lambda: faults_of(schedule)):
@@ -525,16 +525,3 @@ async def remove_schedule(transaction: Transaction, schedule: Schedule, answers:
 
 def _edited_spec(old: Schedule, edit: Edit, calendars: Mapping[str, SharedCalendar]) -> Spec:
     return Spec.parse(old.spec) if edit.spec is msgspec.UNSET else read_spec(edit.spec, calendars)
-
-
-def removal(runs: Iterable[Run], now: int) -> list[Run]:
-    """The open runs of a deleted schedule that end: running ones continue, the others never start, or not again."""
-    return [
-        _replace(run, status=Status.CANCELLED if run.attempt else Status.DROPPED, reason=Reason.DELETED, ended_at_ms=now)
-        for run in runs
-        if run.status is not Status.RUNNING
-    ]  # fmt: skip
-
-
-def _ended(backfill: Backfill, now: int) -> Backfill:
-    return _replace(backfill, status=BackfillStatus.CANCELLED, ended_at_ms=now)
