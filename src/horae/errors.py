@@ -969,11 +969,11 @@ class FlowRefusedError(HoraeError):
 class LimitExceededError(HoraeError):
     """A limit of the service was reached; nothing was stored. ``details`` name it: ``limit`` and ``most``."""
 
-    def __init__(self, limit: str, most: int, reason: str) -> None:
+    def __init__(self, limit: str, most: int, reason: str, *, hint: str | None = None) -> None:
         super().__init__(
             f"{reason}: the limit {limit} is {most}",
             {"limit": limit, "most": most},
-            hint=f"the operator can set HORAE_{limit.upper()}",
+            hint=hint or f"the operator can set HORAE_{limit.upper()}",
         )
 
 

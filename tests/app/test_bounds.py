@@ -11,10 +11,11 @@ import pytest
 
 from horae import App, Config, Context, Filter, NewSchedule, OnResume, Overlap, Policies
 from horae.app import BackfillRequest, Trigger
-from horae.app.page import Page, cursor_of
-from horae.errors import LimitExceededError
+from horae.app.page import MAX_BYTES, Page, cursor_of
+from horae.errors import InvalidInputError, LimitExceededError
 from horae.model import Reason, ScheduleKey, Status, UnstartedRange, Version, schedule_key
 from horae.testing import TimeMachine
+from tests.support.flows import Script
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)
 
@@ -235,3 +236,37 @@ async def test_a_page_of_large_backfills_and_versions_ends_early(database: str):
             )  # fmt: skip
         large = await app.schedules.versions("s")
         assert ([each.version for each in large], large.next) == ([8, 7, 6, 5, 4, 3, 2], cursor_of(1, 2))
+
+
+async def test_a_page_of_a_flow_ends_when_it_is_large(database: str):
+    async with App(database) as app:
+        await app.flows.deploy(Script().flow)
+        large = "x" * 200_000
+        await app.flows.publish_many("f", [("in", f"{number:02}", large) for number in range(50)])
+        seen: list[str] = []
+        cursor: str | None = None
+        while cursor is not None or not seen:
+            page = await app.flows.events("f", limit=1000, cursor=cursor)
+            assert sum(len(each.payload) for each in page) <= MAX_BYTES + len(large)
+            seen += [each.id for each in page]
+            cursor = page.next
+        assert seen == [f"{number:02}" for number in reversed(range(50))]
+        with pytest.raises(LimitExceededError) as refused:
+            await app.flows.publish_many("f", [("in", "m", None)] * 10_001)
+        assert refused.value.hint == "publish them in several calls"  # there is no such setting
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+async def test_a_page_of_less_than_one_item_is_refused(database: str, limit: int):
+    async with App(database) as app:
+        app.functions.register("x", nothing)
+        schedule = await app.schedules.create("s", {}, "x")
+        run_id = await app.schedules.trigger("s")
+        for ask in (
+            app.runs.attempts(run_id, limit),
+            app.runs.history(run_id, limit),
+            app.schedules.recent_runs([schedule], limit),
+            app.schedules.unreadable(limit),
+        ):
+            with pytest.raises(InvalidInputError, match="limit must be at least 1"):
+                await ask

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -25,7 +27,7 @@ from horae.app.flow_views import (
     summary,
 )
 from horae.app.owner_scope import OwnerScope
-from horae.app.page import Page, cursor_of, page_limit, place_of
+from horae.app.page import MAX_BYTES, Page, cursor_of, page_limit, place_of, read_newest
 from horae.engine.flow_attempt import read_prepared
 from horae.engine.flow_decider import FlowDecider
 from horae.engine.flow_deploy import deploy
@@ -92,11 +94,9 @@ class Flows:
             raise InvalidInputError("owner", "is another than the owner of this scope")
         whose = whose or ""
         check_owner(whose)
-        async with self._scope.store.transaction() as transaction:
-            stored = await deploy(FlowRecords(transaction), flow, whose, self._scope.now())
-            await transaction.notify(FlowDecider.name)
+        async with self._changing() as records:
+            stored = await deploy(records, flow, whose, self._scope.now())
         self._scope.flows.host(flow, stored)
-        self._scope.wake(FlowDecider.name)
         return stored
 
     async def publish(
@@ -110,11 +110,11 @@ class Flows:
     ) -> int:
         """Publish many events, all or none: topics, message ids and payloads. Returns how many there are."""
         if len(events) > MAX_BATCH:
-            raise LimitExceededError("events", MAX_BATCH, f"one call publishes at most {MAX_BATCH} events")
+            reason = f"one call publishes at most {MAX_BATCH} events"
+            raise LimitExceededError("events", MAX_BATCH, reason, hint="publish them in several calls")
         payloads = [_payload(*each, place=place) for place, each in enumerate(events)]
         topics = {topic for topic, _, _ in events}
-        async with self._scope.store.transaction() as transaction:
-            records = FlowRecords(transaction)
+        async with self._changing() as records:
             stored = await self._stored(records, flow, owner)
             _check_topics(stored, topics)
             flow_id, now = stored.flow_id, self._scope.now()
@@ -127,8 +127,6 @@ class Flows:
                 ],
                 signals=[FlowSignal(flow_id=flow_id, topic=topic) for topic in topics],
             )
-            await transaction.notify(FlowDecider.name)
-        self._scope.wake(FlowDecider.name)
         return len(events)
 
     # What readers ask for
@@ -148,11 +146,9 @@ class Flows:
 
     async def show(self, flow: str, *, owner: str | None = None) -> FlowView:
         """A flow: its status in plain words, what it did lately, what it has not finished, and what stands behind it."""
-        async with self._scope.store.reading() as transaction:
-            records = FlowRecords(transaction)
-            stored = await self._stored(records, flow, owner)
+        async with self._reading(flow, owner) as (records, stored):
             lane = (await records.lanes([stored.flow_id]))[stored.flow_id]
-            runs = await records.runs(stored.flow_id, None, LAST_NUMBER, RECENT)
+            runs = await read_newest(partial(records.runs, stored.flow_id, None), RECENT, None, _size_of_run)
             inputs = await records.find_inputs(stored.flow_id, LAST_NUMBER, RECENT)
             counts = await records.count_events(stored.flow_id, MAX_COUNTED)
         did = [run for run in runs if run.status is FlowStatus.COMMITTED and (run.events or run.published)]
@@ -171,27 +167,23 @@ class Flows:
         owner: str | None = None,
     ) -> Page[FlowRunView]:
         """Runs of a flow, newest first: one record for each attempt."""
-        limit = page_limit(limit)
-        (before,) = (LAST_NUMBER,) if cursor is None else place_of(cursor, tuple[int])
-        async with self._scope.store.reading() as transaction:
-            records = FlowRecords(transaction)
-            stored = await self._stored(records, flow, owner)
-            found = await records.runs(stored.flow_id, handler, before, limit)
-        more = len(found) == limit
-        return Page(map(run_view, found), cursor_of(found[-1].number) if more else None)
+        async with self._reading(flow, owner) as (records, stored):
+            read = partial(records.runs, stored.flow_id, handler)
+            found = await read_newest(read, limit, cursor, _size_of_run)
+        return Page(map(run_view, found), found.next)
 
     async def chain(self, flow: str, run_id: str, *, owner: str | None = None) -> builtins.list[FlowRunView]:
         """A run and the attempts before it that it retries, oldest first."""
-        async with self._scope.store.reading() as transaction:
-            records = FlowRecords(transaction)
-            stored = await self._stored(records, flow, owner)
+        async with self._reading(flow, owner) as (records, stored):
             found: builtins.list[FlowRun] = []
             following: str | None = run_id
-            while following is not None and len(found) < MAX_CHAIN:
+            size = 0
+            while following is not None and len(found) < MAX_CHAIN and size < MAX_BYTES:
                 run = await records.run(following)
                 if run is None or run.flow_id != stored.flow_id:
                     break
                 found.append(run)
+                size += _size_of_run(run)
                 following = run.retry_of
         if not found:
             raise FlowRunNotFoundError(run_id)
@@ -208,9 +200,7 @@ class Flows:
         if cursor is not None:
             _, *given = place_of(cursor, tuple[Literal["log"], int, int])
             position = (given[0], given[1])
-        async with self._scope.store.reading() as transaction:
-            records = FlowRecords(transaction)
-            stored = await self._stored(records, flow, owner)
+        async with self._reading(flow, owner) as (records, stored):
             run = await records.run(run_id)
             if run is None or run.flow_id != stored.flow_id:
                 raise FlowRunNotFoundError(run_id)
@@ -232,19 +222,15 @@ class Flows:
         owner: str | None = None,
     ) -> Page[FlowEventView]:
         """Events of a flow, newest first."""
-        limit = page_limit(limit)
         try:
             statuses = tuple(EventStatus) if status is None else (EventStatus(status),)
         except ValueError:
             known = ", ".join(EventStatus)
             raise InvalidInputError("status", f"must be one of: {known}") from None
-        (before,) = (LAST_NUMBER,) if cursor is None else place_of(cursor, tuple[int])
-        async with self._scope.store.reading() as transaction:
-            records = FlowRecords(transaction)
-            stored = await self._stored(records, flow, owner)
-            found = await records.find_events(stored.flow_id, topic, statuses, before, limit)
-        more = len(found) == limit
-        return Page(map(event_view, found), cursor_of(found[-1].number) if more else None)
+        async with self._reading(flow, owner) as (records, stored):
+            read = partial(records.find_events, stored.flow_id, topic, statuses)
+            found = await read_newest(read, limit, cursor, lambda each: len(each.payload))
+        return Page(map(event_view, found), found.next)
 
     async def inputs(
         self, flow: str, *, cursor: str | None = None, limit: int = 100, owner: str | None = None
@@ -252,9 +238,7 @@ class Flows:
         """Inputs of a flow, newest first."""
         limit = page_limit(limit)
         (before,) = (LAST_NUMBER,) if cursor is None else place_of(cursor, tuple[int])
-        async with self._scope.store.reading() as transaction:
-            records = FlowRecords(transaction)
-            stored = await self._stored(records, flow, owner)
+        async with self._reading(flow, owner) as (records, stored):
             found = await records.find_inputs(stored.flow_id, before, limit)
         more = len(found) == limit
         return Page([input_view(*each) for each in found], cursor_of(found[-1][0].number) if more else None)
@@ -264,9 +248,7 @@ class Flows:
     ) -> str:
         """Why a flow, or one of its handlers, did or did not run at a moment, in a sentence."""
         at_ms = moment_ms("time", at)
-        async with self._scope.store.reading() as transaction:
-            records = FlowRecords(transaction)
-            stored = await self._stored(records, flow, owner)
+        async with self._reading(flow, owner) as (records, stored):
             if handler is not None and stored.definition.handler(handler) is None:
                 raise InvalidInputError("handler", f'the flow has no handler "{handler}"')
             lane = (await records.lanes([stored.flow_id]))[stored.flow_id]
@@ -332,8 +314,7 @@ class Flows:
         except ValueError as error:
             raise InvalidInputError("result", str(error)) from None
         now = self._scope.now()
-        async with self._scope.store.transaction() as transaction:
-            records = FlowRecords(transaction)
+        async with self._changing() as records:
             stored, lane = await self._locked(records, flow, owner)
             trouble = lane.trouble
             if trouble is None or lane.run_id is not None:
@@ -347,8 +328,6 @@ class Flows:
                 lane = await self._settle(records, stored, lane, _answers(decision, result), now)
             lane = _replace(lane, next_at_ms=now)
             await records.write_lanes([lane])
-            await transaction.notify(FlowDecider.name)
-        self._scope.wake(FlowDecider.name)
         return summary(stored, lane, now)
 
     def _retry(self, stored: StoredFlow, lane: Lane, now: int) -> Lane:
@@ -384,8 +363,7 @@ class Flows:
     ) -> int:  # fmt: skip
         """Skip an input: its pending events are skipped, and reservations that were not mutated yet are given up. Returns how many."""
         now = self._scope.now()
-        async with self._scope.store.transaction() as transaction:
-            records = FlowRecords(transaction)
+        async with self._changing() as records:
             stored, _ = await self._locked(records, flow, owner)
             found = await records.input(stored.flow_id, source, type, id)
             if found is None:
@@ -394,7 +372,6 @@ class Flows:
             given_up = [each.number for each in open_events if may_be_skipped(each.phase, each.mutated)]
             skipped = await records.skip(given_up, now)
             await records.mark_input_skipped(found.number, now)
-        self._scope.wake(FlowDecider.name)
         return skipped
 
     async def _change(
@@ -402,14 +379,26 @@ class Flows:
     ) -> FlowSummaryView:
         """Change the lane of a flow under its lock, and decide it at once."""
         now = self._scope.now()
-        async with self._scope.store.transaction() as transaction:
-            records = FlowRecords(transaction)
+        async with self._changing() as records:
             stored, lane = await self._locked(records, flow, owner)
             lane = _replace(change(stored, lane), next_at_ms=None if lane.run_id else now)
             await records.write_lanes([lane])
+        return summary(stored, lane, now)
+
+    @asynccontextmanager
+    async def _reading(self, flow: str, owner: str | None) -> AsyncIterator[tuple[FlowRecords, StoredFlow]]:
+        """A flow, and a transaction that only reads."""
+        async with self._scope.store.reading() as transaction:
+            records = FlowRecords(transaction)
+            yield records, await self._stored(records, flow, owner)
+
+    @asynccontextmanager
+    async def _changing(self) -> AsyncIterator[FlowRecords]:
+        """A transaction; the deciders of flows, on all nodes, are told of its commit."""
+        async with self._scope.store.transaction() as transaction:
+            yield FlowRecords(transaction)
             await transaction.notify(FlowDecider.name)
         self._scope.wake(FlowDecider.name)
-        return summary(stored, lane, now)
 
     async def _locked(self, records: FlowRecords, flow: str, owner: str | None) -> tuple[StoredFlow, Lane]:
         stored = await self._stored(records, flow, owner)
@@ -427,6 +416,10 @@ class Flows:
         if found is None:
             raise FlowNotFoundError(name)
         return found
+
+
+def _size_of_run(run: FlowRun) -> int:
+    return len(run.prepared or "") + len(run.mutation or "")
 
 
 def _answers(decision: str, result: object) -> Answer:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Sequence
-from typing import TypeVar, cast
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Protocol, TypeVar, cast
 
 import msgspec
 
 from horae.app.field_checks import check_text
 from horae.errors import InvalidInputError
+from horae.store.port import LAST
 
 MOST = 1000
 """The most items that a page has."""
 MAX_BYTES = 4 * 1024 * 1024
 """The size in bytes at which a page ends: the item that exceeds it is the last one."""
+FIRST_READ = 10
+"""How many entries are read before their sizes are known."""
 T = TypeVar("T")
+N = TypeVar("N", bound="Numbered")
 
 
 class Page(list[T]):
@@ -44,6 +48,36 @@ def fitting(sizes: Sequence[int], limit: int) -> tuple[int, bool]:
         size += sizes[number]
         number += 1
     return number, number > 0 and (number < len(sizes) or number == limit)
+
+
+class Numbered(Protocol):
+    """An entry that is numbered in the order in which it was stored."""
+
+    @property
+    def number(self) -> int: ...
+
+
+async def read_newest(
+    read: Callable[[int, int], Awaitable[Sequence[N]]], limit: int, cursor: str | None, size_of: Callable[[N], int]
+) -> Page[N]:  # fmt: skip
+    """A page of entries, newest first. ``read`` takes the number before which they are, and how many.
+
+    They are read a few at a time, and then more, until the page is long or large enough: what is read is bounded too.
+    """
+    limit = page_limit(limit)
+    (before,) = (LAST,) if cursor is None else place_of(cursor, tuple[int])
+    found: list[N] = []
+    sizes: list[int] = []
+    chunk, more = FIRST_READ, True
+    while more and len(found) < limit and sum(sizes) < MAX_BYTES:
+        wanted = min(chunk, limit - len(found))
+        some = await read(found[-1].number if found else before, wanted)
+        found += some
+        sizes += map(size_of, some)
+        chunk, more = chunk * 2, len(some) == wanted
+    number, _ = fitting(sizes, limit)
+    more = more or number < len(found)
+    return Page(found[:number], cursor_of(found[number - 1].number) if more else None)
 
 
 def cursor_of(*place: str | int) -> str:

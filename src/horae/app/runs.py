@@ -14,7 +14,7 @@ from horae.app.field_checks import moment_ms
 from horae.app.ledger_search import search_ledger
 from horae.app.manual import Trigger, start_trigger
 from horae.app.owner_scope import OwnerScope
-from horae.app.page import Page, place_of
+from horae.app.page import Page, page_limit, place_of
 from horae.app.views import RunHistory
 from horae.checked import converted
 from horae.engine.external_reports import Report, check_report, stop_reported, take_report
@@ -35,9 +35,6 @@ from horae.model import (
 from horae.policies import OverlapName
 from horae.policy.rerun import rerun_refusal
 from horae.store.port import LAST, NEWEST, LatestOutcome, LedgerFilter, Transaction
-
-MAX_ATTEMPTS = 1000
-"""How many attempts of a run are read at once."""
 
 
 @checks_arguments
@@ -70,10 +67,11 @@ class Runs:
 
     async def history(self, run_id: str, limit: int = 100) -> RunHistory:
         """One run, its latest attempts that did not succeed, and their checkpoints."""
+        limit = page_limit(limit)
         async with self._store.reading() as transaction:
             return RunHistory(
                 await self._scope.run(transaction, run_id),
-                await transaction.attempts(run_id, min(limit, MAX_ATTEMPTS)),
+                await transaction.attempts(run_id, limit),
                 await transaction.checkpoints([run_id]),
             )
 
@@ -81,7 +79,7 @@ class Runs:
         """The latest attempts of a run that did not succeed, in order, each with its failure and traceback."""
         async with self._store.reading() as transaction:
             await self._scope.run(transaction, run_id)
-            return await transaction.attempts(run_id, min(limit, MAX_ATTEMPTS))
+            return await transaction.attempts(run_id, page_limit(limit))
 
     async def checkpoints(self, run_id: str) -> list[Checkpoint]:
         """The checkpoints of a run, in the order in which they were saved."""
