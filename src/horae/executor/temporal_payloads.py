@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from temporalio.api.common.v1 import Payload, Payloads
+from temporalio.api.common.v1 import Payload, Payloads, SearchAttributes
 
 from horae.model import SearchValue
 
@@ -21,7 +21,13 @@ JSON = b"json/plain"
 _READ_AS_JSON = {JSON, b"json/protobuf"}
 _NOTHING = b"binary/null"
 _ENVELOPE = {"metadata", "data"}
-_TYPES: dict[type, bytes] = {str: b"Keyword", bool: b"Bool", int: b"Int", float: b"Double"}
+_TYPES: dict[type, bytes] = {
+    str: b"Keyword",
+    bool: b"Bool",
+    int: b"Int",
+    float: b"Double",
+    list: b"KeywordList",
+}
 
 
 def value_of(payload: Payload) -> Any:  # noqa: ANN401 - any JSON
@@ -84,3 +90,11 @@ def search_value_of(payload: Payload) -> SearchValue:
 def search_payload_of(value: SearchValue) -> Payload:
     """The payload of a search attribute, with its type."""
     return Payload(metadata={"encoding": JSON, "type": _TYPES[type(value)]}, data=_written(value))
+
+
+def add_types(attributes: SearchAttributes) -> None:
+    """Give a type to the search attributes that have none, as Temporal's server does: its command warns of those without."""
+    for payload in attributes.indexed_fields.values():
+        kind = _TYPES.get(type(value_of(payload)))
+        if kind is not None and "type" not in payload.metadata:
+            payload.metadata["type"] = kind

@@ -126,6 +126,32 @@ async def test_the_defaults_are_temporals(calls: Calls, app: horae.App):
 
 
 @pytest.mark.contract("SCHD-30")
+async def test_what_temporals_server_adds_to_a_message_is_added(calls: Calls, app: horae.App):
+    given = {"Team": b'"x"', "Size": b"3", "Share": b"0.5", "On": b"true", "Tags": b'["a","b"]'}
+    plain = {name: Payload(metadata={"encoding": b"json/plain"}, data=value) for name, value in given.items()}
+    search = SearchAttributes(indexed_fields=plain)
+    short = SchedulePolicies(catchup_window=Duration(seconds=1))
+    action = start_workflow(search_attributes=search)
+    await calls(
+        create_request("s", schedule_message(policies=short, action=action), search_attributes=search)
+    )
+    shown = await calls.describe("s")
+    types = {"Team": b"Keyword", "Size": b"Int", "Share": b"Double", "On": b"Bool", "Tags": b"KeywordList"}
+    for attributes in (shown.search_attributes, shown.schedule.action.start_workflow.search_attributes):
+        found = {name: each.metadata["type"] for name, each in attributes.indexed_fields.items()}
+        assert found == types
+    assert shown.schedule.policies.catchup_window.seconds == 10
+    await calls(update_request("s", shown.schedule, search_attributes=search))
+    assert await calls.describe("s") == shown
+    assert not (await calls.describe("s")).HasField("memo")  # as an absent one is shown
+    schedules = app.owned_by(NAMESPACE).schedules
+    await schedules.update("s", policies={"catch_up": {"window": "1s"}})  # what another face may say
+    shown = await calls.describe("s")
+    await calls(update_request("s", shown.schedule))
+    assert (await schedules.get("s")).policies.catch_up.window == "1s"
+
+
+@pytest.mark.contract("SCHD-30")
 async def test_an_argument_that_is_no_json_is_handed_over_as_bytes(machine: TimeMachine):
     got: list[bytes | None] = []
     machine.app.action("take")(lambda context: got.append(context.input_bytes))
@@ -157,7 +183,7 @@ async def test_every_field_is_shown_as_it_was_sent(calls: Calls, app: horae.App)
         ScheduleSpec(interval=[IntervalSpec(interval=Duration(seconds=60), phase=Duration(seconds=7))], timezone_name="UTC"),
         action=action,
         policies=SchedulePolicies(
-            overlap_policy=Overlaps.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE, catchup_window=Duration(seconds=3),
+            overlap_policy=Overlaps.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE, catchup_window=Duration(seconds=30),
             pause_on_failure=True, keep_original_workflow_id=True,
         ),
         state=ScheduleState(notes="why", paused=True, limited_actions=True, remaining_actions=5),
@@ -246,7 +272,7 @@ async def test_what_another_face_changes_is_shown(calls: Calls, app: horae.App):
 @pytest.mark.contract("SCHD-30", "SCHD-22", "SCHD-23")
 async def test_tokens_memos_and_search_attributes_of_updates(calls: Calls):
     search = SearchAttributes(
-        indexed_fields={"T": Payload(metadata={"encoding": b"json/plain"}, data=b'"x"')}
+        indexed_fields={"T": Payload(metadata={"encoding": b"json/plain", "type": b"Keyword"}, data=b'"x"')}
     )
     created = await calls(create_request("s", search_attributes=search, memo=Memo(fields={"m": Payload()})))
     shown = await calls.describe("s")

@@ -64,7 +64,8 @@ async def transfer(one: Calls, other: Calls, **more: Any) -> AsyncIterator[Trans
         await each.close()
 
 
-SEARCH = SearchAttributes(indexed_fields={"Team": Payload(metadata={"encoding": b"json/plain"}, data=b'"x"')})
+KEYWORD = {"encoding": b"json/plain", "type": b"Keyword"}
+SEARCH = SearchAttributes(indexed_fields={"Team": Payload(metadata=KEYWORD, data=b'"x"')})
 MEMO = Memo(fields={"m": Payload(data=b"raw")})
 
 

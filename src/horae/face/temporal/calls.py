@@ -8,9 +8,9 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from google.protobuf.message import Message
-from temporalio.api.enums.v1 import NamespaceState
+from temporalio.api.enums.v1 import ArchivalState, NamespaceState
 from temporalio.api.namespace.v1 import NamespaceConfig, NamespaceInfo
-from temporalio.api.replication.v1 import NamespaceReplicationConfig
+from temporalio.api.replication.v1 import ClusterReplicationConfig, NamespaceReplicationConfig
 from temporalio.api.schedule.v1 import Schedule
 from temporalio.api.workflowservice import v1 as api
 
@@ -19,6 +19,7 @@ from horae.app import App, Description, ScopedOperations
 from horae.app.fire_times import times_ahead
 from horae.app.page import Page, cursor_of
 from horae.errors import InvalidInputError
+from horae.executor.temporal_payloads import add_types
 from horae.face.service.caller import Caller
 from horae.face.temporal.describing import Describer, ShownSchedules
 from horae.face.temporal.info_message import RUNNING, info_of, list_entry
@@ -30,12 +31,14 @@ from horae.face.temporal.schedule_message import (
     token_of,
     trigger_of,
 )
-from horae.face.temporal.times import is_set, moment_of, timestamp_of
+from horae.face.temporal.times import duration_of, is_set, moment_of, timestamp_of
 from horae.model import Run
 from horae.model import Schedule as ScheduleRecord
 
-SERVER_VERSION = "1.28.0"
-"""The Temporal server whose schedule calls these are like; clients ask for it to know what they may use."""
+SERVER_VERSION = "1.29.1"
+"""The Temporal server that these schedule calls are compared with; clients ask for it to know what they may use."""
+CLUSTER = f"horae {__version__}"
+"""The name of what answers, where Temporal has that of a cluster."""
 MAX_LIST = 100
 """The most schedules in one part of a list: each is shown with its recent runs."""
 LISTED_TIMES = 5
@@ -96,7 +99,7 @@ async def get_cluster_info(call: Call, _: api.GetClusterInfoRequest) -> api.GetC
     return api.GetClusterInfoResponse(
         server_version=SERVER_VERSION,
         cluster_id=str(uuid5(NAMESPACE_URL, "horae")),
-        cluster_name=f"horae {__version__}",
+        cluster_name=CLUSTER,
         persistence_store=call.app.config.database_url.partition(":")[0],
         visibility_store="horae",
         history_shard_count=1,
@@ -114,13 +117,20 @@ async def describe_namespace(
             id=str(uuid5(NAMESPACE_URL, f"horae:{request.namespace}")),
             state=NamespaceState.NAMESPACE_STATE_REGISTERED,
         ),
-        config=NamespaceConfig(),
-        replication_config=NamespaceReplicationConfig(),
+        config=NamespaceConfig(
+            workflow_execution_retention_ttl=duration_of(call.app.config.retention_age_ms),
+            history_archival_state=ArchivalState.ARCHIVAL_STATE_DISABLED,
+            visibility_archival_state=ArchivalState.ARCHIVAL_STATE_DISABLED,
+        ),
+        replication_config=NamespaceReplicationConfig(
+            active_cluster_name=CLUSTER, clusters=[ClusterReplicationConfig(cluster_name=CLUSTER)]
+        ),
     )
 
 
 async def create_schedule(call: Call, request: api.CreateScheduleRequest) -> api.CreateScheduleResponse:
     _check_request_id(request.request_id, required=True)
+    _add_types(request)
     operations = call.operations(request.namespace)
     forwarded = await call.forwards(operations, request.schedule)
     new = await operations.evaluate(lambda: new_schedule(request, call.caller.user, forwarded=forwarded))
@@ -133,6 +143,11 @@ def _check_request_id(request_id: str, *, required: bool = False) -> None:
         raise InvalidInputError("request_id", "is not set")
     if len(request_id) > MAX_REQUEST_ID:
         raise InvalidInputError("request_id", f"has more than {MAX_REQUEST_ID} characters")
+
+
+def _add_types(request: api.CreateScheduleRequest | api.UpdateScheduleRequest) -> None:
+    add_types(request.search_attributes)
+    add_types(request.schedule.action.start_workflow.search_attributes)
 
 
 async def describe_schedule(call: Call, request: api.DescribeScheduleRequest) -> api.DescribeScheduleResponse:
@@ -157,6 +172,7 @@ async def describe_schedule(call: Call, request: api.DescribeScheduleRequest) ->
 
 async def update_schedule(call: Call, request: api.UpdateScheduleRequest) -> api.UpdateScheduleResponse:
     _check_request_id(request.request_id)
+    _add_types(request)
     operations = call.operations(request.namespace)
     forwarded = await call.forwards(operations, request.schedule)
     await operations.schedules.edit(request.schedule_id, partial(edit_of, request, forwarded=forwarded))

@@ -62,8 +62,8 @@ class Shown(NamedTuple):
     """A schedule in Temporal's words; not to be changed."""
 
     schedule: ScheduleMessage
-    memo: Memo
-    search_attributes: SearchAttributes
+    memo: Memo | None
+    search_attributes: SearchAttributes | None
 
 
 class ShownSchedules:

@@ -129,15 +129,15 @@ def read_memo(memo: Memo) -> tuple[dict[str, Any], dict[str, str]]:
     return values, {name: text for name, text in kept.items() if text}
 
 
-def shown_memo(schedule: Schedule) -> Memo:
-    """The memo of a schedule."""
+def shown_memo(schedule: Schedule) -> Memo | None:
+    """The memo of a schedule; an empty one is none."""
     originals = originals_of(schedule.memo).memo
     fields = {}
     for name, value in plain_memo(schedule.memo).items():
         original = _read(Payload, originals.get(name, ""))
         fits = original is not None and value_of(original) == value
         fields[name] = original if original is not None and fits else payload_of(value)
-    return Memo(fields=fields)
+    return Memo(fields=fields) if fields else None
 
 
 def read_search(given: SearchAttributes) -> tuple[dict[str, SearchValue], dict[str, str]]:
@@ -151,12 +151,12 @@ def read_search(given: SearchAttributes) -> tuple[dict[str, SearchValue], dict[s
     return values, {name: text for name, text in kept.items() if text}
 
 
-def shown_search(schedule: Schedule) -> SearchAttributes:
-    """The search attributes of a schedule."""
+def shown_search(schedule: Schedule) -> SearchAttributes | None:
+    """The search attributes of a schedule; ``None`` if it has none."""
     originals = originals_of(schedule.memo).search
     fields = {}
     for name, value in schedule.search_attributes.items():
         original = _read(Payload, originals.get(name, ""))
         fits = original is not None and search_value_of(original) == value
         fields[name] = original if original is not None and fits else search_payload_of(value)
-    return SearchAttributes(indexed_fields=fields)
+    return SearchAttributes(indexed_fields=fields) if fields else None

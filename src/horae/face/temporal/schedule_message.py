@@ -42,8 +42,9 @@ from horae.face.temporal.originals import (
 from horae.face.temporal.times import duration_of, moment_of, text_of
 from horae.model import Overlap, Policies, Schedule
 from horae.spec import Spec
-from horae.spec.duration import milliseconds
+from horae.spec.duration import duration_text, milliseconds
 
+MIN_WINDOW_MS = 10_000
 _replace = msgspec.structs.replace
 _OVERLAPS: dict[int, Overlap | None] = {
     ScheduleOverlapPolicy.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED: None,
@@ -108,11 +109,16 @@ def _shown_policies(policies: Policies, *, original_id: bool) -> SchedulePolicie
 
 
 def _with_policies(given: SchedulePolicies, stored: Policies) -> Policies:
-    """The policies that a message says; a schedule without any window keeps that if the message has none."""
+    """The policies that a message says; a schedule without any window keeps that if the message has none.
+
+    Another window than the stored one is at least ten seconds, as Temporal's server sees to.
+    """
     field = "schedule.policies"
     window = stored.catch_up.window
     if given.HasField("catchup_window"):
-        window = text_of(given.catchup_window, f"{field}.catchup_window")
+        sent = text_of(given.catchup_window, f"{field}.catchup_window")
+        if window is None or milliseconds(sent) != milliseconds(window):
+            window = duration_text(max(milliseconds(sent), MIN_WINDOW_MS))
     elif window is not None:
         window = TEMPORAL.catch_up.window
     return _replace(
