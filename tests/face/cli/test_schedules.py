@@ -99,6 +99,9 @@ def test_lists_are_followed_over_pages_and_cut_where_asked(target: list[str], na
     ran = horae("schedules", "list", "--prefix", name, "-n", "2", *target)
     assert "The first 2; there are more" in ran.stdout
     assert "there are more" not in horae("schedules", "list", "--prefix", name, "-n", "3", *target).stdout
+    for number in range(2):
+        answered("calendars", "put", f"{name}-{number}", "--date", "2026-12-25", *target)
+    assert "The first 1; there are more" in horae("calendars", "list", "-n", "1", *target).stdout
 
 
 def test_more_than_a_page(server: Server, name: str):

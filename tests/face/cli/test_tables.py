@@ -40,9 +40,9 @@ def printed(shown: RenderableType, width: int) -> list[str]:
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_what_matters_stays_at_any_width(width: int):
     for shown, whole in [
-        (schedule_table([SCHEDULE], more=False), [ID, "running !", "Mon 2026-03-09 09:00:00 +01:00"]),
+        (schedule_table([SCHEDULE]), [ID, "running !", "Mon 2026-03-09 09:00:00 +01:00"]),
         (run_table([RAN], "Europe/Berlin"), [RUN, "Mon 2026-03-09 09:00:00 +01:00", "terminated"]),
-        (ledger_table([RANGE, RAN | {"schedule_id": ID, "owner": ""}], "Europe/Berlin", whose=True, more=False), [ID, RUN, "Mon 2026-03-09 09:00:00 +01:00", "skipped"]),
+        (ledger_table([RANGE, RAN | {"schedule_id": ID, "owner": ""}], "Europe/Berlin", whose=True), [ID, RUN, "Mon 2026-03-09 09:00:00 +01:00", "skipped"]),
     ]:  # fmt: skip
         lines = printed(shown, width)
         assert all(len(line) <= width for line in lines), lines
@@ -55,14 +55,14 @@ def test_what_matters_stays_at_any_width(width: int):
 
 
 def test_there_is_room_for_everything():
-    assert printed(schedule_table([SCHEDULE], more=False), 200) == [
+    assert printed(schedule_table([SCHEDULE]), 200) == [
         "id                                           when                                              state      next time                       UTC                   action",
         f"{ID}  At 09:00 on Monday to Friday, Europe/Berlin time  running !  Mon 2026-03-09 09:00:00 +01:00  2026-03-09 08:00:00Z  shop.reports.quarterly",
     ]  # fmt: skip
 
 
 def test_keys_go_above_their_rows_and_the_least_important_columns_go():
-    assert printed(schedule_table([SCHEDULE], more=False), 60) == [
+    assert printed(schedule_table([SCHEDULE]), 60) == [
         "id",
         "  state      next time",
         ID,

@@ -5,16 +5,19 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-from rich.console import RenderableType
-
 from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.options import argument, flag, option
-from horae.face.cli.render import Json
-from horae.face.cli.tables import facts
+from horae.face.cli.render import Json, details
 
 cli = group("accounts", "The accounts that runs of graphs are charged to.")
 
 User = Annotated[str, argument("USER", "The user.")]
+_details = details(
+    {
+        "id": "id", "user": "user_id", "key": lambda found: "yes" if found["has_key"] else "none",
+        "credit": lambda found: "unlimited" if found["credit"] is None else found["credit"], "spent": "spent",
+    }
+)  # fmt: skip
 
 
 @command(cli, "show")
@@ -23,7 +26,7 @@ async def show(session: Session, user: User) -> None:
 
     horae accounts show ada
     """
-    session.show(await session.client.get("/account", owner=user), _facts)
+    session.show(await session.client.get("/account", owner=user), _details)
 
 
 @command(cli, "put")
@@ -44,14 +47,4 @@ async def put(
     body: Json = {"credit": credit}
     if key:
         body["virtual_key"] = sys.stdin.read().strip()
-    session.show(await session.client.put("/account", body, owner=user), _facts)
-
-
-def _facts(found: Json) -> RenderableType:
-    return facts(
-        ("id", found["id"]),
-        ("user", found["user_id"]),
-        ("key", "yes" if found["has_key"] else "none"),
-        ("credit", "unlimited" if found["credit"] is None else found["credit"]),
-        ("spent", found["spent"]),
-    )
+    session.show(await session.client.put("/account", body, owner=user), _details)

@@ -156,19 +156,9 @@ def _together(faults: Sequence[ServerError]) -> ServerError:
     )
 
 
-async def _present(client: Client, document: Document) -> Json | None:
-    try:
-        found: Json = await client.get(path(f"{document.kind}s", document.name))
-    except ServerError as error:
-        if error.details.get("code") != f"{document.kind}_not_found":
-            raise
-        return None
-    return found
-
-
 async def _calendar(client: Client, document: Document) -> Step:
     wanted = canonical_calendar(document)
-    present = await _present(client, document)
+    present: Json | None = await client.find(path("calendars", document.name))
     found = calendar_differences(present or {}, wanted)
     outcome: Outcome = "created" if present is None else "changed" if found else "unchanged"
     return Step(
@@ -178,7 +168,8 @@ async def _calendar(client: Client, document: Document) -> Step:
 
 
 async def _schedule(client: Client, document: Document, label: str, new_calendars: Json) -> Step:
-    present = await _present(client, document)
+    place = path("schedules", document.name)
+    present: Json | None = await client.find(place)
     body = with_state(document.body, present, label)
     version = None if present is None else present["version"]
     trial = body | {
@@ -186,7 +177,6 @@ async def _schedule(client: Client, document: Document, label: str, new_calendar
         "version": version,
         "spec": _with_calendars(body.get("spec"), new_calendars),
     }
-    place = path("schedules", document.name)
     would = await client.put(place, {key: value for key, value in trial.items() if value is not None})
     found: tuple[Difference, ...] = ()
     if present is not None:

@@ -90,5 +90,5 @@ async def backfills(session: Session, schedule_id: ScheduleId, limit: Limit = 20
 
     horae schedules backfills report
     """
-    found = await session.client.items(path("schedules", schedule_id, "backfills"), limit)
-    session.show(found, partial(backfill_table, zone=await session.zone(schedule_id)))
+    table = partial(backfill_table, zone=await session.zone(schedule_id))
+    await session.show_list(path("schedules", schedule_id, "backfills"), limit, table, order="latest")

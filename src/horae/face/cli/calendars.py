@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from rich.console import RenderableType
 from rich.text import Text
 
 from horae.errors import InvalidInputError
@@ -13,13 +12,24 @@ from horae.face.cli.command_base import Session, command, confirm, group
 from horae.face.cli.files import document
 from horae.face.cli.options import Limit, Yes, argument, option
 from horae.face.cli.payload import CALENDAR_EXAMPLE
-from horae.face.cli.printing import none, utc
-from horae.face.cli.render import Json, short
-from horae.face.cli.tables import facts, table
+from horae.face.cli.render import at, details, joined, listing, short
 
 cli = group("calendars", "Calendars that many schedules exclude, such as holidays.")
 
 Name = Annotated[str, argument("NAME", "The calendar's name.")]
+_table = listing(
+    "No calendars.",
+    {
+        "name!": "name", "owner": "owner", "dates>": lambda each: len(each["dates"]),
+        "calendars>": lambda each: len(each["calendars"]), "updated (UTC)?": at("updated_at"),
+    },
+)  # fmt: skip
+_details = details(
+    {
+        "name": "name", "owner": "owner", "dates": joined("dates"), "calendars": lambda found: short(found["calendars"]),
+        "updated": at("updated_at"), "schedules changed": "schedules",
+    }
+)  # fmt: skip
 
 
 @command(cli, "list")
@@ -28,17 +38,7 @@ async def list_calendars(session: Session, limit: Limit = 100) -> None:
 
     horae calendars list
     """
-    session.show(await session.client.items("/calendars", limit), _table)
-
-
-def _table(items: list[Json]) -> RenderableType:
-    if not items:
-        return none("No calendars.")
-    rows = [
-        (each["name"], each.get("owner"), len(each["dates"]), len(each["calendars"]), utc(each["updated_at"]))
-        for each in items
-    ]
-    return table("name!", "owner", "dates>", "calendars>", "updated (UTC)?", rows=rows)
+    await session.show_list("/calendars", limit, _table)
 
 
 @command(cli, "show")
@@ -47,7 +47,7 @@ async def show(session: Session, name: Name) -> None:
 
     horae calendars show us-holidays
     """
-    session.show(await session.client.get(path("calendars", name)), _facts)
+    session.show(await session.client.get(path("calendars", name)), _details)
 
 
 @command(cli, "put")
@@ -70,7 +70,7 @@ async def put(
     body: dict[str, Any] = {"dates": dates}
     if file is not None:
         body = document(file, "FILE", CALENDAR_EXAMPLE)
-    session.show(await session.client.put(path("calendars", name), body), _facts)
+    session.show(await session.client.put(path("calendars", name), body), _details)
 
 
 @command(cli, "delete")
@@ -82,14 +82,3 @@ async def delete(session: Session, name: Name, yes: Yes = False) -> None:
     confirm(f"Delete the calendar {name}?", yes=yes)
     await session.client.delete(path("calendars", name))
     session.show({"deleted": name}, lambda _: Text(f"Deleted {name}."))
-
-
-def _facts(found: Json) -> RenderableType:
-    return facts(
-        ("name", found["name"]),
-        ("owner", found.get("owner")),
-        ("dates", ", ".join(found["dates"])),
-        ("calendars", short(found["calendars"])),
-        ("updated", utc(found["updated_at"])),
-        ("schedules changed", found.get("schedules")),
-    )

@@ -59,6 +59,15 @@ class Client:
     async def get(self, path: str, **query: object) -> Any:  # noqa: ANN401 - any JSON
         return await self._ask("GET", path, query=query)
 
+    async def find(self, path: str, **query: object) -> Any:  # noqa: ANN401
+        """What is at a path; ``None`` if there is no such thing."""
+        try:
+            return await self.get(path, **query)
+        except ServerError as error:
+            if not error.details["code"].endswith("_not_found"):
+                raise
+            return None
+
     async def post(self, path: str, body: object = None, **query: object) -> Any:  # noqa: ANN401
         return await self._ask("POST", path, {} if body is None else body, query)
 
@@ -97,8 +106,8 @@ class Client:
     ) -> Any:  # noqa: ANN401
         import httpx  # noqa: PLC0415 - an optional part
 
-        asked = {"owner": self._owner, **(query or {})}
-        named = {key: _text(value) for key, value in asked.items() if value is not None}
+        asked = {key: _text(value) for key, value in (query or {}).items() if value is not None}
+        named = asked if self._owner is None else {"owner": self._owner, **asked}
         content = None if body is None else msgspec.json.encode(body)
         declared = {} if content is None else {"Content-Type": "application/json"}
         try:

@@ -10,14 +10,14 @@ from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 import typer
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from typer.core import TyperCommand, TyperGroup
 
 from horae.clock import SystemClock
-from horae.errors import InvalidInputError, ServerError
+from horae.errors import InvalidInputError
 from horae.face.cli.client import Client, connected, path
 from horae.face.cli.moments import instant_of, needs_zone
-from horae.face.cli.printing import print_json, show
+from horae.face.cli.printing import none, print_json, show
 from horae.face.cli.target import Target
 
 _INTERRUPTED = 130
@@ -25,6 +25,7 @@ EVERYWHERE = ("url", "token", "database", "owner", "as_json")
 """The options of a target, which commands that ask Horae have."""
 
 Function = Callable[..., Any]
+Render = Callable[[list[dict[str, Any]]], RenderableType]
 V = TypeVar("V")
 
 
@@ -88,16 +89,18 @@ class Session(Command):
         """The time zone of a schedule, to show times in: UTC if it was deleted, or if programs read the answer."""
         if self.as_json:
             return "UTC"
-        try:
-            return await self._zone(schedule_id, owner)
-        except ServerError as error:
-            if error.details.get("code") != "schedule_not_found":
-                raise
-            return "UTC"
+        found = await self.client.find(path("schedules", schedule_id), owner=owner)
+        return "UTC" if found is None else str(found["timezone"])
 
-    async def _zone(self, schedule_id: str, owner: str | None = None) -> str:
-        query = {} if owner is None else {"owner": owner}
-        return str((await self.client.get(path("schedules", schedule_id), **query))["timezone"])
+    async def show_list(
+        self, path: str, limit: int, render: Render, *, order: str = "first", **query: object
+    ) -> None:
+        """Answer with the items of a list, up to so many; people are told if there are more."""
+        found = await self.client.items(path, limit + 1, **query)
+        more = none(f"The {order} {limit}; there are more: --limit shows them.")
+        self.show(
+            found[:limit], lambda items: Group(render(items), more) if len(found) > limit else render(items)
+        )
 
     async def moment(
         self, text: str | None, option: str, schedule_id: str | None, zone: str | None = None
@@ -105,9 +108,9 @@ class Session(Command):
         """The instant of an option, in a zone, or that of a schedule, or UTC; none if it was not given."""
         if text is None:
             return None
-        if zone is None:
-            zone = await self._zone(schedule_id) if schedule_id is not None and needs_zone(text) else "UTC"
-        return instant_of(text, option, zone, SystemClock().now()).isoformat()
+        if zone is None and schedule_id is not None and needs_zone(text):
+            zone = (await self.client.get(path("schedules", schedule_id)))["timezone"]
+        return instant_of(text, option, zone or "UTC", SystemClock().now()).isoformat()
 
 
 def command(

@@ -10,7 +10,6 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from horae.clock import SystemClock
-from horae.errors import ServerError
 from horae.face.cli.client import path
 from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.moments import instant_of, is_day, needs_zone, read_time
@@ -72,11 +71,9 @@ async def explain(
 async def _versions(session: Session, schedule_id: str) -> list[Json]:
     """What a schedule is, and what it was before; if it was deleted, only the latter."""
     versions = await session.client.items(path("schedules", schedule_id, "versions"), MAX_VERSIONS)
-    try:
-        present = await session.client.get(path("schedules", schedule_id))
-    except ServerError as error:
-        if error.details.get("code") != "schedule_not_found" or not versions:
-            raise
+    place = path("schedules", schedule_id)
+    present = await (session.client.find(place) if versions else session.client.get(place))
+    if present is None:
         return versions
     since = versions[0]["until"] if versions else present["created_at"]
     return [{"spec": present["spec"], "since": since, "until": None}, *versions]

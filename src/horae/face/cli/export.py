@@ -10,7 +10,7 @@ from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.completion import schedule_ids
 from horae.face.cli.documents import calendar_document, check_unique, schedule_document
 from horae.face.cli.files import yaml_text
-from horae.face.cli.options import argument, flag, option
+from horae.face.cli.options import ManagedBy, WithPrefix, WithTag, argument, flag
 from horae.face.cli.printing import print_json
 
 cli = group()
@@ -22,11 +22,9 @@ async def export(
     schedule_id: Annotated[
         str | None, argument("ID", "One schedule; none: all of them.", autocompletion=schedule_ids)
     ] = None,
-    tag: Annotated[str | None, option("--tag", "TAG", "Those with this tag.")] = None,
-    prefix: Annotated[str | None, option("--prefix", "TEXT", "Those whose ids begin so.")] = None,
-    managed_by: Annotated[
-        str | None, option("--managed-by", "NAME", "Those that this program or file defines.")
-    ] = None,
+    tag: WithTag = None,
+    prefix: WithPrefix = None,
+    managed_by: ManagedBy = None,
     calendars: Annotated[bool, flag("--no-calendars", "Without the shared calendars.")] = False,
 ) -> None:
     """Write schedules and calendars as YAML, or with --json as JSON: what horae apply takes back unchanged.

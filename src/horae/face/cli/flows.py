@@ -4,23 +4,56 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import msgspec
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from horae.errors import InvalidInputError
 from horae.face.cli.client import path
 from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.options import Limit, argument, option
-from horae.face.cli.printing import console, none, print_json, utc
-from horae.face.cli.render import Json, short
-from horae.face.cli.run_logs import print_line
-from horae.face.cli.tables import facts, table
+from horae.face.cli.payload import read_json
+from horae.face.cli.printing import utc
+from horae.face.cli.render import Json, at, details, listing, short
+from horae.face.cli.run_logs import print_logs
 
 cli = group("flows", "Producers and consumers, joined by events, whose effects are never repeated.")
 
 Name = Annotated[str, argument("FLOW", "The flow's name.")]
 Handler = Annotated[str | None, option("--handler", "NAME", "Only this handler.")]
+_table = listing(
+    "No flows.",
+    {
+        "name!": "name", "status": "status", "what": lambda each: each["issue"] or each["next_check"],
+        "schedule?": "schedule", "owner?": "owner",
+    },
+)  # fmt: skip
+_details = details(
+    {
+        "flow": "name", "status": "status", "issue": "issue", "to resolve it": "action", "schedule": "schedule",
+        "next": "next_check",
+        "pending": lambda found: ", ".join(each["title"] or each["id"] for each in found.get("pending_inputs", ())),
+    }
+)  # fmt: skip
+_runs = listing(
+    "No runs.",
+    {
+        "run!": "id", "handler": "handler", "phase": "phase", "status": "status", "events>": "events",
+        "published>": "published", "began (UTC)?": at("created_at"), "what?": lambda each: each["error"] or each["title"],
+    },
+)  # fmt: skip
+_events = listing(
+    "No events.",
+    {
+        "topic!": "topic", "message!": "id", "status": "status", "published (UTC)?": at("created_at"),
+        "payload?": lambda each: short(each["payload"]),
+    },
+)  # fmt: skip
+_inputs = listing(
+    "No inputs.",
+    {
+        "source": "source", "type": "type", "id!": "id", "title": "title", "status": "status",
+        "since (UTC)?": at("created_at"),
+    },
+)  # fmt: skip
 
 
 @command(cli, "list")
@@ -29,17 +62,7 @@ async def list_flows(session: Session, limit: Limit = 100) -> None:
 
     horae flows list
     """
-    session.show(await session.client.items("/flows", limit), _table)
-
-
-def _table(items: list[Json]) -> RenderableType:
-    if not items:
-        return none("No flows.")
-    rows = [
-        (each["name"], each["status"], each["issue"] or each["next_check"], each["schedule"], each["owner"])
-        for each in items
-    ]
-    return table("name!", "status", "what", "schedule?", "owner?", rows=rows)
+    await session.show_list("/flows", limit, _table)
 
 
 @command(cli, "show")
@@ -48,23 +71,12 @@ async def show(session: Session, flow: Name) -> None:
 
     horae flows show mail
     """
-    session.show(await session.client.get(path("flows", flow)), _facts)
+    session.show(await session.client.get(path("flows", flow)), _shown)
 
 
-def _facts(found: Json) -> RenderableType:
-    activity = [f"{utc(each['at'])}  {each['text']}" for each in found.get("activity", [])]
-    inputs = [each["title"] or each["id"] for each in found.get("pending_inputs", [])]
+def _shown(found: Json) -> RenderableType:
     return Group(
-        facts(
-            ("flow", found["name"]),
-            ("status", found["status"]),
-            ("issue", found["issue"]),
-            ("to resolve it", found["action"]),
-            ("schedule", found["schedule"]),
-            ("next", found["next_check"]),
-            ("pending", ", ".join(inputs)),
-        ),
-        *(Text(line) for line in activity),
+        _details(found), *(Text(f"{utc(each['at'])}  {each['text']}") for each in found.get("activity", ()))
     )
 
 
@@ -74,22 +86,7 @@ async def runs(session: Session, flow: Name, handler: Handler = None, limit: Lim
 
     horae flows runs mail --handler Sheet
     """
-    session.show(await session.client.items(path("flows", flow, "runs"), limit, handler=handler), _runs)
-
-
-def _runs(items: list[Json]) -> RenderableType:
-    if not items:
-        return none("No runs.")
-    rows = [
-        (
-            each["id"], each["handler"], each["phase"], each["status"], each["events"], each["published"],
-            utc(each["created_at"]), each["error"] or each["title"],
-        )
-        for each in items
-    ]  # fmt: skip
-    return table(
-        "run!", "handler", "phase", "status", "events>", "published>", "began (UTC)?", "what?", rows=rows
-    )
+    await session.show_list(path("flows", flow, "runs"), limit, _runs, order="latest", handler=handler)
 
 
 @command(cli, "run-now")
@@ -98,7 +95,7 @@ async def run_now(session: Session, flow: Name) -> None:
 
     horae flows run-now mail
     """
-    session.show(await session.client.post(path("flows", flow, "run-now")), _facts)
+    session.show(await session.client.post(path("flows", flow, "run-now")), _shown)
 
 
 @command(cli, "pause")
@@ -109,7 +106,7 @@ async def pause(
 
     horae flows pause mail --note "until the import is done"
     """
-    session.show(await session.client.post(path("flows", flow, "pause"), {"note": note}), _facts)
+    session.show(await session.client.post(path("flows", flow, "pause"), {"note": note}), _shown)
 
 
 @command(cli, "resume")
@@ -118,7 +115,7 @@ async def resume(session: Session, flow: Name) -> None:
 
     horae flows resume mail
     """
-    session.show(await session.client.post(path("flows", flow, "resume")), _facts)
+    session.show(await session.client.post(path("flows", flow, "resume")), _shown)
 
 
 @command(cli, "resolve")
@@ -127,7 +124,7 @@ async def resolve(
     flow: Name,
     decision: Annotated[str, argument("DECISION", "retry, approved, applied, not_applied or skip.")],
     result: Annotated[
-        str | None, option("--result", "JSON", "What an applied mutation returned, as JSON.")
+        str | None, option("--result", "JSON|@FILE", "What an applied mutation returned.")
     ] = None,
 ) -> None:
     """Resolve the failure of a flow.
@@ -142,8 +139,8 @@ async def resolve(
     """
     body: dict[str, Any] = {"decision": decision}
     if result is not None:
-        body["result"] = _json("--result", result)
-    session.show(await session.client.post(path("flows", flow, "resolve"), body), _facts)
+        body["result"] = read_json(result, "--result")
+    session.show(await session.client.post(path("flows", flow, "resolve"), body), _shown)
 
 
 @command(cli, "logs")
@@ -154,21 +151,7 @@ async def logs(
 
     horae flows logs mail 8f28bf768342b606e643b2585df536a6
     """
-    lines: list[Json] = []
-    cursor = None
-    while True:
-        page = await session.client.get(path("flows", flow, "runs", run_id, "logs"), cursor=cursor)
-        lines += page["items"]
-        cursor = page["next"]
-        if cursor is None or not page["items"]:
-            break
-    if session.as_json:
-        print_json(lines)
-        return
-    for line in lines:
-        print_line(line, "UTC")
-    if not lines:
-        console(stderr=True).print(none("No lines: its handler has logged nothing that is kept."))
+    await print_logs(session, path("flows", flow, "runs", run_id, "logs"), "UTC")
 
 
 @command(cli, "events")
@@ -185,18 +168,8 @@ async def events(
 
     horae flows events mail --status pending
     """
-    found = await session.client.items(path("flows", flow, "events"), limit, topic=topic, status=status)
-    session.show(found, _events)
-
-
-def _events(items: list[Json]) -> RenderableType:
-    if not items:
-        return none("No events.")
-    rows = [
-        (each["topic"], each["id"], each["status"], utc(each["created_at"]), short(each["payload"]))
-        for each in items
-    ]
-    return table("topic!", "message!", "status", "published (UTC)?", "payload?", rows=rows)
+    place = path("flows", flow, "events")
+    await session.show_list(place, limit, _events, order="latest", topic=topic, status=status)
 
 
 @command(cli, "publish")
@@ -205,13 +178,13 @@ async def publish(
     flow: Name,
     topic: Annotated[str, argument("TOPIC", "One of the flow's topics.")],
     message_id: Annotated[str, argument("MESSAGE_ID", "Unique in its topic.")],
-    payload: Annotated[str, option("--payload", "JSON", "What consumers see of it.")] = "null",
+    payload: Annotated[str, option("--payload", "JSON|@FILE", "What consumers see of it.")] = "null",
 ) -> None:
     """Publish an event; the same message id again updates it while it is pending.
 
     horae flows publish mail incoming m-17 --payload '{"subject": "Hello"}'
     """
-    body = {"topic": topic, "message_id": message_id, "payload": _json("--payload", payload)}
+    body = {"topic": topic, "message_id": message_id, "payload": read_json(payload, "--payload")}
     found = await session.client.post(path("flows", flow, "events"), body)
     session.show(found, lambda _: Text(f"Published {message_id}."))
 
@@ -222,17 +195,7 @@ async def inputs(session: Session, flow: Name, limit: Limit = 20) -> None:
 
     horae flows inputs mail
     """
-    session.show(await session.client.items(path("flows", flow, "inputs"), limit), _inputs)
-
-
-def _inputs(items: list[Json]) -> RenderableType:
-    if not items:
-        return none("No inputs.")
-    rows = [
-        (each["source"], each["type"], each["id"], each["title"], each["status"], utc(each["created_at"]))
-        for each in items
-    ]
-    return table("source", "type", "id!", "title", "status", "since (UTC)?", rows=rows)
+    await session.show_list(path("flows", flow, "inputs"), limit, _inputs, order="latest")
 
 
 @command(cli, "skip")
@@ -266,10 +229,3 @@ async def explain(
     at = await session.moment(time, "TIME", None)
     found = await session.client.get(path("flows", flow, "explain"), time=at, handler=handler)
     session.show(found, lambda answer: Text(answer["sentence"]))
-
-
-def _json(name: str, text: str) -> Any:  # noqa: ANN401 - any JSON
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise InvalidInputError(name, f"is no JSON: {error}") from None

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from rich.console import RenderableType
 from rich.text import Text
 
 from horae.face.cli.client import path
 from horae.face.cli.command_base import Session, command, confirm, group
 from horae.face.cli.options import Limit, Yes, argument, option
-from horae.face.cli.printing import none, utc
-from horae.face.cli.render import Json
-from horae.face.cli.tables import facts, table
+from horae.face.cli.render import at, details, joined, listing
 
 cli = group("grants", "Durable permissions to run graphs for a user who is not there.")
 
@@ -20,6 +17,19 @@ GrantId = Annotated[str, argument("GRANT_ID", "The grant's id.")]
 Expires = Annotated[
     str | None, option("--expires", "TIME", "When it ends; in UTC without an offset. Without it: never.")
 ]
+_table = listing(
+    "No grants.",
+    {
+        "id!": "id", "user": "user_id", "account": "billing_account_id", "scopes": joined("scopes"),
+        "expires (UTC)?": at("expires_at"), "revoked (UTC)?": at("revoked_at"),
+    },
+)  # fmt: skip
+_details = details(
+    {
+        "id": "id", "user": "user_id", "account": "billing_account_id", "scopes": joined("scopes"),
+        "expires": at("expires_at"), "revoked": at("revoked_at"), "created": at("created_at"),
+    }
+)  # fmt: skip
 
 
 @command(cli, "create")
@@ -36,7 +46,7 @@ async def create(
     horae grants create --scope graph:execute:langgraph:poet --expires "in 90d"
     """
     body = {"scopes": scopes, "expires_at": await session.moment(expires, "--expires", None)}
-    session.show(await session.client.post("/grants", body), _facts)
+    session.show(await session.client.post("/grants", body), _details)
 
 
 @command(cli, "list")
@@ -45,20 +55,7 @@ async def list_grants(session: Session, limit: Limit = 100) -> None:
 
     horae grants list
     """
-    session.show(await session.client.items("/grants", limit), _table)
-
-
-def _table(items: list[Json]) -> RenderableType:
-    if not items:
-        return none("No grants.")
-    rows = [
-        (
-            each["id"], each["user_id"], each["billing_account_id"], ", ".join(each["scopes"]), utc(each["expires_at"]),
-            utc(each["revoked_at"]),
-        )
-        for each in items
-    ]  # fmt: skip
-    return table("id!", "user", "account", "scopes", "expires (UTC)?", "revoked (UTC)?", rows=rows)
+    await session.show_list("/grants", limit, _table)
 
 
 @command(cli, "show")
@@ -67,7 +64,7 @@ async def show(session: Session, grant_id: GrantId) -> None:
 
     horae grants show 3f1c0d52-9c0e-4f0c-8d59-6f1c58a0a7f1
     """
-    session.show(await session.client.get(path("grants", grant_id)), _facts)
+    session.show(await session.client.get(path("grants", grant_id)), _details)
 
 
 @command(cli, "revoke")
@@ -89,16 +86,4 @@ async def renew(session: Session, grant_id: GrantId, expires: Expires = None) ->
     horae grants renew 3f1c0d52-9c0e-4f0c-8d59-6f1c58a0a7f1 --expires "in 90d"
     """
     body = {"expires_at": await session.moment(expires, "--expires", None)}
-    session.show(await session.client.post(path("grants", grant_id, "renew"), body), _facts)
-
-
-def _facts(found: Json) -> RenderableType:
-    return facts(
-        ("id", found["id"]),
-        ("user", found["user_id"]),
-        ("account", found["billing_account_id"]),
-        ("scopes", ", ".join(found["scopes"])),
-        ("expires", utc(found["expires_at"])),
-        ("revoked", utc(found["revoked_at"])),
-        ("created", utc(found["created_at"])),
-    )
+    session.show(await session.client.post(path("grants", grant_id, "renew"), body), _details)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from horae.face.cli.command_base import Session, command, group
-from horae.face.cli.printing import utc
-from horae.face.cli.render import Json
-from horae.face.cli.tables import table
+from horae.face.cli.printing import word
+from horae.face.cli.render import at, joined, listing
 
 cli = group()
+_table = listing(
+    "No nodes: nothing keeps time. Start one with horae serve.",
+    {
+        "node!": "name", "state": lambda each: word("alive" if each["alive"] else "dead"),
+        "since (UTC)": at("started_at"), "tzdata?": "tzdata", "actions~": joined("actions"),
+    },
+)  # fmt: skip
 
 
 @command(cli, "nodes", takes=["url", "token", "database", "as_json"])
@@ -20,16 +23,3 @@ async def nodes(session: Session) -> None:
     horae nodes
     """
     session.show((await session.client.get("/nodes"))["items"], _table)
-
-
-def _table(items: list[Json]) -> RenderableType:
-    if not items:
-        return Text("No nodes: nothing keeps time. Start one with horae serve.", style="yellow")
-    rows = [
-        (
-            each["name"], Text("alive", style="green") if each["alive"] else Text("dead", style="red"),
-            utc(each["started_at"]), each["tzdata"], ", ".join(each["actions"]),
-        )
-        for each in items
-    ]  # fmt: skip
-    return table("node!", "state", "since (UTC)", "tzdata?", "actions~", rows=rows)

@@ -25,7 +25,7 @@ COLOURS = {
     "succeeded": "green", "running": "cyan", "starting": "cyan", "pending": "cyan", "retrying": "cyan", "failed": "red",
     "timed_out": "red", "cancelled": "yellow", "terminated": "yellow", "skipped": "yellow", "missed": "yellow",
     "dropped": "yellow", "paused": "yellow", "completed": "dim", "open": "cyan", "done": "green",
-    "ok": "green", "warn": "yellow", "fail": "bold red",
+    "alive": "green", "dead": "red", "ok": "green", "warn": "yellow", "fail": "bold red",
 }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -14,10 +14,41 @@ from horae.face.cli.printing import both, clock, gap_text, instant, local, none,
 from horae.face.cli.tables import Table, facts, printable, table
 
 Json = dict[str, Any]
+Value = str | Callable[[Json], object]
+"""What is shown of an answer: a field, or what a function makes of the answer."""
 _MAX_VALUE_WIDTH = 200
 
 
-def schedule_table(items: Sequence[Json], *, more: bool) -> RenderableType:
+def listing(nothing: str, columns: Mapping[str, Value]) -> Callable[[Sequence[Json]], RenderableType]:
+    """How items are shown: as a table whose headings have the marks of :class:`Table`, or a sentence if there are none."""
+
+    def shown(items: Sequence[Json]) -> RenderableType:
+        rows = [[_value(each, value) for value in columns.values()] for each in items]
+        return table(*columns, rows=rows) if rows else none(nothing)
+
+    return shown
+
+
+def details(values: Mapping[str, Value]) -> Callable[[Json], Table]:
+    """How one thing is shown: names and values, one below the other."""
+    return lambda found: facts(*((name, _value(found, value)) for name, value in values.items()))
+
+
+def _value(found: Json, value: Value) -> object:
+    return found.get(value) if isinstance(value, str) else value(found)
+
+
+def at(field: str) -> Callable[[Json], Text]:
+    """A time of an answer, in UTC."""
+    return lambda found: utc(found[field])
+
+
+def joined(field: str) -> Callable[[Json], str]:
+    """The texts of an answer's list."""
+    return lambda found: ", ".join(found[field])
+
+
+def schedule_table(items: Sequence[Json]) -> RenderableType:
     """Schedules, one a line, each with its next time in its own zone."""
     if not items:
         return none("No schedules.")
@@ -25,10 +56,7 @@ def schedule_table(items: Sequence[Json], *, more: bool) -> RenderableType:
         (each["id"], whose, each["sentence"], _flagged(each), *clock(each["next_time"], each["timezone"]), _address(each["action"]))
         for each, whose in zip(items, _owners(items), strict=True)
     ]  # fmt: skip
-    schedules = table("id!", "owner", "when~?", "state", "next time", "UTC?", "action~?", rows=rows)
-    if not more:
-        return schedules
-    return Group(schedules, none(f"The first {len(items)}; there are more: --limit shows them."))
+    return table("id!", "owner", "when~?", "state", "next time", "UTC?", "action~?", rows=rows)
 
 
 def _owners(items: Sequence[Json]) -> list[str]:
@@ -252,8 +280,10 @@ def backfill_table(items: Sequence[Json], zone: str) -> RenderableType:
     return table("id!", f"from ({zone})", "UTC?", "to", "status", "made>", "of>", "overlap?", rows=rows)
 
 
-def ledger_table(items: Sequence[Json], zone: str, *, whose: bool, more: bool) -> RenderableType:
+def ledger_table(items: Sequence[Json], zone: str, *, whose: bool) -> RenderableType:
     """Runs, and ranges of slots that did not run among them; ``whose`` says of which schedules. Several owners are named."""
+    if not items:
+        return none("No runs.")
     rows = [
         (
             each["schedule_id"] if whose else "", owner, *(_span(each, zone) if "count" in each else (*clock(each["nominal"], zone), "")),
@@ -261,22 +291,8 @@ def ledger_table(items: Sequence[Json], zone: str, *, whose: bool, more: bool) -
         )
         for each, owner in zip(items, _owners(items), strict=True)
     ]  # fmt: skip
-    shown = table(
-        "schedule!",
-        "owner",
-        f"slot ({zone})",
-        "UTC??",
-        "to?",
-        "slots>?",
-        "status",
-        "took>?",
-        "why~",
-        "run!",
-        rows=rows,
-    )
-    if not more:
-        return shown
-    return Group(shown, none(f"The latest {len(items)}; there are more: --limit shows them."))
+    headings = ("schedule!", "owner", f"slot ({zone})", "UTC??", "to?", "slots>?", "status", "took>?", "why~")
+    return table(*headings, "run!", rows=rows)
 
 
 def _span(each: Json, zone: str) -> tuple[str, Text, str]:

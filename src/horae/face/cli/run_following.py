@@ -14,7 +14,6 @@ import msgspec
 import typer
 from rich.text import Text
 
-from horae.errors import ServerError
 from horae.face.cli.client import Client, path
 from horae.face.cli.command_base import Session
 from horae.face.cli.printing import console, instant, local, word
@@ -111,7 +110,7 @@ class _Ledger:
             ended = {
                 key: run
                 for key in going_on
-                if key not in still and (run := await self._run(key[-1])) is not None
+                if key not in still and (run := await self._client.find(path("runs", key[-1]))) is not None
             }
             found = {**found, **{key: still[key] for key in going_on if key in still}, **ended}
         changed = [entry for key, entry in found.items() if self._seen.get(key) != _state(entry)]
@@ -122,15 +121,6 @@ class _Ledger:
 
     async def _search(self, limit: int, **more: object) -> list[Json]:
         return await self._client.items("/runs", limit, **{**self._query, **more})
-
-    async def _run(self, run_id: str) -> Json | None:
-        try:
-            run: Json = await self._client.get(path("runs", run_id))
-        except ServerError as error:
-            if error.details.get("code") != "run_not_found":
-                raise
-            return None
-        return run
 
 
 def _key(entry: Json) -> Key:

@@ -1,4 +1,4 @@
-"""Print what the attempts of a run logged, once or as it comes."""
+"""Print what a run logged, once or as it comes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import msgspec
 import typer
 from rich.text import Text
 
-from horae.face.cli.client import path
 from horae.face.cli.command_base import Session
 from horae.face.cli.printing import console, local, none, print_json
 from horae.face.cli.render import Json
@@ -19,36 +18,35 @@ from horae.face.cli.tables import GAP, printable
 COLOURS = {"DEBUG": "dim", "WARNING": "yellow", "ERROR": "red", "CRITICAL": "bold red"}
 
 
-async def print_logs(session: Session, run_id: str, attempt: int | None, *, follow: bool) -> None:
-    """Print the lines of a run; with ``follow`` as they come, until it has ended."""
-    run = await session.client.get(path("runs", run_id))
-    if session.as_json:
-        await _print_json(session, run_id, attempt, follow=follow)
-        return
-    zone, shown = await session.zone(run["schedule_id"], run["owner"]), 0
-    async for line in _lines(session, run_id, attempt, follow=follow):
-        if line["attempt"] != shown and run["attempt"] + shown > 1:
-            console().print(Text(f"attempt {line['attempt']}", style="bold"))
-        shown = line["attempt"]
-        print_line(line, zone)
-    if not shown:
-        console(stderr=True).print(none("No lines: its action has logged nothing that is kept."))
-
-
-async def _print_json(session: Session, run_id: str, attempt: int | None, *, follow: bool) -> None:
-    """One list; or, as lines come, an object a line."""
-    lines = _lines(session, run_id, attempt, follow=follow)
-    if not follow:
+async def print_logs(
+    session: Session, place: str, zone: str, *, attempts: int = 1, follow: bool = False, **query: object
+) -> None:
+    """Print the lines of a log; with ``follow`` as they come, until what writes it has ended."""
+    lines = _lines(session, place, query, follow=follow)
+    if session.as_json and not follow:
         print_json([line async for line in lines])
         return
+    attempt = 0
     async for line in lines:
-        typer.echo(msgspec.json.encode(line))
+        if session.as_json:
+            typer.echo(msgspec.json.encode(line))
+            continue
+        if line["attempt"] != attempt and attempts + attempt > 1:
+            console().print(Text(f"attempt {line['attempt']}", style="bold"))
+        attempt = line["attempt"]
+        print_line(line, zone)
+    if not attempt and not session.as_json:
+        console(stderr=True).print(
+            none("No lines: nothing was logged, or what was logged is no longer kept.")
+        )
 
 
-async def _lines(session: Session, run_id: str, attempt: int | None, *, follow: bool) -> AsyncIterator[Json]:
+async def _lines(
+    session: Session, place: str, query: dict[str, object], *, follow: bool
+) -> AsyncIterator[Json]:
     cursor = None
     while True:
-        page = await session.client.get(path("runs", run_id, "logs"), attempt=attempt, cursor=cursor)
+        page = await session.client.get(place, cursor=cursor, **query)
         for line in page["items"]:
             yield line
         cursor = page["next"]

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Annotated, Any
 
 import msgspec
-from rich.console import RenderableType
 
 from horae.face.cli.client import path
 from horae.face.cli.command_base import Session, command, group
@@ -24,7 +23,6 @@ from horae.face.cli.options import (
     option,
 )
 from horae.face.cli.payload import start_fields
-from horae.face.cli.printing import none
 from horae.face.cli.render import Json, ledger_table, run_panel
 from horae.face.cli.run_following import follow, shown_to_end
 from horae.face.cli.run_logs import print_logs
@@ -75,17 +73,8 @@ async def list_runs(
     query = await which.query(session)
     query["until"] = await session.moment(until, "--until", which.schedule_id, which.timezone)
     query |= {"status": ",".join(which.status) if which.status else None, "reason": which.reason}
-    found = await session.client.items("/runs", limit + 1, **query)
-    zone = await which.zone(session)
-    session.show(
-        found[:limit], partial(_ledger, zone=zone, whose=which.schedule_id is None, more=len(found) > limit)
-    )
-
-
-def _ledger(items: list[Json], zone: str, *, whose: bool, more: bool) -> RenderableType:
-    if not items:
-        return none("No runs.")
-    return ledger_table(items, zone, whose=whose, more=more)
+    table = partial(ledger_table, zone=await which.zone(session), whose=which.schedule_id is None)
+    await session.show_list("/runs", limit, table, order="latest", **query)
 
 
 @command(cli, "tail")
@@ -130,7 +119,9 @@ async def logs(
 
     horae runs logs 0b9f6f8c-7a44-4c63-9f0b-2a6a3f6c9c11 --attempt 2 --json
     """
-    await print_logs(session, run_id, attempt, follow=follow_it)
+    run = await session.client.get(path("runs", run_id))
+    zone, place = await session.zone(run["schedule_id"], run["owner"]), path("runs", run_id, "logs")
+    await print_logs(session, place, zone, attempts=run["attempt"], follow=follow_it, attempt=attempt)
 
 
 @command(cli, "rerun")

@@ -9,7 +9,18 @@ from typing import Annotated, Any
 from horae.errors import InvalidInputError
 from horae.face.cli.client import path
 from horae.face.cli.command_base import Session
-from horae.face.cli.options import Limit, ScheduleId, Times, argument, flag, number, option
+from horae.face.cli.options import (
+    Limit,
+    ManagedBy,
+    ScheduleId,
+    Times,
+    WithPrefix,
+    WithTag,
+    argument,
+    flag,
+    number,
+    option,
+)
 from horae.face.cli.payload import TIMES, When
 from horae.face.cli.render import preview_panel, schedule_panel, schedule_table, time_table, upcoming_panel
 
@@ -26,15 +37,13 @@ async def list_schedules(
     session: Session,
     state: Annotated[StateChoice | None, option("--state", None, "Those in this state.")] = None,
     action: Annotated[str | None, option("--action", "NAME", "Those with this action.")] = None,
-    tag: Annotated[str | None, option("--tag", "TAG", "Those with this tag.")] = None,
-    prefix: Annotated[str | None, option("--prefix", "TEXT", "Those whose ids begin so.")] = None,
+    tag: WithTag = None,
+    prefix: WithPrefix = None,
     search: Annotated[
         str | None, option("--search", "KEY:VALUE", "Those with this search attribute.")
     ] = None,
     attention: Annotated[bool, flag("--attention", "Those that need attention.")] = False,
-    managed_by: Annotated[
-        str | None, option("--managed-by", "NAME", "Those that this program or file defines.")
-    ] = None,
+    managed_by: ManagedBy = None,
     orphaned: Annotated[
         bool, flag("--orphaned", "Those that their program or file no longer defines.")
     ] = False,
@@ -48,12 +57,10 @@ async def list_schedules(
 
       horae schedules list --tag billing --attention --json
     """
-    # One more than asked for says whether there are more.
-    found = await session.client.items(
-        "/schedules", limit + 1, state=state, action=action, tag=tag, prefix=prefix, search=search,
+    await session.show_list(
+        "/schedules", limit, schedule_table, state=state, action=action, tag=tag, prefix=prefix, search=search,
         attention=attention or None, managed_by=managed_by, orphaned=orphaned or None,
     )  # fmt: skip
-    session.show(found[:limit], partial(schedule_table, more=len(found) > limit))
 
 
 async def describe(session: Session, schedule_id: ScheduleId) -> None:

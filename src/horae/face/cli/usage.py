@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from rich.console import RenderableType
-
 from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.options import Limit, option
-from horae.face.cli.printing import none, utc
-from horae.face.cli.render import Json
-from horae.face.cli.tables import table
+from horae.face.cli.render import at, listing
 
 cli = group()
+_table = listing(
+    "No usage.",
+    {
+        "account!": "billing_account_id", "since (UTC)?": at("since"), "runs>": "runs", "tokens in>": "input_tokens",
+        "tokens out>": "output_tokens", "cost>": "cost",
+    },
+)  # fmt: skip
 
 
 @command(cli, "usage")
@@ -37,15 +40,3 @@ async def usage(
         by=by, limit=limit,
     )  # fmt: skip
     session.show(found["items"], _table)
-
-
-def _table(items: list[Json]) -> RenderableType:
-    if not items:
-        return none("No usage.")
-    rows = [
-        (
-            each["billing_account_id"], utc(each["since"]), each["runs"], each["input_tokens"], each["output_tokens"], each["cost"],
-        )
-        for each in items
-    ]  # fmt: skip
-    return table("account!", "since (UTC)?", "runs>", "tokens in>", "tokens out>", "cost>", rows=rows)

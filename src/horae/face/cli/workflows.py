@@ -13,10 +13,9 @@ from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.files import document
 from horae.face.cli.options import Input, Limit, Wait, argument, flag, option
 from horae.face.cli.payload import start_fields
-from horae.face.cli.printing import none, utc, word
-from horae.face.cli.render import Json, run_panel
+from horae.face.cli.printing import word
+from horae.face.cli.render import Json, at, details, listing, run_panel
 from horae.face.cli.run_following import shown_to_end
-from horae.face.cli.tables import facts, table
 from horae.face.cli.workflow_drawing import drawing, mermaid
 
 cli = group("workflows", "Deploy workflows, look at them, run them.")
@@ -27,6 +26,24 @@ EXAMPLE = (
 File = Annotated[str, argument("FILE|-", "The workflow as JSON or YAML; - is standard input.")]
 WorkflowId = Annotated[str, argument("ID", "The workflow's id.")]
 Version = Annotated[int | None, option("--version", "N", "Which version.  \\[default: the latest]", min=0)]
+_table = listing(
+    "No workflows.",
+    {"workflow!": "workflow_id", "version>": "version", "owner": "owner", "deployed (UTC)?": at("deployed_at")},
+)  # fmt: skip
+_details = details(
+    {
+        "workflow": "workflow_id", "version": "version", "owner": "owner", "deployed": at("deployed_at"),
+        "nodes": lambda found: drawing(found["document"], {}),
+    }
+)  # fmt: skip
+_nodes = listing(
+    "The run is of no workflow.",
+    {
+        "node!": "place", "type": "type", "state": lambda each: word(each["state"]),
+        "attempts>": lambda each: each["attempts"] or None, "started (UTC)?": at("started_at"), "ended?": at("ended_at"),
+        "failure~": "failure",
+    },
+)  # fmt: skip
 
 
 @command(cli, "deploy")
@@ -68,14 +85,7 @@ async def list_workflows(session: Session, limit: Limit = 100) -> None:
 
     horae workflows list
     """
-    session.show(await session.client.items("/workflows", limit), _table)
-
-
-def _table(items: list[Json]) -> RenderableType:
-    if not items:
-        return none("No workflows.")
-    rows = [(each["workflow_id"], each["version"], each["owner"], utc(each["deployed_at"])) for each in items]
-    return table("workflow!", "version>", "owner", "deployed (UTC)?", rows=rows)
+    await session.show_list("/workflows", limit, _table)
 
 
 @command(cli, "show")
@@ -84,17 +94,7 @@ async def show(session: Session, workflow_id: WorkflowId, version: Version = Non
 
     horae workflows show report --version 3
     """
-    session.show(await _found(session, workflow_id, version), _facts)
-
-
-def _facts(found: Json) -> RenderableType:
-    return facts(
-        ("workflow", found["workflow_id"]),
-        ("version", found["version"]),
-        ("owner", found["owner"]),
-        ("deployed", utc(found["deployed_at"])),
-        ("nodes", drawing(found["document"], {})),
-    )
+    session.show(await _found(session, workflow_id, version), _details)
 
 
 @command(cli, "draw")
@@ -153,16 +153,3 @@ async def nodes(session: Session, run_id: Annotated[str, argument("RUN_ID", "The
     """
     found = (await session.client.get(path("runs", run_id, "nodes")))["items"]
     session.show(found, _nodes)
-
-
-def _nodes(items: list[Json]) -> RenderableType:
-    if not items:
-        return none("The run is of no workflow.")
-    rows = [
-        (
-            each["place"], each["type"], word(each["state"]), each["attempts"] or None, utc(each["started_at"]),
-            utc(each["ended_at"]), each["failure"],
-        )
-        for each in items
-    ]  # fmt: skip
-    return table("node!", "type", "state", "attempts>", "started (UTC)?", "ended?", "failure~", rows=rows)
