@@ -35,6 +35,7 @@ from horae.store.sqlite import SqliteStore
 from horae.testing import TimeMachine
 from tests.support.graphs import TestGraphs, ended, pass_time, worker_of
 from tests.support.nodes import step
+from tests.support.wait import PATIENCE
 
 KEY = "sk-planted-virtual-key"
 
@@ -375,13 +376,13 @@ async def test_events_can_be_read_while_the_graph_runs_here_and_at_its_end_over_
         await ada.schedules.create("s", "0 0 1 1 *", "graph:test:slow")
         run_id = await ada.schedules.trigger("s")
         await step(app)
-        await asyncio.wait_for(began.wait(), 10)
+        await asyncio.wait_for(began.wait(), PATIENCE)
 
         async def events() -> list[str]:
             return [line.message for line in await ada.runs.logs(run_id)]
 
         if app.executors._kinds["graph"]._execution is app.graph_execution:  # type: ignore[attr-defined]
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 while not (seen := await events()):
                     await asyncio.sleep(0.005)
             assert seen == ['{"step":1}']
@@ -410,10 +411,10 @@ async def test_a_cancelled_graph_stops_there_too(worker: Open):
         await ada.schedules.create("s", "0 0 1 1 *", "graph:test:never")
         run_id = await ada.schedules.trigger("s")
         await step(app)
-        await asyncio.wait_for(began.wait(), 10)
+        await asyncio.wait_for(began.wait(), PATIENCE)
         await ada.runs.cancel(run_id)
         assert (await ended(app, run_id)).status is Status.CANCELLED
-        await asyncio.wait_for(stopped.wait(), 10)
+        await asyncio.wait_for(stopped.wait(), PATIENCE)
 
 
 @pytest.mark.contract("GRNT-13")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 from tests.support import process
+from tests.support.process import Process
 
 PROGRAM = Path(__file__).parent / "program.py"
 
@@ -20,7 +20,7 @@ class Programs(process.Programs):
 
     def start(
         self, seconds: float, database: str | None = None, schedules: int = 0, **config: Any
-    ) -> subprocess.Popen[bytes]:
+    ) -> Process:
         """A node whose actions take some seconds, which creates some schedules first."""
         arguments = [str(self.file), str(seconds), str(schedules), json.dumps(config)]
         return self.launch(database or self.database, *arguments)

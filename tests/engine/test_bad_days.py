@@ -43,7 +43,7 @@ from tests.support.nodes import (
     waits_for_lock,
 )
 from tests.support.process import kill
-from tests.support.wait import wait_for, wait_until
+from tests.support.wait import PATIENCE, wait_for, wait_until
 
 QUICK = Config(
     lease_ms=1500, housekeeping_ms=300, tick_ms=100, attention_ms=500, terminate_ms=200, drain_ms=500
@@ -148,7 +148,7 @@ async def test_an_error_whose_words_raise_anything_at_all_has_failed_its_attempt
         await wait_until(lambda: app.runs.list("work"))
         with contextlib.suppress(OwnError):
             await asyncio.gather(*app.worker.tasks)
-        await wait_until(lambda: has_status(app, "failed", "work"), 2)
+        await wait_until(lambda: has_status(app, "failed", "work"))
 
 
 @pytest.mark.parametrize("threaded", [False, True])
@@ -613,7 +613,7 @@ async def test_a_lease_that_ends_stops_what_is_running_without_asking_the_databa
         clock.slept += app.engine.guard()
         app._store._pool, pool = None, app._store._pool  # type: ignore[attr-defined]
         app.engine.guard()
-        await asyncio.wait_for(stopped.wait(), 10)
+        await asyncio.wait_for(stopped.wait(), PATIENCE)
         assert not app.engine.holds_lease
         app._store._pool = pool  # type: ignore[attr-defined]
         # What ended after that counts for nothing, although no other node has attempted it yet.

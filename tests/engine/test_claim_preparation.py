@@ -15,7 +15,7 @@ from horae.executor.database import Claim, Database, Statements
 from horae.model import Action, Denial, Reason, Run
 from horae.store.port import Transaction
 from tests.support.nodes import step
-from tests.support.wait import wait_until
+from tests.support.wait import PATIENCE, wait_until
 
 TABLE = "CREATE TABLE letter (run_id TEXT)"
 
@@ -67,7 +67,7 @@ async def node(database: str, *inputs: str) -> AsyncIterator[tuple[App, LetterEx
     """An app whose schedules, one for each input, have been triggered."""
     app, executor = App(database, config=Config(drain_ms=0, terminate_ms=500)), LetterExecutor()
     app.use(executor)
-    async with app, asyncio.timeout(30):
+    async with app, asyncio.timeout(PATIENCE):
         async with app.transaction() as transaction:
             await transaction.execute(TABLE)
         for each in inputs:

@@ -243,18 +243,18 @@ def test_nodes_and_the_database_are_killed_at_any_time_and_every_slot_is_in_the_
     )
     nodes = [node() for _ in range(3)]
     for round_number, victim in enumerate((0, 2, 1, 1, 0, 2)):
-        wait_for(partial(grown, programs, programs.lines() + 2500), 60)
+        wait_for(partial(grown, programs, programs.lines() + 2500))
         kill(nodes[victim])
         if round_number == 2:
             fragile_server.stop("immediate")
             fragile_server.start()
         nodes[victim] = node()
     living_nodes = {str(process.pid) for process in nodes}
-    wait_for(lambda: living_nodes <= {pid for _, _, pid in programs.log()}, 60)  # the last one has begun
+    wait_for(lambda: living_nodes <= {pid for _, _, pid in programs.log()})  # the last one has begun
     assert all(process.poll() is None for process in nodes)  # losing the database ended no node
     reached = asyncio.run(fetch(database, "SELECT max(cursor_ms) / 1000 FROM due"))[0][0]
     living = "SELECT count(*) FROM due WHERE cursor_ms / 1000 < $1"
-    wait_for(lambda: asyncio.run(fetch(database, living, reached))[0][0] == 0, 60)
+    wait_for(lambda: asyncio.run(fetch(database, living, reached))[0][0] == 0)
     # A killed node lives on for the rest of its lease; then the others take over what it held, and bury it.
     wait_for(lambda: asyncio.run(fetch(database, "SELECT count(*) FROM node"))[0][0] == len(nodes))
     for process in nodes:

@@ -68,7 +68,7 @@ async def finish(database: str, events: int = 1) -> list[FlowRunView]:
                     await app.flows.resume("killed")
             return len(found) == events and view.status == "Idle"
 
-        await wait_until(is_done, 60)
+        await wait_until(is_done)
         return list(await app.flows.runs("killed", limit=1000))
 
 
@@ -107,10 +107,10 @@ async def test_a_node_that_is_killed_repeats_and_forgets_nothing(
     started = [nursery.start(*arguments) for _ in range(nodes)]
     try:
         if held:
-            await wait_until(lambda: point in world.reached, 60)
+            await wait_until(lambda: point in world.reached)
             victim = int(log.read_text().splitlines()[-1].split()[0])
             os.kill(victim, signal.SIGKILL)
-        await wait_until(lambda: not all(map(is_alive, started)), 60)
+        await wait_until(lambda: not all(map(is_alive, started)))
         assert held or killed.exists()
         if nodes == 1:
             nursery.start(*arguments)
@@ -124,7 +124,7 @@ async def test_a_node_that_is_killed_repeats_and_forgets_nothing(
     if (
         point == "before the effect"
     ):  # what was in the air when it was known not to have happened never happens
-        await wait_until(lambda: world.reached.count("after the effect") == 2, 10)
+        await wait_until(lambda: world.reached.count("after the effect") == 2)
     check(world, runs, log)
 
 

@@ -18,7 +18,7 @@ PUBLISH = "SELECT horae.flow_publish('', 'f', 'in', 'FROM {0}', '{{\"a\": 1}}')"
 @pytest.mark.contract("FLOW-28")
 async def test_an_application_publishes_with_its_own_commit(postgres: str):
     script = Script()
-    async with App(postgres, config=Config(tick_ms=60_000)) as app:
+    async with App(postgres, config=Config(tick_ms=3_600_000)) as app:
         await app.flows.deploy(script.flow)
         serving = asyncio.create_task(app.serve())
         await wait_until(lambda: script.outcomes)
@@ -30,7 +30,7 @@ async def test_an_application_publishes_with_its_own_commit(postgres: str):
         await app.flows.publish("f", "in", "another")  # and nobody waits for it
         await wait_until(lambda: script.effects == [["another"]])
         await mine.commit()
-        await wait_until(lambda: ["FROM asyncpg"] in script.effects, 5)
+        await wait_until(lambda: ["FROM asyncpg"] in script.effects)
         async with connection.transaction():
             await connection.execute(PUBLISH.format("asyncpg"))  # the same again
         with pytest.raises(asyncpg.RaiseError, match="no consumer subscribes"):
@@ -40,7 +40,7 @@ async def test_an_application_publishes_with_its_own_commit(postgres: str):
         await connection.close()
         await asyncio.to_thread(with_psycopg, postgres)
         await asyncio.to_thread(with_sqlalchemy, postgres)
-        await wait_until(lambda: len(script.effects) == 4, 5)
+        await wait_until(lambda: len(script.effects) == 4)
         assert sorted(script.effects) == [
             ["FROM asyncpg"],
             ["FROM psycopg"],

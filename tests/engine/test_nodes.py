@@ -72,7 +72,7 @@ def test_of_ten_thousand_slots_due_at_once_each_of_three_nodes_starts_its_share(
     joined = "SELECT count(*) FROM node WHERE actions LIKE '%work%'"
     wait_for(lambda: schema_exists(postgres) and asyncio.run(fetch(postgres, joined))[0][0] == 3)
     asyncio.run(create_herd(postgres))
-    wait_for(lambda: programs.lines() >= 2 * HERD, 60)
+    wait_for(lambda: programs.lines() >= 2 * HERD)
     open_runs = "SELECT count(*) FROM run WHERE status <> 'succeeded'"
     wait_for(lambda: asyncio.run(fetch(postgres, open_runs))[0][0] == 0)
     programs.end()
@@ -400,7 +400,7 @@ async def test_a_node_that_falls_silent_in_the_middle_of_a_decision_holds_up_no_
             async with silent._store.transaction() as transaction:
                 await transaction.schedules([KEY])
                 # It is silent for several leases; the database is to end what it had begun.
-                await wait_until(lambda: step_until(other, "succeeded", house=True), 5)
+                await wait_until(lambda: step_until(other, "succeeded", house=True))
         assert await has_status(other, "succeeded")
 
 
@@ -444,7 +444,7 @@ async def test_a_node_that_is_buried_before_it_claims_holds_nothing_up(postgres:
         with contextlib.suppress(StoreUnavailableError):  # it may notice in time
             await step
         await late.close()  # and there it dies, right after the commit, if there was one
-        await wait_until(lambda: step_until(other, "succeeded", house=True), 5)
+        await wait_until(lambda: step_until(other, "succeeded", house=True))
 
 
 async def test_a_node_that_is_buried_while_it_claims_holds_nothing_up(postgres: str):
@@ -459,7 +459,7 @@ async def test_a_node_that_is_buried_while_it_claims_holds_nothing_up(postgres: 
         await step
         await late.close()
         await burial
-        await wait_until(lambda: step_until(other, "succeeded", house=True), 5)
+        await wait_until(lambda: step_until(other, "succeeded", house=True))
 
 
 async def able_node(database: str, other: App) -> App:

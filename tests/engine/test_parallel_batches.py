@@ -77,5 +77,5 @@ async def test_batches_that_are_decided_at_the_same_time_start_everything_once(p
             NewSchedule(id=f"{number}", spec="* * * * * *", action="work", policies=policies)
             for number in range(MANY)
         )
-        await wait_until(lambda: len(begun) >= 5 * MANY, 120)
+        await wait_until(lambda: len(begun) >= 5 * MANY)
     assert len(set(begun)) == len(begun)

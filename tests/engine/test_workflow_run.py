@@ -15,6 +15,7 @@ from horae.workflow import WorkflowBuilder
 from horae.workflow.limits import WorkflowLimits
 from horae.workflow.record import NodeState
 from tests.engine.workflow_attempts import Attempts, Crashed
+from tests.support.wait import PATIENCE
 
 
 def attempts(flow: WorkflowBuilder, limits: WorkflowLimits | None = None, **functions: Any) -> Attempts:
@@ -91,7 +92,7 @@ async def test_independent_branches_run_at_once_and_each_node_has_a_key_of_its_o
     async def meet(context: Context) -> None:
         assert isinstance(context, NodeContext)
         keys[context.place] = context.key
-        await asyncio.wait_for(together.wait(), 5)
+        await asyncio.wait_for(together.wait(), PATIENCE)
 
     flow = WorkflowBuilder("w", 1)
     branches = [flow.task(meet, id=name) for name in "abc"]
@@ -120,7 +121,7 @@ async def test_a_join_goes_on_without_branches_that_lost_and_cancels_them(mode: 
     flow.task(number, id="then", after=join)
     made = attempts(flow)
     await made.run()
-    await asyncio.wait_for(cancelled.wait(), 5)
+    await asyncio.wait_for(cancelled.wait(), PATIENCE)
     assert states(made)["slow"] == "cancelled"
     assert "behind" not in states(made)
     assert states(made)["then"] == "succeeded"
@@ -299,7 +300,7 @@ async def test_a_cancelled_run_cancels_its_nodes():
     flow.task(slow)
     made = attempts(flow)
     running = asyncio.create_task(made.run())
-    await asyncio.wait_for(begun.wait(), 5)
+    await asyncio.wait_for(begun.wait(), PATIENCE)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

@@ -21,7 +21,7 @@ from horae.executor.celery_executor import CeleryExecutor
 from horae.model import Run
 from tests.support.nodes import ended
 from tests.support.process import ROOT, environment, kill
-from tests.support.wait import wait_for, wait_until
+from tests.support.wait import PATIENCE, wait_for, wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server here")
 
@@ -66,7 +66,7 @@ def celery(engine: dict[str, str]) -> Iterator[Any]:
 async def running(celery: Any) -> AsyncIterator[App]:
     app = App(":memory:", config=Config(tick_ms=50, terminate_ms=2000))
     app.use(CeleryExecutor(celery, ["add", "boom", "slow", "large"]))
-    async with app, asyncio.timeout(60):
+    async with app, asyncio.timeout(PATIENCE):
         serving = asyncio.create_task(app.serve())
         yield app
         serving.cancel()
@@ -136,7 +136,7 @@ async def test_a_crash_between_hand_off_and_record_starts_the_work_once_and_lose
     ]
     done = await asyncio.to_thread(
         subprocess.run, [*program, "claimed", "submitted", "submitted", "following"], env=environment(**engine),
-        cwd=ROOT, check=True, timeout=90, stdout=subprocess.PIPE, text=True,
+        cwd=ROOT, check=True, timeout=PATIENCE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert done.stdout == "succeeded 5\n"
     assert said(engine).count("add 2 3") == 1

@@ -19,7 +19,7 @@ from horae.executor.dask_executor import DaskExecutor
 from horae.model import Run
 from tests.support.nodes import ended
 from tests.support.process import ROOT, environment
-from tests.support.wait import wait_until
+from tests.support.wait import PATIENCE, wait_until
 
 NAMES = ("add", "boom", "identify", "large", "slow", "deaf")
 FUNCTIONS = {name: f"tests.executor.dask_functions:{name}" for name in NAMES} | {"gone": "nowhere:gone"}
@@ -60,7 +60,7 @@ def local_cluster() -> Any:
 async def running(address: str, **more: Any) -> AsyncIterator[App]:
     app = App(":memory:", config=Config(tick_ms=50, terminate_ms=1000))
     app.use(DaskExecutor(address, FUNCTIONS, **more))
-    async with app, asyncio.timeout(60):
+    async with app, asyncio.timeout(PATIENCE):
         serving = asyncio.create_task(app.serve())
         yield app
         serving.cancel()

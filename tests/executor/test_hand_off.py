@@ -19,7 +19,7 @@ from horae.face.service import make_service
 from horae.workflow import WorkflowBuilder
 from tests.face.cli.command import horae
 from tests.support.nodes import ended
-from tests.support.wait import wait_until
+from tests.support.wait import PATIENCE, wait_until
 
 DEFAULT: Any = {}
 RETRIED = {"retry": {"attempts": 2, "initial_delay": "10ms"}}
@@ -78,7 +78,7 @@ class DictExecutor(HandOffExecutor):
 async def serving(there: Engine, database: str = ":memory:", policies: Any = DEFAULT) -> AsyncIterator[App]:
     app = App(database, config=Config(tick_ms=20, terminate_ms=300, drain_ms=0))
     app.use(DictExecutor(there))
-    async with app, asyncio.timeout(30):
+    async with app, asyncio.timeout(PATIENCE):
         if "work" not in {each.id for each in await app.schedules.list()}:
             await app.schedules.create("work", {}, "dict:work", policies=policies)
         task = asyncio.create_task(app.serve())

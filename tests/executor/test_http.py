@@ -35,6 +35,7 @@ from horae.executor.http_destination import Destinations
 from horae.executor.http_options import HttpRequest
 from horae.model import AttemptResult, LastOutcome, ScheduleKey, schedule_key
 from tests.executor.harness import NOW, RUN, Asked, Attempts, Server, say, serving, stored
+from tests.support.wait import PATIENCE
 
 pytestmark = pytest.mark.contract("SCHD-17")
 
@@ -456,7 +457,7 @@ async def test_a_request_that_is_cancelled_lets_go_of_its_connection():
             await asyncio.sleep(0.01)
         attempts.ask(run, "cancel")
         ended = await attempts.end()
-        await asyncio.wait_for(gone.wait(), 10)
+        await asyncio.wait_for(gone.wait(), PATIENCE)
     assert (ended.ending, ended.reason) == ("stopped", "cancelled")
 
 

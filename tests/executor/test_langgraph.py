@@ -22,6 +22,7 @@ from horae.model import Status, Timeouts
 from tests.support.graph_worker import FAST
 from tests.support.graphs import ended, settings
 from tests.support.process import ROOT
+from tests.support.wait import PATIENCE
 
 POINTS = ["graph", "before usage", "after usage", "before end"]
 PLACE = "tests.support.langgraphs"
@@ -144,7 +145,7 @@ async def test_a_killed_worker_repeats_no_step_that_was_done_and_no_charge(
     monkeypatch.setenv("HORAE_TEST_KILL", "")
     async with App(database, config=settings(database, **FAST)) as app:
         app.use_builtin()
-        async with asyncio.timeout(15):  # it takes over the runs of dead nodes
+        async with asyncio.timeout(PATIENCE):  # it takes over the runs of dead nodes
             while not (await app.runs.get(run_id)).crashes:
                 await app.engine.renew_and_maintain(app.now())
                 await asyncio.sleep(0.02)

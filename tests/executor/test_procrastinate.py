@@ -21,7 +21,7 @@ from tests.executor.procrastinate_tasks import app as tasks
 from tests.support.nodes import ended
 from tests.support.postgres import new_postgres_database
 from tests.support.process import ROOT, environment, kill
-from tests.support.wait import wait_until
+from tests.support.wait import PATIENCE, wait_until
 
 TASKS = ["add", "boom", "slow"]
 
@@ -66,7 +66,7 @@ def jobs(postgres_server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iter
 async def running(jobs: Jobs, **more: Any) -> AsyncIterator[App]:
     app = App(jobs.database, config=Config(tick_ms=50, terminate_ms=1000))
     app.use(ProcrastinateExecutor(jobs.app, TASKS, **more))
-    async with app, asyncio.timeout(60):
+    async with app, asyncio.timeout(PATIENCE):
         serving = asyncio.create_task(app.serve())
         yield app
         serving.cancel()

@@ -22,7 +22,7 @@ from horae.model import OPEN, Run
 from tests.support.network import Network
 from tests.support.process import ROOT, environment
 from tests.support.temporal_cluster import QUEUE, TemporalCluster, free_port
-from tests.support.wait import wait_for, wait_until
+from tests.support.wait import PATIENCE, wait_for, wait_until
 
 STOPPED = "it was terminated: its run was stopped"
 TYPES = ("Greet", "Boom", "Countdown", "Slow")
@@ -32,7 +32,7 @@ TYPES = ("Greet", "Boom", "Countdown", "Slow")
 async def running(target: str) -> AsyncIterator[App]:
     app = App(":memory:", config=Config(tick_ms=50, terminate_ms=1000))
     app.use(TemporalExecutor(target, dict.fromkeys(TYPES, QUEUE)))
-    async with app, asyncio.timeout(60):
+    async with app, asyncio.timeout(PATIENCE):
         serving = asyncio.create_task(app.serve())
         yield app
         serving.cancel()

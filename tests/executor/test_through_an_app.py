@@ -20,7 +20,7 @@ from horae.model import Run, Status
 from horae.policy.lifecycle import ENDED
 from tests.executor.harness import TREE, Asked, gone, is_alive, say, serving
 from tests.support.nodes import running
-from tests.support.wait import wait_until
+from tests.support.wait import PATIENCE, wait_until
 
 pytestmark = pytest.mark.contract("SCHD-17")
 
@@ -109,7 +109,7 @@ async def test_work_that_a_request_handed_over_reports_its_end(database: str, ha
     async with serving(accept) as server, offering(database) as app:
         await app.schedules.create("s", {}, http(server.url, reports=True))
         run_id = await app.schedules.trigger("s")
-        await asyncio.wait_for(reported.wait(), 30)
+        await asyncio.wait_for(reported.wait(), PATIENCE)
         await wait_until(lambda: not app.worker.known("schedules"))
         run = await app.runs.get(run_id)
     assert (run.status, run.result, run.attempt) == ("succeeded", {"n": 1}, 1)

@@ -6,13 +6,14 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Protocol
 
 import httpx
+
+from tests.support.forked import Nursery, own_nursery
 
 ROOT = Path(__file__).resolve().parents[2]
 StartServer = Callable[..., "Server"]
@@ -24,7 +25,24 @@ def environment(**settings: str) -> dict[str, str]:
     return kept | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])} | settings
 
 
-def kill(*processes: subprocess.Popen[Any]) -> None:
+class Process(Protocol):
+    """What tests do with a process, begun anew or forked."""
+
+    @property
+    def pid(self) -> int: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, number: int, /) -> None: ...
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
+
+
+def nursery() -> Nursery:
+    """What forks the processes of this tree."""
+    return own_nursery(tuple(environment().items()))
+
+
+def kill(*processes: Process) -> None:
     """End processes at once, also those that are stopped or have ended."""
     for process in processes:
         process.kill()
@@ -38,10 +56,10 @@ class Programs:
         self.folder, self._program = folder, program
         self.file = folder / "log"
         self.database = f"sqlite:///{folder / 'horae.db'}"
-        self._started: list[subprocess.Popen[bytes]] = []
+        self._started: list[Process] = []
 
-    def launch(self, *arguments: str) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen([sys.executable, str(self._program), *arguments], env=environment())
+    def launch(self, *arguments: str) -> Process:
+        process = nursery().start([str(self._program), *arguments], ROOT, environment())
         self._started.append(process)
         return process
 
@@ -54,12 +72,24 @@ class Programs:
 
 
 class Listener:
-    """A process that serves; its log is read as it comes, and it is there once it says where it listens."""
+    """A process that serves; its log is read as it comes, and it is there once it says where it listens.
 
-    def __init__(self, command: Sequence[str], folder: Path, environment: dict[str, str]) -> None:
-        self.process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
+    It runs ``python ARGUMENTS``; an ``interpreter`` starts anew, and without one the process is forked.
+    """
+
+    def __init__(
+        self, arguments: Sequence[str], folder: Path, environment: dict[str, str], interpreter: str = ""
+    ) -> None:
+        if interpreter:
+            started = subprocess.Popen(
+                [interpreter, *arguments], cwd=folder, env=environment, text=True,
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            )  # fmt: skip
+            self.process: Process = started
+            self._written: IO[str] | None = started.stderr
+        else:
+            forked = nursery().start(arguments, folder, environment, piped=True)
+            self.process, self._written = forked, forked.stderr
         self.lines: list[str] = []
         self.url = ""
         self._told = threading.Event()
@@ -69,8 +99,8 @@ class Listener:
         assert self.url, self.log
 
     def _read(self) -> None:
-        assert self.process.stderr is not None
-        with self.process.stderr as lines:
+        assert self._written is not None
+        with self._written as lines:
             for line in lines:
                 self.lines.append(line)
                 if found := re.search(r"listens on (https?://[^\s:]+:\d+)", line):
@@ -92,14 +122,18 @@ class Listener:
 
 
 class Server(Listener):
-    """``horae serve`` on a free port, with a client of it."""
+    """``horae serve`` on a free port, with a client of it. It is forked, unless an ``interpreter`` is to start anew."""
 
     def __init__(
-        self, database: str, *arguments: str, app: str = "tests.face.service.actions", **settings: str
+        self,
+        database: str,
+        *arguments: str,
+        app: str = "tests.face.service.actions",
+        interpreter: str = "",
+        **settings: str,
     ) -> None:
         self.database = database
         command = [
-            sys.executable,
             "-m",
             "horae",
             "serve",
@@ -110,7 +144,12 @@ class Server(Listener):
             "--app",
             app,
         ]
-        super().__init__([*command, *arguments], ROOT, environment(**{"HORAE_TICK_MS": "100"} | settings))
+        super().__init__(
+            [*command, *arguments],
+            ROOT,
+            environment(**{"HORAE_TICK_MS": "100"} | settings),
+            interpreter,
+        )
         self.client = httpx.Client(base_url=self.url, timeout=30)
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 PAUSE = 0.05
+PATIENCE = 180
+"""Seconds in which something must happen, also on a machine that is busy with much else: only a failure takes as long."""
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = 60) -> Any:
+def wait_for(condition: Callable[[], Any], seconds: float = PATIENCE) -> Any:
     """Wait until a condition is true; its value."""
     for _ in range(int(seconds / PAUSE)):
         if found := condition():
@@ -19,7 +21,7 @@ def wait_for(condition: Callable[[], Any], seconds: float = 60) -> Any:
     raise AssertionError("it did not happen in time")
 
 
-async def wait_until(condition: Callable[[], Any], seconds: float = 60) -> None:
+async def wait_until(condition: Callable[[], Any], seconds: float = PATIENCE) -> None:
     """Wait in an event loop; the condition may be a coroutine function."""
     for _ in range(int(seconds / PAUSE)):
         answer = condition()

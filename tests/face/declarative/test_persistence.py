@@ -395,7 +395,7 @@ async def test_any_name_runs_on_postgresql(postgres: str):
 
     try:
         await scheduler.initialize([(name, "* * * * *", call, DELAY) for name in names])
-        await wait_until(lambda: set(names) <= done, 2)
+        await wait_until(lambda: set(names) <= done)
     finally:
         await scheduler.stop()
 

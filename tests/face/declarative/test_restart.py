@@ -6,7 +6,6 @@ import asyncio
 import json
 import signal
 import sqlite3
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.support.process import Programs, kill
+from tests.support.process import Process, Programs, kill
 from tests.support.wait import wait_for
 
 PROGRAM = Path(__file__).parent / "program.py"
@@ -26,27 +25,27 @@ Task = tuple[str, str, float]
 class Processes(Programs):
     """Processes of the program on one database."""
 
-    def start(self, *tasks: Task, **config: int) -> subprocess.Popen[bytes]:
+    def start(self, *tasks: Task, **config: int) -> Process:
         return self.launch(self.database, str(self.file), json.dumps(tasks), json.dumps(config))
 
-    def lines(self, process: subprocess.Popen[bytes] | None = None) -> list[dict[str, Any]]:
+    def lines(self, process: Process | None = None) -> list[dict[str, Any]]:
         found = [json.loads(line) for line in self.text().splitlines()]
         return [line for line in found if process is None or line["pid"] == process.pid]
 
-    def tasks(self, what: str, process: subprocess.Popen[bytes]) -> list[str]:
+    def tasks(self, what: str, process: Process) -> list[str]:
         """The tasks that something happened to in a process, in order."""
         return [line["task"] for line in self.lines(process) if line["what"] == what]
 
-    def wait(self, process: subprocess.Popen[bytes], what: str, *tasks: str) -> None:
+    def wait(self, process: Process, what: str, *tasks: str) -> None:
         """Until something has happened to some tasks in a process."""
         wait_for(lambda: set(tasks or [None]) <= set(self.tasks(what, process)))
 
-    def completed(self, process: subprocess.Popen[bytes]) -> dict[str, Any]:
+    def completed(self, process: Process) -> dict[str, Any]:
         wait_for(lambda: self.tasks("SchedulerInitializationCompleted", process))
         (line,) = [each for each in self.lines(process) if each["what"] == "SchedulerInitializationCompleted"]
         return line
 
-    def counts(self, process: subprocess.Popen[bytes]) -> dict[str, int]:
+    def counts(self, process: Process) -> dict[str, int]:
         """What a process found of its tasks."""
         counts: dict[str, int] = self.completed(process)["details"]
         return counts

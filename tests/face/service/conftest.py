@@ -14,8 +14,10 @@ def start(tmp_path: Path) -> Iterator[StartServer]:
     """Start services; what still lives when a test ends is killed."""
     started: list[Server] = []
 
-    def start(database: str | None = None, *arguments: str, **settings: str) -> Server:
-        server = Server(database or f"sqlite:///{tmp_path}/horae.db", *arguments, **settings)
+    def start(database: str | None = None, *arguments: str, interpreter: str = "", **settings: str) -> Server:
+        server = Server(
+            database or f"sqlite:///{tmp_path}/horae.db", *arguments, interpreter=interpreter, **settings
+        )
         started.append(server)
         return server
 

@@ -104,7 +104,7 @@ def test_a_module_that_runs_itself_is_not_served(tmp_path: Path):
 
 
 def test_asked_to_end_it_waits_for_what_runs_and_records_it(start: StartServer):
-    server = start()
+    server = start(interpreter=sys.executable)
     created = create(server, action="nap", trigger=True)
     wait_for(lambda: server.get(f"/schedules/{created['id']}")["info"]["running"])
     assert server.end(signal.SIGTERM) == 0
@@ -214,7 +214,7 @@ def test_asked_twice_it_waits_for_nothing(start: StartServer, tmp_path: Path):
 
 @pytest.mark.parametrize("action", ["swallow", "thread", "pool"])
 def test_it_exits_whatever_actions_do_and_says_what_it_left_behind(start: StartServer, action: str):
-    server = start(HORAE_DRAIN_MS="100", HORAE_TERMINATE_MS="100")
+    server = start(interpreter=sys.executable, HORAE_DRAIN_MS="100", HORAE_TERMINATE_MS="100")
     created = create(server, action=action, trigger=True)
     wait_for(lambda: server.get(f"/schedules/{created['id']}")["info"]["running"])
     assert server.end() == 3
@@ -225,7 +225,7 @@ def test_it_exits_whatever_actions_do_and_says_what_it_left_behind(start: StartS
 
 @pytest.mark.long
 def test_it_exits_although_an_action_blocks_its_event_loop(start: StartServer):
-    server = start(HORAE_DRAIN_MS="100", HORAE_TERMINATE_MS="100")
+    server = start(interpreter=sys.executable, HORAE_DRAIN_MS="100", HORAE_TERMINATE_MS="100")
     with contextlib.suppress(httpx.HTTPError):  # it may block before the answer is sent
         server.client.timeout = 2
         create(server, action="block", trigger=True)

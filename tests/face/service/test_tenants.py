@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         address,
         "--flows",
         "examples.living_flow",
+        interpreter=sys.executable,  # its command line is read below
         HORAE_JWT_SECRET=SECRET,
         HORAE_GRAPHS='{"poet": "tests.support.langgraphs:poet"}',
     )

@@ -1,0 +1,95 @@
+"""Processes that begin at once, because a nursery has loaded Horae for them. Each can be asked, interrupted and killed like any other."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from tests.support import nursery
+
+
+class Forked:
+    """A process of a nursery, with the part of ``subprocess.Popen`` that tests use."""
+
+    def __init__(self, connection: socket.socket, pid: int, stderr: IO[str] | None) -> None:
+        self._connection, self.pid, self.stderr = connection, pid, stderr
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        return self._ended(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        code = self._ended(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0)
+        return code
+
+    def _ended(self, seconds: float | None) -> int | None:
+        if self.returncode is None and select.select([self._connection], [], [], seconds)[0]:
+            self.returncode = os.waitstatus_to_exitcode(nursery.read_number(self._connection))
+            self._connection.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+class Nursery:
+    """A process that forks others, in an environment of Python; it ends with this one."""
+
+    def __init__(self, python: str, environment: Mapping[str, str]) -> None:
+        self._folder = tempfile.mkdtemp(prefix="horae-")  # sockets have short names only
+        self.address = f"{self._folder}/socket"
+        self._process = subprocess.Popen(
+            [python, nursery.__file__, self.address], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )  # fmt: skip
+        atexit.register(self.close)
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == b"ready\n"
+
+    def start(
+        self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], *, piped: bool = False
+    ) -> Forked:
+        """Run ``python ARGUMENTS``. ``piped`` is for one whose errors are read, and whose output is not."""
+        request = {"arguments": list(arguments), "folder": str(folder), "environment": dict(environment)}
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(self.address)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        reading, writing = os.pipe() if piped else (-1, -1)
+        try:
+            files = [nothing, nothing, writing] if piped else [0, 1, 2]
+            pid = nursery.send_request(connection, request, files)
+        finally:
+            os.close(nothing)
+            if piped:
+                os.close(writing)
+        return Forked(connection, pid, os.fdopen(reading, encoding="utf-8") if piped else None)
+
+    def close(self) -> None:
+        atexit.unregister(self.close)
+        self._process.communicate()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@functools.cache
+def own_nursery(environment: tuple[tuple[str, str], ...]) -> Nursery:
+    """The nursery of this test process, which runs this tree."""
+    return Nursery(sys.executable, dict(environment))

@@ -1,0 +1,131 @@
+"""A process that has loaded Horae and forks for each request: the child runs a Python program, which need not load it again.
+
+``python nursery.py SOCKET`` serves until its standard input ends. It stands alone, because it also runs in environments without our tests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+from typing import Any
+
+NUMBER = struct.Struct("!i")
+STANDARD_FILES = 3
+
+
+def send_request(connection: socket.socket, request: dict[str, Any], files: list[int]) -> int:
+    """Have a program run, with these as its standard files; the id of its process."""
+    body = json.dumps(request).encode()
+    socket.send_fds(connection, [NUMBER.pack(len(body))], files)
+    connection.sendall(body)
+    return read_number(connection)
+
+
+def read_number(connection: socket.socket) -> int:
+    """First the id of the process, then its wait status."""
+    number: int = NUMBER.unpack(_read(connection, NUMBER.size))[0]
+    return number
+
+
+def _read(connection: socket.socket, size: int) -> bytes:
+    found = b""
+    while len(found) < size:
+        more = connection.recv(size - len(found))
+        if not more:
+            raise ConnectionError("the nursery has ended")
+        found += more
+    return found
+
+
+def load_horae() -> None:
+    """Import all of Horae that this environment can import, but for gRPC, which does not survive a fork."""
+    import importlib  # noqa: PLC0415 - the client, which starts often, needs none of this
+    import pkgutil  # noqa: PLC0415
+
+    import horae  # noqa: PLC0415
+
+    for found in pkgutil.walk_packages(horae.__path__, "horae.", onerror=lambda _: None):
+        if "temporal" not in found.name and not found.name.endswith("__main__"):
+            with contextlib.suppress(ImportError):  # an extra that is not installed
+                importlib.import_module(found.name)
+    gc.collect()
+    gc.freeze()
+
+
+def fork_for_requests(path: str) -> socket.socket | None:
+    """Fork for each connection. Returns the connection in the child, and nothing in the nursery, when its work is over."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(64)
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
+            connection, _ = listener.accept()
+            if os.fork() == 0:
+                return connection
+            connection.close()
+    return None
+
+
+def start_child(connection: socket.socket) -> dict[str, Any]:
+    """Fork once more: the child takes the request, and its parent reports how the child ends."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    head, files, _, _ = socket.recv_fds(connection, NUMBER.size, STANDARD_FILES)
+    request: dict[str, Any] = json.loads(_read(connection, NUMBER.unpack(head)[0]))
+    child = os.fork()
+    if child:
+        for each in files:
+            os.close(each)
+        with contextlib.suppress(OSError):  # the client was killed
+            connection.sendall(NUMBER.pack(child))
+        _, status = os.waitpid(child, 0)
+        with contextlib.suppress(OSError):
+            connection.sendall(NUMBER.pack(status))
+        os._exit(0)
+    connection.close()
+    for number, each in enumerate(files):
+        os.dup2(each, number)
+        os.close(each)
+    return request
+
+
+def run(request: dict[str, Any]) -> None:
+    """Be the program: ``-m MODULE`` or a file, with its arguments."""
+    import runpy  # noqa: PLC0415
+    import time  # noqa: PLC0415
+
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    time.tzset()
+    first, *rest = request["arguments"]
+    if first == "-m":
+        sys.argv = rest
+        sys.path.insert(0, request["folder"])
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = [first, *rest]
+        sys.path.insert(0, os.path.dirname(first))  # noqa: PTH120
+        runpy.run_path(first, run_name="__main__")
+
+
+def main(path: str) -> None:
+    sys.path.pop(0)  # the folder of this file, which is no folder of the programs
+    load_horae()
+    connection = fork_for_requests(path)
+    if connection is None:
+        os.unlink(path)  # noqa: PTH108
+    else:
+        run(start_child(connection))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
