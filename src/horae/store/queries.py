@@ -5,7 +5,7 @@ A shared text is standard SQL with placeholders. These are the same in every dia
 - ``{columns(run)}``: all columns, as a decoder takes them; ``{size(run)}``: the bytes of all texts in a row;
 - ``{inserted(run)}``, ``{new(run)}`` and ``{parameters(run)}``: the columns of an insert, and their values in a batch and in one row;
 - ``{updated(run)}`` and ``{excluded(run)}``: assignments of new values, in an update and in an insert that meets an old row;
-- ``{include(filter)}``: the text of another file; ``{open}``: is the status of an open run.
+- ``{include(filter)}``: the text of another file; ``{open(status)}``: a column is the status of an open run.
 
 For the others each dialect has its own phrase (:class:`Dialect`).
 """
@@ -59,7 +59,8 @@ class Dialect:
         if word == "include":
             return query(self, given[0])
         if word == "open":
-            return f"IN ({', '.join(repr(status.value) for status in OPEN)})"
+            # As the index of open runs says it: a list would be a temporary table to SQLite.
+            return f"({' OR '.join(f'{given[0]} = {status.value!r}' for status in OPEN)})"
         if word not in _OF_A_TABLE:
             return None
         return _OF_A_TABLE[word](given[0])

@@ -204,7 +204,9 @@ CREATE TABLE run (
 );
 CREATE INDEX run_latest ON run (schedule_key, number);
 CREATE INDEX run_owned ON run (owner, number) WHERE owner <> '';
-CREATE INDEX run_open ON run (schedule_key, number) WHERE status IN ('pending', 'retrying', 'starting', 'running');
+-- Not IN with a list: SQLite would make a temporary table of it for each row that is written.
+CREATE INDEX run_open ON run (schedule_key, number)
+    WHERE status = 'pending' OR status = 'retrying' OR status = 'starting' OR status = 'running';
 CREATE INDEX run_unclaimed ON run (number) WHERE status = 'starting';
 CREATE INDEX run_stopping ON run (epoch) WHERE status = 'running' AND stop <> '';
 CREATE INDEX run_reports ON run (report_by_ms) WHERE status = 'running' AND report_by_ms IS NOT NULL;

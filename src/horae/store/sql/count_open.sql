@@ -1,5 +1,5 @@
 -- How many runs are open, by status, counted up to a limit.
 SELECT status, count(*) FROM (
-    SELECT status FROM run {index(run_open)} WHERE status {open} LIMIT :limit
+    SELECT status FROM run {index(run_open)} WHERE {open(status)} LIMIT :limit
 ) AS counted
 GROUP BY status

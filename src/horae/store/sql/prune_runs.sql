@@ -2,7 +2,7 @@
 {delete_each(run, number)} (
     SELECT number FROM run
     WHERE schedule_key = new.schedule_key AND ended_at_ms IS NOT NULL
-        AND status NOT {open}
+        AND NOT {open(status)}
         AND (ended_at_ms < new.before OR number <= (
             SELECT number FROM run WHERE schedule_key = new.schedule_key ORDER BY number DESC LIMIT 1 OFFSET new.count
         ))
