@@ -7,16 +7,22 @@ distribution, so that a page which forgets an extra fails here as it does for it
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from tests.support.forked import Nursery
 from tests.support.process import ROOT
+
+SUPPORT = str(Path(__file__).parent)
 
 
 def unpacked_wheel(shared: Path) -> Path:
@@ -36,37 +42,100 @@ def unpacked_wheel(shared: Path) -> Path:
 
 
 class Installed:
-    """A virtual environment in which nothing is installed, until ``install`` is called."""
+    """A virtual environment in which nothing is installed, until ``install`` is called.
+
+    It is a link to one that everyone shares who has installed the same.
+    """
 
     def __init__(self, folder: Path, wheel: Path) -> None:
+        self._link, self._wheel = folder, wheel
+        self._requirements: set[str] = set()
         self.bin = folder / "bin"
-        self._packages = folder / f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
-        self._wheel = wheel
-        self._done: set[tuple[str, frozenset[str]]] = set()
-        self.bin.mkdir(parents=True)
-        self._packages.mkdir(parents=True)
-        base = Path(sys.base_prefix) / "bin"
-        (folder / "pyvenv.cfg").write_text(f"home = {base}\ninclude-system-site-packages = false\n")
-        for name in ("python", "python3"):
-            (self.bin / name).symlink_to(Path(sys.executable).resolve())
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        self.install(())
 
     def install(self, requirements: Iterable[str]) -> None:
         """Do what ``pip install`` does with these requirements."""
-        for each in requirements:
-            self._install(Requirement(each))
+        self._requirements |= set(requirements)
+        made = made_environment(self._wheel, sorted(self._requirements))
+        self._link.unlink(missing_ok=True)
+        self._link.symlink_to(made)
 
-    def _install(self, requirement: Requirement) -> None:
+    def forking(self) -> Path:
+        """The folder with a command ``horae`` that does what the installed one does, in a fork of a process that has loaded it."""
+        folder = self._link.resolve() / "forking"
+        with locked(folder.parent):
+            if not folder.exists() and (self.bin / "horae").exists():
+                python = f"{folder.parent}/bin/python"
+                kept = {
+                    key: value
+                    for key, value in os.environ.items()
+                    if not key.startswith(("HORAE_", "PYTHON"))
+                }
+                address = Nursery(python, kept | {"COLUMNS": "200"}).address
+                folder.mkdir()
+                run = f"run_forked({address!r}, {str(folder.parent / 'bin/horae')!r})"
+                program(
+                    folder / "horae",
+                    f"{python} -IS",
+                    f"sys.path.insert(0, {SUPPORT!r})\nfrom nursery import run_forked\n{run}",
+                )
+        return folder
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other processes from making what is in a folder."""
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def program(file: Path, interpreter: str, code: str) -> None:
+    file.write_text(f"#!{interpreter}\nimport sys\n{code}\n")
+    file.chmod(0o755)
+
+
+def made_environment(wheel: Path, requirements: list[str]) -> Path:
+    """The folder of the environment in which these requirements are installed, made once for all processes."""
+    name = hashlib.sha256(" ".join(requirements).encode()).hexdigest()[:12]
+    folder = wheel.parent / "environments" / name
+    folder.parent.mkdir(exist_ok=True)
+    with locked(folder):
+        if not (folder / "pyvenv.cfg").exists():
+            making = Making(folder, wheel)
+            for each in requirements:
+                making.install(Requirement(each))
+            base = Path(sys.base_prefix) / "bin"
+            (folder / "pyvenv.cfg").write_text(f"home = {base}\ninclude-system-site-packages = false\n")
+    return folder
+
+
+class Making:
+    """An environment that is being made."""
+
+    def __init__(self, folder: Path, wheel: Path) -> None:
+        self._bin = folder / "bin"
+        self._packages = folder / f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+        self._wheel = wheel
+        self._done: set[tuple[str, frozenset[str]]] = set()
+        self._bin.mkdir(parents=True)
+        self._packages.mkdir(parents=True)
+        for name in ("python", "python3"):
+            (self._bin / name).symlink_to(Path(sys.executable).resolve())
+
+    def install(self, requirement: Requirement) -> None:
         extras = frozenset(requirement.extras)
         if (requirement.name.lower(), extras) in self._done:
             return
         self._done.add((requirement.name.lower(), extras))
         distribution = self._find(requirement.name)
-        self._link(distribution)
+        self._add(distribution)
         for text in distribution.requires or ():
             needed = Requirement(text)
             marker = needed.marker
             if marker is None or any(marker.evaluate({"extra": extra}) for extra in (extras or {""})):
-                self._install(needed)
+                self.install(needed)
 
     def _find(self, name: str) -> metadata.Distribution:
         path = [str(self._wheel)] if name == "horae" else sys.path
@@ -76,13 +145,12 @@ class Installed:
         )
         return found
 
-    def _link(self, distribution: metadata.Distribution) -> None:
+    def _add(self, distribution: metadata.Distribution) -> None:
         files = distribution.files or []
         for top in {file.parts[0] for file in files if file.parts[0] not in ("..", "__pycache__")}:
             link = self._packages / top
             if not link.exists():
                 link.symlink_to(Path(str(distribution.locate_file(top))).resolve())
         for entry in distribution.entry_points.select(group="console_scripts"):
-            call = f"import sys\nfrom {entry.module} import {entry.attr}\nsys.exit({entry.attr}())\n"
-            (self.bin / entry.name).write_text(f"#!{self.bin}/python\n{call}")
-            (self.bin / entry.name).chmod(0o755)
+            code = f"from {entry.module} import {entry.attr}\nsys.exit({entry.attr}())"
+            program(self._bin / entry.name, f"{self._bin}/python", code)

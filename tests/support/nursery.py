@@ -44,6 +44,26 @@ def _read(connection: socket.socket, size: int) -> bytes:
     return found
 
 
+def run_forked(path: str, program: str) -> None:
+    """Be a program in a fork of the nursery. What serves until it is interrupted is started anew, and so is all once the nursery is gone."""
+    endless = sys.argv[1:2] == ["serve"] or sys.argv[1:3] == ["runs", "tail"]
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            if endless:
+                raise ConnectionError
+            connection.connect(path)
+        except OSError:
+            os.execv(program, [program, *sys.argv[1:]])  # noqa: S606
+        request = {
+            "arguments": [program, *sys.argv[1:]],
+            "folder": os.getcwd(),  # noqa: PTH109
+            "environment": dict(os.environ),
+        }
+        send_request(connection, request, [0, 1, 2])
+        code = os.waitstatus_to_exitcode(read_number(connection))
+    sys.exit(code if code >= 0 else 128 - code)
+
+
 def load_horae() -> None:
     """Import all of Horae that this environment can import, but for gRPC, which does not survive a fork."""
     import importlib  # noqa: PLC0415 - the client, which starts often, needs none of this

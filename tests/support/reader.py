@@ -105,8 +105,11 @@ class Reader:
             name: value for name, value in os.environ.items() if not name.startswith(("HORAE_", "PYTHON"))
         }
         path = [each for each in os.environ["PATH"].split(":") if each != str(Path(sys.executable).parent)]
+        self._programs = folder / "programs"
+        self._programs.mkdir()
         self.environment = kept | {
-            "PATH": ":".join([str(self.installed.bin), *path]), "COLUMNS": "200", "HORAE_PORT": str(self.port),
+            "PATH": ":".join([str(self._programs), str(self.installed.bin), *path]),
+            "COLUMNS": "200", "HORAE_PORT": str(self.port),
         }  # fmt: skip
         self.running: list[Running] = []
         self.printed = ""
@@ -149,7 +152,7 @@ class Reader:
     def _has_crontab(self, text: str) -> None:
         """Let ``crontab -l`` print this, and not the crontab of whoever runs the tests."""
         (self.folder.parent / "crontab").write_text(text)
-        program = self.installed.bin / "crontab"
+        program = self._programs / "crontab"
         program.write_text(f"#!/bin/sh\nexec cat {self.folder.parent}/crontab\n")
         program.chmod(0o755)
 
@@ -237,6 +240,8 @@ class Reader:
     def _execute(self, commands: str, settings: dict[str, str]) -> subprocess.CompletedProcess[str]:
         """Run commands in a shell. What they export is kept, as in a terminal."""
         kept = self.folder.parent / "exported"
+        if "horae " in commands:
+            self._fork_commands()
         script = f"trap 'env -0 > {kept}' EXIT\n{commands}"
         ran = subprocess.run(
             ["/bin/bash", "-euo", "pipefail", "-c", script], cwd=self.folder, text=True, stdout=subprocess.PIPE,
@@ -246,6 +251,13 @@ class Reader:
         self.environment |= {name: exported[name] for name in exported if name not in settings}
         self.printed += ran.stdout
         return ran
+
+    def _fork_commands(self) -> None:
+        """Let ``horae`` be the one that need not load itself each time."""
+        link = self._programs / "horae"
+        link.unlink(missing_ok=True)
+        if (found := self.installed.forking() / "horae").exists():
+            link.symlink_to(found)
 
     # What tests ask besides
 
