@@ -1,4 +1,4 @@
-"""Writes the logs of running attempts now and then, under their claims; the rest of each is written with its result."""
+"""Writes the logs of running attempts periodically, under their claims; the remaining lines are written with the result."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from horae.model import Run
 from horae.store.transaction_limit import StoreAccess
 
 BATCH_LOGS = 100
-"""Of how many attempts one transaction writes the log."""
+"""How many attempts' logs one transaction writes."""
 _log = logging.getLogger("horae")
 
 
 class AttemptLogWriter:
-    """Writes what running attempts log every ``attempt_log_flush_ms``; while they log nothing, it does nothing."""
+    """Writes the lines of running attempts every ``attempt_log_flush_ms``, if there are any."""
 
     def __init__(self, store: StoreAccess, clock: Clock, now: Callable[[], int], config: Config) -> None:
         self._store = store
@@ -63,7 +63,7 @@ class AttemptLogWriter:
         self._task = None
 
     async def write(self) -> None:
-        """Write what running attempts have logged and is not written yet."""
+        """Write the lines of running attempts that are not written yet."""
         waiting = list(self._waiting)
         for start in range(0, len(waiting), BATCH_LOGS):
             await self._write(waiting[start : start + BATCH_LOGS])
@@ -84,7 +84,7 @@ class AttemptLogWriter:
             log.written(batch)
 
     def close(self) -> None:
-        """Stop: all attempts have ended, or are left behind."""
+        """Stop: all attempts have ended or were given up."""
         self._waiting.clear()
         if self._task is not None:
             self._task.cancel()

@@ -1,6 +1,6 @@
 """Lets executors write in the transactions that claim their attempts, so that claim and hand-off become durable together.
 
-What fails there concerns its own attempts only: it is undone to a savepoint, and the rest of the transaction goes on.
+A failure affects only the executor's own attempts: it is rolled back to a savepoint, and the transaction continues.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ async def prepare(
     denial: Callable[[Launch], Denial | None],
     now: int,
 ) -> Sequence[Launch]:
-    """The launches, those prepared whose executors do that and that are admitted. ``denial`` says why one is not."""
+    """Prepare the admitted launches whose executors support it, and return all launches. ``denial`` says why a launch is not admitted."""
     groups: dict[Executor, list[Launch]] = defaultdict(list)
     for each in launches:
         executor = preparing(each.run) if each.call is None else None

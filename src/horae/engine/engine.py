@@ -104,16 +104,16 @@ class Engine:
         self._observers.add(observer)
 
     async def join(self, now: int) -> None:
-        """Become a node, and run maintenance, which takes over the runs of dead nodes."""
+        """Join as a node, and run maintenance, which takes over the runs of dead nodes."""
         await self.enter(now)
         await self.maintain(now)
 
     async def enter(self, now: int) -> None:
-        """Become a node: take a name and an epoch, and register the actions it can run."""
+        """Join as a node: take a name and an epoch, and register the actions that it can run."""
         await self._membership.join(now)
 
     def leave(self) -> None:
-        """Be no node any more, because the store is closed; what this node had claimed is for others to take over."""
+        """Leave: the store is closed, and other nodes take over what this node had claimed."""
         self._membership.leave()
 
     def guard(self) -> float:

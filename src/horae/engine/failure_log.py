@@ -31,7 +31,7 @@ def log_failures(judged: Iterable[tuple[AttemptResult, Outcome]]) -> None:
 
 
 def log_unrecorded(ended: Iterable[AttemptResult]) -> None:
-    """Log attempts that failed, and whose end the database did not take before the program ended."""
+    """Log attempts that failed and whose result could not be stored before the program ended."""
     for each in ended:
         if each.ending in {AttemptEnd.RAISED, AttemptEnd.TIMED_OUT}:
             reason = Reason.FAILED if each.reason is None else each.reason

@@ -1,4 +1,4 @@
-"""Runs a handler of a flow, part by part. What must be durable before the next part is written on the way."""
+"""Runs a handler of a flow, part by part. Before each part, writes what must be durable before it is called."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def read_mutation(text: str | None) -> Mutation | None:
 
 
 class RunEnd(Decided):
-    """How a run of a handler ended: all that its commit writes, or its failure."""
+    """How a run of a handler ended: what its commit writes, or its failure."""
 
     __slots__ = (
         "caused", "failure", "inputs", "journaled", "largest_peek", "mutation", "phase", "prepared", "published", "run", "state",
@@ -74,7 +74,7 @@ class RunEnd(Decided):
         self.prepared: PreparedRecord | None = None
         self.mutation: Mutation | None = None
         self.journaled = False
-        """Whether the prepare result and its reservations are durable already."""
+        """Whether the prepare result and its reservations are already durable."""
         self.state: str | None = None
         """The new state, as JSON; ``None`` if it did not change."""
         self.published: Sequence[Published] = ()
@@ -85,7 +85,7 @@ class RunEnd(Decided):
 
 
 class Reconciled(Decided):
-    """What ``reconcile`` answered."""
+    """The answer of ``reconcile``."""
 
     __slots__ = ("answer", "issue")
 
@@ -95,7 +95,7 @@ class Reconciled(Decided):
 
 
 class Fixed(Decided):
-    """What a fixer answered: a new version, or ``None``."""
+    """The answer of a fixer: a new version, or ``None``."""
 
     __slots__ = ("flow", "issue")
 
@@ -211,7 +211,7 @@ class HandlerRun:
             await self._move(Phase.EMITTING)
 
     async def _emit(self, prepared: PreparedRecord) -> None:
-        """Call ``next``. If nothing was mutated, and it does not wait for anything, nothing is written before the commit."""
+        """Call ``next``. If nothing was mutated and ``next`` awaits nothing, nothing is written before the commit."""
         end = self._end
         end.phase = Phase.EMITTING
         emit = self._handler.part("next")
@@ -224,7 +224,7 @@ class HandlerRun:
         self._keep_state(await self._called(emit, *given, when_it_waits=before))
 
     async def _move(self, phase: Phase) -> None:
-        """Write how far the run has got, with what it prepared and the outcome of its mutation."""
+        """Write the phase of the run, with its prepare result and the outcome of its mutation."""
         end, prepared = self._end, self._end.prepared or PreparedRecord()
         first = not end.journaled
         move = RunMove(
@@ -246,7 +246,7 @@ class HandlerRun:
         *given: object,
         when_it_waits: Callable[[], Awaitable[None]] | None = None,
     ) -> Any:  # noqa: ANN401 - whatever a handler returns
-        """Call a part of the handler. ``when_it_waits`` is awaited once before the first thing that the handler waits for."""
+        """Call a part of the handler. ``when_it_waits`` is awaited once, before the handler's first suspension."""
         assert code is not None  # noqa: S101 - the definition says that it has it
         context = self._context
         try:
@@ -269,13 +269,13 @@ class HandlerRun:
         return found
 
     def _shown(self, prepared: PreparedRecord) -> Prepared[Any]:
-        """The prepare result as the other parts get it: always as it is stored."""
+        """The prepare result as it is stored, which is how the other parts receive it."""
         data = self._read_data(prepared.data)
         reservations = [Reservation(topic, list(ids)) for topic, ids in prepared.reservations]
         return Prepared(reservations, data, title=prepared.title or None, key=prepared.key)
 
     def _read_data(self, data: object) -> Any:  # noqa: ANN401
-        """The prepared data as its type is annotated; without data there is none, whatever the type."""
+        """The prepared data, converted to its annotated type; ``None`` stays ``None``."""
         try:
             return None if data is None else self._handler.data_type.read(text_of(data))
         except (msgspec.MsgspecError, ValueError) as error:
@@ -298,7 +298,7 @@ class HandlerRun:
             self._end.state = text
 
     async def _checked_result(self, found: object) -> PreparedRecord:
-        """What ``prepare`` returned, if it is right: its events are there, pending, and reserved once."""
+        """Validate what ``prepare`` returned: its events exist, are pending, and are reserved once."""
         if isinstance(found, Mapping):
             try:
                 found = Prepared(**found)
@@ -353,7 +353,7 @@ class HandlerRun:
         return wanted, list(found.values())
 
     async def _look_up(self, reservation: Reservation) -> None:
-        """Read the events that are reserved without having been looked at."""
+        """Read the reserved events that the handler has not read."""
         if reservation.topic not in self._handler.definition.subscribes:
             raise _violation(
                 f'it reserves events of the topic "{reservation.topic}", to which it does not subscribe'
@@ -378,7 +378,7 @@ class Reconciliation:
         self._context = FlowContext(flow, handler.definition, run.id, events, now, key=prepared.key or run.id)
 
     async def __call__(self, attempt: RunningAttempt) -> Decided:
-        """Ask ``reconcile``; one that fails does not know."""
+        """Call ``reconcile``; a failure counts as ``Unknown``."""
         context, record = self._context, self._prepared
         context.make_log = lambda: AttemptLogger(
             attempt.run, attempt.log, flow=context.flow, handler=context.handler
@@ -438,7 +438,7 @@ def _are_texts(*values: object) -> bool:
 
 
 async def _eagerly(coroutine: Coroutine[Any, Any, Any], when_it_waits: Callable[[], Awaitable[None]]) -> Any:  # noqa: ANN401
-    """The result of a coroutine. If it ends without waiting for anything, nothing else happens; otherwise something is done first."""
+    """Run a coroutine. If it suspends, ``when_it_waits`` is awaited before it continues."""
     try:
         yielded = coroutine.send(None)
     except StopIteration as stop:
@@ -452,7 +452,7 @@ async def _eagerly(coroutine: Coroutine[Any, Any, Any], when_it_waits: Callable[
 
 
 class _Resumed:
-    """The rest of a coroutine that has begun, and waits for what it yielded."""
+    """The rest of a coroutine that has suspended on ``yielded``."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], yielded: object) -> None:
         self._coroutine = coroutine

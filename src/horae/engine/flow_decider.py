@@ -39,7 +39,7 @@ from horae.store.flow_records import FlowRecords, Probe
 from horae.store.port import Store, Transaction
 
 MAX_KNOWN_STATES = 10_000
-"""Of how many flows a node remembers what their handlers kept, to read it less often."""
+"""For how many flows a node caches the state of their handlers."""
 PRUNED_TOGETHER = 100
 PRUNED_ROWS = 500
 """A round of pruning deletes up to ``PRUNED_ROWS`` rows of each kind from each of ``PRUNED_TOGETHER`` flows."""
@@ -47,7 +47,7 @@ _replace = msgspec.structs.replace
 
 
 class Claimed(NamedTuple):
-    """A flow that this node works on: its lane, the run, and the claim as the worker takes it."""
+    """A flow that this node works on: its lane, its run, and the claim in the form that the worker takes."""
 
     hosted: HostedFlow
     handler: Handler
@@ -57,7 +57,7 @@ class Claimed(NamedTuple):
 
 
 class FlowDecider(Decider):
-    """Decides flows in batches: one transaction records what ended, and claims what follows."""
+    """Decides flows in batches: one transaction records ended runs and claims the next ones."""
 
     name = "flows"
 
@@ -68,11 +68,11 @@ class FlowDecider(Decider):
         self._now = node.worker.shared_now
         self._verify = False  # whether reservations are looked at closely, because some were gone
         self._states: OrderedDict[int, tuple[int, dict[str, str]]] = OrderedDict()
-        """What handlers kept, by flow, as of a number of runs: another node may have had one since."""
+        """The state of handlers by flow, with the number of runs it is from: another node may have run the flow since."""
         self._next_at_ms: int | None = None  # when the next flow is due, as far as this node knows
         self._prune_after = 0
         self._peeks: dict[tuple[int, str], int] = {}
-        """How many events handlers look at."""
+        """How many events handlers read."""
 
     # The seam
 
@@ -133,7 +133,7 @@ class FlowDecider(Decider):
         return [_claim_of(lane) for lane in await FlowRecords(transaction).claimed(epochs, limit)]
 
     async def prepare(self, transaction: Transaction, runs: Sequence[Run]) -> Sequence[Launch]:
-        """Launch again what a commit whose answer was lost has claimed."""
+        """Launch the attempts that a commit with a lost answer has claimed."""
         records = FlowRecords(transaction)
         lanes = await records.lanes([int(run.schedule_id) for run in runs])
         stored = await records.runs_by_id([run.id for run in runs])
@@ -169,7 +169,7 @@ class FlowDecider(Decider):
         return FlowResults(transaction, self.host, self.node.config, now, verify=self._verify)
 
     async def _record(self, work: FlowResults, results: Sequence[AttemptResult]) -> None:
-        """Record results, and remember what their handlers kept and how many events they look at."""
+        """Record results, and cache the state of their handlers and how many events they read."""
         await work.record(results)
         for (flow_id, handler), state in work.kept_states.items():
             if flow_id in self._states:
@@ -181,7 +181,7 @@ class FlowDecider(Decider):
 
     @contextmanager
     def _forgetting_states(self) -> Iterator[None]:
-        """Forget what handlers kept if it may not have been committed; it is read again."""
+        """Drop the cached state of handlers if it may not have been committed."""
         try:
             yield
         except BaseException:
@@ -232,14 +232,14 @@ class FlowDecider(Decider):
         return self._next_at_ms
 
     async def _take_signals(self, work: FlowResults) -> None:
-        """Mark the consumers of what was published from outside, in the flows that are locked."""
+        """Mark the consumers of events that were published from outside, in the locked flows."""
         await work.load_flows(work.lanes.values())
         for flow_id, topics in (await work.records.take_signals(work.lanes)).items():
             lane = work.lanes[flow_id]
             work.lanes[flow_id] = published(lane, work.flows[flow_id].definition, topics)
 
     async def _claim(self, batch: Batch, work: FlowResults) -> list[Claimed]:
-        """Choose what each locked flow does, and claim it; the lanes get when to decide them next."""
+        """Choose what each locked flow does and claim it; set when to decide each lane next."""
         claimed: list[Claimed] = []
         for flow_id, lane in work.lanes.items():
             if lane.trouble and work.flows[flow_id].definition.handler(lane.trouble.handler) is None:
@@ -289,7 +289,7 @@ class FlowDecider(Decider):
     # Launching
 
     async def _launches(self, records: FlowRecords, claimed: Sequence[Claimed]) -> list[Launch]:
-        """What the claimed attempts need: states, and the pending events that they will look at."""
+        """What the claimed attempts need: states, and the pending events that they will read."""
         running = [each for each in claimed if each.lane.task is Task.RUN]
         states = await self._known_states(records, running)
         peeked = await self._prefetch(records, running)
@@ -321,7 +321,7 @@ class FlowDecider(Decider):
     async def _known_states(
         self, records: FlowRecords, claimed: Sequence[Claimed]
     ) -> dict[tuple[int, str], str]:
-        """What the handlers of claimed runs kept; read, unless this node had the run before."""
+        """The state of the handlers of claimed runs; read only if it is not cached."""
         known: dict[tuple[int, str], str] = {}
         unknown = []
         for each in claimed:
@@ -347,7 +347,7 @@ class FlowDecider(Decider):
     async def _prefetch(
         self, records: FlowRecords, claimed: Sequence[Claimed]
     ) -> dict[tuple[int, str], list[FlowEvent]]:
-        """The pending events that claimed consumers will look at: one statement for those that look at the same number."""
+        """The pending events that claimed consumers will read: one statement for consumers that read the same number."""
         wanted: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
         for each in claimed:
             if each.run.phase is Phase.PREPARING:
@@ -376,7 +376,7 @@ class Prefetched(list[FlowEvent]):
 
 
 class Events:
-    """What the context of a run reads: as of its claim, as far as it was read then."""
+    """What the context of a run reads: the data read with the claim, and the database for everything else."""
 
     def __init__(
         self,
@@ -407,7 +407,7 @@ class Events:
 
 
 class _Fix:
-    """One question to the fixer."""
+    """One call of the fixer."""
 
     def __init__(self, host: FlowHost, hosted: HostedFlow, run: FlowRun) -> None:
         self._host = host

@@ -15,7 +15,7 @@ _replace = msgspec.structs.replace
 
 
 async def deploy(records: FlowRecords, flow: Flow, owner: str, now: int) -> StoredFlow:
-    """Store a flow, under the lock of its lane. The same version again changes nothing, but consumers with pending events look."""
+    """Store a flow, under the lock of its lane. Deploying the same version again only wakes consumers with pending events."""
     definition, revision = flow.check(), flow.revision
     stored = await records.flow(owner, flow.name)
     if stored is None:
@@ -50,7 +50,7 @@ async def deploy(records: FlowRecords, flow: Flow, owner: str, now: int) -> Stor
 
 
 def redeployed(lane: Lane, before: FlowDefinition, flow: StoredFlow, now: int) -> Lane:
-    """The lane of a flow that gets another version: a run that failed is tried again with it."""
+    """The lane of a flow after a new version was deployed: a failed run is retried with it."""
     lane = deployed(_replace(lane, revision=flow.revision), before, flow.definition, now)
     trouble = lane.trouble
     if trouble is None:
@@ -65,14 +65,14 @@ def redeployed(lane: Lane, before: FlowDefinition, flow: StoredFlow, now: int) -
 
 
 def _check_loss(flow: str, trouble: Trouble) -> None:
-    """Refuse to lose a handler whose effect happened, or may have, and that has not committed."""
+    """Refuse to remove a handler whose effect happened, or may have happened, and is not committed."""
     if trouble.recovery is not Recovery.AFRESH:
         reason = f'cannot lose its handler "{trouble.handler}": the effect of its run {trouble.run_id} happened, or may have'
         raise FlowRefusedError(flow, reason, hint="resolve that run first")
 
 
 async def with_pending(records: FlowRecords, lane: Lane, flow: FlowDefinition) -> Lane:
-    """The lane of a flow whose consumers with pending events look again, once."""
+    """The lane of a flow whose consumers with pending events run once more."""
     topics = {
         topic for each in flow.handlers if each.kind is HandlerKind.CONSUMER for topic in each.subscribes
     }

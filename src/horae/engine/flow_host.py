@@ -1,4 +1,4 @@
-"""The flows that this process hosts, and who is told when one needs a person."""
+"""The flows that this process hosts, and the hooks for flows that need attention."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class HostedFlow(NamedTuple):
 
 
 Attention = Callable[[StoredFlow, Trouble], None]
-"""Called when a flow needs a person; it must return quickly."""
+"""Called when a flow needs attention; it must return quickly."""
 
 
 class FlowHost:
@@ -41,7 +41,7 @@ class FlowHost:
         self.fixer: Fixer | None = None
         self.on_attention: list[Attention] = []
         self.in_store = 0
-        """How many handlers wait for the store now, and not for what they do themselves."""
+        """How many handlers wait for the store, not for their own work."""
 
     @property
     def is_empty(self) -> bool:
@@ -72,12 +72,12 @@ class FlowHost:
             self.in_store -= 1
 
     def clear(self) -> None:
-        """Host nothing any more."""
+        """Stop hosting flows."""
         self._hosted.clear()
         self.revisions = []
 
     def tell_attention(self, stored: StoredFlow, trouble: Trouble) -> None:
-        """Say that a flow needs a person."""
+        """Call the hooks: a flow needs attention."""
         _log.error(
             'flow "%s" needs attention: "%s" failed: %s', stored.name, trouble.handler, trouble.issue,
             extra={"flow": stored.name, "run": trouble.run_id, "handler": trouble.handler, "status": str(trouble.status)},

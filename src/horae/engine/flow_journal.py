@@ -1,4 +1,4 @@
-"""Moves runs of flows forward while they run: what must be durable before the next part of a handler is called.
+"""Moves the phase of running flow runs forward: writes what must be durable before the next part of a handler is called.
 
 Runs that move at the same time are written in one transaction.
 """
@@ -19,7 +19,7 @@ RETRY_SECONDS = 0.2
 
 
 class ReservationLostError(Exception):
-    """An event that a run reserves is not pending any more: it was skipped since the run looked at it."""
+    """An event that a run reserves is no longer pending: it was skipped after the run read it."""
 
 
 class FlowJournal:
@@ -81,7 +81,7 @@ class FlowJournal:
             return
 
     async def _attempt(self, moves: Sequence[RunMove]) -> Exception | None:
-        """Write moves in one transaction; if one of them cannot be written, write none, and say why if it is the only one."""
+        """Write moves in one transaction. If one cannot be written, write none and return the reason."""
         try:
             async with self._store.transaction() as transaction:
                 records = FlowRecords(transaction)

@@ -42,11 +42,13 @@ _SUDDEN = {AttemptEnd.CRASHED, AttemptEnd.STOPPED, AttemptEnd.UNLAUNCHED, Attemp
 
 
 class ReservationsGoneError(Exception):
-    """Some events that runs were to consume are not theirs: the transaction is rolled back, and made again with a closer look."""
+    """Some events that runs should consume are not reserved by them: the transaction is rolled back and repeated with a check of each
+    reservation.
+    """
 
 
 class FlowResults:
-    """Applies results to the lanes of their flows, and gathers what is written for them."""
+    """Applies results to the lanes of their flows, and collects what to write."""
 
     def __init__(
         self, transaction: Transaction, host: FlowHost, config: Config, now: int, *, verify: bool
@@ -97,7 +99,7 @@ class FlowResults:
         )
 
     async def load_flows(self, lanes: Iterable[Lane]) -> None:
-        """Know the definitions of flows: those of this process, others from the database."""
+        """Load the definitions of flows, from this process or from the database."""
         unknown = []
         for lane in lanes:
             hosted = self._host.find(lane.flow_id, lane.revision)
@@ -181,7 +183,7 @@ class FlowResults:
             self._inherited += [(event, number) for number in end.caused]
 
     async def _fail(self, lane: Lane, result: AttemptResult, stored: FlowRun) -> None:
-        """A run did not commit: what it has done so far says how the next one begins."""
+        """Handle a run that did not commit: its phase determines how the next one begins."""
         end = result.value if isinstance(result.value, RunEnd) else None
         if end is not None:
             assert end.failure is not None  # noqa: S101 - else it is a commit
@@ -239,7 +241,7 @@ class FlowResults:
         )  # fmt: skip
 
     async def _looked_again(self, lane: Lane) -> Lane:
-        """After a crash, consumers with pending events look once more."""
+        """After a crash, consumers with pending events run once more."""
         return await with_pending(self.records, lane, self.flows[lane.flow_id].definition)
 
     def _reconciled(self, lane: Lane, result: AttemptResult, run: FlowRun) -> None:
@@ -273,7 +275,7 @@ class FlowResults:
         self._troubled(lane, lane.trouble)
 
     async def _take_version(self, lane: Lane, new: Flow) -> Lane:
-        """Deploy the version of a fixer; one that cannot be deployed is no fix."""
+        """Deploy the version that a fixer returned; a version that cannot be deployed counts as no fix."""
         flow = self.flows[lane.flow_id]
         try:
             definition, revision = new.check(), new.revision
@@ -297,7 +299,7 @@ class FlowResults:
             self._transaction.on_commit += (tell,)
 
     async def _write(self) -> None:
-        """Write everything but the lanes: what a decision that follows must see."""
+        """Write everything but the lanes, so that the following decision sees it."""
         records = self.records
         states = (
             FlowState(flow_id=flow_id, handler=handler, state=state)
@@ -334,7 +336,7 @@ def _skipped() -> Failure:
 
 
 def _failure_of(result: AttemptResult) -> tuple[FailureKind, str]:
-    """Why an attempt ended that returned nothing."""
+    """Why an attempt ended without a result."""
     if result.ending is AttemptEnd.TIMED_OUT:
         return FailureKind.TIMEOUT, result.failure or "the handler did not return in time"
     if result.ending in _SUDDEN:

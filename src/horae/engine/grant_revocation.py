@@ -1,4 +1,4 @@
-"""The grants of schedules that are removed, whether by a person or because they are finished: revoked with them."""
+"""Revokes the grants of schedules that are removed, by a caller or because they are finished."""
 
 from __future__ import annotations
 

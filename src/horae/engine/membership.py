@@ -122,7 +122,7 @@ class Membership:
         return None
 
     def leave(self) -> None:
-        """Be no node any more: nothing is running."""
+        """Leave; nothing is running."""
         self._lease_until, self._lost = 0.0, True
 
     def lose(self) -> None:

@@ -66,11 +66,11 @@ class Launch(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     refusal: NotStartedError | None = None
     """Why its executor could not prepare it, if it could not."""
     call: Callable[[RunningAttempt], Awaitable[object]] | None = None
-    """What makes the attempt, if no executor does: its decider gets back what it returns, as it is."""
+    """What makes the attempt instead of an executor; its decider receives the return value unchanged."""
 
 
 class Decided:
-    """The base of what a decider's own call returns: it is given back as it is, and not stored as a result."""
+    """Base class for return values of a decider's own call; they are passed back unchanged, not stored as a result."""
 
     __slots__ = ()
 
@@ -152,7 +152,7 @@ class Worker:
             self._set_deadlines(key, attempt)
 
     def denial(self, start: Launch) -> Denial | None:
-        """Why a claimed run must not happen any more; ``None`` admits it."""
+        """Why a claimed run must no longer start; ``None`` admits it."""
         denied = self._executors.admit(start.run, start.action, start.permitted_by)
         return admit(
             Facts(
@@ -172,7 +172,7 @@ class Worker:
         return await prepare(transaction, launches, self._executors.preparing, self.denial, now)
 
     def _call(self, attempt: RunningAttempt, start: Launch) -> Awaitable[object]:
-        """Call what makes an attempt. It is no coroutine, and what it calls are none either, because each would cost every run."""
+        """Call the executor. Neither this nor what it calls is a coroutine, because each coroutine would cost every run time."""
         if start.call is not None:
             attempt.log = self.new_log(start.run, flow=True)
             collect_in(attempt.log)
@@ -315,7 +315,7 @@ class Worker:
             self._results[decider].popleft()
 
     def refuse(self, decider: str, run: Run) -> None:
-        """End a claimed attempt that must not begin any more."""
+        """End a claimed attempt that must no longer begin."""
         self._results[decider].append(AttemptResult(run=run, ending=AttemptEnd.UNLAUNCHED))
 
 
@@ -380,7 +380,7 @@ def _raised(attempt: RunningAttempt, error: BaseException) -> AttemptResult:
 
 
 def _stopped(attempt: RunningAttempt, failure: str, error: BaseException | None = None) -> AttemptResult:
-    """The result of an attempt that was made to stop. If its time was up, the traceback says where it was then."""
+    """The result of an attempt that was stopped. If it timed out, the traceback shows where it was."""
     if not attempt.timed_out and isinstance(error, asyncio.CancelledError):
         error = None
     return AttemptResult(

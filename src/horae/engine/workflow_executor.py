@@ -35,7 +35,7 @@ MAX_KEY_LENGTH = 500
 MAX_PLANS = 256
 
 LEFT_FOR_S = 10.0
-"""How long this node leaves a run to a node that has actions which this one lacks; then it looks again."""
+"""How long this node leaves a run to a node that has the actions it lacks, before it checks again."""
 MAX_LEFT = 10_000
 """How many runs it remembers to leave."""
 
@@ -46,7 +46,7 @@ LoadPlan = Callable[[str, int, str], Awaitable[Plan | None]]
 
 
 class WorkflowInput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Which workflow a run is of: the input of the action ``workflow``."""
+    """The workflow of a run: the input of the action ``workflow``."""
 
     workflow_id: str
     version: int
@@ -70,12 +70,12 @@ def workflow_of(action: Action) -> WorkflowInput | None:
 
 
 def may_run(owner: str, wanted: WorkflowInput) -> bool:
-    """Whether a schedule of an owner may run a workflow: their own, or one of all owners; what has no owner may run any."""
+    """Whether an owner's schedule may run a workflow: the owner's own, or a public one. A schedule without an owner may run any."""
     return not owner or wanted.user_id in {"", owner}
 
 
 class WorkflowExecutor(Executor):
-    """Runs workflows. A ``launcher``, a ``store`` and a ``dag_executor`` of the program's own take the places of what is built in."""
+    """Runs workflows. A program's own ``launcher``, ``store`` and ``dag_executor`` replace the built-in ones."""
 
     kind = WORKFLOW
     own_of_app = True
@@ -86,7 +86,7 @@ class WorkflowExecutor(Executor):
         self._services = services
         self._nodes = nodes
         self._left: dict[str, tuple[Sequence[str], float]] = {}
-        """The runs that are left to other nodes, by their ids: which actions are lacking here, and until when."""
+        """The runs that are left to other nodes, by id: the actions that are missing here, and until when."""
         self._functions = functions
         self._load_plan = load_plan
         limits = services.limits
@@ -106,7 +106,7 @@ class WorkflowExecutor(Executor):
         self.dag_executor = other.dag_executor or self.dag_executor
 
     async def run(self, context: Context) -> Any:  # noqa: ANN401 - what the workflow returns
-        """Start the workflow of a run. What fails before it began is a failed launch, which is tried again."""
+        """Start the workflow of a run. A failure before it begins is a failed launch, which is retried."""
         wanted = _wanted(context)
         if not may_run(context.owner, wanted):
             reason = f'the workflow "{wanted.workflow_id}" is that of another owner, "{wanted.user_id}"'
@@ -128,7 +128,7 @@ class WorkflowExecutor(Executor):
         raise missing(wanted)
 
     def can_run(self, run: Run) -> bool:
-        """Whether a run may be attempted here: not for a while if it was left to a node that has actions which are lacking here."""
+        """Whether a run may be attempted here; not for a while after it was left to a node that has the missing actions."""
         lacking, until = self._left.get(run.id, ((), 0.0))
         if not lacking or self._services.clock.monotonic() >= until:
             return True

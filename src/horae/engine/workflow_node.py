@@ -26,7 +26,7 @@ _replace = msgspec.structs.replace
 
 
 class WorkflowServices(msgspec.Struct, frozen=True):
-    """What the nodes of a run share."""
+    """What all nodes of a run share."""
 
     executors: Executors
     clock: Clock
@@ -70,7 +70,7 @@ class NodeCalls:
         self._left_behind: set[asyncio.Task[Any]] = set()
 
     def begin(self, node: ActionNode, place: str, given: Any, earlier: NodeRecord | None) -> NodeCall | None:  # noqa: ANN401 - any JSON
-        """Call an action at once; ``None`` if it has to wait for others, or for the delay of a retry."""
+        """Call an action at once; ``None`` if it must wait for capacity or for a retry's delay."""
         if earlier is not None or self._running >= self._services.limits.workflow_concurrency:
             return None
         return self._call(node, place, NodeRecord(state=NodeState.RUNNING, input=given, attempts=1, started_at_ms=self._services.now()))  # fmt: skip
@@ -87,7 +87,7 @@ class NodeCalls:
             task.exception()  # so that asyncio does not complain that it was never read
 
     async def run(self, node: ActionNode, place: str, given: Any, earlier: NodeRecord | None) -> NodeRecord:  # noqa: ANN401 - any JSON
-        """Attempt an action as often as its retry allows; ``earlier`` is what an earlier attempt of the run left of it."""
+        """Attempt an action as often as its retry allows; ``earlier`` is what an earlier attempt of the run saved."""
         now = self._services.now
         record = NodeRecord(state=NodeState.RUNNING, input=given, attempts=1, started_at_ms=now())
         if earlier is not None:
@@ -118,7 +118,7 @@ class NodeCalls:
             call = self._call(node, place, _replace(record, attempts=record.attempts + 1))
 
     async def _within(self, node: ActionNode, call: NodeCall) -> NodeRecord:
-        """Wait for a call; when its time is up it is asked to stop, and left behind if it does not."""
+        """Wait for a call. After its timeout it is asked to stop, and given up if it does not."""
         clock, grace_ms, timeout_ms = (
             self._services.clock,
             self._services.terminate_ms,

@@ -38,7 +38,7 @@ _replace = msgspec.structs.replace
 
 
 class _RegionEnd(NamedTuple):
-    """How a region ended: what failed in it and was not handled, its outputs, and where it came back to its loop."""
+    """How a region ended: its unhandled failure, its outputs, and the nodes that lead back to its loop."""
 
     failures: tuple[str, ...]
     scope: Scope
@@ -100,7 +100,7 @@ class WorkflowRun:
             ) from None
 
     def count(self, place: str) -> None:
-        """Count a step of the run, which may have so many."""
+        """Count a step of the run, and raise if it has too many."""
         self._steps += 1
         most = self.services.limits.workflow_steps
         if self._steps > most:
@@ -250,7 +250,7 @@ class _Walk:
         return str(self._scope.nodes[name]["error"])
 
     async def _settle(self) -> Progress:
-        """Run the nodes that are ready and call nothing, until there are none; cancel what a join needs no more."""
+        """Run the ready nodes that call no action, until there are none; cancel nodes that a join no longer needs."""
         while True:
             for name in self._lost_tasks():
                 task = self._tasks.pop(name)
@@ -266,7 +266,7 @@ class _Walk:
                 await self._end(name, await self._instant(name))
 
     def _lost_tasks(self) -> AbstractSet[str]:
-        """What is running, and no join needs any more."""
+        """Running nodes that no join needs any more."""
         if not self._tasks:
             return frozenset()
         return lost_nodes(self._plan, self._region, self._ended) & self._tasks.keys()
@@ -276,7 +276,7 @@ class _Walk:
         return isinstance(node, ActionNode) or is_loop(node)
 
     async def _instant(self, name: str) -> NodeRecord:
-        """The end of a node that calls nothing."""
+        """The end of a node that calls no action."""
         node = self._plan.nodes[name]
         self._run.count(self._place(name))
         record = NodeRecord(state=NodeState.SUCCEEDED, started_at_ms=self._now(), ended_at_ms=self._now())
@@ -337,7 +337,7 @@ class _Walk:
         await self._run.save_all(records)
 
     def _start(self, state: Progress) -> None:
-        """Begin nodes that are ready: actions whose input is plain are called at once, all else has a task."""
+        """Begin ready nodes: actions with a simple input are called at once, all others get a task."""
         for name in state.ready:
             if name in self._tasks:
                 continue
@@ -378,7 +378,7 @@ class _Walk:
             await self._end(name, record)
 
     async def _work(self, name: str) -> NodeRecord:
-        """Run a node that takes time to its end."""
+        """Run a node that needs a task to its end."""
         node, place = self._plan.nodes[name], self._place(name)
         if not isinstance(node, ActionNode):
             return await self._run.loop(name, self._rounds, self._scope)
@@ -409,7 +409,7 @@ def _is_unhandled(record: NodeRecord) -> bool:
 
 
 async def _all(works: Any) -> None:  # noqa: ANN401 - coroutines
-    """Run coroutines at once; if one raises, the others are stopped."""
+    """Run coroutines concurrently; if one raises, stop the others."""
     tasks = [asyncio.create_task(each) for each in works]
     try:
         if tasks:

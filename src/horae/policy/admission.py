@@ -1,4 +1,4 @@
-"""Admission: may a run that a node has claimed still happen?
+"""Admission: may a claimed run still start?
 
 The worker asks after the claim, right before it calls the action. A denial ends the run as skipped, with the reason; nothing is
 charged for it, and it is not retried.
@@ -19,7 +19,7 @@ _DELETED = Denial(Reason.DELETED, "the schedule was deleted before the action wa
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """The facts that decide whether a claimed run may happen."""
+    """The facts that decide whether a claimed run may start."""
 
     deleted: bool = False
     """Whether its schedule was deleted since it was claimed."""
@@ -32,7 +32,7 @@ class Facts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 def admit(facts: Facts) -> Denial | None:
-    """Why a claimed run must not happen; ``None`` admits it."""
+    """Why a claimed run must not start; ``None`` admits it."""
     if facts.deleted:
         return _DELETED
     if facts.unreadable:

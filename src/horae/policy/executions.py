@@ -1,4 +1,4 @@
-"""Execution requests at the executing side: whether one is new, under way, done before, or another one under a used key."""
+"""Classify execution requests: new, running, done before, or in conflict with another request under the same key."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _ordered = msgspec.json.Encoder(order="deterministic")
 
 
 class New(msgspec.Struct, frozen=True):
-    """It may be executed: no node has begun it, or the lease of the node that did has ended."""
+    """The request may be executed: no node has begun it, or the lease of the node that did has ended."""
 
 
 class InProgress(msgspec.Struct, frozen=True):
-    """It is being executed; it may be asked for again when the lease ends."""
+    """The request is being executed; the caller may ask again when the lease ends."""
 
     for_ms: int
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """It was executed before: this is how it ended."""
+    """The request was executed before; this is its outcome."""
 
     outcome: ExecutionOutcome
 
@@ -36,12 +36,12 @@ Verdict = New | InProgress | Stored | Mismatch
 
 
 def hash_of_request(graph_id: str, given: Any) -> str:  # noqa: ANN401 - any JSON
-    """What tells requests apart that have the same key: the graph and the input, whatever the order of keys in it."""
+    """A fingerprint of a request: its graph and its input, independent of the order of keys."""
     return hashlib.sha256(_ordered.encode([graph_id, given])).hexdigest()
 
 
 def judge_request(record: ExecutionRecord | None, request_hash: str, now: int) -> Verdict:
-    """What a request is, by what is known under its key."""
+    """Classify a request by the record stored under its key."""
     if record is None:
         return New()
     if record.request_hash != request_hash:

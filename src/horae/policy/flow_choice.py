@@ -1,4 +1,4 @@
-"""Which handler of a flow runs next, and when the flow is to be decided again."""
+"""Choose which handler of a flow runs next, and when to decide the flow again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _replace = msgspec.structs.replace
 
 
 class Choice(NamedTuple):
-    """What a free flow does now (``None``: nothing), and if nothing, when to ask again."""
+    """What an idle flow does now (``None``: nothing), and if nothing, when to decide again."""
 
     handler: str | None = None
     task: Task = Task.RUN
@@ -64,7 +64,7 @@ def _task(recovery: Recovery, *, fixing: bool) -> Task:
 
 
 def due_handlers(lane: Lane, flow: FlowDefinition, now: int) -> list[HandlerDefinition]:
-    """The handlers that would run now if nothing kept them from it."""
+    """The handlers that have a reason to run now."""
     return [each for each in flow.handlers if is_due(lane.marks.get(each.name, NO_MARK), now)]
 
 
@@ -81,7 +81,7 @@ def _order(handler: HandlerDefinition, mark: Mark, oldest: Mapping[str, int]) ->
 
 
 def begun(lane: Lane, handler: str) -> Lane:
-    """The lane of a flow in which a handler begins a look: what arrives from now on counts as new."""
+    """The lane of a flow after a handler started: events that arrive from now on count as new."""
     mark = lane.marks.get(handler, NO_MARK)
     return _replace(lane, marks={**lane.marks, handler: _replace(mark, new=False)})
 
@@ -141,14 +141,14 @@ def deployed(lane: Lane, before: FlowDefinition | None, flow: FlowDefinition, no
 
 
 def queued(lane: Lane, flow: FlowDefinition) -> Lane:
-    """The lane of a flow whose producers are to run now, one after the other."""
+    """The lane of a flow after "run now": all producers are due, one after another."""
     names = [each.name for each in flow.handlers if each.kind is HandlerKind.PRODUCER]
     marks = lane.marks | {name: _replace(lane.marks.get(name, NO_MARK), queued=True) for name in names}
     return _replace(lane, marks=marks)
 
 
 def wake_time(wake_at: object) -> tuple[int | None, str]:
-    """A wake time as milliseconds; ``None`` and what is wrong with it if it is no time. An omitted one is ``None`` too."""
+    """Parse a wake time into milliseconds; ``None`` and the reason if it is not a time. An omitted one is ``None`` too."""
     if wake_at is None:
         return None, ""
     if isinstance(wake_at, str):
@@ -168,5 +168,5 @@ def wake_time(wake_at: object) -> tuple[int | None, str]:
 
 
 def clamped(wake_at_ms: int | None, now: int, *, least_ms: int, most_ms: int) -> int | None:
-    """A wake time within the bounds of the host."""
+    """Clamp a wake time to the host's bounds."""
     return None if wake_at_ms is None else min(max(wake_at_ms, now + least_ms), now + most_ms)

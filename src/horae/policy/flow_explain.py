@@ -10,11 +10,11 @@ from horae.policy.flow_choice import NO_MARK, is_due
 from horae.policy.flow_words import issue_words, within
 
 JUST_AFTER_MS = 5000
-"""A run that begins so soon after a moment counts as having run at it."""
+"""A run that begins within this time after a moment counts as having run at that moment."""
 
 
 def run_now_refusal(lane: Lane, flow: FlowDefinition) -> str | None:
-    """Why "run now" is refused; ``None`` if it is not."""
+    """Why "run now" is refused; ``None`` if it is allowed."""
     if lane.paused:
         return "it is paused"
     if lane.trouble is not None:

@@ -77,12 +77,13 @@ FAILURES: dict[tuple[Phase, FailureKind], Verdict] = {
     for phase in phases
     for kind, verdict in verdicts.items()
 }
-"""Every failure in every phase in which a handler runs. In ``mutate`` an error that does not say otherwise may have come after the
-effect. A violation there is the handler's fault, and yet its effect may have happened."""
+"""Every failure in every phase in which a handler runs. In ``mutate`` an unclassified error may have come after the effect. A violation
+there is the handler's fault, but its effect may have happened.
+"""
 
 
 def judge(phase: Phase, kind: FailureKind, mutation: MutationStatus | None) -> Verdict:
-    """What a failure means. If there was nothing to mutate, the next run begins afresh even after it."""
+    """What a failure means. If nothing was mutated, the next run starts from the beginning."""
     verdict = FAILURES[phase, kind]
     if verdict.recovery is R.EMIT and mutation in {None, MutationStatus.NONE}:
         return Verdict(verdict.status, R.AFRESH)
@@ -90,7 +91,7 @@ def judge(phase: Phase, kind: FailureKind, mutation: MutationStatus | None) -> V
 
 
 def may_be_skipped(phase: Phase | None, mutation: MutationStatus | None) -> bool:
-    """Whether an open event can still be skipped, by the run that reserved it: nothing was mutated for it, and nothing is being."""
+    """Whether an open event can still be skipped: the run that reserved it has not called ``mutate``."""
     return phase is None or phase in BEFORE or (phase in AFTER and mutation in {None, MutationStatus.NONE})
 
 

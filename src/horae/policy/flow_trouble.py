@@ -82,11 +82,11 @@ def after_fix(trouble: Trouble, now: int, *, fixed: bool) -> Trouble:
 
 
 Answer = Mutation | Literal["not_applied", "unknown"]
-"""What ``reconcile``, or a person, says about a mutation."""
+"""What ``reconcile``, or an operator, says about a mutation."""
 
 
 def after_reconciliation(trouble: Trouble, now: int, answer: Answer) -> Trouble:
-    """The trouble after ``reconcile``, or a person, answered."""
+    """The trouble after ``reconcile``, or an operator, answered."""
     if isinstance(answer, Mutation):
         known = msgspec.json.encode(answer).decode()
         return _replace(
@@ -103,9 +103,8 @@ def after_reconciliation(trouble: Trouble, now: int, answer: Answer) -> Trouble:
 
 
 def retried(trouble: Trouble, now: int, *, reconciles: bool = True) -> Trouble:
-    """The trouble after a person asked to try again, or a new version was deployed: with all tries anew.
-
-    What must be reconciled, and has no ``reconcile``, still waits for a person.
+    """The trouble after an operator asked for a retry, or a new version was deployed: all tries are available again. A run that must be
+    reconciled and has no ``reconcile`` still waits for an operator.
     """
     waits = trouble.recovery is Recovery.RECONCILE and not reconciles
     return _replace(
@@ -123,9 +122,9 @@ def without_handler(trouble: Trouble) -> Trouble | None:
 
 
 def needs_person(trouble: Trouble) -> bool:
-    """Whether nothing more happens by itself."""
+    """Whether the flow waits for an operator."""
     return trouble.retry_at_ms is None
 
 
 SKIPPED = Mutation(MutationStatus.SKIPPED)
-"""The outcome of a mutation that a person decided to leave out."""
+"""The outcome of a mutation that an operator decided to skip."""

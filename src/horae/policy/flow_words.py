@@ -1,4 +1,4 @@
-"""What people see of a flow, in plain words: its status, what is wrong and what resolves it, its schedule, what it did."""
+"""A flow in plain words: its status, its problem and what resolves it, its schedule and recent activity."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HOURLY = re.compile(r"^(\d{1,2}) \* \* \* \*$")
 
 
 class Words(NamedTuple):
-    """What people see of a flow."""
+    """A flow as operators see it."""
 
     status: str
     issue: str | None
@@ -128,7 +128,7 @@ def _clock(hour: int, minute: int) -> str:
 
 
 def next_check_words(lane: Lane, flow: FlowDefinition, now: int) -> str | None:
-    """When a producer runs next; ``None`` if none does, or the flow stands still."""
+    """When a producer runs next; ``None`` if none does, or if the flow is stopped."""
     if lane.paused or lane.trouble is not None:
         return None
     marks = [
@@ -141,7 +141,7 @@ def next_check_words(lane: Lane, flow: FlowDefinition, now: int) -> str | None:
 
 
 def within(span_ms: int) -> str:
-    """A span ahead: "in 3 min"."""
+    """A time span from now: "in 3 min"."""
     seconds = -(-span_ms // 1000)
     if seconds <= 0:
         return "now"

@@ -28,7 +28,7 @@ REASONS: dict[Reason, type[GrantError]] = {
     Reason.GRANT_EXPIRED: GrantExpiredError,
     Reason.GRANT_SCOPE: GrantScopeError,
 }
-"""Why a grant does not allow a run, in the order in which it is asked, and the error that says so."""
+"""Why a grant does not allow a run, in the order of the checks, and the error for each."""
 
 NEEDS_RENEWAL = (*REASONS, Reason.NO_CREDIT)
 """The reasons of slots that are skipped until the grant is renewed, or its account has credit again."""
@@ -40,7 +40,7 @@ def scope_of(graph_id: str) -> str:
 
 
 def check_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
-    """The scopes of a new grant, each once; refuse none, too many, and what is no scope."""
+    """The distinct scopes of a new grant; refuse an empty list, too many scopes, and invalid ones."""
     if not scopes:
         raise InvalidInputError(
             "scopes", "must name at least one graph", hint=f"such as {SCOPE}:langgraph:poet"
@@ -59,7 +59,7 @@ def check_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
 
 
 def fault_of(grant: Grant | None, user_id: str, graph_id: str | None, now: int) -> Reason | None:
-    """Why a grant does not allow a user's run of a graph; ``None`` if it does. Without a graph, its scopes are not asked.
+    """Why a grant does not allow a user's run of a graph; ``None`` if it does. Without a graph, the scopes are not checked.
 
     Another user's grant counts as not found. It has expired from the moment ``expires_at`` on.
     """
@@ -88,7 +88,7 @@ _NEVER_BEGAN = {AttemptEnd.NOT_ADMITTED, AttemptEnd.REFUSED, AttemptEnd.UNLAUNCH
 
 
 def with_attention(state: State, ended: AttemptResult, outcome: Outcome) -> State:
-    """The state of a schedule after an attempt: it needs attention while its grant, its account or the settings let nothing run."""
+    """The state of a schedule after an attempt: it needs attention while its grant, its account or the settings prevent runs."""
     if ended.ending is AttemptEnd.NOT_ADMITTED and outcome.reason == Reason.NOT_ALLOWED:
         return _replace(state, attention=ended.failure or outcome.reason)  # until it is claimed again
     if ended.ending is AttemptEnd.NOT_ADMITTED and outcome.reason in NEEDS_RENEWAL:

@@ -11,7 +11,7 @@ from horae.policy.lifecycle import ENDED
 
 
 def rerun_refusal(run: Run, schedule: Schedule | None) -> str | None:
-    """Why a run cannot be run again; ``None`` if it can. Every ended run of a schedule that exists can, however it ended."""
+    """Why a run cannot be run again; ``None`` if it can. Every ended run of an existing schedule can."""
     if run.status not in ENDED:
         return f"it has not ended, and is {run.status.value}"
     if run.reason == UNREADABLE:
@@ -26,9 +26,9 @@ def rerun_refusal(run: Run, schedule: Schedule | None) -> str | None:
 
 
 def run_again(run: Run, schedule: Schedule, number: int, overlap: Overlap, now: int) -> Run:
-    """A new run of the same slot, by the schedule's present action, with the earlier run's input; it is due now.
+    """Create a new run of the same slot, with the schedule's current action and the earlier run's input; it is due now.
 
-    ``number`` tells it from other reruns of the same run.
+    ``number`` distinguishes the reruns of one run.
     """
     origin = Origin(OriginKind.RERUN, f"{run.id}.{number}")
     again = new_run(schedule, Slot(run.nominal_ms, now, now), origin, overlap, now)

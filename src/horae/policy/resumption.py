@@ -1,4 +1,4 @@
-"""Resumption: what the end of a pause starts and what it does not, as data and as a sentence."""
+"""Resumption: what resuming a schedule starts and what it does not, as data and as a sentence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from horae.spec import Spec
 
 
 class Slots(msgspec.Struct, frozen=True):
-    """Some slots: how many, the first and the last."""
+    """A group of slots: their number, the first and the last."""
 
     count: int
     start_ms: int
@@ -37,20 +37,20 @@ class SlotsNotStarted(Slots, frozen=True):
 
 
 class Resumption(msgspec.Struct, frozen=True, kw_only=True):
-    """What becomes of the slots that fell due in a pause, and of the starts that waited when it began."""
+    """What happens to the slots that fell due in a pause, and to the starts that waited when it began."""
 
     on_resume: OnResume
-    """The way that was taken."""
+    """The way of resuming that was applied."""
     other: OnResume
-    """The other way."""
+    """The other way of resuming."""
     starts: Slots | None = None
-    """Those that start now."""
+    """Slots that start now."""
     waits: Slots | None = None
-    """Those that start when others have ended, or when their time comes."""
+    """Slots that start when other runs have ended, or at a later time."""
     unstarted: tuple[SlotsNotStarted, ...] = ()
-    """Those that never start, by reason."""
+    """Slots that never start, by reason."""
     later: int = 0
-    """How many are decided after these."""
+    """The number of slots that a later decision decides."""
     sentence: str
 
 
@@ -63,7 +63,7 @@ def resumption(
     *,
     way: OnResume | None = None,
 ) -> Resumption:
-    """What resuming a schedule now does, by its policy or another ``way``. ``runs`` are its open runs, oldest first.
+    """Predict what resuming a schedule now does, by its policy or another ``way``. ``runs`` are its open runs, oldest first.
 
     It is what the next decision will be, if nothing happens in between.
     """
@@ -124,7 +124,7 @@ def _slots_of(runs: Iterable[Run]) -> Slots | None:
 
 
 def _together(slots: Iterable[Slots]) -> Slots | None:
-    """Several slots, or ranges of slots, as one."""
+    """Merge several slots, or ranges of slots, into one group."""
     found = list(slots)
     if not found:
         return None

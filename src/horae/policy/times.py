@@ -30,7 +30,7 @@ def is_slot(spec: Spec, nominal_ms: int) -> bool:
 
 
 def slots_ms(spec: Spec, after_ms: int, until_ms: int, limit: int) -> list[int]:
-    """The first slots of a range, at most so many."""
+    """The first slots of a range, up to a limit."""
     return [each * 1000 for each in spec.instants(after_ms // 1000, until_ms // 1000, limit)]
 
 

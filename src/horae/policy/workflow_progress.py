@@ -1,6 +1,7 @@
 """Which nodes of a workflow's region are ready, skipped or lost, and whether the region has ended; what its edges and rounds mean.
 
-Everything follows from which nodes have ended, and which of their edges were followed. Nothing here evaluates an expression: edges
+Everything is derived from the nodes that have ended and the edges that were followed from them. Nothing here evaluates an expression:
+edges
 that have conditions are judged with the values that they are given.
 """
 
@@ -24,7 +25,7 @@ class NodeEnd(msgspec.Struct, frozen=True, gc=False):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a region has come."""
+    """The progress of a region."""
 
     ready: tuple[str, ...]
     """Nodes that have not ended and can run now, or are running."""
@@ -32,7 +33,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes that will not run."""
     waiting: frozenset[str]
     unhandled: tuple[str, ...]
-    """Nodes that failed, and from which no edge was followed."""
+    """Nodes that failed and whose failure no edge handles."""
 
     @property
     def ended(self) -> bool:
@@ -41,7 +42,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def progress(plan: Plan, region: Region, ended: Mapping[str, NodeEnd], fired: frozenset[str]) -> Progress:
-    """How far a region has come, given the nodes that have ended. ``fired`` are the triggers that started the run, and the loop
+    """Compute the progress of a region from the nodes that have ended. ``fired`` are the triggers that started the run, and the loop
     whose body it is: what has no edge to it begins if it fired.
     """
     edges, nodes, lost = plan.edges, plan.nodes, _lost(plan, region, ended)
@@ -75,7 +76,7 @@ def progress(plan: Plan, region: Region, ended: Mapping[str, NodeEnd], fired: fr
 def _arrivals(
     edges: Sequence[Edge], incoming: Sequence[int], ended: Mapping[str, NodeEnd], skipped: AbstractSet[str]
 ) -> tuple[int, int]:
-    """How many edges to a node were followed, and of how many it is not known yet whether they are."""
+    """Count the edges to a node that were followed, and those that are not decided yet."""
     followed = pending = 0
     for number in incoming:
         source = edges[number].source
@@ -87,7 +88,7 @@ def _arrivals(
 
 
 def _needed(node: Node, incoming: int) -> tuple[int, bool]:
-    """How many edges to a node must be followed before it runs, and whether it must be known of all whether they are."""
+    """How many edges to a node must be followed before it runs, and whether all edges must be decided first."""
     if not isinstance(node, JoinNode):
         return 1, True
     match node.data.mode:
@@ -100,7 +101,7 @@ def _needed(node: Node, incoming: int) -> tuple[int, bool]:
 
 
 def _lost(plan: Plan, region: Region, ended: Mapping[str, NodeEnd]) -> set[str]:
-    """Nodes that lead to nothing but a join that needs them no more."""
+    """Nodes that lead only to a join that no longer needs them."""
     lost: set[str] = set()
     for join, feeders in region.feeders.items():
         node = plan.nodes[join]
@@ -116,12 +117,12 @@ def _lost(plan: Plan, region: Region, ended: Mapping[str, NodeEnd]) -> set[str]:
 
 
 def lost_nodes(plan: Plan, region: Region, ended: Mapping[str, NodeEnd]) -> frozenset[str]:
-    """The nodes that have not ended, and whose results nothing needs any more: they are cancelled."""
+    """The open nodes whose results no node needs any more; they are cancelled."""
     return frozenset(_lost(plan, region, ended) - ended.keys())
 
 
 def candidates(plan: Plan, region: Region, name: str, state: NodeState) -> tuple[int, ...]:
-    """The edges from a node that may be followed after it ended so, in the order in which a gateway asks them."""
+    """The edges that may be followed after a node ended in this way, in the order in which a gateway evaluates them."""
     if state is NodeState.SUCCEEDED:
         kind = When.SUCCESS
     elif state is NodeState.FAILED:
@@ -141,7 +142,7 @@ def candidates(plan: Plan, region: Region, name: str, state: NodeState) -> tuple
 
 
 def is_gateway(node: Node) -> bool:
-    """Whether one edge of a node is followed at most."""
+    """Whether at most one edge of a node is followed."""
     return isinstance(node, IfNode | SwitchNode)
 
 

@@ -1,4 +1,4 @@
-"""The states of all nodes of a workflow's run, from what was saved of those that ended."""
+"""The states of all nodes of a workflow's run, derived from the saved ends of nodes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ class PlacedNode(NamedTuple):
 def node_states(
     plan: Plan, records: Mapping[str, NodeRecord], fired: frozenset[str], *, running: bool
 ) -> list[PlacedNode]:
-    """The nodes of a run in the order of the workflow, those of rounds after their loop. ``running`` says whether the run is."""
+    """The nodes of a run in the order of the workflow; the nodes of a round follow their loop. ``running`` says whether the run is
+    active.
+    """
     return list(_region(plan, plan.root, "", records, fired, running=running))
 
 
@@ -72,6 +74,6 @@ def _region(
 
 
 def _rounds(place: str, records: Mapping[str, NodeRecord]) -> list[int]:
-    """The rounds of a loop of which something was saved."""
+    """The rounds of a loop that have saved nodes."""
     start = len(place) + 1
     return sorted({int(each[start:].partition("/")[0]) for each in records if each.startswith(f"{place}/")})
