@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -28,6 +30,12 @@ TOO_WIDE = """() => {
         .filter((each) => each.getBoundingClientRect().right > width + 1 && !held(each))
         .map((each) => `${each.tagName} ${each.getAttribute("class")} ${each.textContent.slice(0, 40)}`);
 }"""
+
+CONTENT = """() => [location.pathname + location.search, document.title,
+    ...[...document.querySelectorAll("main :is(h1, h2, th, label, button, td.main-cell, dt)")].map((each) => each.innerText)
+].join("\\n")"""
+READING = {"count", "plan", "preview", "read"}
+"""What forms send to be shown something: it changes nothing, so that a reload may repeat it."""
 
 
 @contextmanager
@@ -61,8 +69,17 @@ class Window:
             self._heard.append((message.text, message.location.get("url", "")))
 
     def _note(self, response: Any) -> None:
-        if response.request.is_navigation_request() and 400 <= response.status < 500:
+        request = response.request
+        if not request.is_navigation_request():
+            return
+        if 400 <= response.status < 500:
             self._refused.add(response.url)
+        if request.method == "POST" and response.status == 200:
+            todo = dict(parse_qsl(request.post_data or "")).get("do")
+            if todo not in READING:
+                self._heard.append(
+                    (f"{todo} answered without a redirect: a reload would repeat it", response.url)
+                )
 
     @property
     def complaints(self) -> list[str]:
@@ -76,6 +93,11 @@ class Window:
     def go(self, path: str) -> Any:
         """Open a page of the console; its answer."""
         return self.page.goto(f"/console{path}")
+
+    def content(self) -> str:
+        """What a page is about: its address, headings, fields, buttons and rows, but no numbers, because time passes."""
+        found: str = self.page.evaluate(CONTENT)
+        return re.sub(r"\d+", "#", found)
 
     def text(self) -> str:
         """What a reader sees of the page."""

@@ -40,12 +40,12 @@ def _commands(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def open_window(browser: Any, server: Server) -> Iterator[Callable[..., Window]]:
-    """Open windows; at the end none may have complained."""
+def open_window(browser: Any, request: pytest.FixtureRequest) -> Iterator[Callable[..., Window]]:
+    """Open windows on a server, by default the shared one; at the end none may have complained."""
     windows: list[Window] = []
 
     def open_window(url: str | None = None, **options: Any) -> Window:
-        windows.append(Window(browser, url or server.url, **options))
+        windows.append(Window(browser, url or request.getfixturevalue("server").url, **options))
         return windows[-1]
 
     yield open_window

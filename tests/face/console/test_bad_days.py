@@ -181,7 +181,7 @@ def test_another_users_addresses_are_not_there_and_ten_thousand_nodes_are_listed
     sign_in(window, "eve", now)
     assert "10,000 nodes are too many to draw" in window.text()
     window.go(f"/runs/{run['id']}")
-    window.page.get_by_text("9500 more nodes; the API has them.").wait_for()
+    window.page.get_by_text("9,500 more nodes; the API has them.").wait_for()
     assert window.page.locator("#live details.attempt").count() == 500
     window.page.get_by_role("button", name="Terminate").click()
     window.page.locator(".who button").click()
@@ -249,7 +249,7 @@ def test_everything_is_reached_by_keyboard(window: Window, server: Server):
     assert not page.get_by_role("link", name="Edit…").is_visible()
 
 
-def test_pages_fit_every_width_and_axe_finds_nothing_serious_in_both_themes(
+def test_pages_fit_every_width_survive_reload_and_back_and_axe_finds_nothing_serious_in_both_themes(
     open_window: Callable[..., Window], server: Server
 ):
     """What a theme changes is colours: in the dark, axe looks at their contrast only."""
@@ -277,11 +277,14 @@ def test_pages_fit_every_width_and_axe_finds_nothing_serious_in_both_themes(
         "/flows/orders?operator=1", f"/flows/orders/runs/{flow_run}", "/workflows", "/workflows/new", "/workflows/seen",
         f"/runs/{made['id']}", "/grants", "/alerts", "/documents", "/import", "/forecast",
     ]  # fmt: skip
-    window, flaws = open_window(), []
+    window, flaws, seen = open_window(), [], []
     for path in paths:
         window.page.set_viewport_size({"width": 1280, "height": 800})
         window.page.emulate_media(color_scheme="light")
         assert window.go(path).status == 200, path
+        seen.append(window.content())
+        window.page.reload()
+        assert window.content() == seen[-1], path
         flaws += [f"{path or '/'}: {each}" for each in window.flaws()]
         window.page.emulate_media(color_scheme="dark")
         flaws += [f"{path or '/'} in the dark: {each}" for each in window.flaws("color-contrast")]
@@ -289,3 +292,8 @@ def test_pages_fit_every_width_and_axe_finds_nothing_serious_in_both_themes(
             window.page.set_viewport_size({"width": width, "height": 800})
             assert window.too_wide() == [], (path, width)
     assert flaws == []
+    for expected in reversed(seen[:-1]):
+        window.page.go_back()
+        assert window.content() == expected
+    window.page.go_forward()
+    assert window.content() == seen[1]

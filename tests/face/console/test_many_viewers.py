@@ -11,36 +11,25 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 
 from horae.app import App
 from horae.config import Config
 from horae.face.console import feed
 from horae.store.sqlite import SqliteStore
-from tests.support.service import service_of
+from tests.support.service import served
 from tests.support.wait import wait_until
 
 VIEWERS = 1000
 
 
 @asynccontextmanager
-async def served(app: App) -> AsyncIterator[tuple[int, Any]]:
-    """An app behind a real server on a free port; its port and the feed of its console."""
-    config = Config(requests_per_second=10 * VIEWERS)
-    service = service_of(app, config)
-    server = uvicorn.Server(uvicorn.Config(service, port=0, log_config=None, lifespan="off"))
-    task = asyncio.create_task(server.serve())
-    await wait_until(lambda: server.started)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    async with httpx.AsyncClient() as first:
-        await first.get(f"http://127.0.0.1:{port}/console")
-    assert service.console is not None
-    try:
+async def viewed(app: App) -> AsyncIterator[tuple[int, Any]]:
+    """The console of an app that allows for many viewers; its port and its feed."""
+    async with served(app, Config(requests_per_second=10 * VIEWERS)) as (port, service):
+        async with httpx.AsyncClient() as first:
+            await first.get(f"http://127.0.0.1:{port}/console")
+        assert service.console is not None
         yield port, service.console.feed
-    finally:
-        service.console.feed.close()
-        server.should_exit = True
-        await task
 
 
 class Page:
@@ -79,7 +68,7 @@ async def test_a_thousand_pages_are_one_view_and_read_nothing_while_nothing_happ
     monkeypatch.setattr(feed, "PROBED", 0.2)
     async with App(f"sqlite:///{tmp_path}/horae.db") as app:
         app.action("ping")(lambda: None)
-        async with served(app) as (port, node_feed):
+        async with viewed(app) as (port, node_feed):
             pages = [Page() for _ in range(VIEWERS)]
             looking = [asyncio.create_task(each.look(port, node_feed.mark)) for each in pages]
             await wait_until(lambda: all(b": horae" in each.got for each in pages), seconds=60)

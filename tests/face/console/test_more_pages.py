@@ -1,11 +1,11 @@
-"""Flows, workflows, grants, alerts and files in a real browser: each page, and each thing that can be done there."""
+"""Flows, workflows, grants and files in a real browser: each page, and each thing that can be done there."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 
-from tests.face.console.ledger import CRONTAB, create, run_of
+from tests.face.console.ledger import CRONTAB
 from tests.support.browser import Window, needs_chromium
 from tests.support.process import Server
 
@@ -17,7 +17,7 @@ def test_flows_say_what_is_wrong_and_are_resolved_run_paused_fed_and_explained(w
     window.go("/flows")
     page.get_by_role("link", name="Orders into the <b>books</b>").click()
     page.locator("h2", has_text="the <i>sheet</i> has no column").wait_for()
-    assert "Order 1" in page.locator("section", has_text="Not finished").last.inner_text()
+    assert "Order 1" in page.locator("section", has_text="Pending inputs").last.inner_text()
     page.get_by_role("button", name="Try it again").click()
     assert "Resolved." in window.text()
     page.locator("h1 .badge", has_text="Idle").wait_for()  # it follows without a reload
@@ -178,18 +178,6 @@ def test_documents_are_compared_applied_and_exported_and_a_crontab_is_imported(
     assert page.locator("tbody tr").count() == 1
 
 
-def test_alerts_lead_to_what_resolves_them(window: Window, server: Server):
-    create(server, "alarming", "fail")
-    server.ask("POST", "/schedules/alarming/trigger")
-    run_of(server, "alarming", "failed")
-    page = window.page
-    window.go("/alerts?since=1h")
-    row = page.locator("tr", has_text="alarming")
-    assert "went wrong" in row.inner_text()
-    row.get_by_role("link").nth(1).click()
-    assert "Traceback" in window.text()
-
-
 def test_a_form_takes_requests_single_times_and_other_actions(window: Window, server: Server):
     page = window.page
     window.go("/new")
@@ -215,7 +203,7 @@ def test_a_form_takes_requests_single_times_and_other_actions(window: Window, se
     assert "if it is resumed" in page.locator("td[data-label=Next]").inner_text()
     window.go(f"/schedules/{once}/times?end=in+1d")
     assert "1 time" in window.text()
-    page.get_by_label("How many of the next slots").fill("2")
+    page.get_by_label("How many slots to skip").fill("2")
     page.get_by_role("button", name="Skip them").click()
     assert server.get(f"/schedules/{once}")["skip_next"] == 2
 

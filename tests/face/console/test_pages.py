@@ -61,6 +61,38 @@ def test_schedules_are_searched_filtered_and_changed_together(window: Window, se
     assert "Choose schedules first." in window.text()
 
 
+def test_reload_and_back_repeat_no_action_and_keep_the_filters(window: Window, server: Server):
+    """That every action answers with a redirect is checked of all windows."""
+    create(server, "once-only", tags=["again"])
+    page = window.page
+    window.go("/schedules?q=once-only&tag=again")
+    page.get_by_role("link", name="once-only").click()
+    page.locator("summary", has_text="Trigger").click()
+    page.get_by_role("button", name="Trigger now").click()
+    run_of(server, "once-only", "succeeded")
+    page.locator("h1 .tone-succeeded").wait_for()
+    content = window.content()
+    page.reload()
+    assert window.content() == content
+    page.go_back()
+    assert page.url.endswith("/schedules/once-only")
+    page.reload()
+    assert page.locator(".strip li").count() == 1
+    page.go_forward()
+    assert window.content() == content
+    page.go_back()
+    page.go_back()
+    assert "q=once-only&tag=again" in page.url
+    assert page.get_by_placeholder("Tag", exact=True).input_value() == "again"
+    page.get_by_label("Choose once-only").check()
+    page.get_by_role("button", name="Pause").click()
+    assert "Paused 1 schedule." in window.text()
+    page.reload()
+    assert "Paused 1 schedule." not in window.text(), "what was done is told once"
+    assert "q=once-only&tag=again" in page.url
+    assert len(server.get("/schedules/once-only/runs")["items"]) == 1
+
+
 def test_lists_have_pages(window: Window, server: Server):
     new = [{"id": f"page-{number:03}", "spec": "0 0 1 1 *", "action": "ping"} for number in range(60)]
     assert server.ask("POST", "/bulk/schedules", {"schedules": new}).status_code == 201

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from datetime import timedelta
 from typing import Any
@@ -14,9 +15,10 @@ from horae.app.grant_views import GrantView
 from horae.app.schedule_views import ScheduleView
 from horae.app.view import page_of, view_of
 from horae.app.views import NodeView, RunEntry, ledger_page
+from horae.face.console.flows_pages import NEEDS_ATTENTION
 from horae.face.console.grants_pages import state_of
 from horae.face.console.visit import Visit
-from horae.model import instant
+from horae.model import ScheduleKey, instant, schedule_key
 
 LISTED = 50
 """How many of a kind are listed."""
@@ -35,6 +37,8 @@ class Alert(msgspec.Struct, frozen=True):
     text: str
     href: str
     todo: str = ""
+    schedule_key: ScheduleKey | None = None
+    """The schedule that it is about, if it is about one."""
 
 
 @get("/alerts")
@@ -61,27 +65,31 @@ async def alerts_page(visit: Visit) -> Response[Any]:
 
 async def alerts_of(visit: Visit) -> list[Alert]:
     """What waits for a person."""
-    return [*await _of_node(visit), *await _flows(visit), *await _schedules(visit), *await _grants(visit)]
+    found = await asyncio.gather(_nodes(visit), _flows(visit), _schedules(visit), _grants(visit))
+    return [alert for kind in found for alert in kind]
 
 
-async def _of_node(visit: Visit) -> list[Alert]:
+async def _nodes(visit: Visit) -> list[Alert]:
     nodes = [view_of(NodeView, each) for each in await visit.app.nodes()]
     ready = await visit.app.readiness()
     found = []
     if ready.status != "ready":
-        found.append(Alert("failed", "Node", "this node", ready.status, visit.url("nodes")))
+        found.append(Alert("failed", "Node", "This node", f"cannot work: {ready.status}", visit.url("nodes")))
     if not any(each.alive for each in nodes):
         found.append(
-            Alert("failed", "Node", "none", "No node drives this database: nothing fires", visit.url("nodes"))
+            Alert("failed", "Node", "No node", "drives this database: nothing fires", visit.url("nodes"))
         )
     versions = sorted({each.tzdata for each in nodes if each.alive})
     if len(versions) > 1:
-        text = f"Nodes have different time-zone data: {', '.join(versions)}. Those with the older one do not decide"
-        found.append(Alert("missed", "Nodes", "tzdata", text, visit.url("nodes")))
+        text = f"differs between nodes: {', '.join(versions)}. Nodes with the older one do not decide what is due"
+        found.append(
+            Alert("missed", "Node", "Time-zone data", text, visit.url("nodes"), "Update those nodes")
+        )
     return found
 
 
 async def _flows(visit: Visit) -> list[Alert]:
+    """The flows that go on only after a person did something; not those that were paused, nor those that try again by themselves."""
     return [
         Alert(
             "failed",
@@ -92,7 +100,7 @@ async def _flows(visit: Visit) -> list[Alert]:
             each.action or "",
         )
         for each in await visit.there.flows.list(limit=1000)
-        if each.issue
+        if each.status == NEEDS_ATTENTION
     ]
 
 
@@ -104,8 +112,12 @@ async def _schedules(visit: Visit) -> list[Alert]:
     found = await visit.there.schedules.list(Filter(attention=True), limit=LISTED)
     shown = [view_of(ScheduleView, each) for each in found]
     return [
-        Alert("attention", "Schedule", each.id, each.attention, visit.of_schedule(each)) for each in shown
-    ]
+        Alert(
+            "attention", "Schedule", each.id, each.attention, visit.of_schedule(each),
+            schedule_key=schedule_key(each.owner, each.id),
+        )
+        for each in shown
+    ]  # fmt: skip
 
 
 async def _grants(visit: Visit) -> list[Alert]:
@@ -119,7 +131,7 @@ async def _grants(visit: Visit) -> list[Alert]:
     ]
     return [
         Alert(
-            "missed", "Grant", each.id, f"Ends on {each.expires_at:%d %b %Y at %H:%M} UTC: what it allows then stops",
+            "missed", "Grant", each.id, f"ends on {each.expires_at:%d %b %Y at %H:%M} UTC; what runs by it then stops",
             visit.url("grants"), "Renew it",
         )
         for each in soon

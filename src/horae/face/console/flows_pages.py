@@ -16,7 +16,8 @@ from horae.face.console.visit import Visit
 
 RUNS = EVENTS = INPUTS = 10
 """How many of them the operator's page lists; each list has pages."""
-TONES = {"Running": "running", "Idle": "succeeded", "Needs attention": "attention", "Stopped": "paused"}
+NEEDS_ATTENTION = "Needs attention"
+TONES = {"Running": "running", "Idle": "succeeded", NEEDS_ATTENTION: "attention", "Stopped": "paused"}
 """How each status of a flow looks."""
 DECISIONS = {
     "retry": "Try it again", "approved": "It is approved", "applied": "The change was made", "not_applied": "The change was not made",

@@ -10,15 +10,15 @@ from typing import Any
 
 from litestar import Response, get
 
-from horae.app import Filter, ScopedOperations
+from horae.app import ScopedOperations
 from horae.app.fire_times import times_ahead
-from horae.app.schedule_views import ScheduleView
 from horae.app.view import view_of
 from horae.app.views import ForecastView, NodeView, RunView
+from horae.face.console.alerts_page import alerts_of
 from horae.face.console.rendering import called
 from horae.face.console.timeline import MAX_COMING, SPANS, by_relevance, lateness, timeline
 from horae.face.console.visit import Visit
-from horae.model import Run, Schedule, ScheduleKey, Status, instant, schedule_key
+from horae.model import Run, Schedule, ScheduleKey, Status, instant
 
 ENTRIES = 600
 """How many runs and ranges the timeline draws, the latest ones."""
@@ -39,17 +39,15 @@ async def overview_page(visit: Visit) -> Response[Any]:
         now, span = instant(visit.now), SPANS[reach][1]
         asked = visit.query.get("lanes", "")
         lanes = min(int(asked), MAX_LANES) if asked.isdecimal() else LANES
-        found, attention, soonest, nodes, ready = await asyncio.gather(
+        found, alerts, soonest, nodes = await asyncio.gather(
             there.runs.search(since=now - span, tag=tag, limit=ENTRIES),
-            there.schedules.list(Filter(attention=True), limit=ATTENTION),
+            alerts_of(visit),
             there.schedules.soonest(lanes + 1, tag=tag),
             visit.app.nodes(),
-            visit.app.readiness(),
         )
-        entries, troubled = list(found), [view_of(ScheduleView, each) for each in attention]
-        order = by_relevance(
-            entries, soonest, {schedule_key(each.owner, each.id) for each in troubled}, now, now + span
-        )
+        entries = list(found)
+        attention = {each.schedule_key for each in alerts if each.schedule_key}
+        order = by_relevance(entries, soonest, attention, now, now + span)
         drawn_ones = await there.schedules.get_many(order[:lanes])
         names = {each.key: called(each.action, each.id) for each in drawn_ones}
         ahead = await _coming(there, drawn_ones, visit.now, visit.now + span // timedelta(milliseconds=1))
@@ -59,8 +57,8 @@ async def overview_page(visit: Visit) -> Response[Any]:
         ]
         return {
             "timeline": drawn, "spans": SPANS, "reach": reach, "late": lateness(entries), "nodes": [view_of(NodeView, each) for each in nodes],
-            "failed": [view_of(RunView, each) for each in failed[:ATTENTION]], "failures": len(failed), "troubled": troubled,
-            "ready": ready, "now": now, "truncated": ENTRIES if found.next else None, "tag": tag,
+            "failed": [view_of(RunView, each) for each in failed[:ATTENTION]], "failures": len(failed),
+            "alerts": alerts[:ATTENTION], "more_alerts": max(len(alerts) - ATTENTION, 0), "now": now, "truncated": ENTRIES if found.next else None, "tag": tag,
             "total": bool(drawn.lanes) or bool(await there.schedules.list(limit=1)), "counts": _counts(entries),
             "hidden": max(len(order) - lanes, 0), "wider": lanes + LANES if lanes < MAX_LANES else None,
         }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ class Templates:
             "iso": iso,
             "bytes": size,
             "called": called,
+            "any_seconds": any_seconds,
         }
         self._environment.filters |= filters
         words = {"asset": asset_url, "words": STATUS_WORDS, "symbol": symbol, "version": __version__}
@@ -46,19 +48,24 @@ class Templates:
     def render(self, name: str, visit: Visit, /, **context: Any) -> str:  # noqa: ANN401 - what a template shows
         """A template with its context, in the zone of the visit."""
 
-        def when(moment: datetime | None, zone: str | None = None, *, date: bool = True) -> Markup:
-            return moment_text(moment, ZoneInfo(zone) if zone else visit.zone, instant(visit.now), date=date)
+        def when(
+            moment: datetime | None, zone: str | None = None, *, date: bool = True, seconds: bool = False
+        ) -> Markup:
+            shown_in = ZoneInfo(zone) if zone else visit.zone
+            return moment_text(moment, shown_in, instant(visit.now), date=date, seconds=seconds)
 
         template = self._environment.get_template(name)
         return template.render(visit=visit, when=when, seen=context.pop("seen", ""), **context)
 
 
-def moment_text(moment: datetime | None, zone: ZoneInfo, now: datetime, *, date: bool = True) -> Markup:
-    """A moment in a zone, as short as it can be told from others, with UTC on hover."""
+def moment_text(
+    moment: datetime | None, zone: ZoneInfo, now: datetime, *, date: bool = True, seconds: bool = False
+) -> Markup:
+    """A moment in a zone, as short as it can be told from others, with UTC on hover; with ``seconds``, these are always shown."""
     if moment is None:
         return Markup('<span class="none">–</span>')
     here = moment.astimezone(zone)
-    clock = f"{here:%H:%M:%S}" if here.second or not date else f"{here:%H:%M}"
+    clock = f"{here:%H:%M:%S}" if here.second or seconds else f"{here:%H:%M}"
     text = f"{_day(here, now.astimezone(zone))}, {clock}" if date else clock
     title = f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC · {zone.key} {here:%z}"
     return Markup('<time datetime="{}" title="{}">{}</time>').format(iso(moment), title, text)
@@ -72,6 +79,11 @@ def _day(here: datetime, today: datetime) -> str:
     if near := _NEAR.get((here.date() - today.date()).days):
         return near
     return f"{here:%a %d %b}" if here.year == today.year else f"{here:%a %d %b %Y}"
+
+
+def any_seconds(moments: Iterable[datetime]) -> bool:
+    """Whether some of the moments are not at a full minute: a column then shows the seconds of all."""
+    return any(each.second for each in moments)
 
 
 def iso(moment: datetime | None) -> str:

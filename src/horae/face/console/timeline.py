@@ -123,7 +123,9 @@ def _piece(
     if ended < start or begun > end:
         return None
     x = _x(max(begun, start), start, end)
-    width = max(_x(min(ended, end), start, end) - x, 3.0)
+    width = max(
+        _x(min(ended, end), start, end) - x, 3.0 if run_id else 6.0
+    )  # a low mark must be wider to be seen
     return Piece(min(x, WIDTH - 3.0), round(min(width, WIDTH - x), 1), entry.status, why, run_id)
 
 
