@@ -98,7 +98,7 @@ def test_every_kind_of_alert_is_shown_and_leads_to_what_resolves_it(
             for kind, name, text, leads_to in (
                 ("Flow", "Mail to rows", "the sheet has no column", "Mail to rows"),
                 ("Schedule", "stranded", 'no living node can run the action "withdrawn"', "stranded"),
-                ("Grant", "", "what runs by it then stops", "Grants"),
+                ("Grant", "graph:execute:*", "what runs by it then stops", "Grants"),
             ):
                 alert = window.page.locator(".alerts li", has_text=text)
                 assert kind in alert.inner_text()

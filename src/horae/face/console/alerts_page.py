@@ -131,7 +131,7 @@ async def _grants(visit: Visit) -> list[Alert]:
     ]
     return [
         Alert(
-            "missed", "Grant", each.id, f"ends on {each.expires_at:%d %b %Y at %H:%M} UTC; what runs by it then stops",
+            "missed", "Grant", ", ".join(each.scopes), f"ends on {each.expires_at:%d %b %Y at %H:%M} UTC; what runs by it then stops",
             visit.url("grants"), "Renew it",
         )
         for each in soon
