@@ -17,10 +17,12 @@ from horae.errors import (
     WorkflowConflictError,
     WorkflowNotFoundError,
 )
+from horae.model import schedule_key
 from horae.registrar import Registrar, RunMeta
 from horae.testing import TimeMachine
 from horae.workflow import WorkflowBuilder
 from tests.support.machine import START
+from tests.support.nodes import waits_for_lock
 from tests.support.wait import wait_until
 
 
@@ -385,3 +387,25 @@ async def test_a_launch_for_a_time_that_no_zone_tells_is_refused():
             with pytest.raises(InvalidInputError, match="scheduled_for"):
                 await machine.app.workflows.launch("report", scheduled_for=when)
         assert await machine.app.schedules.list() == []
+
+
+async def test_a_deploy_locks_its_schedules_in_the_order_of_their_ids(postgres: str):
+    """Whatever it does with them: otherwise it and another change of the same schedules wait for each other."""
+    async with App(postgres) as app:
+        app.action("work")(lambda: None)
+        names = {}
+        for number in range(4):
+            names[(await app.workflows.deploy(document(number, trigger(f"t{number}")))).schedules[0]] = (
+                f"t{number}"
+            )
+        deployed = await app.workflows.deploy(document(4, *map(trigger, names.values())))
+        first, *_, last = sorted(deployed.schedules)
+        kept = [trigger(name) for schedule_id, name in names.items() if schedule_id != first]
+        async with app.transaction() as transaction:
+            await transaction.lock([schedule_key("", first)])
+            deploying = asyncio.create_task(app.workflows.deploy(document(5, *kept)))
+            await wait_until(lambda: waits_for_lock(postgres))
+            async with asyncio.timeout(10):
+                await transaction.lock([schedule_key("", last)])
+        await deploying
+        assert {each.id for each in await app.schedules.list()} == set(deployed.schedules) - {first}

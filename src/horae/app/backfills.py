@@ -12,10 +12,9 @@ from horae.app.manual import (
     cancelled_backfill,
     given_up,
     preview_of,
-    slots_of,
-    start_backfill,
+    start_backfills,
 )
-from horae.app.owner_scope import OwnerScope
+from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import Page, place_of
 from horae.app.schedule_fields import Moment
 from horae.errors import BackfillNotFoundError
@@ -60,21 +59,12 @@ class Backfills:
         request = BackfillRequest(
             start=start, end=end, overlap=overlap, input=input, author=author, note=note
         )
-        answers, most = self._scope.answers(), self._scope.config.backfill_slots
 
-        async def begin() -> Backfill:
-            async with self._scope.store.transaction() as transaction:
-                schedule = await self._scope.locked(transaction, schedule_id)
-                self._scope.check_start(schedule, other_input=input is not None)
-                (slots,) = slots_of([(schedule, request)], answers, most)
-                return await start_backfill(
-                    transaction, schedule, request, slots,
-                    most_open=self._scope.config.open_backfills, now=self._scope.now(),
-                )  # fmt: skip
+        async def begin(work: UnitOfWork) -> Backfill:
+            (made,) = await start_backfills(work, await work.locked(schedule_id), [request])
+            return made
 
-        backfill = await answers.carry_out(begin)
-        self._scope.wake()
-        return backfill
+        return await self._scope.change(begin)
 
     async def get(self, backfill_id: str) -> Backfill:
         """A backfill and its progress: ``made`` of ``total`` slots have become runs."""
@@ -98,18 +88,19 @@ class Backfills:
 
     async def cancel(self, backfill_id: str) -> Backfill:
         """Stop a backfill: no more of its slots become runs, waiting runs never start, running ones continue."""
-        backfill = await self.get(backfill_id)
-        now = self._scope.now()
-        async with self._scope.store.transaction() as transaction:
-            await transaction.lock([backfill.schedule_key])
-            backfill = await transaction.backfill(backfill_id) or backfill
+        seen = await self.get(backfill_id)
+
+        async def cancel(work: UnitOfWork) -> Backfill:
+            transaction, now, key = work.transaction, work.now, seen.schedule_key
+            await transaction.lock([key])
+            backfill = await transaction.backfill(backfill_id) or seen
             if backfill.status is BackfillStatus.OPEN:
                 backfill = cancelled_backfill(backfill, now)
                 await transaction.update_backfills([backfill])
             origin = Origin(OriginKind.BACKFILL, backfill_id)
-            found = await transaction.open_runs([backfill.schedule_key])
-            own = [run for run in found if run.origin == origin]
+            own = [run for run in await transaction.open_runs([key]) if run.origin == origin]
             await transaction.update_runs(given_up(own, Reason.BACKFILL_CANCELLED, now))
-            await transaction.wake_waiting([backfill.schedule_key], now)
-        self._scope.wake()
-        return backfill
+            await transaction.wake_waiting([key], now)
+            return backfill
+
+        return await self._scope.change(cancel)

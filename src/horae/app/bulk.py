@@ -9,8 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 
-from horae.app.evaluation import Answers
-from horae.app.owner_scope import OwnerScope
+from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import fitting
 from horae.app.update import next_version, record_unstarted, standing
 from horae.errors import SpecError
@@ -48,25 +47,22 @@ async def change_all(scope: OwnerScope, only: Filter, change: Change) -> int:
 
 async def change_batch(scope: OwnerScope, keys: Sequence[ScheduleKey], change: Change) -> int:
     """Change some schedules in one transaction; return how many there are."""
-    answers, now = scope.answers(), scope.now()
-    number = await answers.carry_out(partial(_change_batch, scope, keys, change, answers, now))
-    scope.wake()
-    return number
+    return await scope.change(partial(_change_batch, keys, change))
 
 
-async def _change_batch(
-    scope: OwnerScope, keys: Sequence[ScheduleKey], change: Change, answers: Answers, now: int
-) -> int:
-    async with scope.store.transaction() as transaction:
-        locked = await transaction.schedules(keys)
-        changes = answers.ask_all([(standing(each), partial(_changed, change, each, now)) for each in locked])
-        possible = [(old, found) for old, found in zip(locked, changes, strict=True) if found is not None]
-        changed = [(new, unstarted) for old, (new, unstarted) in possible if unstarted or new != old]
-        await transaction.update_schedules((next_version(new, now), now) for new, _ in changed)
-        for new, unstarted in changed:
-            await record_unstarted(transaction, new, unstarted, now)
-        if changed:
-            await transaction.notify()
+async def _change_batch(keys: Sequence[ScheduleKey], change: Change, work: UnitOfWork) -> int:
+    now = work.now
+    locked = await work.transaction.schedules(keys)
+    changes = work.answers.ask_all(
+        [(standing(each), partial(_changed, change, each, now)) for each in locked]
+    )
+    possible = [(old, found) for old, found in zip(locked, changes, strict=True) if found is not None]
+    changed = [(new, unstarted) for old, (new, unstarted) in possible if unstarted or new != old]
+    await work.transaction.update_schedules((next_version(new, now), now) for new, _ in changed)
+    for new, unstarted in changed:
+        await record_unstarted(work, new, unstarted)
+    if changed:
+        await work.transaction.notify()
     return len(possible)
 
 

@@ -14,9 +14,8 @@ import msgspec
 
 from horae.app.arguments import checks_arguments
 from horae.app.bulk import BATCH
-from horae.app.evaluation import Answers
 from horae.app.field_checks import check_id
-from horae.app.owner_scope import OwnerScope
+from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import Page, cursor_of, fitting, page_limit, place_of
 from horae.app.update import rewrite_specs
 from horae.errors import CalendarInUseError, CalendarNotFoundError, HoraeError, LimitExceededError
@@ -46,33 +45,29 @@ class Calendars:
         read = await self._scope.evaluate(  # checks every element
             lambda: Spec.parse(document, calendars={name: calendar}).document.shared[name]
         )
-        now = self._scope.now()
-        stored = StoredCalendar(owner=self._owner, name=name, document=read, updated_at_ms=now)
+        stored = StoredCalendar(owner=self._owner, name=name, document=read, updated_at_ms=self._scope.now())
         async with self._scope.store.transaction() as transaction:
             await self._check_room(transaction, name)
             await transaction.put_calendar(stored)
-        return stored, await self._rewrite_all(name, now)
+        return stored, await self._rewrite_all(name)
 
-    async def _rewrite_all(self, name: str, now: int) -> int:
+    async def _rewrite_all(self, name: str) -> int:
         """Copy this calendar's contents into the schedules that exclude it, batch by batch; return how many changed."""
         changed, after = 0, BEGINNING
         while True:
             async with self._scope.store.reading() as transaction:
                 keys = await transaction.schedules_with_spec_text(_needle(name), self._owner, after, BATCH)
             if keys:
-                answers = self._scope.answers()
-                changed += await answers.carry_out(partial(self._rewrite, name, keys, answers, now))
-                self._scope.wake()
+                changed += await self._scope.change(partial(self._rewrite, name, keys))
             if len(keys) < BATCH:
                 return changed
             after = keys[-1]
 
-    async def _rewrite(self, name: str, keys: Sequence[ScheduleKey], answers: Answers, now: int) -> int:
-        async with self._scope.store.transaction() as transaction:
-            # Read the contents after locking the schedules, so that no batch undoes a later change of the calendar.
-            excluding = [each async for each in self._excluding(transaction, name, keys)]
-            changed = await rewrite_specs(transaction, excluding, name, now, answers)
-            await transaction.notify()
+    async def _rewrite(self, name: str, keys: Sequence[ScheduleKey], work: UnitOfWork) -> int:
+        # Read the contents after locking the schedules, so that no batch undoes a later change of the calendar.
+        excluding = [each async for each in self._excluding(work.transaction, name, keys)]
+        changed = await rewrite_specs(work, excluding, name)
+        await work.transaction.notify()
         return changed
 
     async def _check_room(self, transaction: Transaction, name: str) -> None:

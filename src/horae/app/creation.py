@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 
 import msgspec
 
 from horae.app.create import NewSchedule, calendar_names, draft, shared_calendars
-from horae.app.evaluation import Answers
 from horae.app.graph_grants import granted, grants_for
-from horae.app.manual import slots_of, start_manually
-from horae.app.owner_scope import OwnerScope
+from horae.app.manual import slots_of, start_backfills, start_trigger
+from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.errors import LimitExceededError, ScheduleExistsError
 from horae.grant_model import Grant
 from horae.model import Schedule, ScheduleKey
 from horae.spec import SharedCalendar
-from horae.store.port import Filter, Transaction
+from horae.store.port import Filter
 
 Draft = tuple[Hashable, Callable[[], tuple[Schedule, int | None]]]
 """A new schedule and when it is due, as a question about its spec and the calendars that it names."""
@@ -53,71 +53,41 @@ class Creator:
             if not calendar_names(each.spec)
         }
         await answers.learn(list(drafts.values()))
-        created = await answers.carry_out(
-            lambda: self._create(wanted, drafts, grants, answers=answers, now=now, dry_run=dry_run)
-        )
-        self._scope.wake()
-        return created
+        act = partial(self._create, wanted, drafts, grants)
+        return await self._scope.change(act, answers=answers, now=now, dry_run=dry_run)
 
     async def _create(
         self,
         wanted: Mapping[ScheduleKey, NewSchedule],
         drafts: Mapping[ScheduleKey, Draft],
         grants: Mapping[ScheduleKey, Grant],
-        *,
-        answers: Answers,
-        now: int,
-        dry_run: bool,
+        work: UnitOfWork,
     ) -> Creation:
-        """Create schedules in one transaction. A draft that is not given depends on shared calendars, which are read here."""
-        keys = list(wanted)
-        async with self._scope.changing(dry_run=dry_run) as transaction:
-            generations = await transaction.next_generations(keys)
-            known = [key for key, generation in generations.items() if generation > 1]  # others never existed
-            there = {each.key: each for each in await transaction.schedules(known)} if known else {}
-            if there:
-                _check_repeated(wanted, there)
-                return Creation(schedules=tuple(there[each] for each in keys), repeated=True)
-            drafted = answers.ask_all(
-                [
-                    drafts.get(key) or await self._drafted(transaction, each, key, now)
-                    for key, each in wanted.items()
-                ]
-            )
-            created = [
-                _replace(
-                    each,
-                    generation=generations[key],
-                    permitted_by=self._scope.permitted_by(each.action, each.owner),
-                )
-                for key, (each, _) in zip(keys, drafted, strict=True)
-            ]
-            created = [
-                await granted(self._scope, transaction, each, grants, now)
-                if grants or each.execution_grant_id  # only schedules of graphs have one
-                else each
-                for each in created
-            ]
-            await self._check_room(transaction, wanted.values())
-            manual = [
-                (schedule, each.trigger, each.backfills)
-                for each, schedule in zip(wanted.values(), created, strict=True)
-                if each.trigger is not None or each.backfills
-            ]
-            slots_of(
-                [(schedule, each) for schedule, _, backfills in manual for each in backfills],
-                answers,
-                self._scope.config.backfill_slots,
-            )
-            await transaction.insert_schedules(zip(created, (at for _, at in drafted), strict=True))
-            for each in manual:
-                await start_manually(self._scope, transaction, *each, answers=answers, now=now)
-            await transaction.notify()
+        """Create schedules. A draft that is not given depends on shared calendars, which are read here."""
+        transaction, new = work.transaction, wanted.values()
+        generations = await transaction.next_generations(list(wanted))
+        known = [key for key, generation in generations.items() if generation > 1]  # others never existed
+        there = {each.key: each for each in await transaction.schedules(known)} if known else {}
+        if there:
+            _check_repeated(wanted, there)
+            return Creation(schedules=tuple(there[each] for each in wanted), repeated=True)
+        drafted = work.answers.ask_all(
+            [drafts.get(key) or await self._drafted(work, each, key) for key, each in wanted.items()]
+        )
+        backfills = [(schedule, one) for each, (schedule, _) in zip(new, drafted, strict=True) for one in each.backfills]  # fmt: skip
+        slots_of(work, backfills)
+        created = await insert_drafted(work, drafted, generations, grants)
+        for each, schedule in zip(new, created, strict=True):
+            if each.trigger is not None:
+                await start_trigger(work, schedule, each.trigger)
+            if each.backfills:
+                await start_backfills(work, schedule, each.backfills)
+        await transaction.notify()
         return Creation(schedules=tuple(created), repeated=False)
 
-    async def _drafted(self, transaction: Transaction, new: NewSchedule, key: ScheduleKey, now: int) -> Draft:
-        calendars = await shared_calendars(transaction, [new.spec], new.owner, keep=True)
-        return self._draft(new, key, calendars, now)
+    async def _drafted(self, work: UnitOfWork, new: NewSchedule, key: ScheduleKey) -> Draft:
+        calendars = await shared_calendars(work.transaction, [new.spec], new.owner, keep=True)
+        return self._draft(new, key, calendars, work.now)
 
     def _draft(
         self, new: NewSchedule, key: ScheduleKey, calendars: Mapping[str, SharedCalendar], now: int
@@ -128,15 +98,32 @@ class Creator:
     def _owned(self, new: NewSchedule) -> NewSchedule:
         return new if self._scope.owner is None else _replace(new, owner=self._scope.owner)
 
-    async def _check_room(self, transaction: Transaction, wanted: Collection[NewSchedule]) -> None:
-        """Refuse schedules beyond a user's limit; those without an owner are not counted."""
-        most = self._scope.config.schedules_per_user
-        for owner in {each.owner for each in wanted if each.owner}:
-            more = sum(each.owner == owner for each in wanted)
-            if await transaction.count_schedules(Filter(owner=owner)) + more > most:
-                raise LimitExceededError(
-                    "schedules_per_user", most, f'the user "{owner}" has too many schedules'
-                )
+
+async def insert_drafted(
+    work: UnitOfWork,
+    drafted: Sequence[tuple[Schedule, int | None]],
+    generations: Mapping[ScheduleKey, int],
+    grants: Mapping[ScheduleKey, Grant],
+) -> list[Schedule]:
+    """Store new schedules, with when each is due, if their owners may use their actions and have room; ``grants`` are new ones of theirs."""
+    created = []
+    for each, _ in drafted:
+        permitted_by = work.scope.permitted_by(each.action, each.owner)
+        made = _replace(each, generation=generations[each.key], permitted_by=permitted_by)
+        if grants or made.execution_grant_id:  # only schedules of graphs have one
+            made = await granted(work, made, grants)
+        created.append(made)
+    await _check_room(work, created)
+    await work.transaction.insert_schedules(zip(created, (at for _, at in drafted), strict=True))
+    return created
+
+
+async def _check_room(work: UnitOfWork, created: Iterable[Schedule]) -> None:
+    """Refuse schedules beyond a user's limit; those without an owner are not counted."""
+    most = work.scope.config.schedules_per_user
+    for owner, more in Counter(each.owner for each in created if each.owner).items():
+        if await work.transaction.count_schedules(Filter(owner=owner)) + more > most:
+            raise LimitExceededError("schedules_per_user", most, f'the user "{owner}" has too many schedules')
 
 
 def _check_repeated(wanted: Mapping[ScheduleKey, NewSchedule], there: Mapping[ScheduleKey, Schedule]) -> None:

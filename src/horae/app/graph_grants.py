@@ -8,12 +8,11 @@ import msgspec
 
 from horae.app.create import NewSchedule
 from horae.app.grants import insert_grant, new_grant
-from horae.app.owner_scope import OwnerScope
+from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.errors import InvalidInputError, NoCreditError
 from horae.grant_model import Grant
 from horae.model import GRAPH, Action, Schedule, ScheduleKey
 from horae.policy.grants import error_of, fault_of, scope_of, without_attention
-from horae.store.port import Transaction
 
 _replace = msgspec.structs.replace
 
@@ -36,21 +35,15 @@ async def grants_for(
     return made
 
 
-async def granted(
-    scope: OwnerScope,
-    transaction: Transaction,
-    schedule: Schedule,
-    grants: Mapping[ScheduleKey, Grant],
-    now: int,
-) -> Schedule:
+async def granted(work: UnitOfWork, schedule: Schedule, grants: Mapping[ScheduleKey, Grant]) -> Schedule:
     """A new schedule with its grant, which is stored here if it is new, and otherwise must hold."""
     if (grant := grants.get(schedule.key)) is not None:
-        await insert_grant(scope, transaction, grant)
+        await insert_grant(work.scope, work.transaction, grant)
         return _consented(_replace(schedule, execution_grant_id=grant.id))
-    return await regranted(transaction, None, schedule, now)
+    return await regranted(work, None, schedule)
 
 
-async def regranted(transaction: Transaction, old: Schedule | None, new: Schedule, now: int) -> Schedule:
+async def regranted(work: UnitOfWork, old: Schedule | None, new: Schedule) -> Schedule:
     """A schedule as it is stored: another grant, or the old one for another graph, must hold for it now.
 
     A schedule with another grant needs no attention any more. One that runs no graph has no grant.
@@ -63,8 +56,8 @@ async def regranted(transaction: Transaction, old: Schedule | None, new: Schedul
     asked = (new.execution_grant_id, new.action.name, new.owner)
     if old is not None and asked == (old.execution_grant_id, old.action.name, old.owner):
         return new
-    grant = (await transaction.grants_by_id([new.execution_grant_id])).get(new.execution_grant_id)
-    fault = fault_of(grant, new.owner, new.action.name, now)
+    grant = (await work.transaction.grants_by_id([new.execution_grant_id])).get(new.execution_grant_id)
+    fault = fault_of(grant, new.owner, new.action.name, work.now)
     if fault is not None:
         raise error_of(fault, new.execution_grant_id)
     return _replace(new, state=without_attention(new.state))

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 import msgspec
 
-from horae.app.evaluation import Answers
 from horae.app.field_checks import check_text, range_ms, stored_json
-from horae.app.owner_scope import OwnerScope
+from horae.app.owner_scope import UnitOfWork
 from horae.app.schedule_fields import BackfillBody, Moment, TriggerBody
 from horae.errors import BackfillLimitError, LimitExceededError
 from horae.model import Backfill, BackfillStatus, Origin, OriginKind, Overlap, Reason, Run, Schedule, Status
@@ -21,7 +20,6 @@ from horae.policy.ledger_changes import new_run
 from horae.policy.rerun import run_again
 from horae.policy.times import count_slots, next_slot_ms, previous_slot_ms
 from horae.spec import Spec
-from horae.store.port import Transaction
 
 COUNTED_TOGETHER_MS = 32 * 86_400_000
 """The span in milliseconds whose slots are counted in one question: each question about a spec has a bound."""
@@ -82,10 +80,11 @@ def count_in_parts(spec: str, start_ms: int, end_ms: int, most: int) -> int:
     return total
 
 
-def slots_of(wanted: Sequence[tuple[Schedule, BackfillRequest]], answers: Answers, most: int) -> list[int]:
-    """The number of slots of each backfill, by the specs of the locked schedules; refuse more than ``most``."""
+def slots_of(work: UnitOfWork, wanted: Sequence[tuple[Schedule, BackfillRequest]]) -> list[int]:
+    """The number of slots of each backfill, by the specs of the locked schedules; refuse too many."""
+    most = work.scope.config.backfill_slots
     ranges = [(schedule.spec, *range_ms(each.start, each.end), most) for schedule, each in wanted]
-    found = answers.ask_all([(("slots", *each), partial(count_in_parts, *each)) for each in ranges])
+    found = work.answers.ask_all([(("slots", *each), partial(count_in_parts, *each)) for each in ranges])
     for (schedule, _), slots in zip(wanted, found, strict=True):
         limit = schedule.policies.backfill_limit
         if limit is not None and slots > limit:
@@ -101,18 +100,14 @@ def check_slots(slots: int, most: int) -> None:
 
 
 async def start_trigger(
-    transaction: Transaction,
-    schedule: Schedule,
-    trigger: Trigger,
-    most_waiting: int,
-    now: int,
-    *,
-    rerun: Run | None = None,
+    work: UnitOfWork, schedule: Schedule, trigger: Trigger, *, rerun: Run | None = None
 ) -> Run:
-    """Create a run of a locked schedule, whatever its spec says; refuse it while ``most_waiting`` manual starts wait.
+    """Create a run of a locked schedule, whatever its spec says; refuse it while too many manual starts wait.
 
     With ``rerun``, it is of that run's slot, with its input if the trigger has none.
     """
+    transaction, now, most_waiting = work.transaction, work.now, work.scope.config.max_buffer_size
+    work.scope.check_start(schedule, other_input=trigger.input is not msgspec.UNSET)
     own = None if trigger.input is msgspec.UNSET else stored_json(trigger.input)
     check_text("note", trigger.note)
     # Automatic starts and slots of backfills have separate limits, and do not count against triggers.
@@ -133,19 +128,23 @@ async def start_trigger(
     return run
 
 
-async def start_backfill(
-    transaction: Transaction,
-    schedule: Schedule,
-    request: BackfillRequest,
-    slots: int,
-    *,
-    most_open: int,
-    now: int,
-) -> Backfill:
-    """Create a backfill of ``slots`` slots, which nodes work through; refuse it while ``most_open`` others are open.
+async def start_backfills(
+    work: UnitOfWork, schedule: Schedule, requests: Sequence[BackfillRequest]
+) -> list[Backfill]:
+    """Create backfills of a locked schedule, which nodes work through."""
+    slots = slots_of(work, [(schedule, each) for each in requests])
+    return [
+        await _start_backfill(work, schedule, each, number)
+        for each, number in zip(requests, slots, strict=True)
+    ]
 
-    The limit exists because each decision about the schedule reads all of its open backfills.
-    """
+
+async def _start_backfill(
+    work: UnitOfWork, schedule: Schedule, request: BackfillRequest, slots: int
+) -> Backfill:
+    """Create a backfill; refuse it while too many others are open, because each decision about the schedule reads all of these."""
+    transaction, now, most_open = work.transaction, work.now, work.scope.config.open_backfills
+    work.scope.check_start(schedule, other_input=request.input is not None)
     own = stored_json(request.input)
     check_text("note", request.note)
     if await transaction.count_open_backfills(schedule.key, most_open) >= most_open:
@@ -177,35 +176,6 @@ def preview_of(spec: Spec, start_ms: int, end_ms: int, most: int) -> BackfillPre
         first=datetime.fromtimestamp(first_ms / 1000, UTC),
         last=None if last_ms is None else datetime.fromtimestamp(last_ms / 1000, UTC),
     )
-
-
-async def start_manually(
-    scope: OwnerScope,
-    transaction: Transaction,
-    schedule: Schedule,
-    trigger: Trigger | None,
-    backfills: Sequence[BackfillRequest],
-    *,
-    answers: Answers,
-    now: int,
-) -> tuple[Run | None, list[Backfill]]:
-    """Start what a request asks for beside a change: a trigger, and backfills, if the scope may."""
-    slots = slots_of([(schedule, each) for each in backfills], answers, scope.config.backfill_slots)
-    given = [each.input is not None for each in backfills]
-    if trigger is not None:
-        given.append(trigger.input is not msgspec.UNSET)
-    if given:
-        scope.check_start(schedule, other_input=any(given))
-    run = None
-    if trigger is not None:
-        most_waiting = scope.config.max_buffer_size
-        run = await start_trigger(transaction, schedule, trigger, most_waiting, now)
-    most_open = scope.config.open_backfills
-    made = [
-        await start_backfill(transaction, schedule, each, number, most_open=most_open, now=now)
-        for each, number in zip(backfills, slots, strict=True)
-    ]
-    return run, made
 
 
 def given_up(runs: Iterable[Run], reason: Reason, now: int) -> list[Run]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -54,6 +54,24 @@ class Billing:
     def __init__(self, accounts: AccountPort, usage: UsagePort) -> None:
         self.accounts = accounts
         self.usage = usage
+
+
+class UnitOfWork(NamedTuple):
+    """What a change works with: its scope, its transaction, the answers about specs that it needs, and the time that it is made at."""
+
+    scope: OwnerScope
+    transaction: Transaction
+    answers: Answers
+    now: int
+
+    async def locked(self, schedule_id: str, *, unreadable: bool = False) -> Schedule:
+        """A schedule, locked until the end of the change. One with ``unreadable`` fields only if the caller takes it."""
+        found = await self.transaction.schedules([await self.scope.key(self.transaction, schedule_id)])
+        if not found:
+            raise ScheduleNotFoundError(schedule_id)
+        if found[0].unreadable and not unreadable:
+            raise ScheduleUnreadableError(schedule_id, found[0].unreadable)
+        return found[0]
 
 
 class OwnerScope:
@@ -114,14 +132,32 @@ class OwnerScope:
         """The scope by which an owner's schedule may use an action, or empty; raise an error if the operator does not allow it."""
         return self.executors.permissions.check(action.address, owner, self.scopes)
 
-    @contextlib.asynccontextmanager
-    async def changing(self, *, dry_run: bool) -> AsyncIterator[Transaction]:
-        """A transaction; that of a dry run is undone."""
-        with contextlib.suppress(_DryRunEnded):
-            async with self.store.transaction() as transaction:
-                yield transaction
-                if dry_run:
-                    raise _DryRunEnded
+    async def change(
+        self,
+        act: Callable[[UnitOfWork], Awaitable[T]],
+        *,
+        answers: Answers | None = None,
+        now: int | None = None,
+        dry_run: bool = False,
+    ) -> T:
+        """Make a change in one transaction, and wake the engine; the transaction of a dry run is undone.
+
+        It is made again whenever an answer about a spec had to be computed outside it.
+        """
+        answers = answers or self.answers()
+        now = self.now() if now is None else now
+
+        async def attempt() -> T:
+            with contextlib.suppress(_DryRunEnded):
+                async with self.store.transaction() as transaction:
+                    done = await act(UnitOfWork(self, transaction, answers, now))
+                    if dry_run:
+                        raise _DryRunEnded
+            return done
+
+        done = await answers.carry_out(attempt)
+        self.wake()
+        return done
 
     async def check_actions(self, actions: Iterable[Action], had: str | None = None) -> None:
         """Require each action to be registered by this program, or announced by a live node; not the one that a schedule ``had``."""
@@ -150,17 +186,6 @@ class OwnerScope:
         if len(found) > 1:
             raise ScheduleAmbiguousError(schedule_id, [owner_and_id(each)[0] for each in found])
         return found[0] if found else schedule_key("", schedule_id)
-
-    async def locked(
-        self, transaction: Transaction, schedule_id: str, *, unreadable: bool = False
-    ) -> Schedule:
-        """A schedule, locked until the end of the transaction. One with ``unreadable`` fields only if the caller takes it."""
-        found = await transaction.schedules([await self.key(transaction, schedule_id)])
-        if not found:
-            raise ScheduleNotFoundError(schedule_id)
-        if found[0].unreadable and not unreadable:
-            raise ScheduleUnreadableError(schedule_id, found[0].unreadable)
-        return found[0]
 
     async def read(self, transaction: Transaction, schedule_id: str) -> Schedule:
         """The current version of a schedule, without a lock."""

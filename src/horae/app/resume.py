@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from horae.app.evaluation import Answers
 from horae.app.field_checks import check_text
-from horae.app.owner_scope import OwnerScope
+from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.update import put_schedule, record_unstarted, resumed_schedule, standing
 from horae.model import OnResume, Schedule
 from horae.policy.resumption import Resumption, resumption
 from horae.spec import Spec
-from horae.store.port import Transaction
 
 
 class Resumed(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,38 +24,26 @@ async def resume_schedule(
 ) -> Resumed:
     """End a pause in one transaction, by policy or by another way; with ``dry_run`` only find out what that does."""
     check_text("note", note)
-    answers, now = scope.answers(), scope.now()
 
-    async def act() -> Resumed:
-        async with scope.store.transaction() as transaction:
-            old = await scope.locked(transaction, schedule_id)
-            found = await _resumption(scope, transaction, old, way, now, answers=answers)
-            if dry_run:
-                return Resumed(schedule=old, resumption=found)
-            key = ("resumed", *standing(old))
-            schedule, unstarted = answers.ask(key, lambda: resumed_schedule(old, note, now, way))
-            changed = await put_schedule(transaction, schedule, now)
-            await record_unstarted(transaction, changed, unstarted, now)
-            return Resumed(schedule=changed, resumption=found)
+    async def resume(work: UnitOfWork) -> Resumed:
+        old = await work.locked(schedule_id)
+        found = await _resumption(work, old, way)
+        if dry_run:
+            return Resumed(schedule=old, resumption=found)
+        key = ("resumed", *standing(old))
+        schedule, unstarted = work.answers.ask(key, lambda: resumed_schedule(old, note, work.now, way))
+        changed = await put_schedule(work, schedule)
+        await record_unstarted(work, changed, unstarted)
+        return Resumed(schedule=changed, resumption=found)
 
-    done = await answers.carry_out(act)
-    scope.wake()
-    return done
+    return await scope.change(resume)
 
 
-async def _resumption(
-    scope: OwnerScope,
-    transaction: Transaction,
-    schedule: Schedule,
-    way: OnResume | None,
-    now: int,
-    *,
-    answers: Answers,
-) -> Resumption:
+async def _resumption(work: UnitOfWork, schedule: Schedule, way: OnResume | None) -> Resumption:
     """What resuming a locked schedule does."""
-    runs = await transaction.open_runs([schedule.key])
+    runs = await work.transaction.open_runs([schedule.key])
     key = ("resumption", *standing(schedule), *((run.id, run.status) for run in runs))
-    limits = scope.config.limits
-    return answers.ask(
-        key, lambda: resumption(schedule, Spec.parse(schedule.spec), runs, now, limits, way=way)
+    limits = work.scope.config.limits
+    return work.answers.ask(
+        key, lambda: resumption(schedule, Spec.parse(schedule.spec), runs, work.now, limits, way=way)
     )

@@ -13,7 +13,7 @@ from horae.app.attempt_logs import log_page
 from horae.app.field_checks import moment_ms
 from horae.app.ledger_search import search_ledger
 from horae.app.manual import Trigger, start_trigger
-from horae.app.owner_scope import OwnerScope
+from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import Page, page_limit, place_of
 from horae.app.views import RunHistory
 from horae.checked import converted
@@ -163,19 +163,18 @@ class Runs:
         It runs the schedule's present action, also while the schedule is paused.
         """
         trigger = Trigger(overlap=overlap, input=input, author=author, note=note)
-        run = await self.get(run_id)
-        async with self._store.transaction() as transaction:
-            schedules = await transaction.schedules([run.schedule_key])
-            run = await self._scope.run(transaction, run_id)
+        seen = await self.get(run_id)
+
+        async def start(work: UnitOfWork) -> Run:
+            schedules = await work.transaction.schedules([seen.schedule_key])
+            run = await self._scope.run(work.transaction, run_id)
             schedule = schedules[0] if schedules else None
             refusal = rerun_refusal(run, schedule)
             if schedule is None or refusal is not None:
                 raise RerunRefusedError(run_id, str(refusal))
-            self._scope.check_start(schedule, other_input=input is not msgspec.UNSET)
-            most_waiting = self._scope.config.max_buffer_size
-            again = await start_trigger(transaction, schedule, trigger, most_waiting, self._now(), rerun=run)
-        self._wake()
-        return again
+            return await start_trigger(work, schedule, trigger, rerun=run)
+
+        return await self._scope.change(start)
 
     async def cancel(self, run_id: str) -> Run:
         """Ask a run to stop: it may finish within ``timeouts.cancel``; then it is terminated. A waiting run never starts."""
@@ -202,11 +201,12 @@ class Runs:
         await check_report(self._store, Report(run_id=run_id, token=token, what="heartbeat"))
 
     async def _stop(self, run_id: str, how: str, reason: Reason, status: Status) -> Run:
-        run = await self.get(run_id)
-        now = self._now()
-        async with self._store.transaction() as transaction:
-            await transaction.lock([run.schedule_key])
-            (run,) = await transaction.runs_by_id([run_id])
+        seen = await self.get(run_id)
+
+        async def stop(work: UnitOfWork) -> Run:
+            transaction, now = work.transaction, work.now
+            await transaction.lock([seen.schedule_key])
+            run = await self._scope.run(transaction, run_id)
             if run.status in {*WAITING, Status.STARTING}:
                 run = msgspec.structs.replace(run, status=status, reason=reason, ended_at_ms=now)
                 await transaction.update_runs([run])
@@ -216,7 +216,8 @@ class Runs:
                 await transaction.ask_to_stop([run])
                 if run.epoch == 0:  # an external worker does it
                     await stop_reported(transaction, [run], now)
-                    (run,) = await transaction.runs_by_id([run_id])
+                    run = await self._scope.run(transaction, run_id)
             await transaction.notify()
-        self._wake()
-        return run
+            return run
+
+        return await self._scope.change(stop)

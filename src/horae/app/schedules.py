@@ -15,7 +15,6 @@ from horae.app.bulk import Change, change_all
 from horae.app.create import CreateFields, NewSchedule, read_spec, shared_calendars
 from horae.app.creation import Creation, Creator
 from horae.app.descriptions import read_descriptions
-from horae.app.evaluation import Answers
 from horae.app.field_checks import check_jitter, check_text, moment, moment_ms
 from horae.app.manual import (
     BackfillRequest,
@@ -23,10 +22,10 @@ from horae.app.manual import (
     cancelled_backfill,
     given_up,
     slots_of,
-    start_manually,
+    start_backfills,
     start_trigger,
 )
-from horae.app.owner_scope import OwnerScope
+from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import MAX_BYTES, Page, cursor_of, fitting, page_limit, place_of
 from horae.app.repair import faults_of, repaired, unreadable_schedules
 from horae.app.resume import Resumed, resume_schedule
@@ -73,7 +72,7 @@ from horae.model import (
 from horae.policies import OnResumeName, OverlapName
 from horae.policy.ledger_changes import version_of
 from horae.spec import SharedCalendar, Spec
-from horae.store.port import BEGINNING, NEWEST, Filter, Transaction
+from horae.store.port import BEGINNING, NEWEST, Filter
 
 MAX_EXAMINED, CHUNK = 4000, 1000
 """How many schedules one page of a search examines, and one statement."""
@@ -321,7 +320,6 @@ class Schedules:
 
         With ``dry_run`` nothing is stored, and the answer is what would be.
         """
-        now, answers = self._scope.now(), self._scope.answers()
         # Check that the action exists before taking the lock; the edit is computed again under the lock.
         seen = await self.get(schedule_id)
         planned = edit_of(seen)
@@ -331,25 +329,21 @@ class Schedules:
             )
         named = [] if planned.spec is msgspec.UNSET else [planned.spec]
 
-        async def change() -> Schedule:
-            async with self._scope.changing(dry_run=dry_run) as transaction:
-                # Lock calendars before schedules, as a change of a calendar does: otherwise the two would deadlock.
-                calendars = await shared_calendars(transaction, named, seen.owner, keep=True)
-                old = await self._scope.locked(transaction, schedule_id, unreadable=True)
-                if version is not None and version != old.version:
-                    raise ConflictTokenMismatchError(schedule_id, version, old.version)
-                edit = edit_of(old)
-                if faults := answers.ask(("faults", *standing(old)), partial(faults_of, old)):
-                    old, edit = repaired(old, edit, faults, now)
-                key = ("spec", old.generation, old.version, *sorted(calendars.items()))
-                spec = answers.ask(key, lambda: _edited_spec(old, edit, calendars))
-                if "spec" in faults:
-                    old = _replace(old, spec=spec.text)
-                return await apply_edit(self._scope, transaction, old, edit, spec, now=now, answers=answers)
+        async def change(work: UnitOfWork) -> Schedule:
+            # Lock calendars before schedules, as a change of a calendar does: otherwise the two would deadlock.
+            calendars = await shared_calendars(work.transaction, named, seen.owner, keep=True)
+            old = await work.locked(schedule_id, unreadable=True)
+            _check_version(old, version)
+            edit = edit_of(old)
+            if faults := work.answers.ask(("faults", *standing(old)), partial(faults_of, old)):
+                old, edit = repaired(old, edit, faults, work.now)
+            key = ("spec", old.generation, old.version, *sorted(calendars.items()))
+            spec = work.answers.ask(key, lambda: _edited_spec(old, edit, calendars))
+            if "spec" in faults:
+                old = _replace(old, spec=spec.text)
+            return await apply_edit(work, old, edit, spec)
 
-        changed = await answers.carry_out(change)
-        self._scope.wake()
-        return changed
+        return await self._scope.change(change, dry_run=dry_run)
 
     async def patch(
         self,
@@ -369,53 +363,23 @@ class Schedules:
         if pause is not None and resume is not None:
             raise InvalidInputError("pause", "cannot go together with resume")
         requests = tuple(backfills)
-        answers, now = self._scope.answers(), self._scope.now()
         edit = None
         if pause is not None or resume is not None:
             edit = Edit(paused=pause is not None, note=pause if pause is not None else resume or "")
-        patched = await answers.carry_out(
-            lambda: self._patch(
-                schedule_id,
-                edit,
-                trigger,
-                requests,
-                version=version,
-                request_id=request_id,
-                now=now,
-                answers=answers,
-            )
-        )
-        self._scope.wake()
-        return patched
 
-    async def _patch(
-        self,
-        schedule_id: str,
-        edit: Edit | None,
-        trigger: Trigger | None,
-        backfills: Sequence[BackfillRequest],
-        *,
-        version: int | None,
-        request_id: str,
-        now: int,
-        answers: Answers,
-    ) -> Patched:
-        async with self._scope.store.transaction() as transaction:
-            schedule = await self._scope.locked(transaction, schedule_id)
-            if request_id and not await transaction.insert_patch_request(schedule, request_id, now):
-                return Patched(schedule=schedule, run_id=None, backfills=())
-            if version is not None and version != schedule.version:
-                raise ConflictTokenMismatchError(schedule_id, version, schedule.version)
-            slots_of([(schedule, each) for each in backfills], answers, self._scope.config.backfill_slots)
+        async def act(work: UnitOfWork) -> Patched:
+            schedule = await work.locked(schedule_id)
+            if request_id and not await work.transaction.insert_patch_request(schedule, request_id, work.now):
+                return Patched(schedule=schedule)
+            _check_version(schedule, version)
+            slots_of(work, [(schedule, each) for each in requests])
             if edit is not None:
-                spec = answers.spec(schedule.spec)
-                schedule = await apply_edit(
-                    self._scope, transaction, schedule, edit, spec, now=now, answers=answers
-                )
-            run, made = await start_manually(
-                self._scope, transaction, schedule, trigger, backfills, answers=answers, now=now
-            )
-        return Patched(schedule=schedule, run_id=None if run is None else run.id, backfills=tuple(made))
+                schedule = await apply_edit(work, schedule, edit, work.answers.spec(schedule.spec))
+            run = None if trigger is None else await start_trigger(work, schedule, trigger)
+            made = await start_backfills(work, schedule, requests)
+            return Patched(schedule=schedule, run_id=None if run is None else run.id, backfills=tuple(made))
+
+        return await self._scope.change(act)
 
     async def pause(
         self, schedule_id: str, note: str = "", *, until: datetime | str | None = None
@@ -471,55 +435,51 @@ class Schedules:
     ) -> str:
         """Start a run now, whatever the spec says; return its id."""
         trigger = Trigger(overlap=overlap, input=input, author=author, note=note)
-        async with self._scope.store.transaction() as transaction:
-            schedule = await self._scope.locked(transaction, schedule_id)
-            self._scope.check_start(schedule, other_input=input is not msgspec.UNSET)
-            most_waiting = self._scope.config.max_buffer_size
-            run = await start_trigger(transaction, schedule, trigger, most_waiting, self._scope.now())
-        self._scope.wake()
-        return run.id
+
+        async def start(work: UnitOfWork) -> str:
+            return (await start_trigger(work, await work.locked(schedule_id), trigger)).id
+
+        return await self._scope.change(start)
 
     async def delete(self, schedule_id: str, *, version: int | None = None) -> None:
         """Remove a schedule; its runs stay in the ledger, and those that have not begun never start."""
-        answers, now = self._scope.answers(), self._scope.now()
-        await answers.carry_out(lambda: self._delete(schedule_id, version, answers, now))
-        self._scope.wake()
 
-    async def _delete(self, schedule_id: str, version: int | None, answers: Answers, now: int) -> None:
-        async with self._scope.store.transaction() as transaction:
-            schedule = await self._scope.locked(transaction, schedule_id, unreadable=True)
-            if version is not None and version != schedule.version:
-                raise ConflictTokenMismatchError(schedule_id, version, schedule.version)
-            await remove_schedule(transaction, schedule, answers, now)
+        async def remove(work: UnitOfWork) -> None:
+            schedule = await work.locked(schedule_id, unreadable=True)
+            _check_version(schedule, version)
+            await remove_schedule(work, schedule)
+
+        await self._scope.change(remove)
 
     async def _change(self, schedule_id: str, change: Change) -> Schedule:
-        answers, now = self._scope.answers(), self._scope.now()
+        async def act(work: UnitOfWork) -> Schedule:
+            old = await work.locked(schedule_id)
+            schedule, unstarted = work.answers.ask(standing(old), lambda: change(old, work.now))
+            changed = await put_schedule(work, schedule)
+            await record_unstarted(work, changed, unstarted)
+            return changed
 
-        async def act() -> Schedule:
-            async with self._scope.store.transaction() as transaction:
-                old = await self._scope.locked(transaction, schedule_id)
-                schedule, unstarted = answers.ask(standing(old), lambda: change(old, now))
-                changed = await put_schedule(transaction, schedule, now)
-                await record_unstarted(transaction, changed, unstarted, now)
-                return changed
-
-        changed = await answers.carry_out(act)
-        self._scope.wake()
-        return changed
+        return await self._scope.change(act)
 
 
-async def remove_schedule(transaction: Transaction, schedule: Schedule, answers: Answers, now: int) -> None:
-    """Delete a locked schedule, within a transaction of the caller's."""
+def _check_version(schedule: Schedule, version: int | None) -> None:
+    """Refuse a change of another version than the caller has seen."""
+    if version is not None and version != schedule.version:
+        raise ConflictTokenMismatchError(schedule.id, version, schedule.version)
+
+
+async def remove_schedule(work: UnitOfWork, schedule: Schedule) -> None:
+    """Delete a locked schedule."""
+    transaction, now = work.transaction, work.now
     await transaction.update_runs(given_up(await transaction.open_runs([schedule.key]), Reason.DELETED, now))
     await transaction.update_backfills(
         cancelled_backfill(each, now) for each in await transaction.open_backfills([schedule.key])
     )
-    key = ("faults", schedule.key, schedule.generation, schedule.version)
-    if not answers.ask(key, lambda: faults_of(schedule)):
+    if not work.answers.ask(("faults", *standing(schedule)), partial(faults_of, schedule)):
         await transaction.insert_versions([version_of(schedule, now)])
     await revoke_grants(transaction, [schedule], now)
     with contextlib.suppress(HoraeError):  # a spec that cannot be read has no slots
-        await leave_undecided(transaction, schedule, Reason.DELETED, now, answers=answers)
+        await leave_undecided(work, schedule, Reason.DELETED)
     await transaction.delete_schedules([schedule.key])
 
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 import msgspec
 
 from horae.app.create import stored_action
-from horae.app.evaluation import Answers
 from horae.app.field_checks import check_jitter
 from horae.app.graph_grants import regranted
-from horae.app.owner_scope import OwnerScope
+from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.schedule_fields import (
     STORED,
     GivenFields,
@@ -43,7 +42,7 @@ from horae.policy.spec_change import Edited, change_jitter, change_spec
 from horae.policy.undecided import undecided
 from horae.spec import SharedCalendar, Spec
 from horae.spec.document import read_document
-from horae.store.port import Advance, Transaction
+from horae.store.port import Advance
 
 _replace = msgspec.structs.replace
 
@@ -95,36 +94,28 @@ def edited_policies(old: Policies, given: object) -> Policies:
         raise at("policies", error) from None
 
 
-async def apply_edit(
-    scope: OwnerScope,
-    transaction: Transaction,
-    old: Schedule,
-    edit: Edit,
-    spec: Spec,
-    *,
-    now: int,
-    answers: Answers,
-) -> Schedule:
+async def apply_edit(work: UnitOfWork, old: Schedule, edit: Edit, spec: Spec) -> Schedule:
     """Write an edit that was checked, and record the slots that it leaves unstarted."""
+    scope, now = work.scope, work.now
     check_jitter(spec, scope.config)
-    new, unstarted = answers.ask(("edited", *standing(old), spec), lambda: _edited(old, edit, spec, now))
+    new, unstarted = work.answers.ask(("edited", *standing(old), spec), lambda: _edited(old, edit, spec, now))
     action = _action(scope, old.action, edit)
     if action != old.action:
         new = _replace(new, action=action, permitted_by=scope.permitted_by(action, old.owner))
-    new = await regranted(transaction, old, new, now)
-    await record_unstarted(transaction, old, unstarted, now)
+    new = await regranted(work, old, new)
+    await record_unstarted(work, old, unstarted)
     if old.state.remaining_actions == 0 and (new.spec, new.state.remaining_actions) != (old.spec, 0):
-        new = await _leave_limit(transaction, old, new, now, answers)
-    here = _replace(
-        old, cursor_ms=new.cursor_ms
-    )  # ending a pause, or leaving a limit, has advanced the cursor
+        new = await _leave_limit(work, old, new)
     if new.spec != old.spec:
-        new = await _change_spec(transaction, here, new, now, answers=answers, recompute=edit.recompute)
+        here = _replace(
+            old, cursor_ms=new.cursor_ms
+        )  # which ending a pause, or leaving a limit, has advanced
+        new = await _change_spec(work, here, new, recompute=edit.recompute)
     if new == old:  # nothing changes, and so the version stays
         return old
     if (new.spec, new.policies) != (old.spec, old.policies) and not old.unreadable:
-        await transaction.insert_versions([version_of(old, now)])
-    return await put_schedule(transaction, new, now)
+        await work.transaction.insert_versions([version_of(old, now)])
+    return await put_schedule(work, new)
 
 
 def _action(scope: OwnerScope, old: Action, edit: Edit) -> Action:
@@ -178,18 +169,12 @@ def _names_the_same(one: Spec, other: Spec) -> bool:
 
 
 async def _change_spec(
-    transaction: Transaction,
-    old: Schedule,
-    new: Schedule,
-    now: int,
-    *,
-    answers: Answers,
-    recompute: bool = False,
+    work: UnitOfWork, old: Schedule, new: Schedule, *, recompute: bool = False
 ) -> Schedule:
     """Change the spec from now on. Slots that are due and undecided stay due if the new spec names them too."""
-    work = partial(_changed, old, new.spec, now, recompute=recompute)
-    edited, unstarted = answers.ask(_changed_key(old, new.spec), work)
-    await record_unstarted(transaction, old, unstarted, now)
+    question = partial(_changed, old, new.spec, work.now, recompute=recompute)
+    edited, unstarted = work.answers.ask(_changed_key(old, new.spec), question)
+    await record_unstarted(work, old, unstarted)
     same = edited.since_ms == old.state.spec_since_ms
     state = _replace(new.state, spec_since_ms=edited.since_ms, carried=edited.carried)
     state = state if same else _replace(state, completed_at_ms=None)
@@ -216,18 +201,16 @@ def _changed(
         return Edited(since_ms, since_ms, ()), ()
 
 
-async def _leave_limit(
-    transaction: Transaction, old: Schedule, new: Schedule, now: int, answers: Answers
-) -> Schedule:
+async def _leave_limit(work: UnitOfWork, old: Schedule, new: Schedule) -> Schedule:
     """Record the slots that fell due while the limit was reached as unstarted; later slots are still to come."""
 
-    def work() -> tuple[int, tuple[UnstartedRange, ...]]:
+    def skipped() -> tuple[int, tuple[UnstartedRange, ...]]:
         spec = undecided(old, Spec.parse(old.spec))
-        due = skip_due(spec, old.id, new.cursor_ms, now, Reason.LIMIT_REACHED)
-        return due.cursor_ms, _rows(old, due.unstarted, now)
+        due = skip_due(spec, old.id, new.cursor_ms, work.now, Reason.LIMIT_REACHED)
+        return due.cursor_ms, _rows(old, due.unstarted, work.now)
 
-    cursor_ms, unstarted = answers.ask(("limit", *standing(old), new.cursor_ms), work)
-    await record_unstarted(transaction, old, unstarted, now)
+    cursor_ms, unstarted = work.answers.ask(("limit", *standing(old), new.cursor_ms), skipped)
+    await record_unstarted(work, old, unstarted)
     return _replace(new, cursor_ms=cursor_ms)
 
 
@@ -238,25 +221,24 @@ def _rows(schedule: Schedule, unstarted: Sequence[Unstarted], now: int) -> tuple
 
 
 async def rewrite_specs(
-    transaction: Transaction,
-    excluding: Sequence[tuple[Schedule, SharedCalendar]],
-    name: str,
-    now: int,
-    answers: Answers,
+    work: UnitOfWork, excluding: Sequence[tuple[Schedule, SharedCalendar]], name: str
 ) -> int:
     """Update the specs of schedules that exclude a changed shared calendar; return how many specs differ."""
-    texts = answers.ask_all(
+    now = work.now
+    texts = work.answers.ask_all(
         [
             (("text", *standing(old), calendar), partial(_rewritten, old, name, calendar))
             for old, calendar in excluding
         ]
     )
     changes = [(old, text) for (old, _), text in zip(excluding, texts, strict=True) if text != old.spec]
-    answers.ask_all([(_changed_key(old, text), partial(_changed, old, text, now)) for old, text in changes])
+    work.answers.ask_all(
+        [(_changed_key(old, text), partial(_changed, old, text, now)) for old, text in changes]
+    )
     for old, text in changes:
-        new = await _change_spec(transaction, old, _replace(old, spec=text), now, answers=answers)
-        await transaction.insert_versions([version_of(old, now)])
-        await transaction.update_schedules([(next_version(new, now), now)])
+        new = await _change_spec(work, old, _replace(old, spec=text))
+        await work.transaction.insert_versions([version_of(old, now)])
+        await work.transaction.update_schedules([(next_version(new, now), now)])
     return len(changes)
 
 
@@ -266,12 +248,10 @@ def _rewritten(schedule: Schedule, name: str, calendar: SharedCalendar) -> str:
     return msgspec.json.encode(_replace(document, shared={**document.shared, name: calendar})).decode()
 
 
-async def leave_undecided(
-    transaction: Transaction, schedule: Schedule, reason: Reason, now: int, *, answers: Answers
-) -> None:
+async def leave_undecided(work: UnitOfWork, schedule: Schedule, reason: Reason) -> None:
     """Record the slots of a schedule that are due and undecided as unstarted, before the schedule is removed."""
-    unstarted = answers.ask(("left", *standing(schedule), reason), lambda: _left(schedule, reason, now))
-    await record_unstarted(transaction, schedule, unstarted, now)
+    question = partial(_left, schedule, reason, work.now)
+    await record_unstarted(work, schedule, work.answers.ask(("left", *standing(schedule), reason), question))
 
 
 def _left(schedule: Schedule, reason: Reason, now: int) -> tuple[UnstartedRange, ...]:
@@ -288,17 +268,15 @@ def standing(schedule: Schedule) -> tuple[Hashable, ...]:
     return schedule.key, schedule.generation, schedule.version, schedule.cursor_ms
 
 
-async def record_unstarted(
-    transaction: Transaction, schedule: Schedule, unstarted: Sequence[UnstartedRange], now: int
-) -> None:
+async def record_unstarted(work: UnitOfWork, schedule: Schedule, unstarted: Sequence[UnstartedRange]) -> None:
     """Record and count slots that a change leaves unstarted."""
     if unstarted:
-        await transaction.insert_unstarted_ranges(unstarted)
+        await work.transaction.insert_unstarted_ranges(unstarted)
         counts = Counter[Reason]()
         for each in unstarted:
             counts[each.reason] += each.count
-        await transaction.advance(
-            [Advance(schedule.key, schedule.cursor_ms, now, counts=Counts(unstarted=counts))]
+        await work.transaction.advance(
+            [Advance(schedule.key, schedule.cursor_ms, work.now, counts=Counts(unstarted=counts))]
         )
 
 
@@ -320,9 +298,9 @@ def next_version(schedule: Schedule, now: int) -> Schedule:
     return _replace(schedule, version=schedule.version + 1, updated_at_ms=now)
 
 
-async def put_schedule(transaction: Transaction, schedule: Schedule, now: int) -> Schedule:
+async def put_schedule(work: UnitOfWork, schedule: Schedule) -> Schedule:
     """Write a change as a new version, and mark the schedule due."""
-    changed = next_version(schedule, now)
-    await transaction.update_schedules([(changed, now)])
-    await transaction.notify()
+    changed = next_version(schedule, work.now)
+    await work.transaction.update_schedules([(changed, work.now)])
+    await work.transaction.notify()
     return changed

@@ -13,9 +13,9 @@ import msgspec
 from horae.app.arguments import checks_arguments
 from horae.app.bulk import BATCH
 from horae.app.create import NewSchedule, draft
-from horae.app.evaluation import Answers
+from horae.app.creation import insert_drafted
 from horae.app.field_checks import check_text, moment_ms, stored_json
-from horae.app.owner_scope import OwnerScope
+from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import Page, cursor_of, page_limit, place_of
 from horae.app.registration import ScheduleInput, edit_of, new_schedule, read_input
 from horae.app.schedules import Schedules, remove_schedule
@@ -38,14 +38,16 @@ from horae.model import (
     OriginKind,
     Overlap,
     Run,
+    Schedule,
     StoredWorkflow,
+    owner_and_id,
     schedule_key,
 )
 from horae.policy.catch_up import Slot
 from horae.policy.face_policies import registrar
 from horae.policy.ledger_changes import new_run, run_id
 from horae.policy.workflow_states import PlacedNode, node_states
-from horae.store.port import LAST, Filter, Transaction
+from horae.store.port import BEGINNING, LAST, Transaction
 from horae.workflow.builder import WorkflowBuilder
 from horae.workflow.document import Workflow
 from horae.workflow.record import PREFIX, NodeRecord
@@ -114,11 +116,7 @@ class Workflows:
             for name, function in workflow.functions.items():
                 self._scope.executors.register(name, function)
             self._scope.wake()
-        triggers = self._triggers(plan)
-        answers, now = self._scope.answers(), self._scope.now()
-        deployed = await answers.carry_out(lambda: self._deploy(plan, triggers, answers, now))
-        self._scope.wake()
-        return deployed
+        return await self._scope.change(partial(self._deploy, plan, self._triggers(plan)))
 
     async def check(self, workflow: Given | WorkflowBuilder) -> Plan:
         """Check a document as deploying it would, and store nothing; raises ``InvalidWorkflowError`` with every fault."""
@@ -168,28 +166,24 @@ class Workflows:
             raise InvalidWorkflowError(faults)
         return found
 
-    async def _deploy(
-        self, plan: Plan, triggers: Mapping[str, _Trigger], answers: Answers, now: int
-    ) -> Deployed:
-        workflow, owner = plan.workflow, self._owner
+    async def _deploy(self, plan: Plan, triggers: Mapping[str, _Trigger], work: UnitOfWork) -> Deployed:
+        workflow, owner, transaction = plan.workflow, self._owner, work.transaction
         stored = StoredWorkflow(
             owner=owner, workflow_id=workflow.workflow_id, version=workflow.version,
-            document=document_text(workflow), deployed_at_ms=now,
+            document=document_text(workflow), deployed_at_ms=work.now,
         )  # fmt: skip
-        async with self._scope.store.transaction() as transaction:
-            await transaction.lock_workflow(owner, workflow.workflow_id)
-            created = await transaction.insert_workflow(stored)
-            if created:
-                await self._check_room(transaction)
-                latest = await transaction.workflow(owner, workflow.workflow_id)
-                if latest is not None and latest.version == workflow.version:
-                    await self._put(transaction, triggers, answers, now)
-                    await self._remove_others(transaction, workflow, triggers, answers, now)
-            else:
-                there = await transaction.workflow(owner, workflow.workflow_id, workflow.version)
-                if there is None or there.document != stored.document:
-                    raise WorkflowConflictError(workflow.workflow_id, workflow.version)
-            await transaction.notify()
+        await transaction.lock_workflow(owner, workflow.workflow_id)
+        created = await transaction.insert_workflow(stored)
+        if created:
+            await self._check_room(transaction)
+            latest = await transaction.workflow(owner, workflow.workflow_id)
+            if latest is not None and latest.version == workflow.version:
+                await self._put_schedules(work, workflow, triggers)
+        else:
+            there = await transaction.workflow(owner, workflow.workflow_id, workflow.version)
+            if there is None or there.document != stored.document:
+                raise WorkflowConflictError(workflow.workflow_id, workflow.version)
+        await transaction.notify()
         return Deployed(
             workflow_id=workflow.workflow_id, version=workflow.version, created=created, schedules=tuple(triggers)
         )  # fmt: skip
@@ -200,71 +194,38 @@ class Workflows:
             who = f'the user "{self._owner}" has' if self._owner else "all users together have"
             raise LimitExceededError("workflows_per_user", most, f"{who} too many versions of workflows")
 
-    async def _put(
-        self, transaction: Transaction, triggers: Mapping[str, _Trigger], answers: Answers, now: int
+    async def _put_schedules(
+        self, work: UnitOfWork, workflow: Workflow, triggers: Mapping[str, _Trigger]
     ) -> None:
-        """Create or edit the schedules of triggers."""
-        there = {
-            each.id: each
-            for each in await transaction.schedules([schedule_key(self._owner, each) for each in triggers])
-        }
-        for schedule_id, old in there.items():
-            trigger = triggers[schedule_id]
-            edit = edit_of(old, trigger.new, trigger.read, self._scope.config)
-            await apply_edit(self._scope, transaction, old, edit, trigger.new.spec, now=now, answers=answers)
-        missing = [trigger.new for schedule_id, trigger in triggers.items() if schedule_id not in there]
+        """Create or edit the schedules of triggers, and delete those of triggers that the workflow no longer has."""
+        there = await self._locked_schedules(work, workflow, triggers)
+        for old in there:
+            if (trigger := triggers.get(old.id)) is None:
+                await remove_schedule(work, old)
+            else:
+                edit = edit_of(old, trigger.new, trigger.read, self._scope.config)
+                await apply_edit(work, old, edit, trigger.new.spec)
+        known = {each.id for each in there}
+        missing = [trigger.new for schedule_id, trigger in triggers.items() if schedule_id not in known]
         if missing:
-            await self._create(transaction, missing, answers, now)
-
-    async def _create(
-        self, transaction: Transaction, missing: Sequence[NewSchedule], answers: Answers, now: int
-    ) -> None:
-        scope = self._scope
-        generations = await transaction.next_generations([each.key for each in missing])
-        drafts = answers.ask_all(
-            [
-                (
-                    ("draft", each.id, each.spec.text),
-                    partial(draft, each, now, scope.config, scope.executors, {}),
-                )
+            config, executors = self._scope.config, self._scope.executors
+            questions = [
+                (("draft", each.id, each.spec.text), partial(draft, each, work.now, config, executors, {}))
                 for each in missing
             ]
-        )
-        if self._owner:
-            most = scope.config.schedules_per_user
-            if await transaction.count_schedules(Filter(owner=self._owner)) + len(missing) > most:
-                raise LimitExceededError(
-                    "schedules_per_user", most, f'the user "{self._owner}" has too many schedules'
-                )
-        await transaction.insert_schedules(
-            (
-                msgspec.structs.replace(
-                    each,
-                    generation=generations[each.key],
-                    permitted_by=scope.permitted_by(each.action, each.owner),
-                ),
-                due,
-            )
-            for each, due in drafts
-        )
+            generations = await work.transaction.next_generations([each.key for each in missing])
+            await insert_drafted(work, work.answers.ask_all(questions), generations, {})
 
-    async def _remove_others(
-        self,
-        transaction: Transaction,
-        workflow: Workflow,
-        triggers: Mapping[str, _Trigger],
-        answers: Answers,
-        now: int,
-    ) -> None:
-        """Delete the schedules of triggers that the workflow no longer has."""
-        label, after = f"{WORKFLOW}:{workflow.workflow_id}", schedule_key("", "")
-        while keys := await transaction.managed_keys(label, after, BATCH):
+    async def _locked_schedules(
+        self, work: UnitOfWork, workflow: Workflow, triggers: Mapping[str, _Trigger]
+    ) -> Sequence[Schedule]:
+        """The owner's schedules of a workflow, and those that have the ids of its triggers; locked together, in the order of their ids."""
+        label, after = f"{WORKFLOW}:{workflow.workflow_id}", BEGINNING
+        wanted = {schedule_key(self._owner, each) for each in triggers}
+        while keys := await work.transaction.managed_keys(label, after, BATCH):
+            wanted.update(each for each in keys if owner_and_id(each)[0] == self._owner)
             after = keys[-1]
-            wanted = {schedule_key(self._owner, each) for each in triggers}
-            gone = [each for each in keys if each not in wanted]
-            for schedule in await transaction.schedules(gone) if gone else ():
-                if schedule.owner == self._owner:
-                    await remove_schedule(transaction, schedule, answers, now)
+        return await work.transaction.schedules(wanted)
 
     async def get(self, workflow_id: str, version: int | None = None) -> StoredWorkflow:
         """A version of a workflow, or the latest: the owner's, or else that of all owners.
@@ -376,22 +337,16 @@ class Workflows:
         if found is None or self._scope.owner not in {None, user}:
             raise WorkflowNotFoundError(workflow_id, version)
         schedule_id = await self._launches(workflow_id, user)
-        async with self._scope.store.transaction() as transaction:
-            started = WorkflowInput(
-                workflow_id=found.workflow_id, version=found.version, user_id=user, key=key, input=given
-            )
-            return await self._launch(transaction, schedule_id, started, nominal_ms)
+        started = WorkflowInput(
+            workflow_id=found.workflow_id, version=found.version, user_id=user, key=key, input=given
+        )
+        return await self._scope.change(partial(self._launch, schedule_id, started, nominal_ms))
 
     async def _launch(
-        self,
-        transaction: Transaction,
-        schedule_id: str,
-        started: WorkflowInput,
-        nominal_ms: int | None,
+        self, schedule_id: str, started: WorkflowInput, nominal_ms: int | None, work: UnitOfWork
     ) -> Run:
-        now = self._scope.now()
+        transaction, now, key = work.transaction, work.now, started.key
         (schedule,) = await transaction.schedules([schedule_key(started.user_id, schedule_id)])
-        key = started.key
         number = str(await transaction.next_number()) if key is None else f"key:{key}"
         origin = Origin(OriginKind.TRIGGER, number)
         slot = Slot((now if nominal_ms is None else nominal_ms) // 1000 * 1000, now, now)
@@ -404,7 +359,6 @@ class Workflows:
         await transaction.insert_runs([run])
         await transaction.mark_due([schedule.key], now)
         await transaction.notify()
-        self._scope.wake()
         return run
 
     async def _launches(self, workflow_id: str, user: str) -> str:
