@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from horae import Context
+from horae.config import Config
 from horae.errors import LimitExceededError, NodeFailedError
 from horae.executor.node_context import NodeContext
 from horae.workflow import WorkflowBuilder
-from horae.workflow.limits import WorkflowLimits
 from horae.workflow.record import NodeState
 from tests.engine.workflow_attempts import Attempts, Crashed
 from tests.support.wait import PATIENCE
 
 
-def attempts(flow: WorkflowBuilder, limits: WorkflowLimits | None = None, **functions: Any) -> Attempts:
+def attempts(flow: WorkflowBuilder, limits: Config | None = None, **functions: Any) -> Attempts:
     made = Attempts(flow.build(), limits)
     for name, function in {**flow.functions, **functions}.items():
         made.functions.register(name, function)
@@ -345,7 +345,7 @@ async def test_so_many_nodes_of_a_run_run_at_once_and_no_more():
 
     flow = WorkflowBuilder("w", 1)
     flow.join("all", after=[flow.task(work, id=f"n{number}") for number in range(9)])
-    made = attempts(flow, WorkflowLimits(workflow_concurrency=4))
+    made = attempts(flow, Config(workflow_concurrency=4, terminate_ms=200))
     await made.run()
     assert most == 4
     assert list(states(made).values()) == ["succeeded"] * 11
@@ -358,12 +358,12 @@ async def test_so_many_nodes_of_a_run_run_at_once_and_no_more():
         ({"run_output_bytes": 3000}, "run_output_bytes"),
     ],
 )
-async def test_a_run_ends_at_its_limits(limits: dict[str, int], name: str):
+async def test_a_run_ends_at_its_limits(limits: dict[str, Any], name: str):
     flow = WorkflowBuilder("w", 1)
     loop = flow.while_("loop", "true", max_rounds=100)
     flow.again(loop, after=flow.task(number, after=loop))
     with pytest.raises(LimitExceededError) as raised:
-        await attempts(flow, WorkflowLimits(**limits)).run()
+        await attempts(flow, Config(**limits, terminate_ms=200)).run()
     assert raised.value.details["limit"] == name
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from horae.clock import Clock, SystemClock
+from horae.config import Config
 from horae.engine.workflow_node import WorkflowServices
 from horae.engine.workflow_run import WorkflowRun
 from horae.engine.workflow_scope import Scope
@@ -17,7 +18,6 @@ from horae.executor.expression_pool import ExpressionPool
 from horae.executor.function import FunctionExecutor
 from horae.executor.registry import Executors
 from horae.model import AUTOMATIC, Checkpoint, Overlap, Run, Status, Timeouts, schedule_key
-from horae.workflow.limits import WorkflowLimits
 from horae.workflow.record import PREFIX, NodeRecord
 from horae.workflow.validate import Given, read_workflow
 
@@ -29,12 +29,10 @@ class Crashed(BaseException):
 class Attempts:
     """The attempts of one run."""
 
-    def __init__(
-        self, document: Given, limits: WorkflowLimits | None = None, clock: Clock | None = None
-    ) -> None:
+    def __init__(self, document: Given, limits: Config | None = None, clock: Clock | None = None) -> None:
         self.functions = FunctionExecutor()
         self.executors = Executors(self.functions)
-        self.limits = limits or WorkflowLimits()
+        self.limits = limits or Config(terminate_ms=200)
         self.plan = read_workflow(document, self.limits, lambda _: None)
         self.saved: dict[str, str] = {}
         self.saves = 0
@@ -82,7 +80,7 @@ class Attempts:
         return context
 
     async def run(self, given: Any = None, *, after: str = "", trigger: str | None = None) -> Any:
-        services = WorkflowServices(self.executors, self._clock, self.now, self.limits, 200)
+        services = WorkflowServices(self.executors, self._clock, self.now, self.limits)
         names = {"input": given, "run": {"id": "r"}, "item": None, "index": 0}
         try:
             return await WorkflowRun(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from horae.config import Config
 from horae.policy.workflow_progress import NodeEnd, lost_nodes, progress
 from horae.policy.workflow_states import node_states
-from horae.workflow.limits import WorkflowLimits
 from horae.workflow.record import NodeRecord, NodeState
 from horae.workflow.regions import Plan
 from horae.workflow.validate import read_workflow
@@ -27,7 +27,7 @@ def plan_of(edges: str, **joins: dict[str, Any]) -> Plan:
     document = {
         "workflow_id": "w", "version": 1, "nodes": nodes, "edges": [{"source": a, "target": b} for a, b in links],
     }  # fmt: skip
-    return read_workflow(document, WorkflowLimits(), lambda _: None)
+    return read_workflow(document, Config(), lambda _: None)
 
 
 DIAMOND = "t>a t>b a>c b>c c>d"

@@ -9,10 +9,10 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from horae.config import Config
 from horae.errors import InvalidInputError, InvalidWorkflowError, LimitExceededError
 from horae.workflow import WorkflowBuilder, json_schema
 from horae.workflow.document import NODE_TYPES
-from horae.workflow.limits import WorkflowLimits
 from horae.workflow.regions import Plan
 from horae.workflow.validate import read_workflow
 
@@ -23,9 +23,9 @@ def known(address: str) -> str | None:
     return None if address in {"work", "request:mail"} else f'calls an unknown action, "{address}"'
 
 
-def read(nodes: list[Any], edges: list[Any] = [], limits: WorkflowLimits | None = None, **more: Any) -> Plan:  # noqa: B006
+def read(nodes: list[Any], edges: list[Any] = [], limits: Config | None = None, **more: Any) -> Plan:  # noqa: B006
     document = {"workflow_id": "w", "version": 1, "nodes": nodes, "edges": edges} | more
-    return read_workflow(document, limits or WorkflowLimits(), known)
+    return read_workflow(document, limits or Config(), known)
 
 
 def faults(nodes: list[Any], *edges: str | dict[str, Any], **more: Any) -> dict[str, str]:
@@ -120,7 +120,7 @@ def test_a_limit_is_named(limit: str, nodes: list[Any]):
     with pytest.raises(LimitExceededError) as raised:
         read(nodes)
     assert raised.value.details["limit"] == limit
-    assert hasattr(WorkflowLimits(), limit)
+    assert hasattr(Config(), limit)
 
 
 def test_a_loop_without_a_reasonable_bound_is_refused():
@@ -137,7 +137,7 @@ def test_a_loop_without_a_reasonable_bound_is_refused():
 )  # fmt: skip
 def test_what_is_no_document_is_refused(given: Any):
     with pytest.raises(InvalidWorkflowError):
-        read_workflow(given, WorkflowLimits(), known)
+        read_workflow(given, Config(), known)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_the_builder_makes_the_same_document():
     flow.again(loop, after=body)
     flow.end(after=[mail.ended, loop], output={"all": loop})
     document = json.loads(flow.json())
-    assert read_workflow(document, WorkflowLimits(), known).workflow == flow.build()
+    assert read_workflow(document, Config(), known).workflow == flow.build()
     assert {each["type"] for each in document["nodes"]} <= set(NODE_TYPES)
     by_id = {each["id"]: each for each in document["nodes"]}
     assert by_id["fetch"]["data"]["input"] == {"x": "3"}

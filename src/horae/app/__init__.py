@@ -42,7 +42,7 @@ from horae.engine.flow_decider import FlowDecider
 from horae.engine.flow_host import FlowHost
 from horae.engine.observer import Observer
 from horae.engine.worker import Worker
-from horae.engine.workflow_executor import StoredPlans, WorkflowExecutor, limits_of
+from horae.engine.workflow_executor import StoredPlans, WorkflowExecutor
 from horae.engine.workflow_node import WorkflowServices
 from horae.executor.builtin_kinds import builtin_executors
 from horae.executor.function import FunctionExecutor
@@ -133,7 +133,7 @@ class App:
         self._evaluator = Evaluator(self.clock)
         self._set_up_delegation()
         self.workflow_executor = WorkflowExecutor(
-            WorkflowServices(self.executors, self.clock, self.now, limits_of(self.config), self.config.terminate_ms),
+            WorkflowServices(self.executors, self.clock, self.now, self.config),
             self.functions, StoredPlans(self._limited_store).load, self._limited_store.nodes,
         )  # fmt: skip
         """What runs workflows."""

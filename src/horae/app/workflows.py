@@ -20,7 +20,7 @@ from horae.app.page import Page, cursor_of, page_limit, place_of
 from horae.app.registration import ScheduleInput, edit_of, new_schedule, read_input
 from horae.app.schedules import Schedules, remove_schedule
 from horae.app.update import apply_edit
-from horae.engine.workflow_executor import WORKFLOW, WorkflowInput, limits_of, may_run, workflow_of
+from horae.engine.workflow_executor import WORKFLOW, WorkflowInput, may_run, workflow_of
 from horae.engine.workflow_run import fired_triggers
 from horae.errors import (
     HoraeError,
@@ -120,10 +120,9 @@ class Workflows:
 
     async def check(self, workflow: Given | WorkflowBuilder) -> Plan:
         """Check a document as deploying it would, and store nothing; raises ``InvalidWorkflowError`` with every fault."""
-        limits = limits_of(self._scope.config)
-        executors = self._scope.executors
+        config, executors = self._scope.config, self._scope.executors
         own = workflow.functions if isinstance(workflow, WorkflowBuilder) else {}
-        document = workflow.build(limits) if isinstance(workflow, WorkflowBuilder) else workflow
+        document = workflow.build(config) if isinstance(workflow, WorkflowBuilder) else workflow
         announced = {
             action for node in await self._scope.store.nodes() if node.alive for action in node.actions
         }
@@ -135,7 +134,7 @@ class Workflows:
             elsewhere = address in announced and executors.open_to_nodes(address)
             return None if reason is None or address in own or elsewhere else reason
 
-        plan = read_workflow(document, limits, refusal)
+        plan = read_workflow(document, config, refusal)
         self._triggers(plan)
         return plan
 

@@ -22,7 +22,6 @@ from horae.executor.port import Executor
 from horae.model import Action, Node, Origin, OriginKind, Reason, Run
 from horae.store.transaction_limit import StoreAccess
 from horae.workflow.document import ActionNode
-from horae.workflow.limits import WorkflowLimits
 from horae.workflow.ports import Dag, DagExecutor, RunLauncher, RunMeta, WorkflowStore
 from horae.workflow.regions import Plan
 from horae.workflow.validate import read_workflow, stored_plan
@@ -89,11 +88,11 @@ class WorkflowExecutor(Executor):
         """The runs that are left to other nodes, by id: the actions that are missing here, and until when."""
         self._functions = functions
         self._load_plan = load_plan
-        limits = services.limits
-        self._pool = ExpressionPool(limits.expression_ms, limits.node_output_bytes)
+        config = services.config
+        self._pool = ExpressionPool(config.expression_ms, config.node_output_bytes)
         self.checkpoint_bounds = CheckpointBounds(
-            key_length=MAX_KEY_LENGTH, value_bytes=3 * limits.node_output_bytes, number=limits.workflow_steps,
-            total_bytes=limits.run_output_bytes,
+            key_length=MAX_KEY_LENGTH, value_bytes=3 * config.node_output_bytes, number=config.workflow_steps,
+            total_bytes=config.run_output_bytes,
         )  # fmt: skip
         self.launcher: RunLauncher | None = None
         self.store: WorkflowStore | None = None
@@ -218,7 +217,7 @@ class _InProcess:
 
     async def run(self, dag: Dag, meta: RunMeta) -> Any:  # noqa: ANN401 - any JSON
         """Run a document, once it is checked."""
-        plan = read_workflow(dag, self._services.limits, self._services.executors.refusal_for_node)
+        plan = read_workflow(dag, self._services.config, self._services.executors.refusal_for_node)
         return await self.run_plan(plan, meta)
 
     async def run_plan(self, plan: Plan, meta: RunMeta) -> Any:  # noqa: ANN401 - any JSON
@@ -262,8 +261,3 @@ def _source(origin: Origin) -> str:
 
 def _text(moment: datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
-
-
-def limits_of(settings: object) -> WorkflowLimits:
-    """The limits of workflows in the settings."""
-    return WorkflowLimits(**{name: getattr(settings, name) for name in WorkflowLimits.__struct_fields__})

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from horae.clock import Clock
+from horae.config import Config
 from horae.errors import ExpressionError, NotStartedError, StaleClaimError
 from horae.executor.context import Accepted, Context
 from horae.executor.node_context import NodeContext
@@ -17,7 +18,6 @@ from horae.executor.stored_output import kept_failure, kept_json
 from horae.policy.retry import backoff
 from horae.spec.duration import milliseconds
 from horae.workflow.document import ActionNode
-from horae.workflow.limits import WorkflowLimits
 from horae.workflow.record import NodeRecord, NodeState
 
 SaveRecord = Callable[[str, NodeRecord], Awaitable[None]]
@@ -31,9 +31,7 @@ class WorkflowServices(msgspec.Struct, frozen=True):
     executors: Executors
     clock: Clock
     now: Callable[[], int]
-    limits: WorkflowLimits
-    terminate_ms: int
-    """How long an action that must stop has before it is left behind."""
+    config: Config
 
 
 class NodeCall:
@@ -71,7 +69,7 @@ class NodeCalls:
 
     def begin(self, node: ActionNode, place: str, given: Any, earlier: NodeRecord | None) -> NodeCall | None:  # noqa: ANN401 - any JSON
         """Call an action at once; ``None`` if it must wait for capacity or for a retry's delay."""
-        if earlier is not None or self._running >= self._services.limits.workflow_concurrency:
+        if earlier is not None or self._running >= self._services.config.workflow_concurrency:
             return None
         return self._call(node, place, NodeRecord(state=NodeState.RUNNING, input=given, attempts=1, started_at_ms=self._services.now()))  # fmt: skip
 
@@ -97,7 +95,7 @@ class NodeCalls:
         return await self.follow(node, place, self._call(node, place, record))
 
     async def _wait_for_others(self) -> None:
-        while self._running >= self._services.limits.workflow_concurrency:
+        while self._running >= self._services.config.workflow_concurrency:
             self._freed.clear()
             await self._freed.wait()
 
@@ -121,7 +119,7 @@ class NodeCalls:
         """Wait for a call. After its timeout it is asked to stop, and given up if it does not."""
         clock, grace_ms, timeout_ms = (
             self._services.clock,
-            self._services.terminate_ms,
+            self._services.config.terminate_ms,
             milliseconds(node.data.timeout),
         )
         ended = asyncio.Event()
@@ -180,7 +178,7 @@ class NodeCalls:
             raise NotStartedError(
                 "a node of a workflow cannot be handed to an external worker", permanent=True
             )
-        limit = self._services.limits.node_output_bytes
+        limit = self._services.config.node_output_bytes
         try:
             kept_json(output, "the output", limit)
         except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:

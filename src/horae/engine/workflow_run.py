@@ -94,7 +94,7 @@ class WorkflowRun:
         try:
             await self.context.checkpoint_all({PREFIX + place: each for place, each in records.items()})
         except InvalidInputError:
-            most = self.services.limits.run_output_bytes
+            most = self.services.config.run_output_bytes
             raise LimitExceededError(
                 "run_output_bytes", most, "the outputs of the run's nodes are too large"
             ) from None
@@ -102,7 +102,7 @@ class WorkflowRun:
     def count(self, place: str) -> None:
         """Count a step of the run, and raise if it has too many."""
         self._steps += 1
-        most = self.services.limits.workflow_steps
+        most = self.services.config.workflow_steps
         if self._steps > most:
             raise LimitExceededError(
                 "workflow_steps", most, f'the run has too many steps, "{place}" is one more'
@@ -219,7 +219,7 @@ class _Walk:
                         await self._end(name, self._tasks.pop(name).result())
         finally:
             for _, call in self._calls.values():
-                await call.stop(self._run.services.terminate_ms)
+                await call.stop(self._run.services.config.terminate_ms)
             await _stop(self._tasks.values())
         failures = [f'node "{name}" failed: {self._failure(name)}' for name in state.unhandled]
         return _RegionEnd((*failures, *self._faults), self._scope, self._ended)

@@ -8,13 +8,14 @@ import os
 import re
 import signal
 from collections.abc import Collection, Mapping
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
-from horae.errors import CommandFailedError, ConfigError, InvalidInputError, NotStartedError
+from horae.config import Config
+from horae.errors import CommandFailedError, NotStartedError
 from horae.executor.context import Context
+from horae.executor.operator_files import read_named
 from horae.executor.port import Executor
 from horae.executor.stored_output import MAX_RESULT_LENGTH, text_of
 from horae.spec.duration import Duration, DurationFields, milliseconds
@@ -27,20 +28,7 @@ LEFT_OPEN = 1.0
 """Seconds to wait for output after the command has ended, if a process that left its group holds the pipes open."""
 SHOWN_OF_STDERR = 2000
 _INHERITED = ("PATH", "HOME", "LANG")
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-class Settings(Protocol):
-    """The operator's settings for commands."""
-
-    @property
-    def commands(self) -> str:
-        """The file that names them."""
-
-    @property
-    def output_limit(self) -> int:
-        """How many bytes of their output are kept."""
 
 
 class Command(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -55,31 +43,13 @@ class Command(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=T
     """How long it may take; ``None`` leaves it to the schedule."""
 
 
-def read_commands(settings: Settings) -> dict[str, Command]:
+def read_commands(config: Config) -> dict[str, Command]:
     """The commands that the operator configured, by their names."""
-    if not settings.commands:
-        return {}
-    try:
-        found = msgspec.json.decode(Path(settings.commands).read_bytes(), type=dict[str, Command])
-    except OSError as error:
-        raise _wrong(settings, f"cannot be read: {error.strerror}") from None
-    except msgspec.MsgspecError as error:
-        hint = f"; {error.__cause__.hint}" if isinstance(error.__cause__, InvalidInputError) else ""
-        raise _wrong(settings, f"must be a file of commands as JSON: {error}{hint}") from None
-    for name, command in found.items():
-        if reason := _fault(name, command):
-            raise _wrong(settings, f'names a command "{name}" {reason}')
-    return found
+    return read_named("HORAE_COMMANDS", config.commands, Command, "command", _fault)
 
 
-def _wrong(settings: Settings, reason: str) -> ConfigError:
-    return ConfigError("HORAE_COMMANDS", settings.commands, reason)
-
-
-def _fault(name: str, command: Command) -> str:
+def _fault(command: Command) -> str:
     """What is wrong with a command, if anything is."""
-    if not _NAME.fullmatch(name):
-        return "whose name has other characters than letters, digits, dots, dashes and underscores"
     if not command.argv or not command.argv[0]:
         return "without a program in argv"
     if any("\0" in text for text in (*command.argv, *command.environment.values(), command.folder)):

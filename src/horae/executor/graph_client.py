@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
 
+from horae.config import Config
 from horae.errors import (
     ExecutionInProgressError,
     GrantError,
@@ -40,28 +41,11 @@ _GRANTS: dict[str, type[GrantError]] = {
 }
 
 
-class Settings(Protocol):
-    """The settings of a worker that does not execute graphs itself."""
-
-    @property
-    def graph_execution_url(self) -> str: ...
-    @property
-    def graph_execution_token(self) -> str: ...
-    @property
-    def jwt_secret(self) -> str: ...
-    @property
-    def jwt_audience(self) -> str: ...
-    @property
-    def jwt_issuer(self) -> str: ...
-
-
 class RemoteExecution:
     """Sends requests to the executing side. What is not known to have happened is asked for again, with the same key."""
 
-    def __init__(
-        self, settings: Settings, graphs: Callable[[], Collection[str]], now: Callable[[], int]
-    ) -> None:
-        self._settings = settings
+    def __init__(self, config: Config, graphs: Callable[[], Collection[str]], now: Callable[[], int]) -> None:
+        self._config = config
         self.graphs = graphs
         self._now = now
         self._client: httpx.AsyncClient | None = None
@@ -91,7 +75,7 @@ class RemoteExecution:
         if self._client is None:
             timeout = httpx.Timeout(ANSWERED_WITHIN, connect=CONNECTED_WITHIN)
             self._client = httpx.AsyncClient(
-                base_url=self._settings.graph_execution_url.rstrip("/"), timeout=timeout, trust_env=False
+                base_url=self._config.graph_execution_url.rstrip("/"), timeout=timeout, trust_env=False
             )
         headers = {
             "Authorization": f"Bearer {self._token()}", "Content-Type": "application/json",
@@ -104,18 +88,18 @@ class RemoteExecution:
             raise NotStartedError(f"the executing side cannot be reached: {reason}") from None
 
     def _token(self) -> str:
-        settings = self._settings
-        if settings.graph_execution_token or not settings.jwt_secret:
-            return settings.graph_execution_token or "none"
+        config = self._config
+        if config.graph_execution_token or not config.jwt_secret:
+            return config.graph_execution_token or "none"
         try:
             import jwt  # noqa: PLC0415 - an extra
         except ImportError:
             raise MissingExtraError("service", "jwt") from None
         now = self._now() // 1000
-        claims = {"sub": "horae-worker", "aud": settings.jwt_audience, "scope": "service", "iat": now}
+        claims = {"sub": "horae-worker", "aud": config.jwt_audience, "scope": "service", "iat": now}
         claims |= {"exp": now + TOKEN_LIFETIME}
-        claims |= {"iss": settings.jwt_issuer} if settings.jwt_issuer else {}
-        return jwt.encode(claims, settings.jwt_secret, "HS256")
+        claims |= {"iss": config.jwt_issuer} if config.jwt_issuer else {}
+        return jwt.encode(claims, config.jwt_secret, "HS256")
 
     async def close(self) -> None:
         """Close the connections."""

@@ -14,10 +14,11 @@ from urllib.parse import quote
 
 import msgspec
 
+from horae.config import Config
 from horae.errors import DestinationRefusedError, HttpStatusError, MissingExtraError, NotStartedError
 from horae.executor.context import Accepted, Context
 from horae.executor.http_destination import Destinations, Target, target_of
-from horae.executor.http_options import HttpRequest, Settings, check_redirected, check_request
+from horae.executor.http_options import HttpRequest, check_redirected, check_request
 from horae.executor.port import Executor
 from horae.executor.stored_output import MAX_RESULT_LENGTH, Secrets, kept_result, secrets_in, text_of, without
 from horae.model import Action, Denial, Reason
@@ -41,15 +42,15 @@ class HttpExecutor(Executor):
 
     def __init__(
         self,
-        settings: Settings,
+        config: Config,
         now: Callable[[], int],
         address: str = "",
         *,
         resolve: Resolve | None = None,
     ) -> None:
         """``address`` is where external workers report to, ``now`` the time in milliseconds."""
-        self._settings = settings
-        self._destinations = Destinations(settings.http_allow, settings.http_private)
+        self._config = config
+        self._destinations = Destinations(config.http_allow, config.http_private)
         self._address = address.rstrip("/")
         self._now = now
         self._resolve = resolve
@@ -57,7 +58,7 @@ class HttpExecutor(Executor):
 
     def check(self, action: Action, options: HttpRequest, stored: HttpRequest | None) -> HttpRequest:  # noqa: ARG002
         """Refuse a request that is invalid, whose host is not allowed, or that takes stored secrets to another host."""
-        check_request(options, self._settings)
+        check_request(options, self._config)
         if stored is not None:
             check_redirected(options, stored)
         return options
@@ -65,7 +66,7 @@ class HttpExecutor(Executor):
     async def run(self, context: Context) -> Any:  # noqa: ANN401 - what the answer says
         """Make the request; the answer is the run's result, and an error its failure."""
         request: HttpRequest = context.options
-        check_request(request, self._settings)
+        check_request(request, self._config)
         token = await context.report_token() if request.reports else ""
         secrets = secrets_in([*request.headers.values(), request.secret, token])
         message = self._message(context, request, token)
@@ -139,7 +140,7 @@ class HttpExecutor(Executor):
     ) -> _Answer:
         from horae.executor.http_connection import read_body  # noqa: PLC0415 - it came with the connection
 
-        limit = self._settings.output_limit
+        limit = self._config.output_limit
         # Read a little more, so that a secret at the limit is not cut in two and then missed.
         enough = limit + max(map(len, secrets), default=0)
         headers = [(name.encode(), value.encode()) for name, value in message.headers.items()]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Protocol
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
 
+from horae.config import Config
 from horae.errors import DestinationRefusedError, InvalidInputError
 from horae.executor.http_destination import Destinations, target_of
 from horae.executor.sealing import HIDDEN
@@ -25,22 +26,6 @@ _OURS = {
     "host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect",
     "proxy-authorization", "proxy-connection", "idempotency-key",
 }  # fmt: skip
-
-
-class Settings(Protocol):
-    """The operator's settings for requests."""
-
-    @property
-    def http_allow(self) -> tuple[str, ...]:
-        """Hosts that requests may go to."""
-
-    @property
-    def http_private(self) -> tuple[str, ...]:
-        """Private networks that requests may reach."""
-
-    @property
-    def output_limit(self) -> int:
-        """How many bytes of an answer are kept."""
 
 
 class HttpRequest(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,11 +56,11 @@ class HttpRequest(DurationFields, frozen=True, kw_only=True, forbid_unknown_fiel
         return f"HttpRequest({self.method} {self.url}, headers={sorted(self.headers)})"
 
 
-def check_request(request: HttpRequest, settings: Settings) -> None:
+def check_request(request: HttpRequest, config: Config) -> None:
     """Refuse a request that is invalid, or whose host is not allowed."""
     target = target_of(request.url)
     try:
-        Destinations(settings.http_allow, settings.http_private).check_host(target.host, target.port)
+        Destinations(config.http_allow, config.http_private).check_host(target.host, target.port)
     except DestinationRefusedError as error:
         raise InvalidInputError(
             "action.options.url", f"is not allowed: {error.details['reason']}", hint=error.hint

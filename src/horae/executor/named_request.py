@@ -2,54 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import msgspec
-
-from horae.errors import ConfigError, InvalidInputError
+from horae.config import Config
+from horae.errors import InvalidInputError
 from horae.executor.context import Context
 from horae.executor.http import HttpExecutor
 from horae.executor.http_options import HttpRequest, check_request
-from horae.executor.http_options import Settings as HttpSettings
+from horae.executor.operator_files import read_named
 from horae.executor.port import Executor
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
-
-class Settings(HttpSettings, Protocol):
-    """The operator's settings for named requests."""
-
-    @property
-    def requests(self) -> str:
-        """The file that names them."""
-
-
-def read_requests(settings: Settings) -> dict[str, HttpRequest]:
+def read_requests(config: Config) -> dict[str, HttpRequest]:
     """The requests that the operator configured, by their names."""
-    if not settings.requests:
-        return {}
-    try:
-        found = msgspec.json.decode(Path(settings.requests).read_bytes(), type=dict[str, HttpRequest])
-        for name, request in found.items():
-            if not _NAME.fullmatch(name):
-                raise _wrong(settings, f'names a request "{name[:100]}" with other characters than letters, digits, dots, dashes and underscores')  # fmt: skip
-            if request.reports:
-                raise _wrong(settings, f'names a request "{name}" that reports: a named request must answer with its result')  # fmt: skip
-            check_request(request, settings)
-    except OSError as error:
-        raise _wrong(settings, f"cannot be read: {error.strerror}") from None
-    except msgspec.MsgspecError as error:
-        raise _wrong(settings, f"must be a file of requests as JSON: {error}") from None
-    except InvalidInputError as error:
-        raise _wrong(settings, f'names a request "{name}" whose {error.message}') from None
-    return found
 
+    def fault(request: HttpRequest) -> str:
+        if request.reports:
+            return "that reports: a named request must answer with its result"
+        try:
+            check_request(request, config)
+        except InvalidInputError as error:
+            return f"whose {error.message}"
+        return ""
 
-def _wrong(settings: Settings, reason: str) -> ConfigError:
-    return ConfigError("HORAE_REQUESTS", settings.requests, reason)
+    return read_named("HORAE_REQUESTS", config.requests, HttpRequest, "request", fault)
 
 
 class NamedRequestExecutor(Executor):

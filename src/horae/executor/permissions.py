@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
+from horae.config import Config
 from horae.errors import ActionNotAllowedError, ConfigError
 from horae.model import OPERATOR, Denial, Reason
 
 EVERY_CALLER = "*"
 SCOPE = "scope:"
 SETTING = "HORAE_ACTION_PERMISSIONS"
-
-
-class Settings(Protocol):
-    """The operator's settings for permissions."""
-
-    @property
-    def action_permissions(self) -> str:
-        """The rules as JSON, or the file that has them."""
 
 
 class Permissions(msgspec.Struct, frozen=True):
@@ -77,9 +69,9 @@ def _in_words(named: Sequence[str]) -> str:
     return ", ".join([*owners, *scopes, "operators" if owners or scopes else "only operators"])
 
 
-def read_permissions(settings: Settings) -> Permissions:
+def read_permissions(config: Config) -> Permissions:
     """The rules of the settings."""
-    given = settings.action_permissions
+    given = config.action_permissions
     if not given:
         return Permissions()
     try:

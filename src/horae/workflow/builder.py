@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from horae.config import Config
 from horae.errors import InvalidInputError
 from horae.spec.duration import Duration, duration_text, milliseconds
 from horae.workflow.document import Workflow
-from horae.workflow.limits import WorkflowLimits
 from horae.workflow.validate import document_text, read_workflow
 
 START = "start"
@@ -145,13 +145,13 @@ class WorkflowBuilder:
         """An end of the run, with its result."""
         return self._add(id, "end", {"output": _expressions(output or {})}, after)
 
-    def build(self, limits: WorkflowLimits | None = None) -> Workflow:
-        """The document, checked; actions are checked when it is deployed."""
+    def build(self, limits: Config | None = None) -> Workflow:
+        """The document, checked; actions are checked when it is deployed. ``limits`` are settings; without any, the defaults."""
         document = {
             "workflow_id": self.workflow_id, "version": self.version, "nodes": list(self._nodes.values()),
             "edges": self._edges,
         }  # fmt: skip
-        return read_workflow(document, limits or WorkflowLimits(), lambda _: None).workflow
+        return read_workflow(document, limits or Config(), lambda _: None).workflow
 
     def json(self) -> str:
         """The document as JSON."""

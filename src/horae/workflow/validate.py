@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from horae.checked import input_error
+from horae.config import Config
 from horae.errors import ExpressionError, InvalidInputError, InvalidWorkflowError, LimitExceededError
 from horae.json_bounds import JsonTooLargeError, check_json, convert_json
 from horae.spec.duration import milliseconds
@@ -31,10 +32,12 @@ from horae.workflow.document import (
     Workflow,
 )
 from horae.workflow.expression import check_expression, nodes_in
-from horae.workflow.limits import EDGES_PER_NODE, MAX_LOOP_DEPTH, WorkflowLimits
 from horae.workflow.regions import Fault, Plan, is_loop, plan_of
 
 MAX_TIMEOUT = "24h"
+MAX_LOOP_DEPTH = 4
+"""How deep loops lie within loops at most."""
+EDGES_PER_NODE = 4
 _FIELDS = ("workflow_id", "version", "nodes", "edges")
 
 KnownAction = Callable[[str], str | None]
@@ -43,17 +46,17 @@ Given = Workflow | Mapping[str, Any] | bytes | str
 """A document, as a value or as JSON."""
 
 
-def read_workflow(given: Given, limits: WorkflowLimits, known_action: KnownAction) -> Plan:
+def read_workflow(given: Given, config: Config, known_action: KnownAction) -> Plan:
     """Read and check a document. Raises ``InvalidWorkflowError`` with every fault, or ``LimitExceededError`` with the limit."""
-    document = _parsed(given, limits)
+    document = _parsed(given, config)
     workflow, faults = _shaped(document)
-    _check_size(workflow, limits)
+    _check_size(workflow, config)
     plan, structural = plan_of(workflow)
     faults += structural
     for node in workflow.nodes:
-        faults += _wrong_node(node, limits, known_action)
+        faults += _wrong_node(node, config, known_action)
     for edge in workflow.edges:
-        faults += _wrong_expression(f"edge {edge}", "condition", edge.condition, limits)
+        faults += _wrong_expression(f"edge {edge}", "condition", edge.condition, config)
     faults += _unknown_references(workflow)
     if plan is not None:
         faults += _wrong_degrees(plan)
@@ -84,14 +87,14 @@ def schedule_of(node: Node) -> TriggerSchedule | None:
     return found
 
 
-def _parsed(given: Given, limits: WorkflowLimits) -> dict[str, Any]:
+def _parsed(given: Given, config: Config) -> dict[str, Any]:
     """The document as a mapping, if it is within the bounds of JSON and of its size."""
     try:
         text = given.encode() if isinstance(given, str) else given
         text = text if isinstance(text, bytes) else msgspec.json.encode(text)
-        if len(text) > limits.workflow_bytes:
+        if len(text) > config.workflow_bytes:
             raise LimitExceededError(
-                "workflow_bytes", limits.workflow_bytes, f"the document has {len(text)} bytes"
+                "workflow_bytes", config.workflow_bytes, f"the document has {len(text)} bytes"
             )
         check_json(text)
         return msgspec.json.decode(text, type=dict[str, Any])
@@ -167,26 +170,26 @@ def _read(given: Any, kind: Any, where: str, faults: list[Fault]) -> Any:  # noq
     return None
 
 
-def _check_size(workflow: Workflow, limits: WorkflowLimits) -> None:
-    if len(workflow.nodes) > limits.workflow_nodes:
+def _check_size(workflow: Workflow, config: Config) -> None:
+    if len(workflow.nodes) > config.workflow_nodes:
         raise LimitExceededError(
-            "workflow_nodes", limits.workflow_nodes, f"the workflow has {len(workflow.nodes)} nodes"
+            "workflow_nodes", config.workflow_nodes, f"the workflow has {len(workflow.nodes)} nodes"
         )
-    if len(workflow.edges) > limits.workflow_nodes * EDGES_PER_NODE:
+    if len(workflow.edges) > config.workflow_nodes * EDGES_PER_NODE:
         reason = f"the workflow has {len(workflow.edges)} edges, and may have {EDGES_PER_NODE} for each node of the limit"
-        raise LimitExceededError("workflow_nodes", limits.workflow_nodes, reason)
+        raise LimitExceededError("workflow_nodes", config.workflow_nodes, reason)
 
 
-def _wrong_node(node: Node, limits: WorkflowLimits, known_action: KnownAction) -> Iterator[Fault]:
+def _wrong_node(node: Node, config: Config, known_action: KnownAction) -> Iterator[Fault]:
     where = f"node {node.id}"
     for name, text in _expressions(node):
-        yield from _wrong_expression(where, name, text, limits)
+        yield from _wrong_expression(where, name, text, config)
     match node:
         case ActionNode():
             yield from _wrong_action(where, node, known_action)
         case ForeachNode() | WhileNode():
-            if node.data.max_rounds > limits.workflow_rounds:
-                reason = f"has max_rounds {node.data.max_rounds}, and the limit workflow_rounds is {limits.workflow_rounds}"
+            if node.data.max_rounds > config.workflow_rounds:
+                reason = f"has max_rounds {node.data.max_rounds}, and the limit workflow_rounds is {config.workflow_rounds}"
                 yield Fault(where, reason)
         case TriggerNode():
             yield from _wrong_trigger(where, node)
@@ -230,10 +233,10 @@ def _expressions(node: Node) -> Iterator[tuple[str, str]]:
             pass
 
 
-def _wrong_expression(where: str, name: str, text: str | None, limits: WorkflowLimits) -> Iterator[Fault]:
+def _wrong_expression(where: str, name: str, text: str | None, config: Config) -> Iterator[Fault]:
     try:
         if text is not None:
-            check_expression(text, limits.expression_length)
+            check_expression(text, config.expression_length)
     except ExpressionError as error:
         yield Fault(where, f"has an invalid {name[:100]}: {error.details['reason']}")
 
