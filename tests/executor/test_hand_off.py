@@ -13,7 +13,7 @@ import httpx
 from horae import App, Config
 from horae.executor.celery_executor import CeleryExecutor
 from horae.executor.dask_executor import DaskExecutor
-from horae.executor.hand_off import End, Ending, Follower, HandOff, HandOffExecutor
+from horae.executor.hand_off import End, Ending, HandOff, HandOffExecutor
 from horae.executor.procrastinate_executor import ProcrastinateExecutor
 from horae.face.service import make_service
 from horae.workflow import WorkflowBuilder
@@ -47,7 +47,6 @@ class DictExecutor(HandOffExecutor):
     def __init__(self, there: Engine) -> None:
         super().__init__(["work"])
         self.there = there
-        self._follower = Follower(self._ask)
 
     async def submit(self, work: HandOff) -> str:
         self.there.submitted.append(work.id)
@@ -59,9 +58,9 @@ class DictExecutor(HandOffExecutor):
 
     async def follow(self, work: HandOff) -> End:
         assert work.receipt == "a receipt"
-        return await self._follower.end_of(work)
+        return await super().follow(work)
 
-    async def _ask(self, works: Sequence[HandOff]) -> Mapping[str, End]:
+    async def ask(self, works: Sequence[HandOff]) -> Mapping[str, End]:
         self.there.asked += 1
         if self.there.away:
             raise OSError("it is away")

@@ -10,8 +10,7 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from horae.errors import MissingExtraError
-from horae.executor.hand_off import End, Ending, Follower, HandOff, HandOffExecutor
+from horae.executor.hand_off import End, Ending, HandOff, HandOffExecutor
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -32,16 +31,12 @@ class CeleryExecutor(HandOffExecutor):
 
     kind = "celery"
     engine = "Celery"
+    library = "celery"
 
     def __init__(self, app: Celery, tasks: Collection[str]) -> None:
         """``app`` is the program's Celery app, which needs a result backend; ``tasks`` are the names of tasks that may be run."""
-        try:
-            import celery  # noqa: F401, PLC0415 - an optional part
-        except ImportError:
-            raise MissingExtraError("celery", "celery") from None
         super().__init__(tasks)
         self._app = app
-        self._follower = Follower(self._ask)
 
     async def submit(self, work: HandOff) -> None:
         """Send the task."""
@@ -51,11 +46,9 @@ class CeleryExecutor(HandOffExecutor):
 
         await asyncio.to_thread(send)
 
-    async def follow(self, work: HandOff) -> End:
-        """Ask the result backend, at most once a second after a while."""
-        return await self._follower.end_of(work)
+    async def ask(self, works: Sequence[HandOff]) -> Mapping[str, End]:
+        """Ask the result backend."""
 
-    async def _ask(self, works: Sequence[HandOff]) -> Mapping[str, End]:
         def ask() -> Mapping[str, End]:
             return {each.id: end for each in works if (end := self._end_of(each.id)) is not None}
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from horae.errors import MissingExtraError
-from horae.executor.hand_off import End, Ending, Follower, HandOff, HandOffExecutor
+from horae.executor.hand_off import End, Ending, HandOff, HandOffExecutor
 
 if TYPE_CHECKING:
     from distributed import Client, Future, Security
@@ -31,6 +30,7 @@ class DaskExecutor(HandOffExecutor):
 
     kind = "dask"
     engine = "Dask"
+    library = "distributed"
 
     def __init__(
         self,
@@ -44,10 +44,6 @@ class DaskExecutor(HandOffExecutor):
 
         ``keep`` is how long the scheduler keeps a task that has ended: as long as this program may need to start again after a crash.
         """
-        try:
-            import distributed  # noqa: F401, PLC0415 - an optional part
-        except ImportError:
-            raise MissingExtraError("dask", "distributed") from None
         super().__init__(functions)
         self._address = address
         self._functions = dict(functions)
@@ -55,7 +51,6 @@ class DaskExecutor(HandOffExecutor):
         self._keep_s = keep.total_seconds()
         self._client: Client | None = None
         self._connecting = asyncio.Lock()
-        self._follower = Follower(self._ask)
 
     async def submit(self, work: HandOff) -> None:
         """Submit the task; it is there when this returns."""
@@ -65,11 +60,8 @@ class DaskExecutor(HandOffExecutor):
                 while (await self._states(client, [work]))[_key(work)] is None:
                     await asyncio.sleep(0.01)
 
-    async def follow(self, work: HandOff) -> End:
-        """Ask the scheduler, at most once a second after a while."""
-        return await self._follower.end_of(work)
-
-    async def _ask(self, works: Sequence[HandOff]) -> Mapping[str, End]:
+    async def ask(self, works: Sequence[HandOff]) -> Mapping[str, End]:
+        """Ask the scheduler."""
         client = await self._connected()
         async with asyncio.timeout(ANSWER_WITHIN_S):
             states = await self._states(client, works)

@@ -2,13 +2,14 @@
 
 Work that is handed over has an id, which follows from the slot and from how many tries have failed. An attempt after a crash or a
 shutdown has the same id, so it finds the work that an earlier one handed over; one after a failure has another. What engines differ
-in is four methods: :meth:`HandOffExecutor.submit`, ``follow``, ``stop`` and ``close``.
+in is four methods: :meth:`HandOffExecutor.submit`, ``ask``, ``stop`` and ``close``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from enum import StrEnum
@@ -16,7 +17,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from horae.errors import HandOffFailedError, NotStartedError
+from horae.errors import HandOffFailedError, MissingExtraError, NotStartedError
 from horae.executor.context import Context
 from horae.executor.port import Executor
 
@@ -60,10 +61,18 @@ class HandOffExecutor(Executor):
     for_nodes = True
     engine: ClassVar[str]
     """What people call it."""
+    library: ClassVar[str] = ""
+    """The module that the kind needs, if it comes with the extra of the kind's name."""
 
     def __init__(self, names: Collection[str]) -> None:
         """``names`` are those that may be run."""
+        try:
+            if self.library:
+                importlib.import_module(self.library)
+        except ImportError:
+            raise MissingExtraError(self.kind, self.library) from None
         self._names = {f"{self.kind}:{name}": name for name in names}
+        self._follower = Follower(self.ask)
 
     def actions(self) -> Collection[str]:
         """``KIND:NAME`` for each name."""
@@ -76,12 +85,17 @@ class HandOffExecutor(Executor):
         Whatever it raises means that the work may not have been taken: it is tried again, ``start_attempts`` times.
         """
 
-    @abstractmethod
-    async def follow(self, work: HandOff) -> End:
-        """Wait for the end of work. While the engine is away, ask again; call ``work.context.heartbeat`` when it answers.
+    async def ask(self, works: Sequence[HandOff]) -> Mapping[str, End]:
+        """How works have ended, by their ids; those that have not are left out. Whatever it raises means that the engine is away."""
+        raise NotImplementedError
 
-        A :class:`Follower` does that for engines that are asked.
+    async def follow(self, work: HandOff) -> End:
+        """Wait for the end of work: one question for all works, at most once a second after a while.
+
+        For an engine that tells by itself, write it otherwise: while the engine is away, try again; call ``work.context.heartbeat``
+        when it answers.
         """
+        return await self._follower.end_of(work)
 
     @abstractmethod
     async def stop(self, work: HandOff, *, force: bool) -> None:
@@ -167,33 +181,33 @@ class Follower:
     """Follows all work of one executor with one question, asked less and less often until there is more to follow."""
 
     def __init__(self, ask: Callable[[Sequence[HandOff]], Awaitable[Mapping[str, End]]]) -> None:
-        """``ask`` says how works have ended, by their ids; those that have not are left out. It raises while the engine is away."""
+        """``ask`` is that of the executor."""
         self._ask = ask
-        self._followed: dict[str, tuple[HandOff, asyncio.Future[End]]] = {}
+        self._followed: dict[asyncio.Future[End], HandOff] = {}
         self._asking: asyncio.Task[None] | None = None
 
     async def end_of(self, work: HandOff) -> End:
         """Wait for the end of work."""
         ended: asyncio.Future[End] = asyncio.get_running_loop().create_future()
-        self._followed[work.id] = (work, ended)
+        self._followed[ended] = work
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._ask_on(), name="horae:hand-offs")
         try:
             return await ended
         finally:
-            del self._followed[work.id]
+            del self._followed[ended]
 
     async def _ask_on(self) -> None:
         wait, known = FIRST_POLL_S, 0
         while self._followed:
             with contextlib.suppress(Exception):  # of the engine's own library: it is away, and asked again
-                self._tell(await self._ask([work for work, _ in self._followed.values()]))
+                self._tell(await self._ask(list(self._followed.values())))
             wait = FIRST_POLL_S if len(self._followed) > known else min(wait * 1.5, MAX_POLL_S)
             known = len(self._followed)
             await asyncio.sleep(wait)
 
     def _tell(self, ends: Mapping[str, End]) -> None:
-        for work, ended in self._followed.values():
+        for ended, work in self._followed.items():
             work.context.heartbeat()
             if work.id in ends and not ended.done():
                 ended.set_result(ends[work.id])

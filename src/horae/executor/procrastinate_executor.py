@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from horae.errors import InvalidInputError, MissingExtraError, NotStartedError
+from horae.errors import InvalidInputError, NotStartedError
 from horae.executor.context import work_id_of
 from horae.executor.database import POSTGRESQL, Claim, Database, Statements
-from horae.executor.hand_off import End, Ending, Follower, HandOff, HandOffExecutor, arguments
+from horae.executor.hand_off import End, Ending, HandOff, HandOffExecutor, arguments
 from horae.model import BETWEEN, Action, Overlap, Run
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class ProcrastinateExecutor(HandOffExecutor):
 
     kind = "procrastinate"
     engine = "Procrastinate"
+    library = "procrastinate"
     for_nodes = False
     prepares = True
 
@@ -47,15 +48,10 @@ class ProcrastinateExecutor(HandOffExecutor):
 
         ``schema`` is the one of Horae's database that has Procrastinate's tables.
         """
-        try:
-            import procrastinate  # noqa: F401, PLC0415 - an optional part
-        except ImportError:
-            raise MissingExtraError("procrastinate", "procrastinate") from None
         super().__init__(tasks)
         self._app = app
         self._schema = f'"{schema.replace(chr(34), chr(34) * 2)}"'
         self._database: Database | None = None
-        self._follower = Follower(self._ask)
 
     def bind(self, database: Database) -> None:
         """Learn the database that has the schedules, and the jobs."""
@@ -105,11 +101,7 @@ class ProcrastinateExecutor(HandOffExecutor):
         """There is nothing to submit: what was not deferred with its claim is claimed again."""
         raise NotStartedError(f"{work.name} was not deferred with its claim")
 
-    async def follow(self, work: HandOff) -> End:
-        """Wait until the job's row says that it has ended."""
-        return await self._follower.end_of(work)
-
-    async def _ask(self, works: Sequence[HandOff]) -> Mapping[str, End]:
+    async def ask(self, works: Sequence[HandOff]) -> Mapping[str, End]:
         """Read the rows of jobs."""
         columns = "id, status::text, attempts, queueing_lock"
         text = f"SELECT {columns} FROM {self._schema}.procrastinate_jobs WHERE id = ANY(:ids::bigint[])"  # noqa: S608 - the operator's
