@@ -12,10 +12,25 @@ from typing import Any
 
 import msgspec
 
-from horae.model import Instant
+from horae.errors import (
+    GrantError,
+    GrantExpiredError,
+    GrantNotFoundError,
+    GrantRevokedError,
+    GrantScopeError,
+)
+from horae.model import Instant, Reason
 
 GRAPH_ID = re.compile(r"[a-z][a-z0-9_-]{0,49}:[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """A prefix, which names the provider, and the provider's name of the graph: ``langgraph:poet``."""
+
+GRANT_ERRORS: dict[Reason, type[GrantError]] = {
+    Reason.GRANT_NOT_FOUND: GrantNotFoundError,
+    Reason.GRANT_REVOKED: GrantRevokedError,
+    Reason.GRANT_EXPIRED: GrantExpiredError,
+    Reason.GRANT_SCOPE: GrantScopeError,
+}
+"""Why a grant does not allow a run, in the order of the checks, and the error for each."""
 
 
 class Grant(msgspec.Struct, frozen=True, gc=False, kw_only=True):

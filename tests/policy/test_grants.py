@@ -11,9 +11,9 @@ from horae.errors import (
     GrantScopeError,
     InvalidInputError,
 )
-from horae.grant_model import Grant
+from horae.grant_model import GRANT_ERRORS, Grant
 from horae.model import Reason
-from horae.policy.grants import ANY_GRAPH, MAX_SCOPES, REASONS, check_scopes, denial_of, error_of, fault_of
+from horae.policy.grants import ANY_GRAPH, MAX_SCOPES, check_scopes, denial_of, error_of, fault_of
 from horae.policy.reason import SENTENCES
 
 NOW = 1_000_000
@@ -57,8 +57,8 @@ def test_the_first_fault_that_applies_is_the_one(
 @pytest.mark.contract("GRNT-03")
 def test_each_fault_has_its_error_and_its_sentence():
     kinds = [GrantNotFoundError, GrantRevokedError, GrantExpiredError, GrantScopeError]
-    assert list(REASONS.values()) == kinds
-    for fault, kind in REASONS.items():
+    assert list(GRANT_ERRORS.values()) == kinds
+    for fault, kind in GRANT_ERRORS.items():
         assert type(error_of(fault, "g")) is kind
         denial = denial_of(fault, "g")
         assert denial is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import partial
 
 import msgspec
@@ -11,22 +10,11 @@ import msgspec
 from horae.app.fire_times import times_ahead
 from horae.app.owner_scope import OwnerScope
 from horae.app.schedule_views import Description
-from horae.model import Counts, LastOutcome, Run, Schedule, ScheduleKey, Status
+from horae.model import LastOutcome, Schedule, ScheduleKey, Status
 from horae.store.port import Transaction
 
 RECENT = 10
 MAX_WAITING = 100_000
-
-
-class _Facts(msgspec.Struct, frozen=True):
-    """What a description is made of, as the database had it at one moment."""
-
-    schedule: Schedule
-    counts: Counts
-    open_runs: Mapping[tuple[ScheduleKey, Status], int]
-    recent: Sequence[Run]
-    waiting: int
-    last: LastOutcome
 
 
 async def read_descriptions(scope: OwnerScope, schedule_ids: Sequence[str]) -> list[Description | None]:
@@ -34,43 +22,32 @@ async def read_descriptions(scope: OwnerScope, schedule_ids: Sequence[str]) -> l
     now = scope.now()
     async with scope.store.reading() as transaction:
         keys = [await scope.key(transaction, each) for each in schedule_ids]
-        found = await _facts(transaction, keys)
+        schedules = await transaction.read_schedules(list(dict.fromkeys(keys)))
+        there = [each.key for each in schedules]
+        if not there:
+            return [None] * len(keys)
+        counts = await transaction.counts_of(there)
+        open_runs = await transaction.open_counts(there)
+        recent = await transaction.recent_runs(there, RECENT)
+        last = await transaction.last_outcomes(there)
+        waiting = {each.key: await waiting_starts(transaction, each) for each in schedules}
     made = {}
-    for key, facts in found.items():
-        ahead = await scope.evaluate(partial(times_ahead, facts.schedule, now, RECENT, facts.waiting))
-        made[key] = _description(facts, ahead)
+    for each in schedules:
+        key = each.key
+        ahead = await scope.evaluate(partial(times_ahead, each, now, RECENT, waiting[key]))
+        number = partial(_number, open_runs, key)
+        before = last.get(key, LastOutcome(key))
+        made[key] = Description(
+            schedule=each, counts=counts[key], pending=number(Status.PENDING), retrying=number(Status.RETRYING),
+            running=number(Status.STARTING) + number(Status.RUNNING),
+            recent_runs=tuple(run for run in recent[key] if run.generation == each.generation), next_times=ahead,
+            last_result=None if before.result is None else msgspec.json.decode(before.result), last_failure=before.failure,
+        )  # fmt: skip
     return [made.get(key) for key in keys]
 
 
-async def _facts(transaction: Transaction, keys: Sequence[ScheduleKey]) -> dict[ScheduleKey, _Facts]:
-    schedules = await transaction.read_schedules(list(dict.fromkeys(keys)))
-    there = [each.key for each in schedules]
-    if not there:
-        return {}
-    counts = await transaction.counts_of(there)
-    open_runs = await transaction.open_counts(there)
-    recent = await transaction.recent_runs(there, RECENT)
-    last = await transaction.last_outcomes(there)
-    waiting = [await waiting_starts(transaction, each) for each in schedules]
-    return {
-        each.key: _Facts(each, counts[each.key], open_runs, recent[each.key], number, last.get(each.key, LastOutcome(each.key)))
-        for each, number in zip(schedules, waiting, strict=True)
-    }  # fmt: skip
-
-
-def _description(facts: _Facts, ahead: tuple[datetime, ...]) -> Description:
-    schedule, last = facts.schedule, facts.last
-
-    def number(status: Status) -> int:
-        return facts.open_runs.get((schedule.key, status), 0)
-
-    return Description(
-        schedule=schedule, counts=facts.counts, pending=number(Status.PENDING), retrying=number(Status.RETRYING),
-        running=number(Status.STARTING) + number(Status.RUNNING),
-        recent_runs=tuple(run for run in facts.recent if run.generation == schedule.generation),
-        next_times=ahead,
-        last_result=None if last.result is None else msgspec.json.decode(last.result), last_failure=last.failure,
-    )  # fmt: skip
+def _number(open_runs: Mapping[tuple[ScheduleKey, Status], int], key: ScheduleKey, status: Status) -> int:
+    return open_runs.get((key, status), 0)
 
 
 async def waiting_starts(transaction: Transaction, schedule: Schedule) -> int:

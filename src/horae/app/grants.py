@@ -10,7 +10,7 @@ import msgspec
 
 from horae.app.arguments import checks_arguments
 from horae.app.field_checks import check_owner, moment_ms
-from horae.app.owner_scope import OwnerScope
+from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import Page, cursor_of, page_limit, place_of
 from horae.errors import (
     GrantNotFoundError,
@@ -19,8 +19,8 @@ from horae.errors import (
     LimitExceededError,
     PermissionDeniedError,
 )
-from horae.grant_model import Grant
-from horae.policy.grants import MAX_SCOPES, REASONS, check_scopes, error_of, fault_of, without_attention
+from horae.grant_model import GRANT_ERRORS, Grant
+from horae.policy.grants import MAX_SCOPES, check_scopes, error_of, fault_of, without_attention
 from horae.store.port import Advance, Transaction
 
 SCOPES_PER_GRANT = MAX_SCOPES
@@ -102,7 +102,9 @@ class Grants:
         """Let a grant hold until another time, or without ``expires_at`` until it is revoked; a revoked one stays so."""
         expires_at_ms = _expiry(expires_at, self._scope.now())
         await self.get(grant_id)
-        async with self._scope.store.transaction() as transaction:
+
+        async def renew(work: UnitOfWork) -> Grant:
+            transaction = work.transaction
             # Schedules are locked before grants, as a change of a schedule does: otherwise the two would deadlock.
             most = self._scope.config.schedules_per_user
             schedules = await transaction.schedules(await transaction.schedules_with_grant(grant_id, most))
@@ -112,12 +114,14 @@ class Grants:
             grant = _replace(grant, expires_at_ms=expires_at_ms)
             await transaction.update_grants([grant])
             await transaction.advance(
-                Advance(each.key, each.cursor_ms, self._scope.now(), without_attention(each.state))
+                Advance(each.key, each.cursor_ms, work.now, without_attention(each.state))
                 for each in schedules
-                if each.state.attention_reason in REASONS
+                if each.state.attention_reason in GRANT_ERRORS
             )
-        self._scope.wake()
-        return grant
+            await transaction.notify()
+            return grant
+
+        return await self._scope.change(renew)
 
 
 async def new_grant(

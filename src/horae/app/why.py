@@ -32,6 +32,17 @@ MAX_SCHEDULES = 100_000
 _PAGE = 500
 
 
+class _Reading(NamedTuple):
+    """What is read of one schedule, in one transaction."""
+
+    transaction: Transaction
+    answers: Answers
+    key: ScheduleKey
+    schedule: Schedule | None
+    shown: Spec
+    """The latest spec: times are shown, and read, in its zone."""
+
+
 class _Place(NamedTuple):
     """A second of a schedule: the version that was in force, and whether and why its spec names the second."""
 
@@ -70,13 +81,10 @@ class Why:
         async with self._scope.store.reading() as transaction:
             key = await self._scope.key(transaction, schedule_id)
             schedule = next(iter(await transaction.read_schedules([key])), None)
-            text = await self._text(transaction, key, schedule)
-            shown = answers.spec(text)
+            shown = answers.spec(await _latest_spec(transaction, key, schedule))
+            reading = _Reading(transaction, answers, key, schedule, shown)
             moment = _read(when, shown)
-            places = [
-                await self._place(transaction, key, schedule, shown, at, answers=answers)
-                for at in moment.instants
-            ]
+            places = [await self._place(reading, at) for at in moment.instants]
             if moment.missing is not None and places[0].spec.elements.timezone == shown.elements.timezone:
                 label, spec = moment.missing, places[0].spec
                 standing = answers.ask(("label", spec, label), lambda: why_label(spec, label))
@@ -84,33 +92,16 @@ class Why:
             place = next((each for each in places if each.standing.code is Code.NAMED), places[0])
             nominal_ms = place.standing.instant * 1000
             runs = await transaction.runs_at(key, run_ids_at(nominal_ms))
-            unstarted = await self._unstarted(transaction, key, schedule, shown, nominal_ms, answers=answers)
+            unstarted = await self._unstarted(reading, nominal_ms)
             waiting = 0 if schedule is None else await waiting_starts(transaction, schedule)
         return Facts(
             schedule_id=schedule_id, schedule=schedule, in_force=place.in_force, spec=place.spec,
             standing=place.standing, runs=tuple(runs), unstarted=unstarted, waiting=waiting,
         )  # fmt: skip
 
-    async def _text(self, transaction: Transaction, key: ScheduleKey, schedule: Schedule | None) -> str:
-        """The latest spec: times are shown, and read, in its zone."""
-        if schedule is not None:
-            return schedule.spec
-        versions = await transaction.versions(key, 1)
-        if not versions:
-            raise ScheduleNotFoundError(owner_and_id(key)[1])
-        return versions[0].spec
-
-    async def _place(
-        self,
-        transaction: Transaction,
-        key: ScheduleKey,
-        schedule: Schedule | None,
-        shown: Spec,
-        second: int,
-        *,
-        answers: Answers,
-    ) -> _Place:
+    async def _place(self, reading: _Reading, second: int) -> _Place:
         """The version that was in force at a second, and whether and why its spec names the second."""
+        transaction, answers, key, schedule, shown = reading
         found = await transaction.version_at(key, second * 1000)
         before = await transaction.version_before(key, second * 1000)
         age_ms = None if schedule is None else milliseconds(schedule.policies.retention.age)
@@ -120,25 +111,15 @@ class Why:
         standing = answers.ask(("instant", spec, second), lambda: why_instant(spec, second))
         return _Place(place, spec, standing)
 
-    async def _unstarted(
-        self,
-        transaction: Transaction,
-        key: ScheduleKey,
-        schedule: Schedule | None,
-        shown: Spec,
-        nominal_ms: int,
-        *,
-        answers: Answers,
-    ) -> UnstartedRange | None:
+    async def _unstarted(self, reading: _Reading, nominal_ms: int) -> UnstartedRange | None:
         """The unstarted range that a slot belongs to, by the spec that was in force when the range began."""
-        unstarted = await transaction.unstarted_at(key, nominal_ms)
+        unstarted = await reading.transaction.unstarted_at(reading.key, nominal_ms)
         if unstarted is None:
             return None
-        place = await self._place(
-            transaction, key, schedule, shown, unstarted.start_ms // 1000, answers=answers
-        )
-        question = ("holds", place.spec, unstarted.start_ms, unstarted.end_ms, nominal_ms)
-        return unstarted if answers.ask(question, lambda: holds(unstarted, nominal_ms, place.spec)) else None
+        spec = (await self._place(reading, unstarted.start_ms // 1000)).spec
+        question = ("holds", spec, unstarted.start_ms, unstarted.end_ms, nominal_ms)
+        is_its = reading.answers.ask(question, lambda: holds(unstarted, nominal_ms, spec))
+        return unstarted if is_its else None
 
     async def preview(
         self, schedule_id: str, spec: SpecLike, *, days: int = 30, limit: int = 1000
@@ -182,6 +163,15 @@ class Why:
                 return forecast.result(truncated=more)
             after = given[-1].key
         return forecast.result(truncated=True)
+
+
+async def _latest_spec(transaction: Transaction, key: ScheduleKey, schedule: Schedule | None) -> str:
+    if schedule is not None:
+        return schedule.spec
+    versions = await transaction.versions(key, 1)
+    if not versions:
+        raise ScheduleNotFoundError(owner_and_id(key)[1])
+    return versions[0].spec
 
 
 def _read(when: datetime | str, spec: Spec) -> _Moment:

@@ -199,7 +199,7 @@ class HandlerRun:
         if not self._journal.holds_lease:
             raise Failure(FailureKind.NOT_APPLIED, "the lease of its node was about to end")
         self._context.enter(Part.MUTATE)
-        result = await self._called(self._handler.part("mutate"), self._shown(prepared))
+        result = await self._called(self._handler.part("mutate"), _shown(self._handler, prepared))
         try:
             json_text(result, "the result of mutate", MAX_KEPT)
         except ValueError as error:
@@ -219,7 +219,7 @@ class HandlerRun:
             return
         mutation = end.mutation or NONE
         self._context.enter(Part.NEXT)
-        given = self._shown(prepared), Outcome(mutation.status, mutation.result)
+        given = _shown(self._handler, prepared), Outcome(mutation.status, mutation.result)
         before = None if end.journaled else (lambda: self._move(Phase.EMITTING))
         self._keep_state(await self._called(emit, *given, when_it_waits=before))
 
@@ -268,20 +268,6 @@ class HandlerRun:
             raise context.failure
         return found
 
-    def _shown(self, prepared: PreparedRecord) -> Prepared[Any]:
-        """The prepare result as it is stored, which is how the other parts receive it."""
-        data = self._read_data(prepared.data)
-        reservations = [Reservation(topic, list(ids)) for topic, ids in prepared.reservations]
-        return Prepared(reservations, data, title=prepared.title or None, key=prepared.key)
-
-    def _read_data(self, data: object) -> Any:  # noqa: ANN401
-        """The prepared data, converted to its annotated type; ``None`` stays ``None``."""
-        try:
-            return None if data is None else self._handler.data_type.read(text_of(data))
-        except (msgspec.MsgspecError, ValueError) as error:
-            reason = f"the data of the prepare result is not what it is annotated as: {error}"
-            raise Failure(FailureKind.LOGIC, reason, error) from None
-
     def _read_state(self) -> Any:  # noqa: ANN401
         try:
             return self._handler.state_type.read(self._state)
@@ -315,7 +301,7 @@ class HandlerRun:
             json_text(found.data, "the data of the prepare result", MAX_KEPT)
         except ValueError as error:
             raise Failure(FailureKind.LOGIC, str(error), error) from None
-        self._read_data(found.data)  # before anything is reserved for it
+        _read_data(self._handler, found.data)  # before anything is reserved for it
         wake_at_ms, problem = wake_time(found.wake_at)
         if problem:
             _log.warning('flow "%s", handler "%s": %s', self._context.flow, self._handler.name, problem)
@@ -365,6 +351,22 @@ class HandlerRun:
                 seen[event.topic, event.message_id] = event
 
 
+def _read_data(handler: Handler, data: object) -> Any:  # noqa: ANN401
+    """The prepared data, converted to its annotated type; ``None`` stays ``None``."""
+    try:
+        return None if data is None else handler.data_type.read(text_of(data))
+    except (msgspec.MsgspecError, ValueError) as error:
+        reason = f"the data of the prepare result is not what it is annotated as: {error}"
+        raise Failure(FailureKind.LOGIC, reason, error) from None
+
+
+def _shown(handler: Handler, prepared: PreparedRecord) -> Prepared[Any]:
+    """The prepare result as it is stored, which is how the other parts receive it."""
+    data = _read_data(handler, prepared.data)
+    reservations = [Reservation(topic, list(ids)) for topic, ids in prepared.reservations]
+    return Prepared(reservations, data, title=prepared.title or None, key=prepared.key)
+
+
 class Reconciliation:
     """One attempt to find out whether a mutation was applied."""
 
@@ -379,19 +381,15 @@ class Reconciliation:
 
     async def __call__(self, attempt: RunningAttempt) -> Decided:
         """Call ``reconcile``; a failure counts as ``Unknown``."""
-        context, record = self._context, self._prepared
+        context = self._context
         context.make_log = lambda: AttemptLogger(
             attempt.run, attempt.log, flow=context.flow, handler=context.handler
         )
         context.enter(Part.RECONCILE)
         reconcile = self._handler.part("reconcile")
         assert reconcile is not None  # noqa: S101 - the definition says that it has it
-        reservations = [Reservation(topic, list(ids)) for topic, ids in record.reservations]
         try:
-            data = None if record.data is None else self._handler.data_type.read(text_of(record.data))
-            found = reconcile(
-                context, Prepared(reservations, data, title=record.title or None, key=record.key)
-            )
+            found = reconcile(context, _shown(self._handler, self._prepared))
             if inspect.isawaitable(found):
                 found = await found
         except (Exception, HandlerStopped) as error:

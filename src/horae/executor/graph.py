@@ -8,10 +8,6 @@ from typing import Any, Protocol
 
 from horae.errors import (
     ExecutionInProgressError,
-    GrantExpiredError,
-    GrantNotFoundError,
-    GrantRevokedError,
-    GrantScopeError,
     GraphError,
     HoraeError,
     IdempotencyMismatchError,
@@ -23,15 +19,12 @@ from horae.errors import (
 from horae.executor.context import Context
 from horae.executor.graph_port import check_graph_id, graph_input
 from horae.executor.port import Executor
-from horae.grant_model import ExecutionOutcome, ExecutionRequest
+from horae.grant_model import GRANT_ERRORS, ExecutionOutcome, ExecutionRequest
 from horae.model import AUTOMATIC, GRAPH, Action, Reason
 
 REFUSALS: dict[type[HoraeError], Reason] = {
-    GrantNotFoundError: Reason.GRANT_NOT_FOUND,
-    GrantRevokedError: Reason.GRANT_REVOKED,
-    GrantExpiredError: Reason.GRANT_EXPIRED,
-    GrantScopeError: Reason.GRANT_SCOPE,
     NoCreditError: Reason.NO_CREDIT,
+    **{error: reason for reason, error in GRANT_ERRORS.items()},
 }
 """What the executing side refuses a run for, and the reason that the ledger gets."""
 

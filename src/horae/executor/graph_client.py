@@ -13,18 +13,14 @@ import msgspec
 from horae.config import Config
 from horae.errors import (
     ExecutionInProgressError,
-    GrantError,
-    GrantExpiredError,
-    GrantNotFoundError,
-    GrantRevokedError,
-    GrantScopeError,
     IdempotencyMismatchError,
     MissingExtraError,
     NoCreditError,
     NotStartedError,
 )
 from horae.executor.graph import Watch
-from horae.grant_model import ExecutionOutcome, ExecutionRequest
+from horae.grant_model import GRANT_ERRORS, ExecutionOutcome, ExecutionRequest
+from horae.model import Reason
 
 if TYPE_CHECKING:
     import httpx
@@ -33,12 +29,6 @@ ANSWERED_WITHIN = 90
 """Seconds; the executing side answers within a minute that a graph is still running."""
 CONNECTED_WITHIN = 10
 TOKEN_LIFETIME = 300
-_GRANTS: dict[str, type[GrantError]] = {
-    "grant_not_found": GrantNotFoundError,
-    "grant_revoked": GrantRevokedError,
-    "grant_expired": GrantExpiredError,
-    "grant_scope": GrantScopeError,
-}
 
 
 class RemoteExecution:
@@ -129,7 +119,7 @@ def _error(answer: httpx.Response, request: ExecutionRequest) -> Exception:
             return IdempotencyMismatchError(request.key)
         case "no_credit":
             return NoCreditError(request.user_id)
-        case _ if code in _GRANTS:
-            return _GRANTS[code](request.grant_id)
+        case _ if code in GRANT_ERRORS:
+            return GRANT_ERRORS[Reason(code)](request.grant_id)
         case _:
             return NotStartedError(f"the executing side answered {answer.status_code} {code}".rstrip())

@@ -6,15 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from horae.errors import (
-    GrantError,
-    GrantExpiredError,
-    GrantNotFoundError,
-    GrantRevokedError,
-    GrantScopeError,
-    InvalidInputError,
-)
-from horae.grant_model import GRAPH_ID, Grant
+from horae.errors import GrantError, InvalidInputError
+from horae.grant_model import GRANT_ERRORS, GRAPH_ID, Grant
 from horae.model import AttemptEnd, AttemptResult, Denial, Outcome, Reason, State
 
 SCOPE = "graph:execute"
@@ -22,15 +15,7 @@ _replace = msgspec.structs.replace
 ANY_GRAPH = f"{SCOPE}:*"
 MAX_SCOPES = 100
 
-REASONS: dict[Reason, type[GrantError]] = {
-    Reason.GRANT_NOT_FOUND: GrantNotFoundError,
-    Reason.GRANT_REVOKED: GrantRevokedError,
-    Reason.GRANT_EXPIRED: GrantExpiredError,
-    Reason.GRANT_SCOPE: GrantScopeError,
-}
-"""Why a grant does not allow a run, in the order of the checks, and the error for each."""
-
-NEEDS_RENEWAL = (*REASONS, Reason.NO_CREDIT)
+NEEDS_RENEWAL = (*GRANT_ERRORS, Reason.NO_CREDIT)
 """The reasons of slots that are skipped until the grant is renewed, or its account has credit again."""
 
 
@@ -76,7 +61,7 @@ def fault_of(grant: Grant | None, user_id: str, graph_id: str | None, now: int) 
 
 def error_of(fault: Reason, grant_id: str) -> GrantError:
     """The error that says why a grant does not hold."""
-    return REASONS[fault](grant_id)
+    return GRANT_ERRORS[fault](grant_id)
 
 
 def denial_of(fault: Reason | None, grant_id: str) -> Denial | None:
