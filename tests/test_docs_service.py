@@ -370,7 +370,7 @@ def test_a_dump_of_postgres_is_restored(reader: Reader, postgres_server: Any, po
             text = text.replace(there, instead)
         return text
 
-    settings = {"HORAE_LEASE_MS": "1000", "HORAE_HOUSEKEEPING_MS": "200"}
+    settings = {"HORAE_LEASE_MS": "2000", "HORAE_HOUSEKEEPING_MS": "200"}
     start_load(reader, "load0", "load1", HORAE_DATABASE_URL=postgres, **settings)
     reader.run(here(block(page, "sh", "pg_dump")), **tools)
     backed_up = len(accounted(reader, "load0"))

@@ -16,7 +16,7 @@ from horae import App, Config, Context, Overlap, Policies
 from horae.errors import StoreUnavailableError
 from tests.support.wait import wait_until
 
-QUICK = Config(lease_ms=1500, housekeeping_ms=100, tick_ms=50, terminate_ms=200, drain_ms=500)
+QUICK = Config(lease_ms=60_000, housekeeping_ms=100, tick_ms=50, terminate_ms=200, drain_ms=500)
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import msgspec
 import pytest
 
 from horae import App, Config, Context, Overlap, Policies, RetryPolicy, Timeouts
@@ -46,8 +47,10 @@ from tests.support.process import kill
 from tests.support.wait import PATIENCE, wait_for, wait_until
 
 QUICK = Config(
-    lease_ms=1500, housekeeping_ms=300, tick_ms=100, attention_ms=500, terminate_ms=200, drain_ms=500
+    lease_ms=60_000, housekeeping_ms=300, tick_ms=100, attention_ms=500, terminate_ms=200, drain_ms=500
 )
+SHORT = msgspec.structs.replace(QUICK, lease_ms=3000)
+"""For tests in which a lease ends by itself."""
 
 
 @pytest.fixture
@@ -560,7 +563,7 @@ async def test_a_claim_whose_commit_was_lost_sight_of_is_launched_once(postgres:
 async def test_a_node_that_is_cut_off_stops_its_runs_before_another_takes_them_over(postgres: str):
     told: list[str] = []
     async with proxied(postgres) as (address, proxy), contextlib.AsyncExitStack() as stack:
-        cut_off = App(address, config=QUICK)
+        cut_off = App(address, config=SHORT)
 
         @cut_off.action("work")
         async def wait(context: Context) -> None:
@@ -573,7 +576,7 @@ async def test_a_node_that_is_cut_off_stops_its_runs_before_another_takes_them_o
         await cut_off.schedules.create("s", soon(cut_off), "work")
         await wait_until(lambda: has_status(cut_off, "running"))
         epoch = cut_off.engine.epoch
-        other = await stack.enter_async_context(running(App(postgres, config=QUICK)))
+        other = await stack.enter_async_context(running(App(postgres, config=SHORT)))
 
         @other.action("work")
         async def work(context: Context) -> str:
@@ -679,7 +682,7 @@ async def test_a_node_whose_lock_file_is_removed_stops_its_runs_before_another_t
 ):
     told: list[str] = []
     database = f"sqlite:///{tmp_path / 'horae.db'}"
-    one, other = App(database, config=QUICK), App(database, config=QUICK)
+    one, other = App(database, config=SHORT), App(database, config=SHORT)
 
     @one.action("work")
     async def wait(context: Context) -> None:
@@ -708,7 +711,7 @@ async def test_a_node_whose_lock_file_is_removed_stops_its_runs_before_another_t
 
 
 async def test_a_name_that_a_living_node_has_is_refused(database: str):
-    config = Config(node_name="one", lease_ms=1000, housekeeping_ms=200)
+    config = Config(node_name="one", lease_ms=3000, housekeeping_ms=200)
     async with running(App(database, config=config)) as first:
         with pytest.raises(NodeNameTakenError, match="one"):
             async with App(database, config=config):

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import pytest
 
 from horae import App, Overlap, Policies
@@ -18,6 +17,7 @@ from horae.app import NewSchedule
 from horae.model import Checkpoint
 from horae.spec import slot_key
 from tests.engine.programs import Programs
+from tests.support.nodes import end_leases, fetch
 from tests.support.postgres import FragileServer
 from tests.support.process import kill
 from tests.support.wait import wait_for
@@ -67,10 +67,11 @@ async def saved_by(database: str, run_id: str) -> list[Checkpoint]:
 
 def test_the_next_attempt_sees_what_a_killed_one_saved(database: str, programs: Programs):
     run_id = asyncio.run(trigger(database, "steps"))
-    lease = {"lease_ms": 2000, "housekeeping_ms": 300}
+    lease = {"lease_ms": 60_000, "housekeeping_ms": 300}
     killed = programs.start(60, database, **lease)
     wait_for(lambda: any(word == "saved:one" for _, word, _ in programs.log()))
     kill(killed)
+    asyncio.run(end_leases(database))
     programs.start(0.01, database, **lease)
     wait_for(lambda: any(word == "done" for _, word, _ in programs.log()))
     programs.end()
@@ -90,10 +91,11 @@ async def logged_by(database: str, run_id: str) -> list[tuple[int, str]]:
 
 def test_what_a_killed_attempt_logged_can_be_read_up_to_its_last_write(database: str, programs: Programs):
     run_id = asyncio.run(trigger(database, "talk"))
-    settings = {"lease_ms": 2000, "housekeeping_ms": 300, "attempt_log_flush_ms": 20}
+    settings = {"lease_ms": 60_000, "housekeeping_ms": 300, "attempt_log_flush_ms": 20}
     killed = programs.start(60, database, **settings)
     wait_for(lambda: asyncio.run(logged_by(database, run_id)))
     kill(killed)
+    asyncio.run(end_leases(database))
     again = programs.start(0.01, database, **settings)
     wait_for(lambda: any(word == "done" for _, word, _ in programs.log()))
     wait_for(lambda: len(asyncio.run(logged_by(database, run_id))) == 3)
@@ -109,7 +111,7 @@ def test_a_node_that_stood_still_while_its_run_was_taken_over_saves_nothing(
     postgres: str, programs: Programs
 ):
     run_id = asyncio.run(trigger(postgres, "keep saving"))
-    lease = {"lease_ms": 2000, "housekeeping_ms": 300}
+    lease = {"lease_ms": 4000, "housekeeping_ms": 300}
     stopped = programs.start(0.02, postgres, **lease)
     wait_for(lambda: len(asyncio.run(saved_by(postgres, run_id))) > 3)
     stopped.send_signal(signal.SIGSTOP)
@@ -158,13 +160,15 @@ def test_two_processes_share_a_file_and_start_nothing_twice(programs: Programs):
 def test_three_nodes_on_postgresql_share_the_work_and_take_over_from_the_dead(
     postgres: str, programs: Programs
 ):
-    lease = {"lease_ms": 5000, "housekeeping_ms": 1000}
+    lease = {"lease_ms": 60_000, "housekeeping_ms": 1000}
     for _ in range(3):
         programs.start(0.01, postgres, 10, **lease)
     wait_for(lambda: len({pid for _, _, pid in programs.log()}) == 3)
     hanging = programs.start(600, postgres, 10, **lease)  # a node whose runs never end
     wait_for(lambda: any(pid == str(hanging.pid) for _, _, pid in programs.log()))
     kill(hanging)
+    dead = asyncio.run(fetch(postgres, "SELECT epoch FROM node WHERE name LIKE $1", f"%:{hanging.pid}:%"))
+    asyncio.run(end_leases(postgres, *(epoch for (epoch,) in dead)))
     stuck = {key for key, _, pid in programs.log() if pid == str(hanging.pid)}
     wait_for(lambda: stuck <= {key for key, word, _ in programs.log() if word == "done"})
     programs.end()
@@ -197,15 +201,6 @@ LEDGER = """
     FROM due AS d JOIN schedule AS s ON s.key = d.schedule_key
 """
 """Each schedule with its first and last decided second, its runs, and its unstarted slots."""
-
-
-async def fetch(database: str, query: str, *values: object) -> list[Any]:
-    connection = await asyncpg.connect(database)
-    try:
-        rows: list[Any] = await connection.fetch(query, *values)
-    finally:
-        await connection.close()
-    return rows
 
 
 KINDS = (

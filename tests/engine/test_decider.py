@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 
 from horae import App, Config, Context, Run
@@ -16,14 +17,15 @@ from horae.model import AUTOMATIC, AttemptEnd, AttemptResult, Overlap, ScheduleK
 from horae.store.port import Transaction
 from horae.testing import TimeMachine
 from tests.support.machine import START
-from tests.support.nodes import step, waits_for_lock
+from tests.support.nodes import end_leases, step, waits_for_lock
 from tests.support.postgres import commits_wait
 from tests.support.wait import wait_until
 
 TABLE = """CREATE TABLE reminder (
     id text PRIMARY KEY, due_at bigint, status text, attempt integer, epoch bigint, result text
 )"""
-QUICK = Config(lease_ms=2000, housekeeping_ms=500, terminate_ms=200, drain_ms=1000)
+QUICK = Config(lease_ms=60_000, housekeeping_ms=500, terminate_ms=200, drain_ms=1000)
+SHORT = msgspec.structs.replace(QUICK, lease_ms=5000)
 DUE = "SELECT id, attempt, epoch FROM reminder WHERE status = 'waiting' AND due_at <= :now"
 
 
@@ -302,6 +304,7 @@ async def test_another_node_takes_over_from_a_dead_one(database: str):
     await dead.create("a")
     await dead.step()
     await dead.close()  # it dies between its commit and the launch
+    await end_leases(database, dead.engine.epoch)
     async with Node(database, config=QUICK) as other:
         await wait_until(lambda: is_alone(other))
         assert [row[:3] for row in await other.reminders()] == [("a", "waiting", 1)]
@@ -317,12 +320,12 @@ async def is_alone(node: App) -> bool:
 async def test_a_node_that_is_taken_for_dead_while_it_claims_is_not_forgotten_before_its_claim(postgres: str):
     async with App(postgres) as app, app.transaction() as transaction:
         await transaction.execute(TABLE)
-    async with Node(postgres, config=QUICK) as other:
-        late = await Node(postgres, config=QUICK).__aenter__()
+    async with Node(postgres, config=SHORT) as other:
+        late = await Node(postgres, config=SHORT).__aenter__()
         await late.create("a")
         async with commits_wait("reminder", postgres):  # all is written and checked when its lease ends
             step = asyncio.create_task(late.step())
-            await asyncio.sleep(QUICK.lease_ms / 1000)
+            await asyncio.sleep(SHORT.lease_ms / 1000)
             await other.engine.renew(other.now())
             taking_over = asyncio.create_task(other.engine.maintain(other.now()))
             await wait_until(lambda: taking_over.done() or waits_for_lock(postgres, 2))

@@ -20,10 +20,10 @@ from horae.flows import Applied, Flow, Prepared, Reservation, Unknown
 from horae.model import LogBatch, LogChunk, LogEntry
 from horae.store.flow_records import FlowRecords, RunMove
 from tests.support.flows import Script, crash, events_of, never, publish, runs_of, statuses
-from tests.support.nodes import step
+from tests.support.nodes import end_leases, step
 from tests.support.wait import wait_until
 
-CONFIG = Config(lease_ms=2000, housekeeping_ms=300, terminate_ms=200, drain_ms=200, tick_ms=60_000)
+CONFIG = Config(lease_ms=60_000, housekeeping_ms=300, terminate_ms=200, drain_ms=200, tick_ms=60_000)
 
 
 @asynccontextmanager
@@ -79,6 +79,7 @@ async def test_another_node_recovers_what_a_dead_node_ran(database: str, part: s
     await step(dead)
     await wait_until(lambda: part in script.calls)
     await dead.close()  # without a word: its claim stays
+    await end_leases(database, dead.engine.epoch)
 
     async with serving(database, script.flow) as app:
 
@@ -145,7 +146,7 @@ async def test_nodes_share_flows_and_each_flow_runs_one_handler_at_a_time(databa
 @pytest.mark.contract("FLOW-28")
 async def test_an_event_published_on_another_node_wakes_a_consumer(postgres: str):
     script = Script()
-    hourly = Config(lease_ms=2000, housekeeping_ms=300, tick_ms=3_600_000)
+    hourly = Config(lease_ms=60_000, housekeeping_ms=300, tick_ms=3_600_000)
     async with serving(postgres, script.flow, config=hourly) as host, App(postgres, config=CONFIG) as other:
         await wait_until(lambda: script.calls == ["prepare", "next"])
         await publish(other, "1")  # the host looks by itself once an hour: only the notification wakes it

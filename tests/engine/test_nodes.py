@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from horae import App, Config, Context, NewSchedule, Overlap, Policies, Run, Timeouts
@@ -24,6 +25,7 @@ from tests.engine.programs import Programs
 from tests.support.nodes import (
     ShiftedClock,
     due_now,
+    end_leases,
     fetch,
     has_status,
     nobody_can_write,
@@ -38,9 +40,10 @@ from tests.support.postgres import commits_wait
 from tests.support.wait import wait_for, wait_until
 
 QUICK = Config(
-    lease_ms=2000, housekeeping_ms=200, tick_ms=200, attention_ms=500, terminate_ms=200, drain_ms=1000
+    lease_ms=60_000, housekeeping_ms=200, tick_ms=200, attention_ms=500, terminate_ms=200, drain_ms=1000
 )
-"""Everything that takes its time by default, in a hurry."""
+"""Everything that takes its time by default, in a hurry, but for leases, which tests end themselves."""
+SHORT = msgspec.structs.replace(QUICK, lease_ms=5000)
 
 
 async def database_time(database: str) -> float:
@@ -88,7 +91,7 @@ def schema_exists(database: str) -> bool:
 
 @pytest.mark.contract("CRON-16")
 def test_a_node_that_stood_still_longer_than_its_lease_begins_anew(postgres: str, programs: Programs):
-    config = {"lease_ms": 2000, "housekeeping_ms": 500, "terminate_ms": 500}
+    config = {"lease_ms": 4000, "housekeeping_ms": 500, "terminate_ms": 500}
     standing = programs.start(600, postgres, 4, **config)  # a node whose runs never end
     wait_for(lambda: len({key for key, _, _ in programs.log()}) == 4)
     held = {key for key, _, _ in programs.log()}
@@ -170,7 +173,7 @@ async def test_the_outcome_of_a_run_that_was_taken_over_writes_nothing(postgres:
 
         await late.schedules.create("s", soon(late), "work")
         await wait_until(lambda: step_until(late, "running"))
-        # The late node does not renew its lease, because nothing drives it; the other one does.
+        await end_leases(postgres, late.engine.epoch)
         await wait_until(lambda: step_until(other, "succeeded", house=True))
         held.set()
         await asyncio.sleep(0)
@@ -389,7 +392,7 @@ async def test_a_node_with_older_zone_data_decides_nothing_when_it_takes_what_ot
 
 
 async def test_a_node_that_falls_silent_in_the_middle_of_a_decision_holds_up_no_other_for_long(postgres: str):
-    async with App(postgres, config=QUICK) as silent, App(postgres, config=QUICK) as other:
+    async with App(postgres, config=SHORT) as silent, App(postgres, config=SHORT) as other:
 
         @other.action("work")
         async def work(context: Context) -> None:
@@ -420,18 +423,13 @@ async def test_a_node_that_joins_anew_in_the_middle_of_a_step_begins_nothing_und
         async with nobody_can_write("run", postgres):
             step = asyncio.create_task(app.engine.step(app.now()))
             await wait_until(lambda: waits_for_lock(postgres))
-            await wait_until(lambda: joined_anew(app, epoch))
+            await end_leases(postgres, epoch)
+            await app.engine.renew_and_maintain(app.now())
+            assert app.engine.epoch > epoch
         with contextlib.suppress(StoreUnavailableError):  # it may notice in time
             await step
         await wait_until(lambda: step_until(app, "succeeded", house=True))
         assert begun == [app.engine.epoch]
-
-
-async def joined_anew(app: App, epoch: int) -> bool:
-    """The lease ends, since it is not renewed in time; then maintenance finds that out."""
-    if all(node.epoch != epoch or not node.alive for node in await app.nodes()):
-        await app.engine.renew_and_maintain(app.now())
-    return app.engine.epoch > epoch
 
 
 async def test_a_node_that_is_buried_before_it_claims_holds_nothing_up(postgres: str):
@@ -440,6 +438,7 @@ async def test_a_node_that_is_buried_before_it_claims_holds_nothing_up(postgres:
         async with nobody_can_write("run", postgres):
             step = asyncio.create_task(late.engine.step(late.now()))
             await wait_until(lambda: waits_for_lock(postgres))
+            await end_leases(postgres, late.engine.epoch)
             await wait_until(lambda: is_buried(late.engine.epoch, by=other))
         with contextlib.suppress(StoreUnavailableError):  # it may notice in time
             await step
@@ -448,8 +447,8 @@ async def test_a_node_that_is_buried_before_it_claims_holds_nothing_up(postgres:
 
 
 async def test_a_node_that_is_buried_while_it_claims_holds_nothing_up(postgres: str):
-    async with App(postgres, config=QUICK) as other:
-        late = await able_node(postgres, other)
+    async with App(postgres, config=SHORT) as other:
+        late = await able_node(postgres, other, SHORT)
         async with commits_wait("run", postgres):  # all is written and checked when its lease ends
             step = asyncio.create_task(late.engine.step(late.now()))
             await wait_until(lambda: waits_for_lock(postgres))
@@ -462,9 +461,9 @@ async def test_a_node_that_is_buried_while_it_claims_holds_nothing_up(postgres: 
         await wait_until(lambda: step_until(other, "succeeded", house=True))
 
 
-async def able_node(database: str, other: App) -> App:
+async def able_node(database: str, other: App, config: Config = QUICK) -> App:
     """A node with a schedule that is due; it can run it, and so can another."""
-    app = await App(database, config=QUICK).__aenter__()
+    app = await App(database, config=config).__aenter__()
 
     @other.action("work")
     @app.action("work")
@@ -489,14 +488,16 @@ async def test_an_app_that_runs_long_after_it_was_opened_starts_without_complain
     postgres: str, caplog: pytest.LogCaptureFixture
 ):
     done: list[int] = []
-    async with App(postgres, config=QUICK) as app:
+    clock = ShiftedClock()
+    async with App(postgres, clock=clock, config=QUICK) as app:
 
         @app.action("work")
         async def work(context: Context) -> None:
             done.append(context.attempt)
 
         await app.schedules.create("s", soon(app), "work")
-        await asyncio.sleep(QUICK.lease_ms / 1000 + 1)
+        clock.slept = QUICK.lease_ms / 1000 + 1
+        await end_leases(postgres)
         task = asyncio.create_task(app.serve())
         await wait_until(lambda: done == [1])
         task.cancel()

@@ -18,10 +18,10 @@ from horae.executor.context import hash_of
 from horae.executor.stored_output import MAX_RESULT_LENGTH
 from horae.model import Run, Status
 from horae.testing import TimeMachine
-from tests.support.nodes import running
+from tests.support.nodes import end_leases, running
 from tests.support.wait import wait_until
 
-QUICK = Config(lease_ms=1500, housekeeping_ms=200, tick_ms=100, terminate_ms=200, drain_ms=500)
+QUICK = Config(lease_ms=60_000, housekeeping_ms=200, tick_ms=100, terminate_ms=200, drain_ms=500)
 
 
 class Outside:
@@ -358,7 +358,7 @@ import asyncio, os, sys, signal
 from horae import Accepted, App, Config, Policies
 
 async def main(database, log):
-    app = App(database, config=Config(lease_ms=1500, housekeeping_ms=200, tick_ms=100))
+    app = App(database, config=Config(lease_ms=60_000, housekeeping_ms=200, tick_ms=100))
 
     @app.action("outside")
     async def outside(context):
@@ -382,6 +382,7 @@ async def test_a_node_killed_between_token_and_acceptance(database: str, tmp_pat
     log = tmp_path / "log"
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", PROGRAM, database, str(log))
     assert await process.wait() == -signal.SIGKILL
+    await end_leases(database)
     ((run_id, attempt, token),) = [line.split() for line in log.read_text().splitlines()]
     assert attempt == "1"
     async with started(database, create=False) as (app, outside):
@@ -398,6 +399,7 @@ async def test_a_token_of_a_killed_node_is_heard_until_another_takes_over(databa
     log = tmp_path / "log"
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", PROGRAM, database, str(log))
     await process.wait()
+    await end_leases(database)
     ((run_id, _, token),) = [line.split() for line in log.read_text().splitlines()]
     app = App(database)
     await app.open()  # no node: it takes nothing over

@@ -68,11 +68,11 @@ def dying(executor: HandOffExecutor, app: App, point: str) -> None:
 
 
 async def main(engine: str, database: str, point: str) -> None:
-    settings = Config(tick_ms=50, lease_ms=600, housekeeping_ms=200, max_crashes=20)
+    settings = Config(tick_ms=50, lease_ms=1500, housekeeping_ms=200, max_crashes=20)
     app, executor = App(database, config=settings), executor_of(engine)
     app.use(executor)
     dying(executor, app, point)
-    async with app, asyncio.timeout(60):
+    async with app, asyncio.timeout(120):
         await app.once(f"{engine}:add", key="k", in_="0s", input=GIVEN, policies=Policies(start_attempts=20))
         serving = asyncio.create_task(app.serve())
         while not (found := await app.runs.list("k")) or found[0].status in OPEN:

@@ -30,7 +30,7 @@ WORDS = ("hunter2-hunter2", "whsec-987654321")
 @asynccontextmanager
 async def offering(database: str, **more: Any) -> AsyncIterator[App]:
     quick: dict[str, Any] = {
-        "lease_ms": 1500, "housekeeping_ms": 200, "tick_ms": 100, "terminate_ms": 1000, "drain_ms": 500,
+        "lease_ms": 60_000, "housekeeping_ms": 200, "tick_ms": 100, "terminate_ms": 1000, "drain_ms": 500,
         "secret_key": "a key", "http_private": ("127.0.0.0/8",),
     }  # fmt: skip
     app = App(database, config=Config(**(quick | more)))

@@ -12,7 +12,7 @@ from horae import App
 from tests.support.graphs import ended, settings
 
 GRAPHS = '{"steps": "tests.support.langgraphs:steps"}'
-FAST = {"graphs": GRAPHS, "lease_ms": 400, "housekeeping_ms": 100}
+FAST = {"graphs": GRAPHS, "lease_ms": 1500, "housekeeping_ms": 200}
 
 
 def die() -> None:

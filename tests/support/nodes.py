@@ -64,6 +64,13 @@ async def fetch(database: str, query: str, *values: object) -> list[Any]:
     return rows
 
 
+async def end_leases(database: str, *epochs: int) -> None:
+    """Let the leases of some nodes, or of all, end now. On SQLite there are none: a node is dead when it holds its lock no more."""
+    if database.startswith("postgres"):
+        query = "UPDATE node SET deadline = clock_timestamp() WHERE epoch = ANY($1) OR $1 = '{}'"
+        await fetch(database, query, epochs)
+
+
 async def only_run(app: App, schedule_id: str = "s") -> Run:
     (run,) = await app.runs.list(schedule_id)
     return run

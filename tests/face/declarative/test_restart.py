@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import pytest
 
+from tests.support.nodes import fetch
 from tests.support.process import Process, Programs, kill
 from tests.support.wait import wait_for
 
@@ -185,12 +185,3 @@ def test_on_postgresql_a_killed_instances_task_is_no_orphan_until_its_lease_ends
         assert found["time"] >= claim["deadline"].timestamp()
     processes.end()
     assert len(processes.tasks("begin", second) + processes.tasks("begin", third)) == 1
-
-
-async def fetch(database: str, query: str) -> list[Any]:
-    connection = await asyncpg.connect(database)
-    try:
-        rows: list[Any] = await connection.fetch(query)
-    finally:
-        await connection.close()
-    return rows

@@ -133,7 +133,7 @@ def how_many(server: Server, schedule_id: str) -> int:
 @pytest.mark.contract("CRON-06")
 @pytest.mark.long
 def test_killed_again_and_again_it_loses_and_repeats_nothing(start: StartServer, database: str):
-    settings = {"HORAE_LEASE_MS": "1000", "HORAE_HOUSEKEEPING_MS": "200"}
+    settings = {"HORAE_LEASE_MS": "2000", "HORAE_HOUSEKEEPING_MS": "200"}
     server = start(database, **settings)
     created = create(server, spec="* * * * * *", policies={"overlap": "allow_all"})
 
