@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from horae import App, Context
+from horae.app.workflows import launch_schedule
 from horae.config import Config
 from horae.errors import (
     InvalidInputError,
     InvalidWorkflowError,
     LimitExceededError,
+    ScheduleNotFoundError,
     WorkflowConflictError,
     WorkflowNotFoundError,
 )
 from horae.model import schedule_key
 from horae.registrar import Registrar, RunMeta
+from horae.store.port import Transaction
 from horae.testing import TimeMachine
 from horae.workflow import WorkflowBuilder
 from tests.support.machine import START
@@ -409,3 +413,33 @@ async def test_a_deploy_locks_its_schedules_in_the_order_of_their_ids(postgres: 
                 await transaction.lock([schedule_key("", last)])
         await deploying
         assert {each.id for each in await app.schedules.list()} == set(deployed.schedules) - {first}
+
+
+async def test_a_launch_and_a_deletion_of_the_schedule_that_keeps_launches_do_not_collide(database: str):
+    async with App(database) as app:
+        app.action("work")(lambda: None)
+        await app.workflows.deploy(document(1, WEBHOOK))
+        mine = launch_schedule("report", "")
+
+        async def delete() -> None:
+            with contextlib.suppress(ScheduleNotFoundError):
+                await app.schedules.delete(mine)
+
+        for number in range(10):
+            launches = (app.workflows.launch("report", key=f"{number}-{each}") for each in range(5))
+            await asyncio.gather(*launches, *(delete() for _ in range(5)))
+
+
+async def test_a_launch_that_fails_leaves_no_schedule_behind():
+    async with TimeMachine(START) as machine:
+        machine.app.action("work")(lambda: None)
+        await machine.app.workflows.deploy(document(1, WEBHOOK))
+
+        async def fails(*_: object) -> None:
+            raise ConnectionError
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Transaction, "insert_runs", fails)
+            with pytest.raises(ConnectionError):
+                await machine.app.workflows.launch("report")
+        assert await machine.app.schedules.list() == []

@@ -40,7 +40,7 @@ class ScopedOperations:
         self.calendars = Calendars(scope)
         self.grants = Grants(scope)
         self.usage = UsageSums(scope)
-        self.workflows = Workflows(scope, self.schedules)
+        self.workflows = Workflows(scope)
         self.why = Why(scope)
         self.tasks = Tasks(scope)
         self.flows = Flows(scope)

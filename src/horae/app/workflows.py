@@ -18,7 +18,7 @@ from horae.app.field_checks import check_text, moment_ms, stored_json
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import Page, cursor_of, page_limit, place_of
 from horae.app.registration import ScheduleInput, edit_of, new_schedule, read_input
-from horae.app.schedules import Schedules, remove_schedule
+from horae.app.schedules import remove_schedule
 from horae.app.update import apply_edit
 from horae.engine.workflow_executor import WORKFLOW, WorkflowInput, may_run, workflow_of
 from horae.engine.workflow_run import fired_triggers
@@ -99,9 +99,8 @@ def launch_schedule(workflow_id: str, user: str) -> str:
 class Workflows:
     """The workflows of an app: versions that never change once they are deployed."""
 
-    def __init__(self, scope: OwnerScope, schedules: Schedules) -> None:
+    def __init__(self, scope: OwnerScope) -> None:
         self._scope = scope
-        self._schedules = schedules
 
     @property
     def _owner(self) -> str:
@@ -335,17 +334,15 @@ class Workflows:
             found = await transaction.workflow(user, workflow_id, version)
         if found is None or self._scope.owner not in {None, user}:
             raise WorkflowNotFoundError(workflow_id, version)
-        schedule_id = await self._launches(workflow_id, user)
         started = WorkflowInput(
             workflow_id=found.workflow_id, version=found.version, user_id=user, key=key, input=given
         )
-        return await self._scope.change(partial(self._launch, schedule_id, started, nominal_ms))
+        scope = self._scope.for_owner(user) if user else self._scope
+        return await scope.change(partial(self._launch, started, nominal_ms))
 
-    async def _launch(
-        self, schedule_id: str, started: WorkflowInput, nominal_ms: int | None, work: UnitOfWork
-    ) -> Run:
+    async def _launch(self, started: WorkflowInput, nominal_ms: int | None, work: UnitOfWork) -> Run:
         transaction, now, key = work.transaction, work.now, started.key
-        (schedule,) = await transaction.schedules([schedule_key(started.user_id, schedule_id)])
+        schedule = await self._launches(work, started.workflow_id, started.user_id)
         number = str(await transaction.next_number()) if key is None else f"key:{key}"
         origin = Origin(OriginKind.TRIGGER, number)
         slot = Slot((now if nominal_ms is None else nominal_ms) // 1000 * 1000, now, now)
@@ -360,22 +357,25 @@ class Workflows:
         await transaction.notify()
         return run
 
-    async def _launches(self, workflow_id: str, user: str) -> str:
-        """The schedule, without any times, under which runs of a workflow are kept that no schedule asked for."""
-        schedule_id = launch_schedule(workflow_id, user)
-        config = self._scope.config
-        grace_ms = max(config.tick_ms, config.lookahead_ms)
-        schedules = Schedules(self._scope.for_owner(user)) if user else self._schedules
-        if not await schedules.exists(schedule_id):
-            nothing = WorkflowInput(workflow_id=workflow_id, version=0, user_id=user)
-            new = NewSchedule(
-                id=schedule_id, spec={}, action=Action(kind=WORKFLOW, input=msgspec.to_builtins(nothing)), owner=user,
-                policies=registrar(Overlap.ALLOW_ALL, CatchUp.NONE, grace_ms, config.lookahead_ms),
-                description=f"Runs of the workflow {workflow_id} that no schedule asked for", tags=(WORKFLOW,),
-                request_id=schedule_id,
-            )  # fmt: skip
-            await schedules.create_once([new])
-        return schedule_id
+    async def _launches(self, work: UnitOfWork, workflow_id: str, user: str) -> Schedule:
+        """The schedule, without any times, under which runs of a workflow are kept that no schedule asked for; locked, or new."""
+        config, executors = work.scope.config, work.scope.executors
+        schedule_id, grace_ms = launch_schedule(workflow_id, user), max(config.tick_ms, config.lookahead_ms)
+        key = schedule_key(user, schedule_id)
+        if there := await work.transaction.schedules([key]):
+            return there[0]
+        generations = await work.transaction.next_generations([key])  # waits for another launch that makes it
+        if there := await work.transaction.schedules([key]):
+            return there[0]
+        nothing = WorkflowInput(workflow_id=workflow_id, version=0, user_id=user)
+        new = NewSchedule(
+            id=schedule_id, spec={}, action=Action(kind=WORKFLOW, input=msgspec.to_builtins(nothing)), owner=user,
+            policies=registrar(Overlap.ALLOW_ALL, CatchUp.NONE, grace_ms, config.lookahead_ms),
+            description=f"Runs of the workflow {workflow_id} that no schedule asked for", tags=(WORKFLOW,),
+            request_id=schedule_id,
+        )  # fmt: skip
+        (made,) = await insert_drafted(work, [draft(new, work.now, config, executors, {})], generations, {})
+        return made
 
 
 def _nominal_ms(scheduled_for: datetime) -> int:
