@@ -25,7 +25,7 @@ from horae import (
 )
 from horae.app import BackfillRequest, Edit, Trigger
 from horae.app.create import NewFields
-from horae.app.manual import BackfillFields, TriggerFields
+from horae.app.manual_starts import BackfillFields, TriggerFields
 from horae.app.update import EditFields
 from horae.checked import changed
 from horae.errors import InvalidInputError

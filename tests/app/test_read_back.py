@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from horae import App, HoraeError, NewSchedule, Policies
 from horae.app import Edit
-from horae.app.manual import BackfillFields, TriggerFields
+from horae.app.manual_starts import BackfillFields, TriggerFields
 from horae.app.schedule_views import description_view
 from horae.errors import NaiveTimeError, SpecError, UnknownActionError
 from horae.model import Action, Schedule

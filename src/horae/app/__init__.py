@@ -20,7 +20,7 @@ from horae.app.evaluation import Evaluator
 from horae.app.graph_execution import GraphExecution
 from horae.app.graph_memory import GraphMemoryTable
 from horae.app.graph_setup import execution_of, graph_providers
-from horae.app.manual import BackfillRequest, Trigger
+from horae.app.manual_starts import BackfillRequest, Trigger
 from horae.app.operations import ScopedOperations
 from horae.app.owner_scope import Billing, OwnerScope
 from horae.app.process import run_until_signal

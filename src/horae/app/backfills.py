@@ -6,7 +6,7 @@ from typing import Any
 
 from horae.app.arguments import checks_arguments
 from horae.app.field_checks import range_ms
-from horae.app.manual import (
+from horae.app.manual_starts import (
     BackfillPreview,
     BackfillRequest,
     cancelled_backfill,

@@ -17,7 +17,7 @@ from horae.app.field_checks import (
     check_text,
     stored_json,
 )
-from horae.app.manual import BackfillFields, BackfillRequest, Trigger, TriggerFields
+from horae.app.manual_starts import BackfillFields, BackfillRequest, Trigger, TriggerFields
 from horae.app.schedule_fields import STORED, GivenFields, ScheduleFields, SpecLike, stored_fields
 from horae.config import Config
 from horae.errors import InvalidInputError

@@ -10,7 +10,7 @@ import msgspec
 
 from horae.app.create import NewSchedule, calendar_names, draft, shared_calendars
 from horae.app.graph_grants import granted, grants_for
-from horae.app.manual import slots_of, start_backfills, start_trigger
+from horae.app.manual_starts import slots_of, start_backfills, start_trigger
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.errors import LimitExceededError, ScheduleExistsError
 from horae.grant_model import Grant

@@ -14,9 +14,9 @@ import msgspec
 from horae.app.arguments import checked_call
 from horae.app.bulk import BATCH, change_batch
 from horae.app.create import NewSchedule, calendar_names, draft, shared_calendars
-from horae.app.definition import CatchUpLike, Times, policies_of, spec_of
 from horae.app.owner_scope import OwnerScope
 from horae.app.schedule_fields import SpecLike, Words
+from horae.app.schedule_options import CatchUpLike, Times, policies_of, spec_of
 from horae.app.schedules import Schedules
 from horae.app.update import Edit
 from horae.errors import (

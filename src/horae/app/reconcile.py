@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from horae.app.manual import given_up
+from horae.app.manual_starts import given_up
 from horae.app.owner_scope import OwnerScope
 from horae.engine.grant_revocation import revoke_grants
 from horae.errors import (

@@ -12,7 +12,7 @@ from horae.app.arguments import checks_arguments
 from horae.app.attempt_logs import log_page
 from horae.app.field_checks import moment_ms
 from horae.app.ledger_search import search_ledger
-from horae.app.manual import Trigger, start_trigger
+from horae.app.manual_starts import Trigger, start_trigger
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import Page, page_limit, place_of
 from horae.app.views import RunHistory

@@ -16,7 +16,7 @@ from horae.app.create import CreateFields, NewSchedule, read_spec, shared_calend
 from horae.app.creation import Creation, Creator
 from horae.app.descriptions import read_descriptions
 from horae.app.field_checks import check_jitter, check_text, moment, moment_ms
-from horae.app.manual import (
+from horae.app.manual_starts import (
     BackfillRequest,
     Trigger,
     cancelled_backfill,

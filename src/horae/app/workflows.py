@@ -17,9 +17,9 @@ from horae.app.creation import insert_drafted
 from horae.app.field_checks import check_text, moment_ms, stored_json
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import Page, cursor_of, page_limit, place_of
-from horae.app.registration import ScheduleInput, edit_of, new_schedule, read_input
 from horae.app.schedules import remove_schedule
 from horae.app.update import apply_edit
+from horae.app.workflow_schedules import ScheduleInput, edit_of, new_schedule, read_input
 from horae.engine.workflow_executor import WORKFLOW, WorkflowInput, may_run, workflow_of
 from horae.engine.workflow_run import fired_triggers
 from horae.errors import (

@@ -1,6 +1,6 @@
 """The registrar: cron schedules that start workflows, the same from Python and over HTTP."""
 
-from horae.app.registration import ScheduleInput
+from horae.app.workflow_schedules import ScheduleInput
 from horae.face.registrar.registrar import Registrar
 from horae.face.registrar.views import LedgerRow, Registered, Upserted
 from horae.workflow.ports import DagExecutor as Executor

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from horae.app import App, NewSchedule
-from horae.app.registration import ScheduleInput, edit_of, new_schedule, read_input
+from horae.app.workflow_schedules import ScheduleInput, edit_of, new_schedule, read_input
 from horae.errors import (
     InvalidInputError,
     PermissionDeniedError,

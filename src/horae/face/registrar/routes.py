@@ -12,7 +12,7 @@ from litestar.enums import RequestEncodingType
 from litestar.params import BodyKwarg, FromPath, FromQuery, SkipValidation
 
 from horae.app import App
-from horae.app.registration import PauseInput, ScheduleInput, convert, read_input
+from horae.app.workflow_schedules import PauseInput, ScheduleInput, convert, read_input
 from horae.face.registrar.registrar import Registrar
 from horae.face.registrar.views import LedgerRow, Registered, Upserted
 

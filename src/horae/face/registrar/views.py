@@ -18,9 +18,9 @@ from horae.app.fire_times import (
     spec_of_range,
     times_ahead,
 )
-from horae.app.registration import CATCH_UPS, CRON_TEXT, OVERLAPS
 from horae.app.schedule_fields import about
 from horae.app.views import sentence_of
+from horae.app.workflow_schedules import CATCH_UPS, CRON_TEXT, OVERLAPS
 from horae.engine.workflow_executor import workflow_of
 from horae.errors import SpecError
 from horae.model import CatchUp, Overlap, Run, Schedule, UnstartedRange, Version, instant

@@ -9,9 +9,9 @@ from litestar.enums import RequestEncodingType
 from litestar.params import BodyKwarg
 
 from horae.app import App, ScopedOperations
-from horae.app.registration import convert
 from horae.app.view import PageView, page_of, view_of
 from horae.app.views import RunView
+from horae.app.workflow_schedules import convert
 from horae.app.workflow_views import (
     CheckedView,
     DeployedView,

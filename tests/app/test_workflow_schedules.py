@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horae.app.registration import (
+from horae.app.workflow_schedules import (
     CATCH_UPS,
     OVERLAPS,
     ScheduleInput,
