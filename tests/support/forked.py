@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import atexit
-import functools
 import os
 import select
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -87,9 +85,3 @@ class Nursery:
         atexit.unregister(self.close)
         self._process.communicate()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-@functools.cache
-def own_nursery(environment: tuple[tuple[str, str], ...]) -> Nursery:
-    """The nursery of this test process, which runs this tree."""
-    return Nursery(sys.executable, dict(environment))

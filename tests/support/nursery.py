@@ -9,6 +9,7 @@ import contextlib
 import gc
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -16,6 +17,8 @@ import struct
 import sys
 from typing import Any
 
+LEFT_OUT = re.compile(r"temporal|celery|dask|langgraph|procrastinate|__main__")
+"""What few programs need, and takes long to import or, like gRPC, does not survive a fork."""
 NUMBER = struct.Struct("!i")
 STANDARD_FILES = 3
 
@@ -65,14 +68,14 @@ def run_forked(path: str, program: str) -> None:
 
 
 def load_horae() -> None:
-    """Import all of Horae that this environment can import, but for gRPC, which does not survive a fork."""
+    """Import all of Horae that this environment can import."""
     import importlib  # noqa: PLC0415 - the client, which starts often, needs none of this
     import pkgutil  # noqa: PLC0415
 
     import horae  # noqa: PLC0415
 
     for found in pkgutil.walk_packages(horae.__path__, "horae.", onerror=lambda _: None):
-        if "temporal" not in found.name and not found.name.endswith("__main__"):
+        if not LEFT_OUT.search(found.name):
             with contextlib.suppress(ImportError):  # an extra that is not installed
                 importlib.import_module(found.name)
     gc.collect()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import IO, Any, Protocol
 
 import httpx
 
-from tests.support.forked import Nursery, own_nursery
+from tests.support.forked import Nursery
 
 ROOT = Path(__file__).resolve().parents[2]
 StartServer = Callable[..., "Server"]
@@ -37,9 +39,10 @@ class Process(Protocol):
     def kill(self) -> None: ...
 
 
+@functools.cache
 def nursery() -> Nursery:
-    """What forks the processes of this tree."""
-    return own_nursery(tuple(environment().items()))
+    """What forks the processes of this tree, once for all tests of this process."""
+    return Nursery(sys.executable, environment())
 
 
 def kill(*processes: Process) -> None:
