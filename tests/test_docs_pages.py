@@ -68,8 +68,8 @@ NOT_RUN: dict[str, dict[str, str]] = {
     },
     "docs/how-to/temporal.md": {
         "$ python manage.py": "prints this, and then its native libraries sometimes abort Python as it exits; tests/face/temporal has the calls",
-        "temporal schedule describe": "needs Temporal's command",
-        "horae import temporal": "needs a Temporal server; tests/face/temporal moves schedules over and back",
+        "temporal schedule describe": "test_the_command_says_of_horaes_schedules_what_it_says_of_temporals",
+        "horae import temporal": "test_the_commands_of_the_how_to_move_schedules_from_temporal_and_back",
     },
     "docs/how-to/celery.md": {
         "horae schedules create nightly": "needs a Celery worker; test_a_task_returns_its_result_or_fails",

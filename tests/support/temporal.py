@@ -71,12 +71,18 @@ async def calls_to(
     """A server on an open app in this process, and a client of it."""
     server = TemporalServer(app, config or Config(temporal_port=0), counted)
     port = await server.start()
-    target = f"127.0.0.1:{port}"
     try:
-        async with grpc.aio.insecure_channel(target) as channel:
-            yield Calls(channel, target)
+        async with calls_at(f"127.0.0.1:{port}") as calls:
+            yield calls
     finally:
         await server.stop()
+
+
+@asynccontextmanager
+async def calls_at(target: str) -> AsyncIterator[Calls]:
+    """A client of the server at an address."""
+    async with grpc.aio.insecure_channel(target) as channel:
+        yield Calls(channel, target)
 
 
 def temporal_address(server: Server) -> str:

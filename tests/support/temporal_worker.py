@@ -27,6 +27,15 @@ class Greet:
         return f"hello {name}"
 
 
+@workflow.defn(name="ping", sandboxed=False)
+class Ping:
+    """What the action of that name does."""
+
+    @workflow.run
+    async def run(self, given: Any = None) -> Any:
+        return {"pong": given}
+
+
 @workflow.defn(name="Boom", sandboxed=False)
 class Boom:
     @workflow.run
@@ -76,7 +85,7 @@ class Know:
 
 async def main() -> None:
     client = await Client.connect(sys.argv[1])
-    workflows = [Greet, Boom, Countdown, Slow, Know]
+    workflows = [Greet, Ping, Boom, Countdown, Slow, Know]
     await Worker(
         client, task_queue=sys.argv[2], workflows=workflows, workflow_runner=UnsandboxedWorkflowRunner()
     ).run()

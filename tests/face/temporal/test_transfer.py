@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
@@ -29,9 +30,11 @@ from horae.config import Config
 from horae.errors import ServerError
 from horae.face.temporal.transfer import MOVED, WAITS, Endpoint, Transfer
 from tests.face.cli.command import horae as run_command
+from tests.support.process import ROOT
 from tests.support.temporal import (
     NAMESPACE,
     Calls,
+    calls_at,
     calls_to,
     create_request,
     schedule_message,
@@ -39,6 +42,8 @@ from tests.support.temporal import (
     temporal_client,
     update_request,
 )
+from tests.support.temporal_cluster import QUEUE, TemporalCluster
+from tests.support.wait import wait_until
 
 
 @asynccontextmanager
@@ -90,7 +95,8 @@ async def test_schedules_move_over_and_back_and_only_one_side_runs_at_a_time():
             ("there already", "running"),
         ]
         original, copy = await there.describe("running"), await here.describe("running")
-        assert original.schedule.state == ScheduleState(notes=f"{MOVED}{here.target}", paused=True)
+        assert original.schedule.state.paused
+        assert original.schedule.state.notes.startswith(f"{MOVED}{here.target} at 20")
         assert copy.schedule.state == running.state
         assert (copy.schedule.spec, copy.schedule.action) == (
             original.schedule.spec,
@@ -131,8 +137,9 @@ async def test_a_transfer_that_was_interrupted_goes_on_and_what_fell_due_is_made
                 await moving.move("s")
             for each in (there, here):  # neither runs; never both
                 assert (await each.describe("s")).schedule.state.paused
+            await asyncio.sleep(1)
             found = await moving.move("s")
-        assert found.state in {"running; made up: 1", "running; made up: 2"}
+        assert found.state in {"running; made up: 2", "running; made up: 3"}
         assert not (await here.describe("s")).schedule.state.paused
 
 
@@ -162,7 +169,6 @@ async def test_the_report_has_what_cannot_be_carried_over():
 
 @pytest.mark.contract("SCHD-30")
 async def test_the_command_moves_the_schedules_of_a_client_over_and_back_and_reports():
-    """Both sides are Horae's: Temporal's own test server has no schedules."""
     async with (
         two_servers() as (there, here),
         temporal_client(there.target) as theirs,
@@ -205,3 +211,119 @@ async def test_the_command_moves_the_schedules_of_a_client_over_and_back_and_rep
         )
         assert nothing.returncode == 2
         assert "UNAVAILABLE" in nothing.stderr
+
+
+MOVED_SCHEDULES = {
+    "move-every": ["--interval", "1s", "--overlap-policy", "AllowAll", "--input", "1"],
+    "move-cron": ["--cron", "0 9 * * MON # office", "--time-zone", "Europe/Berlin", "--schedule-search-attribute", 'Team="x"'],
+    "move-calendar": ["--calendar", '{"hour": "9-17/2", "month": "Jan"}', "--jitter", "30s", "--catchup-window", "3h", "--notes", "mine",
+                      "--remaining-actions", "5", "--schedule-memo", 'k={"a": 1}', "--run-timeout", "1h", "--pause-on-failure"],
+    "move-paused": ["--interval", "1h", "--paused", "--notes", "off"],
+}  # fmt: skip
+
+
+@pytest.mark.contract("SCHD-30")
+async def test_the_commands_of_the_how_to_move_schedules_from_temporal_and_back(
+    temporal_cluster: TemporalCluster,
+):
+    """Of a schedule of every second no second is started twice, and none is lost."""
+    config = Config(temporal_port=0, tick_ms=50)
+    app = horae.App(":memory:", config=config)
+    app.action("ping")(lambda: None)
+    temporal = temporal_cluster.command
+    workflow = ("--workflow-id", "wf", "--task-queue", QUEUE, "--type")
+    async with app, calls_to(app, config) as here, calls_at(temporal_cluster.address) as there:
+        serving = asyncio.create_task(app.serve())
+        for name, options in MOVED_SCHEDULES.items():
+            await temporal.later("schedule", "create", "-s", name, *workflow, "ping", *options)
+        await temporal.later("schedule", "create", "-s", "move-not", "--paused", *workflow, "Slow")
+        sent = {name: (await there.describe(name)).schedule for name in MOVED_SCHEDULES}
+        dry_run, copy, take_over, back = commands_of_the_how_to(there.target, here.target)
+
+        async def listed() -> bool:  # Temporal's lists come later
+            return len(await imported(dry_run)) == 5
+
+        await wait_until(listed)
+        await wait_until(lambda: started_there(there))
+        assert (await here(api.CountSchedulesRequest(namespace=NAMESPACE))).count == 0
+        report = await imported(copy)
+        refused = report.pop("move-not")
+        assert (refused["outcome"], 'There is no action "Slow"' in refused["lost"][0]) == ("refused", True)
+        assert {(each["outcome"], each["state"]) for each in report.values()} == {("new", "paused")}
+        assert not [each for each in report.values() if "differs" in str(each["lost"])]
+
+        report = await imported(take_over)
+        assert report["move-every"]["state"].startswith("running")
+        await wait_until(lambda: started(app))
+        await wait_until(lambda: every_second(there, app))
+        for name, schedule in sent.items():
+            original, moved = (await there.describe(name)).schedule, (await here.describe(name)).schedule
+            assert original.state.paused
+            assert (moved.spec, moved.action, moved.policies) == (
+                schedule.spec, schedule.action, schedule.policies
+            )  # fmt: skip
+            assert (moved.state.paused, moved.state.remaining_actions) == (
+                schedule.state.paused, schedule.state.remaining_actions
+            )  # fmt: skip
+
+        changed = (await here.describe("move-every")).schedule
+        changed.state.notes = "changed"
+        await here(update_request("move-every", changed, memo=MEMO, search_attributes=SEARCH))
+        report = await imported(back)
+        assert [report[name]["outcome"] for name in MOVED_SCHEDULES] == [*["updated"] * 3, "there already"]
+        before = await started(app)
+
+        async def goes_on() -> bool:
+            return max(await started_there(there)) > max(before)
+
+        await wait_until(goes_on)
+        await wait_until(lambda: every_second(there, app))
+        states = {name: (await there.describe(name)).schedule.state for name in MOVED_SCHEDULES}
+        assert [each.paused for each in states.values()] == [False, False, False, True]
+        assert [each.notes for each in states.values()] == [
+            "changed", f"moved from {here.target}", "mine", "off",
+        ]  # fmt: skip
+        returned = await there.describe("move-every")
+        assert returned.search_attributes == SEARCH
+        assert returned.memo == MEMO or "differs: memo" in report["move-every"]["lost"]
+        for name in MOVED_SCHEDULES:
+            assert (await here.describe(name)).schedule.state.paused
+        for name in (*MOVED_SCHEDULES, "move-not"):
+            await temporal.later("schedule", "delete", "-s", name)
+        serving.cancel()
+
+
+def commands_of_the_how_to(there: str, here: str) -> list[list[str]]:
+    """The commands with which the page moves schedules, with the addresses of two servers."""
+    page = (ROOT / "docs/how-to/temporal.md").read_text()
+    found = re.findall("^horae (import temporal .*)$", page, re.MULTILINE)
+    addressed = [
+        each.replace("127.0.0.1:7233", here).replace("temporal.example.org:7233", there) for each in found
+    ]
+    return [[*each.split(), *(() if "--to" in each else ("--to", here)), "--json"] for each in addressed]
+
+
+async def imported(command: list[str]) -> dict[str, Any]:
+    """What a command reports of the schedules of this test."""
+    told = await asyncio.to_thread(run_command, *command)
+    assert told.returncode == 0, told.stderr
+    found = {each["id"]: each for each in json.loads(told.stdout)["schedules"]}
+    return {name: each for name, each in found.items() if name.startswith("move-")}
+
+
+async def started(app: horae.App) -> set[int]:
+    """The seconds that Horae started."""
+    return {each.nominal_ms // 1000 for each in await app.owned_by(NAMESPACE).runs.list("move-every")}
+
+
+async def started_there(there: Calls) -> set[int]:
+    """The last seconds that Temporal started."""
+    return {each.schedule_time.seconds for each in (await there.describe("move-every")).info.recent_actions}
+
+
+async def every_second(there: Calls, app: horae.App) -> bool:
+    """Whether no second is missing of those that Horae started and those right before or after; no second may be there twice."""
+    one, other = await started_there(there), await started(app)
+    assert not one & other
+    around = sorted(one | other)
+    return around == [*range(around[0], around[-1] + 1)]

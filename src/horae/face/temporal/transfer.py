@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
@@ -11,7 +11,7 @@ import grpc.aio
 import msgspec
 from google.protobuf.message import Message
 from temporalio.api.common.v1 import SearchAttributes
-from temporalio.api.schedule.v1 import BackfillRequest, Schedule, SchedulePatch
+from temporalio.api.schedule.v1 import BackfillRequest, Schedule, SchedulePatch, ScheduleState
 from temporalio.api.workflowservice import v1 as api
 
 from horae.errors import HoraeError, ServerError
@@ -23,7 +23,11 @@ from horae.face.temporal.times import timestamp_of
 WAITS = "copied; it is resumed when the original is paused"
 """The note of a copy that has not taken over yet."""
 MOVED = "moved to "
-"""How the note of an original begins whose copy takes over."""
+"""How the note of an original begins whose copy takes over; it ends with the time."""
+AT = " at "
+CAME = "moved from "
+"""How the note of a copy begins that took over."""
+SECOND, MOMENT = timedelta(seconds=1), timedelta(microseconds=1)
 SECONDS = 30
 A = TypeVar("A", bound=Message)
 
@@ -118,7 +122,7 @@ class Transfer:
         there = await self._describe(self._destination, self._to, schedule_id)
         lost = (
             *_lost(found, to_horae=await self._to_horae()),
-            *(f"differs: {each}" for each in _differing(found.schedule, there.schedule)),
+            *(f"differs: {each}" for each in _differing(found, there)),
         )
         state = "paused" if there.schedule.state.paused else "running"
         if (
@@ -144,27 +148,53 @@ class Transfer:
             return "there already"
         update = api.UpdateScheduleRequest(
             namespace=self._to, schedule_id=copy.schedule_id, schedule=copy.schedule, conflict_token=there.conflict_token,
-            request_id=copy.request_id,
+            request_id=copy.request_id, memo=copy.memo, search_attributes=copy.search_attributes,
         )  # fmt: skip
         await self._destination.call(update, api.UpdateScheduleResponse)
         return "updated"
 
     async def _hand_over(self, schedule_id: str, original: Schedule) -> str:
-        """Pause the original, resume the copy, and make up for what fell due in between."""
-        await self._patch(self._source, self._from, schedule_id, SchedulePatch(pause=self._moved))
-        since = self._now()
+        """Pause the original, resume the copy, and make up for what fell due in between, also since an interrupted transfer."""
+        since = self._paused_at(original.state) or self._now()
+        pause = f"{self._moved}{AT}{since.isoformat()}"
+        await self._patch(self._source, self._from, schedule_id, SchedulePatch(pause=pause))
+        # Temporal answers before it pauses, and pauses before it describes.
+        paused = await self._describe(self._source, self._from, schedule_id)
+        if not paused.schedule.state.paused:
+            raise ServerError(f'{self._source.target} did not pause "{schedule_id}": its copy stays paused')
+        # A time that was due just before may not have been started before the pause.
+        start = max([since - SECOND, *(each + SECOND for each in _action_times(paused))])
         note = original.state.notes
-        note = f"moved from {self._source.target}" if not note or note.startswith(MOVED) else note
+        note = f"{CAME}{self._source.target}" if not note or note.startswith((MOVED, CAME)) else note
         await self._patch(self._destination, self._to, schedule_id, SchedulePatch(unpause=note))
-        start, end = timestamp_of(since), timestamp_of(self._now())
+        resumed = await self._describe(self._destination, self._to, schedule_id)
+        started = [each for each in _action_times(resumed) if each >= start]
+        end = min([self._now(), *(each - SECOND for each in started)])
+        return await self._make_up(schedule_id, start, end) if start <= end else "running"
+
+    async def _make_up(self, schedule_id: str, start: datetime, end: datetime) -> str:
+        """Backfill a copy that runs by what neither side started."""
+        since, until = timestamp_of(start), timestamp_of(end)
         request = api.ListScheduleMatchingTimesRequest(
-            namespace=self._to, schedule_id=schedule_id, start_time=start, end_time=end
+            namespace=self._to,
+            schedule_id=schedule_id,
+            start_time=timestamp_of(start - MOMENT),
+            end_time=until,
         )
         missed = (await self._destination.call(request, api.ListScheduleMatchingTimesResponse)).start_time
-        if missed:
-            made_up = SchedulePatch(backfill_request=[BackfillRequest(start_time=start, end_time=end)])
-            await self._patch(self._destination, self._to, schedule_id, made_up)
-        return f"running; made up: {len(missed)}" if missed else "running"
+        if not missed:
+            return "running"
+        made_up = SchedulePatch(backfill_request=[BackfillRequest(start_time=since, end_time=until)])
+        await self._patch(self._destination, self._to, schedule_id, made_up)
+        return f"running; made up: {len(missed)}"
+
+    def _paused_at(self, state: ScheduleState) -> datetime | None:
+        """When an earlier transfer, which was interrupted, paused an original."""
+        note, _, moment = state.notes.rpartition(AT)
+        try:
+            return datetime.fromisoformat(moment) if state.paused and note == self._moved else None
+        except ValueError:
+            return None
 
     def _copy(
         self, schedule_id: str, found: api.DescribeScheduleResponse, *, waits: bool = False
@@ -201,6 +231,11 @@ class Transfer:
         await server.call(request, api.PatchScheduleResponse)
 
 
+def _action_times(found: api.DescribeScheduleResponse) -> list[datetime]:
+    """The times for which a schedule started something of late."""
+    return [each.schedule_time.ToDatetime(UTC) for each in found.info.recent_actions]
+
+
 def _lost(found: api.DescribeScheduleResponse, *, to_horae: bool) -> Iterator[str]:
     """What a schedule has that no copy can have."""
     if found.info.buffer_size:
@@ -212,12 +247,15 @@ def _lost(found: api.DescribeScheduleResponse, *, to_horae: bool) -> Iterator[st
     workflow = found.schedule.action.start_workflow
     if to_horae and workflow.retry_policy.non_retryable_error_types:
         yield "Horae retries after any error: non_retryable_error_types mean nothing there"
-    if to_horae and workflow.HasField("header"):
+    if to_horae and workflow.header.fields:
         yield "Horae's actions see no headers"
 
 
-def _differing(original: Schedule, copy: Schedule) -> Iterator[str]:
-    """The fields that a copy has otherwise, but for its state."""
+def _differing(there: api.DescribeScheduleResponse, here: api.DescribeScheduleResponse) -> Iterator[str]:
+    """The fields that a copy has otherwise, but for its state. Temporal 1.29 does not change a memo."""
+    original, copy = there.schedule, here.schedule
+    if there.memo != here.memo:
+        yield "memo"
     parts: list[tuple[str, Any, Any]] = [
         ("spec", cleaned(original.spec), copy.spec),
         ("action.start_workflow", original.action.start_workflow, copy.action.start_workflow),
