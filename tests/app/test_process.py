@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +13,7 @@ import pytest
 
 from horae import App
 from tests.support.pages import blocks_of
-from tests.support.process import environment, kill
+from tests.support.process import environment, kill, nursery
 from tests.support.wait import wait_for
 
 BERLIN = next(each.text for each in blocks_of("README.md") if each.kind == "python")
@@ -78,18 +76,14 @@ class Program:
 
     def __init__(self, folder: Path, text: str, *arguments: str) -> None:
         (folder / "program.py").write_text(text)
-        self.process = subprocess.Popen(
-            [sys.executable, "-u", "program.py", *arguments], cwd=folder, env=environment(), stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
+        self.process, self._written = nursery().start_piped(["program.py", *arguments], folder, environment())
         self.said: list[str] = []
         self._lines: Queue[str] = Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
-        assert self.process.stdout is not None
-        with self.process.stdout as lines:
+        with self._written as lines:
             for line in lines:
                 self._lines.put(line.rstrip())
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,8 +16,8 @@ from tests.chaos.clock import ShiftedClock
 from tests.chaos.evidence import Line
 from tests.chaos.node import Settings
 from tests.chaos.store import Database
+from tests.support.process import ROOT, Process, environment, nursery
 
-ROOT = Path(__file__).resolve().parents[2]
 DRIVER_NOISE = "ConnectionDoesNotExistError('connection was closed in the middle of operation')"
 """What asyncio logs of an answer that asyncpg does not wait for any more, when a connection is cut in the middle of a COPY."""
 
@@ -43,7 +41,7 @@ class Nodes:
         self._database = database
         self._config = config
         self._generations = [0] * number
-        self._processes: list[subprocess.Popen[bytes] | None] = [None] * number
+        self._processes: list[Process | None] = [None] * number
         self.clocks = [ShiftedClock(self._clock_file(place)) for place in range(number)]
         self.ended_by_itself: list[str] = []
 
@@ -62,12 +60,11 @@ class Nodes:
             clock=str(self._clock_file(place)), config=self._config,
         )  # fmt: skip
         with (self._folder / f"errors-{name}").open("wb") as errors:
-            self._processes[place] = subprocess.Popen(
-                [sys.executable, "-m", "tests.chaos.node", msgspec.json.encode(settings).decode()],
-                cwd=ROOT, stderr=errors, env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+            self._processes[place] = nursery().start(
+                ["-m", "tests.chaos.node", msgspec.json.encode(settings).decode()], ROOT, environment(), errors=errors.fileno()
             )  # fmt: skip
 
-    def _process(self, place: int) -> subprocess.Popen[bytes]:
+    def _process(self, place: int) -> Process:
         process = self._processes[place]
         assert process is not None
         return process
@@ -92,7 +89,7 @@ class Nodes:
                 self._note_end(place, process)
                 self.start(place)
 
-    def _note_end(self, place: int, process: subprocess.Popen[bytes]) -> None:
+    def _note_end(self, place: int, process: Process) -> None:
         self.ended_by_itself.append(f"process {self.name(place)} ended by itself with {process.returncode}")
 
     async def end(self, patience: float) -> None:

@@ -20,8 +20,8 @@ from tests.support import nursery
 class Forked:
     """A process of a nursery, with the part of ``subprocess.Popen`` that tests use."""
 
-    def __init__(self, connection: socket.socket, pid: int, stderr: IO[str] | None) -> None:
-        self._connection, self.pid, self.stderr = connection, pid, stderr
+    def __init__(self, connection: socket.socket, pid: int) -> None:
+        self._connection, self.pid = connection, pid
         self.returncode: int | None = None
 
     def poll(self) -> int | None:
@@ -64,22 +64,32 @@ class Nursery:
         assert self._process.stdout.readline() == b"ready\n"
 
     def start(
-        self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], *, piped: bool = False
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        output: int = 1,
+        errors: int = 2,
     ) -> Forked:
-        """Run ``python ARGUMENTS``. ``piped`` is for one whose errors are read, and whose output is not."""
+        """Run ``python ARGUMENTS`` with these files as its standard output and error, and an empty input."""
         request = {"arguments": list(arguments), "folder": str(folder), "environment": dict(environment)}
         connection = socket.socket(socket.AF_UNIX)
         connection.connect(self.address)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        reading, writing = os.pipe() if piped else (-1, -1)
+        with open(os.devnull, "rb") as nothing:  # noqa: PTH123
+            pid = nursery.send_request(connection, request, [nothing.fileno(), output, errors])
+        return Forked(connection, pid)
+
+    def start_piped(
+        self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]
+    ) -> tuple[Forked, IO[str]]:
+        """The same, and what it writes to either."""
+        reading, writing = os.pipe()
         try:
-            files = [nothing, nothing, writing] if piped else [0, 1, 2]
-            pid = nursery.send_request(connection, request, files)
+            forked = self.start(arguments, folder, environment, output=writing, errors=writing)
         finally:
-            os.close(nothing)
-            if piped:
-                os.close(writing)
-        return Forked(connection, pid, os.fdopen(reading, encoding="utf-8") if piped else None)
+            os.close(writing)
+        return forked, os.fdopen(reading, encoding="utf-8")
 
     def close(self) -> None:
         atexit.unregister(self.close)

@@ -32,6 +32,8 @@ class Process(Protocol):
 
     @property
     def pid(self) -> int: ...
+    @property
+    def returncode(self) -> int | Any: ...
     def poll(self) -> int | None: ...
     def wait(self, timeout: float | None = None) -> int: ...
     def send_signal(self, number: int, /) -> None: ...
@@ -91,8 +93,7 @@ class Listener:
             self.process: Process = started
             self._written: IO[str] | None = started.stderr
         else:
-            forked = nursery().start(arguments, folder, environment, piped=True)
-            self.process, self._written = forked, forked.stderr
+            self.process, self._written = nursery().start_piped(arguments, folder, environment)
         self.lines: list[str] = []
         self.url = ""
         self._told = threading.Event()
