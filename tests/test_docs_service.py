@@ -28,8 +28,8 @@ from celery.schedules import crontab, schedule
 from horae import App, CatchUp, CatchUpPolicy, Config, Context, Overlap, Policies, Spec
 from horae.config import VIRTUAL_CLOCK_CONFIG
 from horae.face.service import server
+from horae.store.dialect import migrations
 from horae.store.postgres.dialect import POSTGRES
-from horae.store.queries import migrations
 from horae.store.sqlite import SQLITE
 from horae.testing import VirtualClock
 from tests.support.pages import DOCS, block

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from horae.store.dialect import Dialect, migrations
 from horae.store.postgres.dialect import POSTGRES
-from horae.store.queries import Dialect, migrations
 from horae.store.sqlite import SQLITE
 
 STORE = Path(__file__).resolve().parent.parent / "src" / "horae" / "store"

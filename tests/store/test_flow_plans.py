@@ -10,10 +10,10 @@ from typing import Any
 import asyncpg
 import pytest
 
+from horae.store.dialect import migrations, query
 from horae.store.mapping import to_json
 from horae.store.postgres import PLANNING, PostgresStore
 from horae.store.postgres.dialect import prepared
-from horae.store.queries import migrations, query
 from horae.store.sqlite import SQLITE
 from horae.store.tables import KINDS
 

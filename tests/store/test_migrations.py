@@ -17,9 +17,9 @@ import pytest
 
 from horae.errors import DatabaseNotSetUpError, DatabaseVersionError, StoreUnavailableError
 from horae.model import Counts, ScheduleKey, Status
+from horae.store.dialect import Dialect, migrations
 from horae.store.postgres import PostgresStore
 from horae.store.postgres.dialect import POSTGRES
-from horae.store.queries import Dialect, migrations
 from horae.store.sqlite import SQLITE, SqliteStore
 from tests.support.postgres import new_postgres_database
 

@@ -21,8 +21,8 @@ from horae.model import (
     State,
     Status,
 )
+from horae.store.dialect import migrations
 from horae.store.mapping import Table
-from horae.store.queries import migrations
 from horae.store.sqlite import SQLITE
 from horae.store.tables import KINDS, RUN, SCHEDULE, TABLES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from horae.store.queries import migrations
+from horae.store.dialect import migrations
 from horae.store.sqlite import SQLITE
 
 

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from horae.grant_model import Account, ExecutionOutcome, ExecutionRecord, Grant, Usage, UsageSum
 from horae.model import ScheduleKey
-from horae.store.mapping import Row, Table, to_json
+from horae.store.mapping import to_json
+from horae.store.statements import Statements
 from horae.store.tables import ACCOUNT, EXECUTION, GRANT, USAGE
 
 
-class GrantQueries(ABC):
+class GrantQueries(Statements):
     """Statements on grants and accounts."""
-
-    @abstractmethod
-    async def rows(self, name: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
-        """Execute a statement, and return its rows."""
-
-    @abstractmethod
-    async def write(self, name: str, rows: list[dict[str, Any]], /, **shared: Any) -> int:  # noqa: ANN401
-        """Execute a statement for each of many rows of parameters; return how many rows it changed."""
-
-    @abstractmethod
-    async def insert(self, table: Table[Any], values: Sequence[Any]) -> None:
-        """Insert new rows. A row whose key exists is an error."""
 
     async def insert_grants(self, grants: Iterable[Grant]) -> None:
         """Insert new grants."""

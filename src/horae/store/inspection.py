@@ -10,7 +10,7 @@ import msgspec
 
 from horae.errors import DatabaseUrlError, MissingExtraError, StoreUnavailableError
 from horae.model import Node
-from horae.store.queries import migrations, query
+from horae.store.dialect import migrations, query
 
 _SYNCHRONOUS = {0: "OFF", 1: "NORMAL", 2: "FULL", 3: "EXTRA"}
 

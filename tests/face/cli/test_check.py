@@ -14,9 +14,9 @@ import pytest
 from horae.face.cli.check import about_health, about_zones
 from horae.model import Node
 from horae.spec import TZDATA_VERSION
+from horae.store.dialect import migrations
 from horae.store.inspection import Health
 from horae.store.postgres.dialect import POSTGRES
-from horae.store.queries import migrations
 from horae.store.sqlite import SQLITE
 from tests.face.cli.command import answered, horae
 

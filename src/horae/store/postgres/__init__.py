@@ -13,13 +13,13 @@ import msgspec
 
 from horae.errors import ClockOffError, StoreUnavailableError
 from horae.model import Node, Schedule, ScheduleKey
+from horae.store.dialect import migrations, number_parameters
 from horae.store.mapping import Row, Table
 from horae.store.port import HasClaims, Store, Transaction, Write, observed
 from horae.store.postgres.connection_reason import connection_reason
 from horae.store.postgres.dialect import POSTGRES, prepared, prepared_together
 from horae.store.postgres.pooler import check_sessions
 from horae.store.postgres.setup import check_version, migrate, set_session
-from horae.store.queries import migrations, number_parameters
 from horae.store.tables import NODE
 from horae.store.transaction_limit import MAX_TRANSACTIONS
 
@@ -326,7 +326,7 @@ class PostgresTransaction(Transaction):
     # only the next one sees what that changed.
 
     async def lock(self, keys: Collection[ScheduleKey]) -> Collection[ScheduleKey]:
-        return await self._column("lock", keys=sorted(keys))
+        return await self.column("lock", keys=sorted(keys))
 
     async def due(self, now: int, limit: int) -> list[Schedule]:
         locked = await self.rows("due", now=now, limit=limit)
@@ -337,12 +337,12 @@ class PostgresTransaction(Transaction):
     async def is_node(self, epoch: int, now: int) -> bool:
         loop = asyncio.get_running_loop()
         asked_at = loop.time()
-        times = await self._column("is_node", epoch=epoch)
+        times = await self.column("is_node", epoch=epoch)
         _check_clock(times, now, now + int((loop.time() - asked_at) * 1000))
         return bool(times)
 
     async def unclaimed(self, actions: Sequence[str], limit: int) -> list[Schedule]:
-        return await self._read(await self._column("unclaimed", actions=list(actions), limit=limit))
+        return await self._read(await self.column("unclaimed", actions=list(actions), limit=limit))
 
     async def _read(self, locked: Sequence[ScheduleKey]) -> list[Schedule]:
         """The schedules that were locked, in the same order."""

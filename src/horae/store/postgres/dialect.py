@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache, partial
 
-from horae.store.queries import Dialect, numbered
+from horae.store.dialect import Dialect, numbered
 
 PUBLISH = """
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from horae.store.dialect import Dialect, query
 from horae.store.postgres.dialect import POSTGRES, prepared
-from horae.store.queries import Dialect, query
 from horae.store.sqlite import SQLITE
 
 STORE = resources.files("horae.store")
@@ -42,7 +42,8 @@ def test_a_dialect_has_only_what_is_really_its_own():
 
 
 def test_every_text_is_used():
-    port = used_in("port.py", "grant_queries.py", "flow_records.py")
+    queries = [file.name for file in STORE.iterdir() if file.name.endswith("_queries.py")]
+    port = used_in("port.py", "flow_records.py", *queries)
     port |= {"filter", "ledger_filter"}  # parts of several
     for dialect in DIALECTS:
         own = [f"{dialect}/{file.name}" for file in (STORE / dialect).iterdir() if file.name.endswith(".py")]

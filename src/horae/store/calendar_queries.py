@@ -1,0 +1,48 @@
+"""The part of a transaction that is about shared calendars: an owner's own, or public if the owner is empty."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from horae.model import StoredCalendar
+from horae.store.statements import Statements
+from horae.store.tables import CALENDAR
+
+
+class CalendarQueries(Statements):
+    """Statements on shared calendars."""
+
+    async def calendars(self, owner: str | None, after: tuple[str, str], limit: int) -> list[StoredCalendar]:
+        """A page of shared calendars by name and owner: an owner's and the public ones, or all if it is ``None``."""
+        name, whose = after
+        found = await self.rows("calendars", owner=owner, after_name=name, after_owner=whose, limit=limit)
+        return [CALENDAR.decode(row) for row in found]
+
+    async def calendar_sizes(self, owner: str | None, after: tuple[str, str], limit: int) -> list[int]:
+        """How many bytes of text the calendars of the same page have."""
+        name, whose = after
+        return await self.column(
+            "calendar_sizes", owner=owner, after_name=name, after_owner=whose, limit=limit
+        )
+
+    async def calendars_named(self, names: Collection[str], owner: str) -> list[StoredCalendar]:
+        """The shared calendars of some names that an owner can use: the public ones, then the owner's own."""
+        found = await self.rows("calendars_named", names=list(names), owner=owner)
+        return [CALENDAR.decode(row) for row in found]
+
+    async def lock_calendars_named(self, names: Collection[str], owner: str) -> list[StoredCalendar]:
+        """The same calendars; no other transaction can change or delete them until the end."""
+        found = await self.rows("lock_calendars_named", names=list(names), owner=owner)
+        return [CALENDAR.decode(row) for row in found]
+
+    async def count_calendars(self, owner: str, limit: int) -> int:
+        """How many shared calendars an owner has, counted up to a limit."""
+        return int(await self.value("count_calendars", owner=owner, limit=limit))
+
+    async def put_calendar(self, calendar: StoredCalendar) -> None:
+        """Insert or replace a shared calendar."""
+        await self.write("put_calendar", [CALENDAR.parameters(calendar)])
+
+    async def delete_calendar(self, owner: str, name: str) -> bool:
+        """Delete a shared calendar; ``False`` if there is none."""
+        return bool(await self.rows("delete_calendar", owner=owner, name=name))

@@ -1,0 +1,186 @@
+"""The part of a transaction that is about the rest of the ledger: attempts, checkpoints, logs, last outcomes, slots that did not start, retention."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from horae.model import (
+    Attempt,
+    Checkpoint,
+    LastOutcome,
+    LogBatch,
+    LogChunk,
+    Outcome,
+    Run,
+    ScheduleKey,
+    Status,
+    UnstartedRange,
+    instant,
+)
+from horae.store.run_queries import RunQueries
+from horae.store.statements import NEWEST
+from horae.store.tables import ATTEMPT, ATTEMPT_LOG, CHECKPOINT, LAST_OUTCOME, UNSTARTED_RANGE
+
+
+class LatestOutcome(NamedTuple):
+    """What became of the latest slot of a schedule, run or not."""
+
+    status: Status
+    nominal_ms: int
+    decided_at_ms: int
+    run_id: str | None
+    """Its run; ``None`` if it did not start."""
+
+    @property
+    def nominal(self) -> datetime:
+        """The nominal time of the slot."""
+        return instant(self.nominal_ms)
+
+
+class RetentionBounds(msgspec.Struct, frozen=True):
+    """What the ledger of a schedule keeps: what ended since ``before``, and the latest ``count`` of each kind."""
+
+    schedule_key: ScheduleKey
+    before: int
+    count: int
+    max_rows: int = 500
+    """How many rows of each kind one transaction removes."""
+
+
+class LedgerQueries(RunQueries):
+    """Statements on what belongs to runs, and on slots that did not start."""
+
+    async def insert_attempts(self, attempts: Iterable[Attempt]) -> None:
+        """Keep attempts that did not succeed."""
+        await self.write("insert_attempt", [ATTEMPT.parameters(each) for each in attempts])
+
+    async def attempts(self, run_id: str, limit: int) -> list[Attempt]:
+        """The latest attempts of a run that did not succeed, in order."""
+        return [ATTEMPT.decode(row) for row in await self.rows("attempts", id=run_id, limit=limit)]
+
+    async def save_checkpoints(self, saved: Sequence[tuple[Run, Mapping[str, str]]], now: int) -> list[bool]:
+        """Save values of attempts by key, as JSON; returns of each attempt whether its claim was fresh. A stale one saves nothing.
+
+        Of values under one key of one attempt the last is kept. Runs are locked in the order of their ids.
+        """
+        rows: dict[tuple[str, int, str], dict[str, Any]] = {}
+        for run, values in sorted(saved, key=lambda each: each[0].id):
+            for key, value in values.items():
+                rows[run.id, run.attempt, key] = {
+                    "run_id": run.id, "epoch": run.epoch, "attempt": run.attempt, "key": key, "value": value, "saved_at_ms": now,
+                }  # fmt: skip
+        if await self.write("save_checkpoints", list(rows.values())) == len(rows):
+            return [True] * len(saved)
+        found = await self.claims_of({run.id for run, _ in saved})
+        held = {(each.id, each.epoch, each.attempt) for each in found if each.status is Status.RUNNING}
+        return [(run.id, run.epoch, run.attempt) in held for run, _ in saved]
+
+    async def checkpoints(self, run_ids: Collection[str]) -> list[Checkpoint]:
+        """What attempts of some runs saved, each run's in the order in which it was saved."""
+        return [CHECKPOINT.decode(row) for row in await self.rows("checkpoints", ids=list(run_ids))]
+
+    async def write_logs(self, batches: Iterable[LogBatch]) -> None:
+        """Write what attempts logged; a stale claim writes nothing. Chunks that were written before are left as they are."""
+        written = list(batches)
+        for of_flows, statement in ((False, "append_log"), (True, "append_flow_log")):
+            rows = [
+                {**ATTEMPT_LOG.parameters(chunk), "epoch": each.epoch}
+                for each in written
+                if each.flow is of_flows
+                for chunk in each.chunks
+            ]
+            await self.write(statement, rows)
+        for each in written:
+            if each.dropped:
+                await self.rows(
+                    "drop_flow_log" if each.flow else "drop_log", run_id=each.run_id, epoch=each.epoch,
+                    attempt=each.attempt, numbers=list(each.dropped),
+                )  # fmt: skip
+
+    async def log(self, run_id: str, after: tuple[int, int], last: int, limit: int) -> list[LogChunk]:
+        """A page of a run's log, up to the attempt ``last``; after a line, by its attempt and number."""
+        attempt, number = after
+        found = await self.rows("log", run_id=run_id, attempt=attempt, number=number, last=last, limit=limit)
+        return [ATTEMPT_LOG.decode(row) for row in found]
+
+    async def log_sizes(self, run_id: str, after: tuple[int, int], last: int, limit: int) -> list[int]:
+        """How many bytes of text the chunks of the same page have."""
+        attempt, number = after
+        return await self.column(
+            "log_sizes", run_id=run_id, attempt=attempt, number=number, last=last, limit=limit
+        )
+
+    async def last_outcomes(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, LastOutcome]:
+        """What the latest runs of some schedules left to the next; a schedule whose runs left nothing may be missing."""
+        found = await self.rows("last_outcomes", keys=list(keys))
+        return {each.schedule_key: each for each in map(LAST_OUTCOME.decode, found)}
+
+    async def keep_last_outcomes(self, ended: Iterable[tuple[Run, Outcome]]) -> None:
+        """Keep what runs leave to the next; a schedule that was created again inherits nothing."""
+        successes: dict[tuple[ScheduleKey, int], str | None] = {}
+        failures: dict[tuple[ScheduleKey, int], str] = {}
+        for run, outcome in ended:
+            key = (run.schedule_key, run.generation)
+            if outcome.status is Status.SUCCEEDED:
+                successes[key] = outcome.result if outcome.result != "null" else None
+                failures.pop(key, None)
+            else:
+                failures[key] = outcome.failure or outcome.reason
+        results = [_left(key, result=text) for key, text in successes.items() if text is not None]
+        await self.write("put_last_result", results)
+        await self.write(
+            "clear_last_outcome", [_left(key) for key, text in successes.items() if text is None]
+        )
+        # After the results: a failure that follows a success is stored too, and keeps the success's result.
+        await self.write("put_last_failure", [_left(key, failure=text) for key, text in failures.items()])
+
+    async def insert_unstarted_ranges(self, ranges: Iterable[UnstartedRange]) -> None:
+        """Keep ranges of slots that did not start; one that continues the latest of its schedule is joined to it."""
+        added = list(ranges)
+        rows = [UNSTARTED_RANGE.parameters(each) | {"before_ms": each.before_ms} for each in added]
+        await self.write("continue_unstarted_range", rows)
+        await self.write("insert_unstarted_range", rows)
+        if self.unstarted is not None:
+            self.unstarted += added
+
+    async def unstarted_ranges(
+        self, key: ScheduleKey, limit: int, before: int = NEWEST[0]
+    ) -> list[UnstartedRange]:
+        """The latest ranges of a schedule's slots that did not start, newest first; those before one, by its number."""
+        found = await self.rows("unstarted_ranges", key=key, limit=limit, before=before)
+        return [UNSTARTED_RANGE.decode(row) for row in found]
+
+    async def unstarted_at(self, key: ScheduleKey, nominal_ms: int) -> UnstartedRange | None:
+        """The latest range of a schedule that a nominal time lies in, whether or not it is one of its slots."""
+        found = await self.rows("unstarted_at", key=key, nominal_ms=nominal_ms)
+        return UNSTARTED_RANGE.decode(found[0]) if found else None
+
+    async def latest_outcomes(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, LatestOutcome]:
+        """What became of the slot of each of some schedules that was decided last; one that has had none is missing."""
+        latest: dict[ScheduleKey, LatestOutcome] = {}
+        for key, status, *rest in await self.rows("latest_outcomes", keys=list(keys)):
+            found = LatestOutcome(Status(status), *rest)
+            if key not in latest or found.decided_at_ms > latest[key].decided_at_ms:
+                latest[key] = found
+        return latest
+
+    # Retention
+
+    async def known_keys(self, after: ScheduleKey, limit: int) -> list[ScheduleKey]:
+        """A page of the keys of all schedules that there ever were; deleted ones have a ledger too."""
+        return await self.column("known_keys", after=after, limit=limit)
+
+    async def prune(self, bounds: Iterable[RetentionBounds]) -> int:
+        """Delete what is beyond the retention of some schedules; return how many rows were deleted."""
+        rows = [msgspec.structs.asdict(each) for each in bounds]
+        names = ("prune_runs", "prune_unstarted_ranges", "prune_backfills", "prune_versions")
+        return sum([await self.write(name, rows) for name in names])
+
+
+def _left(lane: tuple[ScheduleKey, int], **outcome: str) -> dict[str, Any]:
+    key, generation = lane
+    return {"schedule_key": key, "generation": generation, **outcome}
