@@ -79,6 +79,32 @@ def test_hostile_text_is_shown_and_does_nothing(window: Window, server: Server):
     assert window.page.locator("h1").inner_text().startswith("🎈/..%2F?#")
 
 
+def test_another_site_and_inline_scripts_can_do_nothing(window: Window, server: Server):
+    create(server, "guarded")
+    page = window.page
+    page.set_content(
+        f'<form method="post" action="{server.url}/console/schedules/guarded"><button name="do" value="delete">Prize</button></form>'
+    )
+    with page.expect_navigation() as answered:
+        page.get_by_role("button").click()
+    assert answered.value.status == 403
+    assert server.ask("GET", "/schedules/guarded").status_code == 200
+    window.go("/schedules/guarded")
+    page.evaluate(
+        """() => {
+            const script = document.createElement("script");
+            script.textContent = "window.owned = true";
+            const picture = document.createElement("img");
+            picture.src = "http://127.0.0.1:9/owned.png";
+            document.body.append(script, picture);
+        }"""
+    )
+    assert page.evaluate("window.owned") is None
+    assert all("Content Security Policy" in each for each in window.complaints), window.complaints
+    assert len(window.complaints) == 2, "the script and the picture were refused"
+    window._heard.clear()
+
+
 def test_a_large_result_is_cut_and_says_so(window: Window, server: Server):
     create(server, "large", "large")
     server.ask("POST", "/schedules/large/trigger")
@@ -262,6 +288,12 @@ def test_pages_fit_every_width_survive_reload_and_back_and_axe_finds_nothing_ser
         paused=True,
         note="a note of some length, which needs a line of its own",
     )
+    create(server, "seen-busy", spec="0 * * * *", policies={"overlap": "allow_all"})
+    server.ask(
+        "POST",
+        "/schedules/seen-busy/backfills",
+        {"start": "2026-01-01T00:00:00Z", "end": "2026-01-03T12:00:00Z"},
+    )
     here = f"/schedules/seen-{'long-' * 20}"
     server.ask("POST", f"{here}/trigger")
     run = run_of(server, here.rpartition("/")[2], "failed")
@@ -273,10 +305,11 @@ def test_pages_fit_every_width_survive_reload_and_back_and_axe_finds_nothing_ser
     paths = [
         "", "/schedules", here, f"{here}/edit", f"{here}/backfill", f"{here}/versions", f"{here}/delete", f"{here}/times", "/runs",
         f"/runs/{run['id']}", "/new", f"/explain?schedule={here.rpartition('/')[2]}&time=2026-01-01T00:00", "/calendars",
-        "/calendars/closed", "/nodes", "/go?q=se", "/schedules/seen-paused", "/schedules/seen-paused/resume", "/flows", "/flows/stuck",
+        "/calendars/closed", "/nodes", "/go?q=se", "/schedules/seen-paused", "/schedules/seen-paused/resume", "/schedules/seen-busy", "/flows", "/flows/stuck",
         "/flows/orders?operator=1", f"/flows/orders/runs/{flow_run}", "/workflows", "/workflows/new", "/workflows/seen",
         f"/runs/{made['id']}", "/grants", "/alerts", "/documents", "/import", "/forecast",
     ]  # fmt: skip
+    run_of(server, "seen-busy", "succeeded")
     window, flaws, seen = open_window(), [], []
     for path in paths:
         window.page.set_viewport_size({"width": 1280, "height": 800})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.face.console.ledger import create, run_of
@@ -11,8 +13,9 @@ from tests.support.process import Server
 pytestmark = needs_chromium
 
 
-def test_the_root_leads_to_the_overview(window: Window, server: Server):
-    create(server, "root-hourly", spec="0 * * * *")
+def test_the_root_leads_to_the_overview(open_window: Callable[..., Window], server: Server):
+    create(server, "root-hourly", spec="0 * * * *", tags=["roots"])
+    window = open_window(timezone_id="Asia/Tokyo")
     window.page.goto("/")
     assert window.page.url == f"{server.url}/console"
     assert "Timeline" in window.text()
@@ -22,6 +25,17 @@ def test_the_root_leads_to_the_overview(window: Window, server: Server):
         window.page.get_by_role("link", name=reach, exact=True).click()
         assert f"span={reach}" in window.page.url
     assert window.page.get_by_role("link", name="root-hourly").count()
+    for part in ("How late starts were", "Nodes", "alive"):
+        assert part in window.text()
+    window.page.get_by_placeholder("Tag").fill("roots")
+    window.page.get_by_placeholder("Tag").press("Enter")
+    assert "span=1w&tag=roots" in window.page.url
+    assert window.page.locator(".lane-name").all_inner_texts() == ["root-hourly"]
+    assert "coming" in (window.page.locator(".lane svg[role=group]").get_attribute("aria-label") or "")
+    assert "Times in Asia/Tokyo" in window.text()
+    window.page.get_by_role("button", name="show UTC").click()
+    assert "Times in UTC" in window.text()
+    assert "tag=roots" in window.page.url
 
 
 def test_schedules_are_searched_filtered_and_changed_together(window: Window, server: Server):
@@ -149,8 +163,9 @@ def test_a_schedule_is_paused_resumed_skipped_and_deleted(window: Window, server
     window.go("/schedules/doomed")
     page.locator("summary", has_text="Pause").click()
     page.get_by_label("Note").locator("visible=true").fill("a <b>rest</b>")
+    page.get_by_label("Until, in").fill("2099-01-01T09:00")
     page.get_by_role("button", name="Pause").click()
-    assert "Paused: a <b>rest</b>." in window.text()
+    assert "Paused until Thu 01 Jan 2099, 09:00: a <b>rest</b>." in window.text()
     page.get_by_role("link", name="Resume…").click()
     assert "Make up what fell due" in window.text()
     page.get_by_label("Skip what fell due").check()
@@ -227,6 +242,8 @@ def test_questions_are_answered_everywhere(window: Window, server: Server):
     page.locator("#palette .answer .sentence").wait_for()
     page.locator("#palette-input").fill("cal")
     page.locator("#palette .found a", has_text="Calendars").wait_for()
+    page.locator("#palette-input").fill("stuck ord")
+    page.locator("#palette .found a", has_text="Stuck orders").wait_for()
     page.keyboard.press("Escape")
     assert not page.locator("#palette").is_visible()
 
@@ -234,6 +251,15 @@ def test_questions_are_answered_everywhere(window: Window, server: Server):
 def test_a_schedule_is_created_with_its_meaning_beside_it(window: Window, server: Server):
     page = window.page
     window.go("/new")
+    page.get_by_text("A day of the month", exact=True).click()
+    page.get_by_label("Time of day").fill("7:45")
+    page.locator("#preview .sentence", has_text="At 07:45 on day 1 of the month").wait_for()
+    page.get_by_text("Interval", exact=True).click()
+    page.get_by_label("Every", exact=True).fill("90m")
+    page.locator("#preview .sentence", has_text="Every 1h30m").wait_for()
+    page.get_by_text("Spec document", exact=True).click()
+    page.locator("textarea[name=spec]").fill('{"calendars": [{"hour": "6", "month": "7"}]}')
+    page.locator("#preview .sentence", has_text="06:00").wait_for()
     page.get_by_text("Cron", exact=True).click()
     page.get_by_label("Cron expressions").fill("61 * * * *")
     page.locator("#preview .notice-problem").wait_for()
@@ -242,6 +268,13 @@ def test_a_schedule_is_created_with_its_meaning_beside_it(window: Window, server
     page.get_by_label("Id", exact=True).fill("from-a-form")
     page.locator("#preview .sentence", has_text="At 09:00 on Monday to Friday, Europe/Berlin time").wait_for()
     page.locator("#preview", has_text="'from-a-form'").wait_for()
+    for name in ("curl", "YAML"):
+        page.locator("#preview summary", has_text=name).click()
+    page.get_by_label("Time zone").fill("Europe/Paris")
+    page.locator("#preview pre", has_text="timezone: Europe/Paris").wait_for()  # it stays unfolded
+    page.locator("#preview [data-copy]").last.click()
+    page.locator("#preview [data-copy]", has_text="Copied").wait_for()
+    page.get_by_label("Time zone").fill("Europe/Berlin")
     page.get_by_role("button", name="Create").click()
     assert "action" in page.locator(".notice-problem").first.inner_text()
     page.locator("[name=action]").fill("ping")

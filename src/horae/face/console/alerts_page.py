@@ -96,16 +96,12 @@ async def _flows(visit: Visit) -> list[Alert]:
             "Flow",
             each.title,
             each.issue or "",
-            _of_flow(visit, each.name, each.owner),
+            visit.of_owner(each.owner, "flows", each.name),
             each.action or "",
         )
         for each in await visit.there.flows.list(limit=1000)
         if each.status == NEEDS_ATTENTION
     ]
-
-
-def _of_flow(visit: Visit, name: str, owner: str) -> str:
-    return visit.url("flows", name, **({"owner": owner} if owner not in {"", visit.caller.user} else {}))
 
 
 async def _schedules(visit: Visit) -> list[Alert]:

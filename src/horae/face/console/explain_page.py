@@ -18,6 +18,8 @@ from horae.face.console.visit import Visit
 from horae.model import Schedule, ScheduleKey
 
 FOUND = 8
+MAX_NAMES = 1000
+"""How many workflows and flows are looked through for a name."""
 PAGES = [
     ("overview", "Overview", ()), ("schedules", "Schedules", ("schedules",)), ("runs", "Runs", ("runs",)),
     ("new", "New schedule", ("new",)), ("workflows", "Workflows", ("workflows",)), ("flows", "Flows", ("flows",)),
@@ -77,6 +79,7 @@ async def go(visit: Visit) -> Response[Any]:
     found: dict[str, Any] = {
         "pages": pages,
         "schedules": [],
+        "others": [],
         "run": None,
         "found": None,
         "text": text,
@@ -84,6 +87,7 @@ async def go(visit: Visit) -> Response[Any]:
     }
     if text:
         found["schedules"] = await matching(visit.there, text)
+        found["others"] = await _workflows_and_flows(visit, lowered)
         if len(text) >= 16 and " " not in text:
             with contextlib.suppress(RunNotFoundError):
                 found["run"] = await visit.there.runs.get(text)
@@ -106,6 +110,23 @@ async def matching(there: ScopedOperations, text: str) -> list[Any]:
             more = await there.schedules.search(Filter(text=text.lower()), limit=FOUND)
             found |= {each.key: each for each in more if each.key not in found}
     return list(found.values())[:FOUND]
+
+
+async def _workflows_and_flows(visit: Visit, lowered: str) -> list[tuple[str, str, str]]:
+    """The workflows and flows that are called so: their kinds, names and addresses."""
+    there = visit.there
+    workflows = {(each.owner, each.workflow_id) for each in await there.workflows.list(limit=MAX_NAMES)}
+    flows = [(each.owner, each.name, each.title) for each in await there.flows.list(limit=MAX_NAMES)]
+    found = [
+        ("workflow", name, visit.of_owner(owner, "workflows", name))
+        for owner, name in sorted(workflows)
+        if lowered in name.lower()
+    ] + [
+        ("flow", title, visit.of_owner(owner, "flows", name))
+        for owner, name, title in flows
+        if lowered in name.lower() or lowered in title.lower()
+    ]
+    return found[:FOUND]
 
 
 HANDLERS = [explain_page, go]

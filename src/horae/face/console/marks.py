@@ -85,10 +85,8 @@ def marks_of(
 
 def explain_url(visit: Visit, entry: RunView | UnstartedView, moment: datetime) -> str:
     """Where a moment of a schedule is explained."""
-    owner = entry.owner if entry.owner not in {"", visit.caller.user} else None
-    return visit.url(
-        "explain", schedule=entry.schedule_id, time=moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), owner=owner
-    )  # fmt: skip
+    time = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return visit.of_owner(entry.owner, "explain", schedule=entry.schedule_id, time=time)
 
 
 def durations_of(visit: Visit, runs: Sequence[RunView], height: float = 64) -> Durations | None:

@@ -123,8 +123,11 @@ class Visit:
     def of_schedule(self, schedule: Any, *more: str, **query: object) -> str:  # noqa: ANN401 - a schedule, a run or a view of one
         """The address of a schedule; it names the owner where the caller is another."""
         schedule_id = getattr(schedule, "schedule_id", None) or schedule.id
-        owner = schedule.owner if schedule.owner not in {"", self.caller.user} else None
-        return self.url("schedules", schedule_id, *more, **query, **({"owner": owner} if owner else {}))
+        return self.of_owner(schedule.owner, "schedules", schedule_id, *more, **query)
+
+    def of_owner(self, owner: str, *parts: str, **query: object) -> str:
+        """The address of something that belongs to an owner, whom it names where the caller is another."""
+        return self.url(*parts, **query, **({"owner": owner} if owner not in {"", self.caller.user} else {}))
 
     def page(self, template: str, status: int = 200, /, **context: Any) -> Response[bytes]:  # noqa: ANN401 - what a template shows
         """A page."""

@@ -132,5 +132,11 @@
     event.detail.source.addEventListener("live", () => { away.hidden = true; });
   });
   document.body.addEventListener("htmx:afterSwap", tellRelative);
+
+  // A preview is made anew as one types: what was unfolded stays so.
+  let unfolded = [];
+  const folds = (event) => (event.target.id === "preview" ? [...event.target.querySelectorAll("details")] : []);
+  document.body.addEventListener("htmx:beforeSwap", (event) => { unfolded = folds(event).map((each) => each.open); });
+  document.body.addEventListener("htmx:afterSwap", (event) => { folds(event).forEach((each, place) => { each.open = unfolded[place] ?? each.open; }); });
   tellRelative();
 })();
