@@ -242,6 +242,37 @@ async def test_schedules_are_listed_and_counted(client: Client, server: Server):
 
 
 @pytest.mark.contract("SCHD-30")
+async def test_a_schedule_is_created_with_backfills_and_has_matching_times(client: Client):
+    first = datetime(1970, 1, 1, tzinfo=UTC) + 61 * timedelta(days=300)
+    times = [first + each * timedelta(days=300) for each in range(4)]
+    backfill = [
+        ScheduleBackfill(times[0], times[1], ScheduleOverlapPolicy.ALLOW_ALL),
+        ScheduleBackfill(times[3], times[3], ScheduleOverlapPolicy.BUFFER_ALL),
+    ]
+    handle = await client.create_schedule("made-up", plain(), trigger_immediately=True, backfill=backfill)
+    request = api.ListScheduleMatchingTimesRequest(namespace=NAMESPACE, schedule_id="made-up")
+    request.start_time.FromDatetime(times[0])
+    request.end_time.FromDatetime(times[3])
+    found = (await client.workflow_service.list_schedule_matching_times(request)).start_time
+    assert [each.ToDatetime(UTC) for each in found] == times[1:]
+    info = (await described(handle, lambda d: d.info.num_actions == 4)).info
+    assert {each.scheduled_at for each in info.recent_actions} > {times[0], times[1], times[3]}
+    await handle.delete()
+
+
+@pytest.mark.contract("SCHD-30")
+async def test_the_client_asks_what_it_is_connected_to(client: Client):
+    service = client.workflow_service
+    system = await service.get_system_info(api.GetSystemInfoRequest())
+    assert system.capabilities.supports_schedules
+    cluster = await service.get_cluster_info(api.GetClusterInfoRequest())
+    assert cluster.cluster_name.startswith("horae")
+    namespace = await service.describe_namespace(api.DescribeNamespaceRequest(namespace=NAMESPACE))
+    assert namespace.config.workflow_execution_retention_ttl.seconds == 90 * 86400
+    assert namespace.replication_config.active_cluster_name == cluster.cluster_name
+
+
+@pytest.mark.contract("SCHD-30")
 async def test_errors_are_those_that_the_client_knows(client: Client):
     handle = await client.create_schedule("taken", plain())
     with pytest.raises(ScheduleAlreadyRunningError):

@@ -6,7 +6,7 @@ An original *fits* if it means what the schedule says now. So a change through a
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ KEY = "horae.temporal"
 MAX_ORIGINAL_LENGTH = 32 * 1024
 """The most bytes of a message that is kept; of a larger one, the meaning remains."""
 M = TypeVar("M", bound=Message)
+V = TypeVar("V")
 
 
 class Originals(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -50,8 +51,7 @@ def originals_of(memo: Mapping[str, Any]) -> Originals:
 def stored_memo(memo: Mapping[str, Any], originals: Originals) -> dict[str, Any]:
     """A memo with originals."""
     kept = msgspec.to_builtins(originals)
-    plain = {name: value for name, value in memo.items() if name != KEY}
-    return plain | {KEY: kept} if kept else plain
+    return plain_memo(memo) | {KEY: kept} if kept else plain_memo(memo)
 
 
 def plain_memo(memo: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,41 +122,40 @@ def read_memo(memo: Memo) -> tuple[dict[str, Any], dict[str, str]]:
     """The values of a memo, and the originals of those that would be shown otherwise."""
     if KEY in memo.fields:
         raise InvalidInputError(f"memo.{KEY}", "is Horae's own, and cannot be set")
-    values = {name: value_of(payload) for name, payload in memo.fields.items()}
-    kept = {
-        name: _kept(payload) for name, payload in memo.fields.items() if payload_of(values[name]) != payload
-    }
-    return values, {name: text for name, text in kept.items() if text}
+    return _read_payloads(memo.fields, value_of, payload_of)
 
 
 def shown_memo(schedule: Schedule) -> Memo | None:
     """The memo of a schedule; an empty one is none."""
-    originals = originals_of(schedule.memo).memo
-    fields = {}
-    for name, value in plain_memo(schedule.memo).items():
-        original = _read(Payload, originals.get(name, ""))
-        fits = original is not None and value_of(original) == value
-        fields[name] = original if original is not None and fits else payload_of(value)
-    return Memo(fields=fields) if fields else None
+    memo, originals = plain_memo(schedule.memo), originals_of(schedule.memo).memo
+    return Memo(fields=_shown_payloads(memo, originals, value_of, payload_of)) if memo else None
 
 
 def read_search(given: SearchAttributes) -> tuple[dict[str, SearchValue], dict[str, str]]:
     """The values of search attributes, and the originals of those that would be shown otherwise."""
-    values = {name: search_value_of(payload) for name, payload in given.indexed_fields.items()}
-    kept = {
-        name: _kept(payload)
-        for name, payload in given.indexed_fields.items()
-        if search_payload_of(values[name]) != payload
-    }
-    return values, {name: text for name, text in kept.items() if text}
+    return _read_payloads(given.indexed_fields, search_value_of, search_payload_of)
 
 
 def shown_search(schedule: Schedule) -> SearchAttributes | None:
     """The search attributes of a schedule; ``None`` if it has none."""
-    originals = originals_of(schedule.memo).search
-    fields = {}
-    for name, value in schedule.search_attributes.items():
-        original = _read(Payload, originals.get(name, ""))
-        fits = original is not None and search_value_of(original) == value
-        fields[name] = original if original is not None and fits else search_payload_of(value)
+    values, originals = schedule.search_attributes, originals_of(schedule.memo).search
+    fields = _shown_payloads(values, originals, search_value_of, search_payload_of)
     return SearchAttributes(indexed_fields=fields) if fields else None
+
+
+def _read_payloads(
+    given: Mapping[str, Payload], read: Callable[[Payload], V], write: Callable[[V], Payload]
+) -> tuple[dict[str, V], dict[str, str]]:
+    values = {name: read(payload) for name, payload in given.items()}
+    kept = {name: _kept(payload) for name, payload in given.items() if write(values[name]) != payload}
+    return values, {name: text for name, text in kept.items() if text}
+
+
+def _shown_payloads(
+    values: Mapping[str, V], originals: Mapping[str, str], read: Callable[[Payload], V], write: Callable[[V], Payload]
+) -> dict[str, Payload]:  # fmt: skip
+    sent = {name: _read(Payload, originals.get(name, "")) for name in values}
+    return {
+        name: original if (original := sent[name]) is not None and read(original) == value else write(value)
+        for name, value in values.items()
+    }
