@@ -43,7 +43,6 @@ class Runs:
 
     def __init__(self, scope: OwnerScope) -> None:
         self._scope = scope
-        self._store, self._now, self._wake = scope.store, scope.now, scope.wake
 
     async def unstarted_ranges(
         self, schedule_id: str, limit: int = 20, *, cursor: str | None = None
@@ -62,13 +61,13 @@ class Runs:
 
     async def get(self, run_id: str) -> Run:
         """One run."""
-        async with self._store.reading() as transaction:
+        async with self._scope.store.reading() as transaction:
             return await self._scope.run(transaction, run_id)
 
     async def history(self, run_id: str, limit: int = 100) -> RunHistory:
         """One run, its latest attempts that did not succeed, and their checkpoints."""
         limit = page_limit(limit)
-        async with self._store.reading() as transaction:
+        async with self._scope.store.reading() as transaction:
             return RunHistory(
                 await self._scope.run(transaction, run_id),
                 await transaction.attempts(run_id, limit),
@@ -77,13 +76,13 @@ class Runs:
 
     async def attempts(self, run_id: str, limit: int = 100) -> list[Attempt]:
         """The latest attempts of a run that did not succeed, in order, each with its failure and traceback."""
-        async with self._store.reading() as transaction:
+        async with self._scope.store.reading() as transaction:
             await self._scope.run(transaction, run_id)
             return await transaction.attempts(run_id, page_limit(limit))
 
     async def checkpoints(self, run_id: str) -> list[Checkpoint]:
         """The checkpoints of a run, in the order in which they were saved."""
-        async with self._store.reading() as transaction:
+        async with self._scope.store.reading() as transaction:
             await self._scope.run(transaction, run_id)
             return await transaction.checkpoints([run_id])
 
@@ -94,7 +93,7 @@ class Runs:
 
         ``next`` is ``None`` when no more lines can come; while the run is open, it leads to those that come later.
         """
-        async with self._store.reading() as transaction:
+        async with self._scope.store.reading() as transaction:
             run = await self._scope.run(transaction, run_id)
             return await log_page(transaction, run, attempt, cursor)
 
@@ -110,7 +109,7 @@ class Runs:
     async def latest(self, schedules: Iterable[Schedule]) -> Mapping[ScheduleKey, LatestOutcome]:
         """What became of the latest slot of each of some schedules, by their keys; a schedule that has had none is missing."""
         keys = [each.key for each in schedules]
-        async with self._store.reading() as transaction:
+        async with self._scope.store.reading() as transaction:
             return await transaction.latest_outcomes(keys) if keys else {}
 
     async def search(
@@ -140,7 +139,7 @@ class Runs:
         )  # fmt: skip
         if only.until <= only.since:
             raise InvalidInputError("until", f"must be after since, and is {until}")
-        async with self._store.reading() as transaction:
+        async with self._scope.store.reading() as transaction:
             if schedule_id is not None:
                 key = await self._scope.key(transaction, schedule_id)
                 only = msgspec.structs.replace(only, schedule_key=key)
@@ -192,13 +191,13 @@ class Runs:
         ``stop`` of the returned run says whether the worker must stop.
         """
         report = Report(run_id=run_id, token=token, what=what, result=result, failure=failure)
-        run = await take_report(self._store, report, self._now())
-        self._wake()
+        run = await take_report(self._scope.store, report, self._scope.now())
+        self._scope.wake()
         return run
 
     async def check_token(self, run_id: str, token: str) -> None:
         """Refuse a report token that does not belong to the run's current attempt; check nothing else."""
-        await check_report(self._store, Report(run_id=run_id, token=token, what="heartbeat"))
+        await check_report(self._scope.store, Report(run_id=run_id, token=token, what="heartbeat"))
 
     async def _stop(self, run_id: str, how: str, reason: Reason, status: Status) -> Run:
         seen = await self.get(run_id)
