@@ -46,7 +46,7 @@ def _too_costly(element: str, what: str, hint: str) -> SpecTooCostlyError:
 
 
 def _reading_steps(spec: Spec) -> int:
-    """What reading the spec costs a decision that is the first to need it."""
+    """The steps that parsing the spec costs the first decision that needs it."""
     try:
         with shared_budget(AFFORDABLE_STEPS) as spent:
             spec.read_anew()

@@ -32,7 +32,7 @@ class OverBudget(BaseException):
 
 
 class _Budget:
-    """What the questions under way may cost."""
+    """The remaining steps of the current questions."""
 
     __slots__ = ("later", "left", "shared", "small")
 

@@ -37,7 +37,7 @@ from horae.spec.document import (
 from horae.spec.duration import duration_text
 
 _CALENDAR_STEPS, _TIME_STEPS = 40, 3
-"""What writing an element costs."""
+"""The steps that writing an element costs."""
 
 Range = tuple[int, int, int]
 """First value, last value, step."""
@@ -81,7 +81,7 @@ def render_instant(instant: int) -> str:
 
 
 def render_cron(calendar: Calendar) -> str:
-    """A calendar that came from a cron expression, as such an expression."""
+    """A calendar that came from a cron expression, as a cron expression."""
     stars = calendar.stars
     written = [
         _cron_field(calendar.minutes, cron_field.MINUTE, star=stars & STAR_MINUTE),

@@ -1,4 +1,4 @@
-"""What clock changes do to fire times, in words."""
+"""Describe what clock changes do to fire times."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from horae.spec.duration import duration_text
 
 
 def clock_note(zone: str, previous: datetime, time: datetime) -> str:
-    """What the clocks of a zone did between two times, and which of two equal local times this is; empty if nothing."""
+    """Describe the clock changes of a zone between two times, and which of two equal local times this is; empty if there is nothing to
+    say.
+    """
     instant, offsets = int(time.timestamp()), load_zone(zone)
     offset = offsets.offset_at(instant)
     moved = offset - offsets.offset_at(int(previous.timestamp()))

@@ -71,7 +71,7 @@ class Every(msgspec.Struct, frozen=True):
 
 
 class Elements(msgspec.Struct, frozen=True):
-    """What a spec means. Equal elements are the same spec, however it was written."""
+    """The meaning of a spec. Specs with equal elements are the same, however they were written."""
 
     crons: tuple[Calendar, ...] = ()
     calendars: tuple[Calendar, ...] = ()

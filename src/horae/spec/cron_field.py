@@ -52,7 +52,7 @@ class Field(msgspec.Struct, frozen=True):
     every: Parsed
     """What ``*`` means."""
     plain: dict[str, Parsed]
-    """What the simplest texts mean, which are most of all: ``*`` and the numbers."""
+    """The meaning of the most common texts: ``*`` and the numbers."""
     names: tuple[str, ...] = ()
     shortest: int = 3
 

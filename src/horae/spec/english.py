@@ -21,12 +21,12 @@ from horae.spec.duration import duration_text
 
 MAX_TIMES_LISTED = 6
 _CALENDAR_STEPS = 20
-"""What describing a calendar costs."""
+"""The steps that describing a calendar costs."""
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 
 def sentence_of(elements: Elements) -> str:
-    """What a spec says, in English."""
+    """Describe a spec in English."""
     charge(_CALENDAR_STEPS * (len(elements.crons) + len(elements.calendars) + len(elements.exclude)))
     parts = [describe(calendar) for calendar in elements.crons + elements.calendars]
     parts += [_interval(every, elements.start_at) for every in elements.intervals]

@@ -1,4 +1,4 @@
-"""What is stored of flows: lanes, events, inputs, runs. Written over a transaction of any store."""
+"""The stored records of flows: lanes, events, inputs, runs. They work on a transaction of any store."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Probe(NamedTuple):
 
 
 class RunMove(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """An active run that moves forward, under its claim, with the events that it reserves."""
+    """A move of an active run to a later phase, under its claim, with the events that it reserves."""
 
     run_id: str
     epoch: int
@@ -60,7 +60,7 @@ class RunMove(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class EventOfInput(NamedTuple):
-    """An open event that an input caused, and how far the run has got that reserved it."""
+    """An open event that an input caused, and the phase of the run that reserved it."""
 
     number: int
     status: EventStatus
@@ -126,7 +126,7 @@ class FlowRecords:
         await self._rows("update_flow", **{name: columns[name] for name in wanted})
 
     async def probe(self, revisions: Sequence[str]) -> Probe:
-        """What a node that can run some revisions must know before it looks closer."""
+        """What a node that hosts some revisions must know to decide whether anything is due."""
         ((next_at_ms, signalled),) = await self._rows("flow_probe", revisions=list(revisions))
         return Probe(next_at_ms, bool(signalled))
 
@@ -174,16 +174,15 @@ class FlowRecords:
     # What handlers keep
 
     async def states(self, flow_ids: Collection[int]) -> dict[tuple[int, str], str]:
-        """What handlers of some flows kept, as JSON."""
+        """The state of the handlers of some flows, as JSON."""
         found = await self._rows("flow_states", ids=list(flow_ids))
         return {(flow_id, handler): state for flow_id, handler, state in found}
 
     # Events
 
     async def publish(self, events: Sequence[FlowEvent], signals: Sequence[FlowSignal] = ()) -> None:
-        """Publish events of one moment, or update the payloads of pending ones; several with one message id count as the last.
-
-        With signals, the next decisions of their flows are told.
+        """Publish events of one moment, or update the payloads of pending ones; of several with one message id the last counts. With
+        signals, the next decision of each flow sees them.
         """
         rows = {
             (each.flow_id, each.topic, each.message_id): {
@@ -236,11 +235,11 @@ class FlowRecords:
         return {topic: created_at_ms for topic, created_at_ms in found if created_at_ms is not None}
 
     async def release(self, reserved: Reserved) -> None:
-        """Give up what runs have reserved."""
+        """Release the reservations of runs."""
         await self._write("release_events", _numbered(reserved))
 
     async def hand_over(self, taken: Iterable[tuple[str, str, Sequence[int]]]) -> None:
-        """Hand what runs have reserved over to those that continue them: the old run, the new one, numbers of events."""
+        """Transfer reservations to the runs that continue others: the old run, the new run, event numbers."""
         rows = [
             {"number": number, "run_id": new, "retry_of": old} for old, new, numbers in taken for number in numbers
         ]  # fmt: skip
@@ -278,7 +277,7 @@ class FlowRecords:
         await self._write("put_inputs", [FLOW_INPUT.parameters(each) for each in last.values()])
 
     async def cause(self, events: Iterable[tuple[FlowEvent, FlowInput]]) -> None:
-        """Note which inputs caused published events."""
+        """Record which inputs caused published events."""
         rows = [
             {
                 "flow_id": event.flow_id, "topic": event.topic, "message_id": event.message_id,
@@ -289,7 +288,7 @@ class FlowRecords:
         await self._write("cause_events", rows)
 
     async def inherit_causes(self, events: Iterable[tuple[FlowEvent, int]]) -> None:
-        """Note that published events were caused by what caused another event, by its number."""
+        """Record that published events have the same cause as another event, given by its number."""
         rows = [
             {"flow_id": event.flow_id, "topic": event.topic, "message_id": event.message_id, "number": number}
             for event, number in events
@@ -302,7 +301,7 @@ class FlowRecords:
         return [(FLOW_INPUT.decode(columns), count) for *columns, count in found]
 
     async def input(self, flow_id: int, source: str, kind: str, input_id: str) -> FlowInput | None:
-        """An input by what its producer registered it as."""
+        """An input by its source, type and id."""
         found = await self._rows("input_named", flow_id=flow_id, source=source, type=kind, input_id=input_id)
         return FLOW_INPUT.decode(found[0]) if found else None
 
@@ -320,7 +319,7 @@ class FlowRecords:
         ]
 
     async def mark_input_skipped(self, number: int, now: int) -> None:
-        """Note that an input was skipped."""
+        """Record that an input was skipped."""
         await self._rows("mark_input_skipped", number=number, skipped_at_ms=now)
 
     # Runs
@@ -344,7 +343,7 @@ class FlowRecords:
     async def end_runs(
         self, runs: Iterable[FlowRun], consumed: Reserved, states: Iterable[FlowState], now: int
     ) -> bool:
-        """Record how active runs ended, consume the events of some, and keep what their handlers hand to their next runs.
+        """Record how active runs ended, consume the events of some, and store the new state of their handlers.
 
         Returns ``False`` if some events are neither reserved by their run nor pending.
         """
@@ -378,7 +377,7 @@ class FlowRecords:
         return [FLOW_RUN.decode(row) for row in found]
 
     async def runs_around(self, flow_id: int, at_ms: int) -> list[FlowRun]:
-        """The runs of a flow that began last before a moment, and the first that began after it, oldest first."""
+        """The last runs of a flow that began before a moment and the first that began after it, oldest first."""
         found = await self._rows("flow_runs_around", flow_id=flow_id, at_ms=at_ms)
         return sorted(map(FLOW_RUN.decode, found), key=lambda run: run.number)
 

@@ -1,4 +1,4 @@
-"""The part of a transaction that is about delegated execution: grants and accounts."""
+"""The statements of a transaction for delegated execution: grants and accounts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class GrantQueries(Statements):
         return [GRANT.decode(row) for row in found]
 
     async def count_grants(self, user_id: str, limit: int) -> int:
-        """How many grants of a user were not revoked, counted up to a limit."""
+        """How many unrevoked grants a user has, counted up to a limit."""
         ((number,),) = await self.rows("count_grants", user_id=user_id, limit=limit)
         return int(number)
 
@@ -47,7 +47,7 @@ class GrantQueries(Statements):
         await self.write("update_grant", [GRANT.parameters(each) for each in grants])
 
     async def schedules_with_grant(self, grant_id: str, limit: int) -> list[ScheduleKey]:
-        """What the store calls the schedules that name a grant, up to a limit."""
+        """The keys of the schedules that name a grant, up to a limit."""
         return [key for (key,) in await self.rows("schedules_with_grant", grant_id=grant_id, limit=limit)]
 
     async def last_starts(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, int | None]:
@@ -69,23 +69,23 @@ class GrantQueries(Statements):
         await self.write("put_account", [ACCOUNT.parameters(account)])
 
     async def execution(self, user_id: str, key: str) -> ExecutionRecord | None:
-        """What is known of an execution request."""
+        """The record of an execution request."""
         found = await self.rows("execution", user_id=user_id, key=key)
         return EXECUTION.decode(found[0]) if found else None
 
     async def claim_execution(self, record: ExecutionRecord) -> bool:
-        """Begin an execution, unless another one has ended, or holds its lease at the moment that this one was made."""
+        """Begin an execution, unless another one has ended or held its lease when this one was requested."""
         return bool(await self.rows("claim_execution", **EXECUTION.parameters(record)))
 
     async def renew_execution(self, record: ExecutionRecord, until_ms: int) -> bool | None:
-        """Set until when an execution holds its request; whether it was asked to stop, or ``None`` if it holds it no more."""
+        """Extend the lease of an execution; return whether it was asked to stop, or ``None`` if it lost its lease."""
         found = await self.rows(
             "renew_execution", user_id=record.user_id, key=record.key, holder=record.holder, until_ms=until_ms
         )
         return bool(found[0][0]) if found else None
 
     async def end_execution(self, record: ExecutionRecord, outcome: ExecutionOutcome) -> bool:
-        """Store how an execution ended; ``False``, and nothing stored, if it holds its request no more."""
+        """Store how an execution ended; ``False``, with nothing stored, if it lost its lease."""
         found = await self.rows(
             "end_execution",
             user_id=record.user_id,
@@ -96,21 +96,21 @@ class GrantQueries(Statements):
         return bool(found)
 
     async def stop_execution(self, user_id: str, key: str) -> bool:
-        """Ask an execution to stop; ``False`` if there is none that runs."""
+        """Ask an execution to stop; ``False`` if none is running."""
         return bool(await self.rows("stop_execution", user_id=user_id, key=key))
 
     async def prune_executions(self, before_ms: int, limit: int) -> int:
-        """Forget executions of before a moment; return how many."""
+        """Delete executions from before a moment; return how many."""
         return len(await self.rows("prune_executions", before_ms=before_ms, limit=limit))
 
     async def graph_state(self, run_id: str) -> dict[str, str]:
-        """What is kept of a graph's state while it runs, by key."""
+        """The stored parts of a graph's state, by key."""
         return {key: value for key, value in await self.rows("graph_state", run_id=run_id)}  # noqa: C416 - rows are no pairs to mypy
 
     async def put_graph_state(
         self, run_id: str, entries: Mapping[str, str], dropped: Collection[str], now: int
     ) -> None:
-        """Keep parts of a graph's state, and drop others."""
+        """Store parts of a graph's state, and delete others."""
         if dropped:
             await self.rows("drop_graph_state", run_id=run_id, keys=list(dropped))
         rows = [
@@ -120,11 +120,11 @@ class GrantQueries(Statements):
         await self.write("put_graph_state", rows)
 
     async def prune_graph_state(self, before_ms: int, limit: int) -> int:
-        """Forget states of graphs of before a moment; return how many parts."""
+        """Delete states of graphs from before a moment; return how many parts."""
         return len(await self.rows("prune_graph_state", before_ms=before_ms, limit=limit))
 
     async def insert_usage(self, usage: Usage) -> bool:
-        """Record usage and charge its account; ``False``, and nothing charged, if it was recorded before."""
+        """Record usage and charge its account; ``False``, with nothing charged, if it was recorded before."""
         if not await self.rows("insert_usage", **USAGE.parameters(usage)):
             return False
         if usage.cost:

@@ -20,7 +20,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 
     exists: bool = True
     version: int = 0
-    """How many migrations it has taken; 0 is a database without Horae's tables."""
+    """How many migrations were applied; 0 is a database without Horae's tables."""
     known: int
     """How many migrations this program knows."""
     durable: bool | None = None
@@ -28,7 +28,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     durability: str = ""
     writable: bool = True
     clock_off: int | None = None
-    """Milliseconds that the database's clock is ahead of this machine's; ``None`` if it has none of its own."""
+    """Milliseconds that the database's clock is ahead of this machine's; ``None`` if it has no clock of its own."""
     nodes: tuple[Node, ...] = ()
 
 

@@ -9,7 +9,7 @@ _REFUSED = re.compile(r"Connect call failed \('([^']*)', (\d+)")
 
 
 def connection_reason(error: Exception) -> str:
-    """The reason that an error of the driver or of the network has; drivers name exceptions and numbers instead."""
+    """Explain an error of the driver or the network in words, because drivers report exception names and numbers."""
     if places := _REFUSED.findall(str(error)):
         return f"nothing answers at {' or '.join(f'{host}:{port}' for host, port in places)}"
     if isinstance(error, socket.gaierror):

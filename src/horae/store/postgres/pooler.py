@@ -16,7 +16,7 @@ _SECONDS = 10
 async def check_sessions(url: str) -> None:
     """Raise if clients share sessions, as with PgBouncer in transaction mode.
 
-    A pooler gives clients a process id of its own invention, and that is how it is noticed. Whether it shares sessions is then
+    A pooler reports an invented process id to its clients, which reveals it. Whether it shares sessions is then
     seen from two connections: while one is idle, another may get its session, and while that is in use, the first gets another.
     """
     async with _connection(url) as one:

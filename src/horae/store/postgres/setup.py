@@ -13,20 +13,20 @@ from horae.store.postgres.dialect import prepared
 
 
 async def set_session(connection: Any, schema: str, **settings: str) -> None:  # noqa: ANN401 - asyncpg has no types
-    """Set what a connection is to have until it is closed. It finds tables in one schema, and in no other."""
+    """Configure a new connection: it finds tables in one schema only."""
     settings["search_path"] = quoted(schema)
     await connection.execute(prepared("set_session")[0], list(settings), list(settings.values()))
 
 
 async def version_of(connection: Any, schema: str) -> int:  # noqa: ANN401
-    """How many migrations a schema has taken; 0 if it does not exist, or has none of Horae's tables."""
+    """How many migrations were applied to a schema; 0 if it does not exist, or has none of Horae's tables."""
     if not await connection.fetchval("SELECT to_regclass($1)", f"{quoted(schema)}.horae"):
         return 0
     return int(await connection.fetchval(prepared("version")[0]))
 
 
 async def migrate(connection: Any, url: str, schema: str, steps: Sequence[str]) -> None:  # noqa: ANN401
-    """Create the schema, and take the migrations that are missing, under a lock: all of them, or none."""
+    """Create the schema and apply the missing migrations, under a lock: all of them, or none."""
     async with _permitted(connection, schema), connection.transaction():
         await connection.execute(prepared("lock_migrations")[0], schema)
         version = await version_of(connection, schema)
@@ -41,7 +41,7 @@ async def migrate(connection: Any, url: str, schema: str, steps: Sequence[str]) 
 
 
 async def check_version(connection: Any, url: str, schema: str, steps: Sequence[str]) -> None:  # noqa: ANN401
-    """Raise unless the schema has taken all migrations; change nothing."""
+    """Raise unless all migrations were applied to the schema; change nothing."""
     async with _permitted(connection, schema):
         version = await version_of(connection, schema)
     if not version:
