@@ -1,6 +1,6 @@
-"""Auto-fix: when a handler fails for a fault of its own, the next version of its flow is loaded from a folder, and the run tried again.
+"""Auto-fix: when a handler fails with a logic error, the next version of its flow is loaded from a folder, and the run is retried.
 
-Who puts versions there does not matter: a person, a pipeline, a program that writes code. Two fixes are tried, then a person is asked.
+A developer, a pipeline or a program that writes code puts versions there. After two fixes in a row the flow needs attention.
 In a service: ``horae serve --flows examples.flow_fixer --flow-fixes examples/flow_versions``. In a program, before flows run:
 ``app.flow_host.fixer = horae.flows.FolderFixer(VERSIONS)``.
 """

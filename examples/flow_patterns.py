@@ -1,4 +1,4 @@
-"""The five patterns of consumers, each a flow of its own. ``sent`` stands for the outside world.
+"""Five patterns of consumers, one flow each. ``sent`` stands for the outside world.
 
 Host them in the service: ``horae serve --flows examples.flow_patterns``.
 """
@@ -42,7 +42,7 @@ class Ship(Sends):
         return taking("orders", await ctx.peek("orders", limit=1))
 
 
-# Correlation: an order and its payment, whichever comes first. Every new event is a look.
+# Correlation: an order and its payment, whichever comes first. Every new event starts the consumer.
 correlation = Flow("correlation")
 
 
@@ -71,7 +71,7 @@ class Settle(Sends):
         return taking("edits", ready, wake_at=min(waiting, default=None))
 
 
-# Batch with a timeout: ten at once, or after an hour those that are there.
+# Batch with a timeout: ten events at once, or after an hour those that are pending.
 batch = Flow("batch")
 SIZE = 10
 
@@ -88,7 +88,7 @@ class Insert(Sends):
         return taking("rows", events, title=f"Inserted {len(events)} rows")
 
 
-# Daily digest: everything of the day at nine; events before that are a look, and no more.
+# Daily digest: all events of the day at nine; earlier starts of the consumer do nothing.
 digest = Flow("digest")
 NINE = time(9)
 

@@ -1,7 +1,7 @@
-"""The service with a few living schedules: what ``make run`` starts.
+"""The service with a few example schedules: what ``make run`` starts.
 
-They show what a scheduler meets in a day: something that runs often, something that takes longer than its interval, something that
-fails and is tried again, holidays, a clock change, and a pause.
+They show common cases: a frequent action, one that takes longer than its interval, one that fails and is retried,
+holidays, a clock change, and a pause.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ app = horae.App(":memory:")
 
 @app.action("tick")
 async def tick(context: horae.Context) -> dict[str, Any]:
-    """Say when it was meant to be."""
+    """Return the nominal time."""
     return {"nominal": context.nominal.isoformat(), "attempt": context.attempt}
 
 
 @app.action("long-work")
 async def long_work(context: horae.Context) -> str:
-    """Takes longer than its schedule leaves it: every other slot is skipped, and says so."""
+    """Takes longer than the interval of its schedule: every other slot is skipped, with the reason."""
     for _ in range(25):
         context.heartbeat()
         await asyncio.sleep(1)
@@ -44,7 +44,7 @@ async def flaky(context: horae.Context) -> str:
 
 @app.action("sync-orders")
 async def sync_orders(context: horae.Context) -> dict[str, int]:
-    """Fails for good now and then, so that something needs attention."""
+    """Fails for good occasionally, so that something needs attention."""
     context.log.info("reading the orders of %s", context.nominal.date())
     if context.nominal.minute % 10 == 4:
         raise TimeoutError("the shop did not answer within 5 s")

@@ -1,4 +1,4 @@
-"""A living flow: a mailbox that gets a mail a minute, and a sheet that gets a row for each. ``make run`` hosts it.
+"""An example flow: a mailbox that gets a mail a minute, and a sheet that gets a row for each. ``make run`` hosts it.
 
 Now and then the sheet is away, which is a temporary problem: ``horae flows show mail-to-sheet`` says so, and it tries again.
 """
