@@ -27,7 +27,7 @@ from horae.store.tables import ATTEMPT, ATTEMPT_LOG, CHECKPOINT, LAST_OUTCOME, U
 
 
 class LatestOutcome(NamedTuple):
-    """What became of the latest slot of a schedule, run or not."""
+    """The outcome of the latest slot of a schedule, run or not."""
 
     status: Status
     nominal_ms: int
@@ -55,7 +55,7 @@ class LedgerQueries(RunQueries):
     """Statements on what belongs to runs, and on slots that did not start."""
 
     async def insert_attempts(self, attempts: Iterable[Attempt]) -> None:
-        """Keep attempts that did not succeed."""
+        """Store attempts that did not succeed."""
         await self.write("insert_attempt", [ATTEMPT.parameters(each) for each in attempts])
 
     async def attempts(self, run_id: str, limit: int) -> list[Attempt]:
@@ -115,12 +115,12 @@ class LedgerQueries(RunQueries):
         )
 
     async def last_outcomes(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, LastOutcome]:
-        """What the latest runs of some schedules left to the next; a schedule whose runs left nothing may be missing."""
+        """The last outcomes of some schedules, for their next runs; schedules without one may be missing."""
         found = await self.rows("last_outcomes", keys=list(keys))
         return {each.schedule_key: each for each in map(LAST_OUTCOME.decode, found)}
 
     async def keep_last_outcomes(self, ended: Iterable[tuple[Run, Outcome]]) -> None:
-        """Keep what runs leave to the next; a schedule that was created again inherits nothing."""
+        """Store last outcomes for the next runs; a schedule that was created again inherits none."""
         successes: dict[tuple[ScheduleKey, int], str | None] = {}
         failures: dict[tuple[ScheduleKey, int], str] = {}
         for run, outcome in ended:
@@ -139,7 +139,7 @@ class LedgerQueries(RunQueries):
         await self.write("put_last_failure", [_left(key, failure=text) for key, text in failures.items()])
 
     async def insert_unstarted_ranges(self, ranges: Iterable[UnstartedRange]) -> None:
-        """Keep ranges of slots that did not start; one that continues the latest of its schedule is joined to it."""
+        """Store ranges of slots that did not start; a range that continues the latest one of its schedule extends it."""
         added = list(ranges)
         rows = [UNSTARTED_RANGE.parameters(each) | {"before_ms": each.before_ms} for each in added]
         await self.write("continue_unstarted_range", rows)
@@ -160,7 +160,7 @@ class LedgerQueries(RunQueries):
         return UNSTARTED_RANGE.decode(found[0]) if found else None
 
     async def latest_outcomes(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, LatestOutcome]:
-        """What became of the slot of each of some schedules that was decided last; one that has had none is missing."""
+        """The outcome of the latest decided slot of each of some schedules; schedules without one are missing."""
         latest: dict[ScheduleKey, LatestOutcome] = {}
         for key, status, *rest in await self.rows("latest_outcomes", keys=list(keys)):
             found = LatestOutcome(Status(status), *rest)
@@ -171,7 +171,7 @@ class LedgerQueries(RunQueries):
     # Retention
 
     async def known_keys(self, after: ScheduleKey, limit: int) -> list[ScheduleKey]:
-        """A page of the keys of all schedules that there ever were; deleted ones have a ledger too."""
+        """A page of the keys of all schedules, including deleted ones, which have a ledger too."""
         return await self.column("known_keys", after=after, limit=limit)
 
     async def prune(self, bounds: Iterable[RetentionBounds]) -> int:

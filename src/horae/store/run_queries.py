@@ -216,7 +216,7 @@ class RunQueries(Statements):
         return bool(await self.write("keep_token", [row]))
 
     async def reportable_run(self, run_id: str) -> ReportableRun | None:
-        """A run, with what a report on it must bring."""
+        """A run, with the token hash that a report on it must match."""
         found = await self.rows("reportable_run", id=run_id)
         return _reportable(RUN, found[0]) if found else None
 

@@ -165,7 +165,7 @@ class ScheduleQueries(Statements):
                 await self.rows(name, keys=deleted)
 
     async def insert_patch_request(self, schedule: Schedule, request_id: str, now: int) -> bool:
-        """Remember that a patch of a locked schedule is carried out; ``False`` if it was before."""
+        """Record that a patch of a locked schedule is applied; ``False`` if it was applied before."""
         return bool(
             await self.rows(
                 "insert_patch_request", schedule_key=schedule.key, generation=schedule.generation, request_id=request_id, now=now
@@ -173,7 +173,7 @@ class ScheduleQueries(Statements):
         )  # fmt: skip
 
     async def prune_patch_requests(self, before_ms: int, limit: int) -> int:
-        """Forget patches of before a moment; how many."""
+        """Delete patch records from before a moment; return how many."""
         return len(await self.rows("prune_patch_requests", before_ms=before_ms, limit=limit))
 
     async def next_generations(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, int]:
@@ -210,11 +210,11 @@ class ScheduleQueries(Statements):
         await self.rows("mark_due", keys=list(keys), now=now)
 
     async def wake_waiting(self, keys: Collection[ScheduleKey], now: int) -> None:
-        """After runs ended, make those of their schedules due that have a run waiting, or no time to be due at."""
+        """After runs ended, make their schedules due if they have a waiting run, or no due time."""
         await self.rows("wake_waiting", keys=list(keys), now=now)
 
     async def without_next_time(self, after: ScheduleKey, limit: int) -> list[ScheduleKey]:
-        """A page of the keys of schedules that have no time to be due at."""
+        """A page of the keys of schedules without a due time."""
         return await self.column("without_next_time", after=after, limit=limit)
 
     async def count_due(self, now: int, limit: int) -> int:
@@ -237,13 +237,13 @@ class ScheduleQueries(Statements):
         return found
 
     async def next_number(self) -> int:
-        """A number that was never given out before: for nodes, triggers and backfills."""
+        """A number that was never used before, for nodes, triggers and backfills."""
         return int(await self.value("next_number"))
 
     # Versions of schedules
 
     async def insert_versions(self, versions: Iterable[Version]) -> None:
-        """Keep versions of schedules that an edit replaces."""
+        """Store versions of schedules that an edit replaces."""
         await self.insert(VERSION, list(versions))
 
     async def versions(self, key: ScheduleKey, limit: int, before: tuple[int, int] = NEWEST) -> list[Version]:

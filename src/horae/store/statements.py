@@ -29,11 +29,11 @@ class Statements(ABC):
     """The statements of one transaction."""
 
     recorded: list[tuple[AttemptResult, Outcome]] | None = None
-    """The ends of attempts that it writes, for observers; ``None`` if there are none."""
+    """The ends of attempts that it writes, for observers; ``None`` without observers."""
     unstarted: list[Run | UnstartedRange] | None = None
     """The slots that it does not start, and the runs that it ends without a start, for observers."""
     on_commit: tuple[Callable[[], None], ...] = ()
-    """What is called once it is committed, in order; none of it may raise."""
+    """Callbacks for after the commit, in order; none may raise."""
 
     @abstractmethod
     async def rows(self, name: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
@@ -63,9 +63,8 @@ class Statements(ABC):
 
     @abstractmethod
     async def notify(self, decider: str = "") -> None:
-        """Wake the other nodes when this transaction commits; only one of their deciders, if it is named.
-
-        Who names a decider must wake that of this node itself.
+        """Wake the other nodes when this transaction commits; only the named decider, if one is named. The caller must then wake this
+        node's own decider.
         """
 
     @abstractmethod

@@ -15,7 +15,7 @@ class WorkflowQueries(Statements):
         await self.rows("lock_workflow", name=f"{owner}\n{workflow_id}")
 
     async def insert_workflow(self, workflow: StoredWorkflow) -> bool:
-        """Insert a version of a workflow; ``False``, without a change, if it is there."""
+        """Insert a version of a workflow; ``False``, without a change, if it exists."""
         return bool(await self.write("insert_workflow", [WORKFLOW.parameters(workflow)]))
 
     async def workflow(
