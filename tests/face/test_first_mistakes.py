@@ -59,7 +59,7 @@ def zone(name: str, hint: str) -> Mistake:
 
 def every(span: str, reason: str, hint: str = "") -> Mistake:
     spec = {"intervals": [{"every": span}]}
-    return Mistake(create("--every", span), f"intervals[0].every {reason}", hint, body(spec))
+    return Mistake(create("--every", span), f"every {reason}", hint, body(spec))
 
 
 COUNT = "it needs 5 (minute hour day month weekday), or 6 with seconds first"

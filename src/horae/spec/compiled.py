@@ -383,7 +383,11 @@ def closed_days(shared: SharedCalendar, element: str) -> dict[tuple[int, int], i
             day = date.fromisoformat(text)
         except ValueError:
             raise InvalidSpecError(
-                f"{element}.dates[{n}]", f'"{text}" is not a date', text=text, position=0, hint="2026-12-25"
+                f"{element}.dates[{n}]",
+                f'"{text}" is not a date',
+                text=text,
+                position=0,
+                hint="such as 2026-12-25",
             ) from None
         key = (day.year, day.month)
         closed[key] = closed.get(key, 0) | 1 << (day.day - 1)

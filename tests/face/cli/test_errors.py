@@ -149,7 +149,7 @@ def test_a_bad_expression_is_pointed_at(target: list[str]):
         (["schedules", "create", "x", "--every", "1h"], "the action is missing", "--http URL"),
         (["schedules", "create", "x", "--action", "greet"], "the times are missing", "--cron"),
         (["schedules", "create", "x", "--every", "1h", "--action", "none"], 'no action "none"', "greet"),
-        (["schedules", "create", "x", "--every", "soon", "--action", "greet"], "every", "1h30m"),
+        (["schedules", "create", "x", "--every", "soon", "--action", "greet"], "--every is", "1h30m"),
         (["schedules", "create", "x", "--every", "90", "--action", "greet"], "is 90, a number without a unit", 'write "90s"'),
         (["schedules", "create", "x", "--every", "1h/15", "--action", "greet"], "phase", 'write "15s"'),
         (["schedules", "create", "x", "--every", "1h", "--jitter", "10", "--action", "greet"], "jitter", 'write "10s"'),

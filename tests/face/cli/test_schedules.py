@@ -171,6 +171,8 @@ def test_pause_resume_and_skip(target: list[str], name: str):
         "moving",
         "2098-12-31T23:00:00Z",
     )
+    again = horae("schedules", "pause", name, "--until", "2099-01-01T00:00:00Z", "--note", "moving", *target)
+    assert "paused until: Thu 2099-01-01 00:00:00 +00:00" in again.stdout
     assert "moving until" in horae("schedules", "describe", name, *target).stdout
     would = horae("schedules", "resume", name, "--on-resume", "skip", "--dry-run", *target).stdout
     assert f"Would resume {name}" in would

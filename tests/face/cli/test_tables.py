@@ -70,6 +70,15 @@ def test_keys_go_above_their_rows_and_the_least_important_columns_go():
     ]
 
 
+def test_an_optional_column_goes_before_a_text_gets_hard_to_read():
+    rows = [("09:00:00 in Europe/Berlin", "08:00:00Z", "it waited for the run before it")]
+    assert printed(table("slot", "UTC?", "why~", rows=rows), 55) == [
+        "slot                       why",
+        "09:00:00 in Europe/Berlin  it waited for the run before",
+        "                           it",
+    ]
+
+
 def test_columns_without_content_are_left_out():
     assert printed(table("a", "b", "c>", rows=[(1, None, 10), (2, "", 9)]), 60) == ["a   c", "1  10", "2   9"]
     assert printed(facts(("name", "x"), ("nothing", None), ("much", "a b c")), 60) == [

@@ -371,6 +371,11 @@ def test_questions_that_cannot_be(server: Server):
         answer = server.ask("GET", path)
         assert answer.status_code == status, (path, answer.text)
         assert_refused(answer, status, code)
+    for path, hint in (
+        ("/schedules?lmit=1", "did you mean limit?"),
+        ("/nothing", "/openapi.json lists every path"),
+    ):
+        assert server.ask("GET", path).json()["hint"] == hint
 
 
 def test_bodies_that_cannot_be_read(server: Server):

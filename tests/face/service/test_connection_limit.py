@@ -46,7 +46,7 @@ class Ends:
         connection = self.open.claim(sock, lambda: self.ended.append(name))
         assert connection is not None
         if busy:
-            self.open.works(connection)
+            self.open.mark(connection, waiting=False)
         return connection
 
     def close(self) -> None:
@@ -102,9 +102,9 @@ def test_where_nothing_waits_the_newest_of_the_loudest_ends(ends: Callable[[int]
 def test_what_began_to_wait_last_ends_last(ends: Callable[[int], Ends]):
     here = ends(8)
     first, second = here.admit("a0", "a"), here.admit("a1", "a")
-    here.open.works(first)
-    here.open.waits(first)
-    here.open.waits(second)  # it did already
+    here.open.mark(first, waiting=False)
+    here.open.mark(first, waiting=True)
+    here.open.mark(second, waiting=True)  # it did already
     here.open.end(here.admit("b0", "b"))
     assert len(here.open) == 2
     assert here.open.drop_one()

@@ -16,38 +16,41 @@ from typer.main import get_command
 
 from horae import __version__
 from horae.errors import HoraeError
-from horae.face.cli.command_base import PlainGroup, command
-from horae.face.cli.next import next_times
+from horae.face.cli.command_base import PlainGroup
 from horae.face.cli.printing import report
 from horae.face.cli.target import DatabaseOption, JsonOption, OwnerOption, Target, TokenOption, UrlOption
 from horae.face.cli.usage_errors import is_request_for_help, is_usage_error, usage_error
 from horae.spec import TZDATA_VERSION
 
-LOADED_WHEN_ASKED = {
-    "serve": "serve", "schedules": "schedules", "runs": "runs", "explain": "explain", "forecast": "forecast",
-    "apply": "apply", "export": "export",
-    "calendars": "calendars", "nodes": "nodes", "once": "once", "import": "import_crontab", "token": "token",
-    "flows": "flows", "workflows": "workflows", "grants": "grants", "accounts": "accounts", "usage": "usage", "check": "check",
-    "migrate": "migrate",
+PANELS = {
+    "Schedules": (
+        "next", "schedules", "runs", "explain", "once", "forecast", "calendars", "apply", "export", "import",
+    ),
+    "Service": ("serve", "nodes", "token", "check", "migrate"),
+    "Workflows, flows and graphs": ("workflows", "flows", "grants", "accounts", "usage"),
 }  # fmt: skip
-"""The other commands, and the files they are in."""
+"""The commands, as the help groups them. Each is in the file of its name, unless Python itself uses that name."""
+FILES = {"next": "next_times", "import": "import_crontab"}
 
 
 class Commands(PlainGroup):
     """The commands of ``horae``; a file is loaded when its command is asked for."""
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - typer's own, which differs between versions
-        return [*super().list_commands(ctx), *LOADED_WHEN_ASKED]
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - typer's own, which differs between versions
+        return [name for names in PANELS.values() for name in names]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
-        if cmd_name in LOADED_WHEN_ASKED and cmd_name not in self.commands:
-            module = importlib.import_module(f"{__name__}.{LOADED_WHEN_ASKED[cmd_name]}")
-            self.commands[cmd_name] = get_command(module.cli)
+        panel = next((panel for panel, names in PANELS.items() if cmd_name in names), None)
+        if panel is not None and cmd_name not in self.commands:
+            module = importlib.import_module(f"{__name__}.{FILES.get(cmd_name, cmd_name)}")
+            made: Any = get_command(module.cli)
+            made.rich_help_panel = panel
+            self.commands[cmd_name] = made
         return super().get_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
         if args and args[0] not in self.list_commands(ctx):
-            for name in LOADED_WHEN_ASKED:  # similar names can only be suggested from what is loaded
+            for name in self.list_commands(ctx):  # similar names can only be suggested from what is loaded
                 self.get_command(ctx, name)
         return super().resolve_command(ctx, args)
 
@@ -60,7 +63,6 @@ cli = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-command(cli, "next", takes=["as_json"])(next_times)
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the flag's value

@@ -1,4 +1,4 @@
-"""``horae grants``: what may run for users who are not there."""
+"""``horae grants``: what may run for absent users."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from horae.face.cli.command_base import Session, command, confirm, group
 from horae.face.cli.options import Limit, Yes, argument, option
 from horae.face.cli.render import at, details, joined, listing
 
-cli = group("grants", "Durable permissions to run graphs for a user who is not there.")
+cli = group("grants", "Durable permissions to run graphs for an absent user.")
 
 GrantId = Annotated[str, argument("GRANT_ID", "The grant's id.")]
 Expires = Annotated[

@@ -15,6 +15,7 @@ from horae.face.cli.moments import read_time
 from horae.face.cli.options import HOW, WHAT, WHEN, Input, OverlapChoice, option
 from horae.model import CatchUp, Overlap
 from horae.spec import ClockChange, Dialect, Fold, Gap, Spec
+from horae.spec.duration import milliseconds
 
 SPEC_EXAMPLE = '{"crons": ["0 9 * * 1-5"], "timezone": "Europe/Berlin"}'
 CALENDAR_EXAMPLE = '{"dates": ["2026-12-25"]}'
@@ -80,6 +81,8 @@ class When(Times, frozen=True, kw_only=True):
 def _interval(text: str) -> dict[str, str]:
     """``90m``, or ``90m/15m`` with a phase."""
     every, _, phase = text.partition("/")
+    milliseconds(every, "--every")
+    milliseconds(phase or None, "the phase of --every")
     return {"every": every, "phase": phase} if phase else {"every": every}
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from horae.face.cli.printing import both, clock, gap_text, instant, local, none, utc, with_end, word
 from horae.face.cli.tables import Table, facts, printable, table
+from horae.model import Action, Policies
 
 Json = dict[str, Any]
 Value = str | Callable[[Json], object]
@@ -143,8 +144,6 @@ def _action(action: Json) -> str:
 
 
 def _address(action: Json) -> str:
-    from horae.model import Action  # noqa: PLC0415 - only here
-
     return msgspec.convert(action, Action).address
 
 
@@ -155,8 +154,6 @@ def _options(action: Json) -> Json:
 
 def _unusual(policies: Json) -> Json:
     """The policies that differ from their defaults."""
-    from horae.model import Policies  # noqa: PLC0415 - only here
-
     usual = {
         name: msgspec.json.decode(msgspec.json.encode(getattr(Policies(), name)))
         for name in Policies.__struct_fields__

@@ -235,8 +235,9 @@ def warn_of(stored: Json) -> None:
 
 
 def summary(done: str, schedule: Json) -> RenderableType:
-    """What was done, what the schedule says now, and when it fires next."""
+    """What was done, what the schedule says now, until when it is paused, and when it fires next."""
     lines = [Text(f"{done} {schedule['id']}: {schedule['sentence']}.")]
-    if (time := schedule["next_time"]) is not None:
-        lines.append(Text.assemble("next: ", both(time, schedule["timezone"])))
+    for name, field in (("paused until", "paused_until"), ("next", "next_time")):
+        if schedule[field] is not None:
+            lines.append(Text.assemble(f"{name}: ", both(schedule[field], schedule["timezone"])))
     return Group(*lines)

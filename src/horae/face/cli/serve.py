@@ -5,54 +5,34 @@ from __future__ import annotations
 import importlib
 from typing import Annotated
 
+import msgspec
+
 from horae.config import Config, setting_name
 from horae.face.cli.client import needed
 from horae.face.cli.command_base import Command, command, group
 from horae.face.cli.options import option
 from horae.face.cli.payload import given
 
-_OPTIONS = {
-    "host": "--host", "port": "--port", "database_url": "--database", "temporal_port": "--temporal-port",
-    "temporal_forward": "--temporal-forward", "flow_owner": "--flow-owner", "flow_fixes": "--flow-fixes",
-}  # fmt: skip
-"""The options that give settings, by the settings' fields."""
-FlowOwner = Annotated[
-    str | None, option("--flow-owner", "NAME", "The owner of these flows.  \\[HORAE_FLOW_OWNER; none]")
-]
-FlowFixes = Annotated[
-    str | None,
-    option("--flow-fixes", "FOLDER", "Later versions of flows that fail.  \\[HORAE_FLOW_FIXES, none]"),
-]
 cli = group()
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The options that give settings of the same names."""
+
+    host: Annotated[
+        str | None, option("--host", "ADDRESS", "Where to listen.  \\[HORAE_HOST, 127.0.0.1]")
+    ] = None
+    port: Annotated[int | None, option("--port", "N", "0 is any free one.  \\[HORAE_PORT, 8420]", min=0, max=65535)] = None  # fmt: skip
+    temporal_port: Annotated[int | None, option("--temporal-port", "N", "Answer Temporal's schedule calls there.  \\[HORAE_TEMPORAL_PORT, none]", min=0, max=65535)] = None  # fmt: skip
+    temporal_forward: Annotated[str | None, option("--temporal-forward", "HOST:PORT", "A Temporal cluster for its other calls.  \\[HORAE_TEMPORAL_FORWARD, none]")] = None  # fmt: skip
+    flow_owner: Annotated[str | None, option("--flow-owner", "NAME", "The owner of the flows of --flows.  \\[HORAE_FLOW_OWNER; none]")] = None  # fmt: skip
+    flow_fixes: Annotated[str | None, option("--flow-fixes", "FOLDER", "Later versions of flows that fail.  \\[HORAE_FLOW_FIXES, none]")] = None  # fmt: skip
 
 
 @command(cli, "serve", takes=["database"])
 def serve(
     here: Command,
-    host: Annotated[
-        str | None, option("--host", "ADDRESS", "Where to listen.  \\[HORAE_HOST, 127.0.0.1]")
-    ] = None,
-    port: Annotated[
-        int | None, option("--port", "N", "0 is any free one.  \\[HORAE_PORT, 8420]", min=0, max=65535)
-    ] = None,
-    temporal_port: Annotated[
-        int | None,
-        option(
-            "--temporal-port",
-            "N",
-            "Answer Temporal's schedule calls there.  \\[HORAE_TEMPORAL_PORT, none]",
-            min=0,
-            max=65535,
-        ),
-    ] = None,
-    temporal_forward: Annotated[
-        str | None,
-        option(
-            "--temporal-forward",
-            "HOST:PORT",
-            "A Temporal cluster for its other calls.  \\[HORAE_TEMPORAL_FORWARD, none]",
-        ),
-    ] = None,
+    settings: Settings,
     app: Annotated[
         str | None, option("--app", "PACKAGE.MODULE", "A module that registers actions, imported first.")
     ] = None,
@@ -60,8 +40,6 @@ def serve(
         list[str] | None,
         option("--flows", "PACKAGE.MODULE", "A module whose flows are deployed and hosted; may be repeated."),
     ] = None,
-    flow_owner: FlowOwner = None,
-    flow_fixes: FlowFixes = None,
 ) -> None:
     """Serve the API and keep time, until interrupted.
 
@@ -79,16 +57,8 @@ def serve(
 
     All settings are in docs/reference/settings.md; horae check looks at them.
     """
-    options = given(
-        host=host,
-        port=port,
-        temporal_port=temporal_port,
-        temporal_forward=temporal_forward,
-        flow_owner=flow_owner,
-        flow_fixes=flow_fixes,
-        database_url=here.target.database,
-    )
-    named = {setting_name(field): _OPTIONS[field] for field in options}
+    options = given(**msgspec.structs.asdict(settings), database_url=here.target.database)
+    named = {setting_name(field): f"--{field.replace('_', '-').removesuffix('-url')}" for field in options}
     config = Config.from_environment(options=options)
     for module in ("litestar", "uvicorn"):
         needed(module)

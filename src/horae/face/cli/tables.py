@@ -10,8 +10,8 @@ from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
 GAP = "  "
-MIN_WRAPPED, MIN_OPTIONAL = 12, 24
-"""The least width of a column that wraps; where there is less room, optional columns go."""
+LEGIBLE, MIN_WRAPPED = 24, 12
+"""The width below which a column that wraps is hard to read, so that optional columns go; and the least one."""
 
 Layout = tuple[list[int], list[int]]
 """The columns that go above their row, and those beside each other."""
@@ -83,8 +83,7 @@ class Table:
         return sum(widths) + len(GAP) * (len(beside) - (not above))
 
     def _least_of(self, number: int) -> int:
-        marks = self._marks[number]
-        return self._natural[number] if "~" not in marks else MIN_OPTIONAL if "?" in marks else MIN_WRAPPED
+        return LEGIBLE if "~" in self._marks[number] else self._natural[number]
 
     def _widths(self, beside: list[int], room: int) -> dict[int, int]:
         """The width of each column; those that wrap share what the others leave."""

@@ -19,7 +19,7 @@ UrlOption = Annotated[
     str | None, _where("--url", "URL", "A server, such as http://127.0.0.1:8420.  \\[HORAE_URL]")
 ]
 TokenOption = Annotated[
-    str | None, _where("--token", "TOKEN", "The token that says to the server who asks.  \\[HORAE_TOKEN]")
+    str | None, _where("--token", "TOKEN", "The token that identifies you to the server.  \\[HORAE_TOKEN]")
 ]
 DatabaseOption = Annotated[
     str | None,

@@ -15,7 +15,7 @@ from horae.face.cli.command_base import Command, command, group
 from horae.face.cli.moments import instant_of
 from horae.face.cli.options import argument, option
 
-cli = group("token", "Make tokens, which say to a server who asks.")
+cli = group("token", "Create tokens, which identify callers to a server.")
 
 
 @command(cli, "create", takes=["as_json"])
@@ -32,7 +32,7 @@ async def create(
         str, option("--expires", "TIME", "When it ends; in UTC without an offset.", show_default=True)
     ] = "in 1d",
 ) -> None:
-    """Make a token, signed with the secret of the settings (HORAE_JWT_SECRET), and print it and nothing else.
+    """Create a token, signed with the secret of the settings (HORAE_JWT_SECRET), and print it and nothing else.
 
     [dim]For a person for a day, and for a program that acts for others:[/dim]
 

@@ -111,13 +111,13 @@ class Connections:
         _cancel(connection)
         return connection
 
-    def waits(self, connection: Connection) -> None:
-        """Mark a connection as waiting for its client."""
-        self._move(connection, waiting=True)
-
-    def works(self, connection: Connection) -> None:
-        """Mark a connection as busy: its client waits for us."""
-        self._move(connection, waiting=False)
+    def mark(self, connection: Connection, *, waiting: bool) -> None:
+        """Mark a connection as waiting for its client, or as busy: its client waits for us."""
+        group = self._groups.get(connection.address)
+        if group is not None and connection in (group.busy if waiting else group.waiting):
+            source, target = (group.busy, group.waiting) if waiting else (group.waiting, group.busy)
+            del source[connection]
+            target[connection] = None
 
     def end(self, connection: Connection) -> None:
         """Remove a connection that has ended."""
@@ -132,13 +132,6 @@ class Connections:
         if len(self._closing) > MAX_CLOSING:
             self._closing = {each for each in self._closing if each.socket.fileno() >= 0}
         return len(self._closing) > MAX_CLOSING
-
-    def _move(self, connection: Connection, *, waiting: bool) -> None:
-        group = self._groups.get(connection.address)
-        if group is not None and connection in (group.busy if waiting else group.waiting):
-            source, target = (group.busy, group.waiting) if waiting else (group.waiting, group.busy)
-            del source[connection]
-            target[connection] = None
 
     def _forget(self, connection: Connection) -> None:
         _cancel(connection)

@@ -100,10 +100,8 @@ class HttpProtocol(H11Protocol):
             self._wait_no_more()
             self._awaited = part, self.cycle
             self._arrival = self.loop.call_later(SECONDS[part], self.transport.close)
-        if is_behind or is_closing or self._awaited is not None:
-            self._connections.waits(self._connection)
-        else:
-            self._connections.works(self._connection)
+        waiting = is_behind or is_closing or self._awaited is not None
+        self._connections.mark(self._connection, waiting=waiting)
 
     def _wait_no_more(self) -> None:
         self._awaited = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter as Counts
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -39,65 +40,40 @@ class Metrics(Observer):
     """The metrics of one service: it observes an app, counts requests, and renders the page."""
 
     def __init__(self) -> None:
-        self.registry = registry = CollectorRegistry()
-        self._due = Gauge("horae_schedules_due", "Schedules that are due now", registry=registry)
-        self._open = Gauge("horae_runs_open", "Runs that have not ended", ["status"], registry=registry)
-        self._attention = Gauge(
-            "horae_flows_attention", "Flows that need attention: they wait for a person", registry=registry
+        self.registry = CollectorRegistry()
+        counter = partial(Counter, registry=self.registry)
+        gauge = partial(Gauge, registry=self.registry)
+        histogram = partial(Histogram, registry=self.registry)
+        self._due = gauge("horae_schedules_due", "Schedules that are due now")
+        self._open = gauge("horae_runs_open", "Runs that have not ended", ["status"])
+        self._attention = gauge("horae_flows_attention", "Flows that need attention: they wait for a person")
+        self._emitted = counter("horae_runs_emitted", "Runs whose first attempt was launched")
+        self._overlapping = counter(
+            "horae_runs_skipped_overlap", "Slots skipped because another run was going on"
         )
-        self._emitted = Counter(
-            "horae_runs_emitted", "Runs whose first attempt was launched", registry=registry
+        self._unlaunched = counter("horae_runs_failed_launch", "Attempts that could not begin, or must not")
+        self._drift = histogram(
+            "horae_fire_drift_seconds", "How far from its fire time a slot was launched", buckets=_DRIFT
         )
-        self._overlapping = Counter(
-            "horae_runs_skipped_overlap", "Slots skipped because another run was going on", registry=registry
+        self._ended = counter(
+            "horae_runs_ended", "Runs that ended after an attempt, or were stopped before", ["status"]
         )
-        self._unlaunched = Counter(
-            "horae_runs_failed_launch", "Attempts that could not begin, or must not", registry=registry
+        self._unstarted = counter(
+            "horae_slots_unstarted", "Slots and starts that never ran", ["status", "reason"]
         )
-        self._drift = Histogram(
-            "horae_fire_drift_seconds",
-            "How far from its fire time a slot was launched",
-            registry=registry,
-            buckets=_DRIFT,
+        self._claimed = counter("horae_runs_claimed", "Attempts that this node took")
+        self._rescued = counter("horae_runs_rescued", "Runs of dead nodes that this node took over")
+        self._store = histogram("horae_store_seconds", "How long transactions took", buckets=_STORE)
+        self._store_errors = counter(
+            "horae_store_errors", "Transactions that failed because the database was away"
         )
-        self._ended = Counter(
-            "horae_runs_ended",
-            "Runs that ended after an attempt, or were stopped before",
-            ["status"],
-            registry=registry,
+        self._requests = counter(
+            "horae_http_requests", "Requests that were answered", ["method", "route", "status"]
         )
-        self._unstarted = Counter(
-            "horae_slots_unstarted",
-            "Slots and starts that never ran",
-            ["status", "reason"],
-            registry=registry,
-        )
-        self._claimed = Counter("horae_runs_claimed", "Attempts that this node took", registry=registry)
-        self._rescued = Counter(
-            "horae_runs_rescued", "Runs of dead nodes that this node took over", registry=registry
-        )
-        self._store = Histogram(
-            "horae_store_seconds", "How long transactions took", registry=registry, buckets=_STORE
-        )
-        self._store_errors = Counter(
-            "horae_store_errors", "Transactions that failed because the database was away", registry=registry
-        )
-        self._requests = Counter(
-            "horae_http_requests",
-            "Requests that were answered",
-            ["method", "route", "status"],
-            registry=registry,
-        )
-        self._request_seconds = Histogram(
-            "horae_http_seconds", "How long answers took", ["route"], registry=registry
-        )
-        self._calls = Counter(
-            "horae_grpc_calls", "Temporal's calls that were answered", ["method", "code"], registry=registry
-        )
-        self._call_seconds = Histogram(
-            "horae_grpc_seconds", "How long their answers took", ["method"], registry=registry
-        )
-        build = Gauge("horae_build_info", "What is running here", ["version", "tzdata"], registry=registry)
+        self._request_seconds = histogram("horae_http_seconds", "How long answers took", ["route"])
+        self._calls = counter("horae_grpc_calls", "Temporal's calls that were answered", ["method", "code"])
+        self._call_seconds = histogram("horae_grpc_seconds", "How long their answers took", ["method"])
+        build = gauge("horae_build_info", "What is running here", ["version", "tzdata"])
         build.labels(__version__, TZDATA_VERSION).set(1)
 
     def claimed(self, runs: Sequence[Run], *, launched: bool) -> None:  # noqa: ARG002 - the observer's signature

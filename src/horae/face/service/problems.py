@@ -150,7 +150,7 @@ def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Resp
     detail = str(error.detail)
     hint = next((each["hint"] for each in _extra(error) if "hint" in each), None)
     if error.status_code == 404:
-        detail = f"There is nothing at {request.url.path}"
+        detail, hint = f"There is nothing at {request.url.path}", "/openapi.json lists every path"
     elif error.status_code == 405:
         detail = f"{request.method} is no method of {request.url.path}"
         allowed = {name.lower(): value for name, value in (error.headers or {}).items()}.get("allow", "")

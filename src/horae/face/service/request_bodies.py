@@ -196,16 +196,20 @@ class ResumeSchedule(Body, frozen=True):
 class SkipNext(Body, frozen=True):
     """How many of the next slots to skip; 0 revokes that."""
 
-    number: Annotated[Annotated[int, about(minimum=0, maximum=1_000_000)], about("How many.")] = 1
+    number: Annotated[int, about("How many.", minimum=0, maximum=1_000_000)] = 1
 
 
 class PublishEvent(Body, frozen=True):
     """An event of a flow, published from outside."""
 
-    topic: Annotated[Annotated[str, about(minLength=1, maxLength=200)], about("A topic of the flow.")]
+    topic: Annotated[str, about("A topic of the flow.", minLength=1, maxLength=200)]
     message_id: Annotated[
-        Annotated[str, about(minLength=1, maxLength=200)],
-        about("Unique in its topic: the same again updates the payload while the event is pending."),
+        str,
+        about(
+            "Unique in its topic: the same again updates the payload while the event is pending.",
+            minLength=1,
+            maxLength=200,
+        ),
     ]
     payload: Annotated[Any, about("What consumers see of it: any JSON of up to 256 KiB.")] = None
 
@@ -274,14 +278,14 @@ class PreviewChange(Body, frozen=True):
     """Another spec for a schedule, and how far ahead to compare."""
 
     spec: SpecField
-    days: Annotated[Annotated[int, about(minimum=1, maximum=MAX_DAYS)], about("How many days ahead.")] = 30
+    days: Annotated[int, about("How many days ahead.", minimum=1, maximum=MAX_DAYS)] = 30
 
 
 class PreviewSpec(Body, frozen=True):
     """A spec, and how many of its times to show."""
 
     spec: SpecField
-    limit: Annotated[Annotated[int, about(minimum=1, maximum=1000)], about("How many times.")] = 10
+    limit: Annotated[int, about("How many times.", minimum=1, maximum=1000)] = 10
 
 
 class CreateGrant(Body, frozen=True):
@@ -324,9 +328,7 @@ class ExecuteGraph(Body, frozen=True):
     run_id: Annotated[Id, about("The run; the same for every attempt of one slot.")]
     user_id: Annotated[Id, about("For whom.")]
     grant_id: Annotated[Id, about("By which grant.")]
-    attempt: Annotated[
-        Annotated[int, about(minimum=1)], about("Counted from 1; usage is recorded under it.")
-    ] = 1
+    attempt: Annotated[int, about("Counted from 1; usage is recorded under it.", minimum=1)] = 1
     input: Annotated[Any, about("An object; `messages` is [] and `model` is default if it has none.")] = None
 
 

@@ -19,7 +19,7 @@ from litestar.routes import BaseRoute, HTTPRoute
 from litestar.status_codes import HTTP_413_REQUEST_ENTITY_TOO_LARGE, HTTP_415_UNSUPPORTED_MEDIA_TYPE
 
 from horae.checked import input_error
-from horae.errors import InvalidInputError, LimitExceededError
+from horae.errors import InvalidInputError, LimitExceededError, did_you_mean
 from horae.json_bounds import MAX_INTEGER, JsonTooLargeError, check_json, convert_json
 
 _NUL = "has the character NUL, which no text has"
@@ -127,7 +127,8 @@ def check_parameters(request: Request[Any, Any, Any]) -> None:
     known = request.app.state.parameters[request.route_handler]
     for name in names:
         if name not in known:
-            hint = f"known are: {', '.join(known)}" if known else "this path takes none"
+            listed = f"known are: {', '.join(known)}" if known else "this path takes none"
+            hint = did_you_mean(name, known) or listed
             raise InvalidInputError(name, "is no parameter of this path", hint=hint)
 
 

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import pairwise
 from typing import Annotated
 
 import msgspec
+from rich.console import Group, RenderableType
+from rich.text import Text
 
 from horae.clock import SystemClock
 from horae.errors import InvalidSpecError
-from horae.face.cli.command_base import Command
+from horae.face.cli.command_base import Command, command, group
 from horae.face.cli.files import document
-from horae.face.cli.fire_table import fire_table
 from horae.face.cli.moments import instant_of
 from horae.face.cli.options import argument, number, option
 from horae.face.cli.payload import Texts, Times
-from horae.spec import Spec
+from horae.face.cli.printing import gap_text, local, utc, with_end
+from horae.face.cli.tables import table
+from horae.spec import TZDATA_VERSION, Spec
+from horae.spec.clock_notes import clock_note
 
 MAX_SHOWN = 1000
+cli = group()
 
 
+@command(cli, "next", takes=["as_json"])
 def next_times(
-    command: Command,
+    given: Command,
     *,
     expressions: Annotated[
         Texts, argument("EXPR...", "Cron expressions, each quoted; their times are united.")
@@ -67,7 +74,7 @@ def next_times(
             times.append(moment)
     ended = None if len(times) == count else asked.why_never(times[-1] if times else since)
     instants = [time.strftime("%Y-%m-%dT%H:%M:%SZ") for time in times]
-    command.show(instants, lambda _: fire_table(asked, since, times, ended))
+    given.show(instants, lambda _: _fire_table(asked, since, times, ended))
 
 
 def _unquoted(expressions: list[str]) -> list[str]:
@@ -75,3 +82,17 @@ def _unquoted(expressions: list[str]) -> list[str]:
     if 5 <= len(expressions) <= 7 and not any(set(word) & set(" \t@") for word in expressions):
         return [" ".join(expressions)]
     return expressions
+
+
+def _fire_table(spec: Spec, since: datetime, times: list[datetime], ended: str | None) -> RenderableType:
+    """The table, the spec as a sentence above it, and why there are no more times below it."""
+    zone = spec.elements.timezone
+    rows = [
+        (number, local(time, zone), utc(time), gap_text(time - previous), Text(clock_note(zone, previous, time), style="yellow"))
+        for number, (previous, time) in enumerate(pairwise([since, *times]), start=1)
+    ]  # fmt: skip
+    found = table("#>", f"local time ({zone})", "UTC?", "after>?", "clock change~?", rows=rows)
+    return Group(
+        Text(f"{spec.sentence()}.", style="bold"), with_end(found, ended),
+        Text(f"after {since:%Y-%m-%d %H:%M:%S}Z, tzdata {TZDATA_VERSION}", style="dim"),
+    )  # fmt: skip
