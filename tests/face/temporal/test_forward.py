@@ -146,11 +146,21 @@ async def test_a_caller_reaches_only_their_own_namespace_of_the_cluster_and_keep
         mine = api.StartWorkflowExecutionRequest(namespace="alice")
         await calls(mine, metadata=bearer("alice"))
         assert "authorization" not in cluster.seen[-1][2]
+        for method in ("GetSystemInfo", "GetClusterInfo"):  # every client asks on connecting
+            await calls.raw(f"/{SERVICE}/{method}", b"", metadata=bearer("alice"))
         seen = len(cluster.seen)
         refusals = [
             (calls(mine, metadata=bearer("bob")), Code.PERMISSION_DENIED),
             (calls(mine), Code.UNAUTHENTICATED),
             (calls(api.ListNamespacesRequest(), metadata=bearer("bob")), Code.PERMISSION_DENIED),
+            (
+                calls(api.DescribeNamespaceRequest(namespace="alice"), metadata=bearer("bob")),
+                Code.PERMISSION_DENIED,
+            ),
+            (
+                calls.raw("/some.other.Service/GetSystemInfo", b"", metadata=bearer("bob")),
+                Code.PERMISSION_DENIED,
+            ),
             (calls.raw("/some.other.Service/Do", b"", metadata=bearer("bob")), Code.PERMISSION_DENIED),
             (
                 calls.raw(f"/{SERVICE}/StartWorkflowExecution", b"\xff", metadata=bearer("bob")),

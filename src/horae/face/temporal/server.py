@@ -152,7 +152,7 @@ class TemporalServer(grpc.GenericRpcHandler):
             caller.check_change()
         own = service == SERVICE and method in HANDLERS
         if self._forward is not None and (not own or method in ANSWERED_BY_THE_CLUSTER):
-            check_forwarded(caller, method, request, known_service=service == SERVICE)
+            check_forwarded(caller, method, request, known_service=service == SERVICE, for_everyone=own)
             try:
                 answer = await self._forward.call(path, request, headers, context.time_remaining())
                 return with_schedules(answer) if method == "GetSystemInfo" else answer
