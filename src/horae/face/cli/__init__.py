@@ -19,7 +19,7 @@ from horae.errors import HoraeError
 from horae.face.cli.command_base import PlainGroup
 from horae.face.cli.printing import report
 from horae.face.cli.target import DatabaseOption, JsonOption, OwnerOption, Target, TokenOption, UrlOption
-from horae.face.cli.usage_errors import is_request_for_help, is_usage_error, usage_error
+from horae.face.cli.typer_errors import is_request_for_help, is_usage_error, usage_error
 from horae.spec import TZDATA_VERSION
 
 PANELS = {

@@ -13,9 +13,9 @@ from rich.text import Text
 from horae.face.cli.client import path
 from horae.face.cli.command_base import Session
 from horae.face.cli.options import DryRun, Input, Limit, Note, OverlapChoice, ScheduleId, flag, option
-from horae.face.cli.payload import given, start_fields
 from horae.face.cli.printing import both, console
 from horae.face.cli.render import Json, backfill_table
+from horae.face.cli.schedule_options import given, start_fields
 
 _POLL_SECONDS = 0.5
 

@@ -11,8 +11,8 @@ from horae.face.cli.client import path
 from horae.face.cli.command_base import Session, command, confirm, group
 from horae.face.cli.files import document
 from horae.face.cli.options import Limit, Yes, argument, option
-from horae.face.cli.payload import CALENDAR_EXAMPLE
 from horae.face.cli.render import at, details, joined, listing, short
+from horae.face.cli.schedule_options import CALENDAR_EXAMPLE
 
 cli = group("calendars", "Calendars that many schedules exclude, such as holidays.")
 

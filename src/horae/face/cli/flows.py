@@ -10,10 +10,10 @@ from rich.text import Text
 from horae.face.cli.client import path
 from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.options import Limit, argument, option
-from horae.face.cli.payload import read_json
 from horae.face.cli.printing import utc
 from horae.face.cli.render import Json, at, details, listing, short
 from horae.face.cli.run_logs import print_logs
+from horae.face.cli.schedule_options import read_json
 
 cli = group("flows", "Producers and consumers, joined by events, whose effects are never repeated.")
 

@@ -9,10 +9,10 @@ from uuid import uuid4
 from horae.clock import SystemClock
 from horae.errors import InvalidInputError
 from horae.face.cli.command_base import Session, command, group
-from horae.face.cli.moments import instant_of
 from horae.face.cli.options import Input, argument, option
-from horae.face.cli.payload import given, read_json
+from horae.face.cli.schedule_options import given, read_json
 from horae.face.cli.schedules_write import summary
+from horae.face.cli.time_parser import instant_of
 from horae.spec.duration import milliseconds
 
 cli = group()

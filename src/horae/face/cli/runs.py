@@ -22,10 +22,10 @@ from horae.face.cli.options import (
     number,
     option,
 )
-from horae.face.cli.payload import start_fields
 from horae.face.cli.render import Json, ledger_table, run_panel
 from horae.face.cli.run_following import follow, shown_to_end
 from horae.face.cli.run_logs import print_logs
+from horae.face.cli.schedule_options import start_fields
 from horae.model import Reason, Status
 
 cli = group("runs", "Look at runs, follow them, stop and repeat them.")

@@ -21,8 +21,8 @@ from horae.face.cli.options import (
     number,
     option,
 )
-from horae.face.cli.payload import TIMES, When
 from horae.face.cli.render import preview_panel, schedule_panel, schedule_table, time_table, upcoming_panel
+from horae.face.cli.schedule_options import TIMES, When
 
 
 class StateChoice(StrEnum):

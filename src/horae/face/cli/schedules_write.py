@@ -24,7 +24,10 @@ from horae.face.cli.options import (
     flag,
     option,
 )
-from horae.face.cli.payload import (
+from horae.face.cli.printing import both, none, warn
+from horae.face.cli.render import Json
+from horae.face.cli.run_following import shown_to_end
+from horae.face.cli.schedule_options import (
     TIMES,
     How,
     What,
@@ -33,9 +36,6 @@ from horae.face.cli.payload import (
     schedule_fields,
     start_fields,
 )
-from horae.face.cli.printing import both, none, warn
-from horae.face.cli.render import Json
-from horae.face.cli.run_following import shown_to_end
 from horae.face.cli.schedules_read import changed_spec
 from horae.model import OnResume
 

@@ -11,7 +11,7 @@ from horae.config import Config, setting_name
 from horae.face.cli.client import needed
 from horae.face.cli.command_base import Command, command, group
 from horae.face.cli.options import option
-from horae.face.cli.payload import given
+from horae.face.cli.schedule_options import given
 
 cli = group()
 

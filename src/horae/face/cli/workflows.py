@@ -12,10 +12,10 @@ from horae.face.cli.client import path
 from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.files import document
 from horae.face.cli.options import Input, Limit, Wait, argument, flag, option
-from horae.face.cli.payload import start_fields
 from horae.face.cli.printing import word
 from horae.face.cli.render import Json, at, details, listing, run_panel
 from horae.face.cli.run_following import shown_to_end
+from horae.face.cli.schedule_options import start_fields
 from horae.face.cli.workflow_drawing import drawing, mermaid
 
 cli = group("workflows", "Deploy workflows, look at them, run them.")

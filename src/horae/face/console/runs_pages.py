@@ -19,7 +19,7 @@ from horae.app.views import (
     sentence_of,
 )
 from horae.errors import HoraeError, InvalidInputError, ScheduleNotFoundError
-from horae.face.cli.moments import instant_of
+from horae.face.cli.time_parser import instant_of
 from horae.face.console.rendering import span
 from horae.face.console.visit import Visit
 from horae.face.console.workflows_pages import nodes_of

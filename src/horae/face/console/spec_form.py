@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from horae.errors import InvalidInputError
-from horae.face.cli.moments import read_time
+from horae.face.cli.time_parser import read_time
 
 KINDS = {
     "plain": "Plain choices",

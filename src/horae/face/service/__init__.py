@@ -33,7 +33,6 @@ from horae.face.service.problems import (
     on_status_error,
 )
 from horae.face.service.rate_limit import RateLimit
-from horae.face.service.reports import count_failed, reports_router
 from horae.face.service.request_reading import JsonRequest, check_address, check_parameters, known_parameters
 from horae.face.service.route_helpers import dependencies
 from horae.face.service.runs import runs_router
@@ -41,6 +40,7 @@ from horae.face.service.schedules import schedules_router
 from horae.face.service.system import health, home, metrics, openapi, readiness
 from horae.face.service.usage import usage_router
 from horae.face.service.why import why_router
+from horae.face.service.worker_reports import count_failed, reports_router
 from horae.face.service.workflows import launcher_router, workflows_router
 
 if TYPE_CHECKING:
