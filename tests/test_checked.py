@@ -41,6 +41,7 @@ from horae.policies import (
     TimeoutFields,
     WhenFullName,
 )
+from tests.support.cases import each_of
 
 WRONG: list[tuple[Callable[[], object], str, str, str]] = [
     (lambda: Policies(overlap="skp"), "overlap", 'is "skp", and must be one of skip, ', "did you mean skip?"),  # type: ignore[arg-type]
@@ -79,7 +80,7 @@ WRONG: list[tuple[Callable[[], object], str, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "field", "reason", "hint"), WRONG)
+@each_of(("make", "field", "reason", "hint"), WRONG)
 def test_a_wrong_value_is_refused_where_it_is_given(
     make: Callable[[], object], field: str, reason: str, hint: str
 ):

@@ -13,6 +13,7 @@ from horae import App, Config
 from horae.config import setting_name
 from horae.errors import ConfigError
 from horae.model import CatchUp, Overlap
+from tests.support.cases import each_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "settings.md"
 FIELDS = msgspec.structs.fields(Config)
@@ -75,7 +76,7 @@ def test_the_process_environment_is_read(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.contract("CRON-19")
-@pytest.mark.parametrize(
+@each_of(
     ("name", "value"),
     [(field.name, -1) for field in FIELDS if field.type is int]
     + [("tick_ms", 0), ("concurrency", 0), ("max_buffer_size", 0), ("lookahead_ms", 3_600_001)]
@@ -133,7 +134,7 @@ def rows() -> dict[str, str]:
 
 
 @pytest.mark.contract("CRON-15")
-@pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
+@each_of("field", FIELDS)
 def test_the_page_lists_each_setting_with_its_default(field: msgspec.structs.FieldInfo):
     default = field.default
     shown = ",".join(default) if isinstance(default, tuple) else "" if default is None else str(default)

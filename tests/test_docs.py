@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
 from typer.main import get_command
 
 from horae.app.schedule_views import Description
@@ -17,6 +16,7 @@ from horae.face.cli import cli
 from horae.face.declarative.states import POLLING, SCHEDULER, TASK, diagram
 from horae.spec import Spec
 from horae.testing import TimeMachine
+from tests.support.cases import each_of
 from tests.support.pages import DOCS, PAGES, page_name
 from tests.support.process import ROOT
 
@@ -37,7 +37,7 @@ def parts(page: Path) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
+@each_of("page", PAGES)
 def test_links_lead_somewhere(page: Path):
     for target, part in links(page):
         assert target.exists(), target
@@ -72,7 +72,7 @@ def known_options(written: str) -> tuple[list[str], set[str]]:
         command = command.get_command(None, words.pop(0))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
+@each_of("page", PAGES)
 def test_commands_in_the_text_exist_with_their_options(page: Path):
     """Blocks are run; what stands in sentences and tables is compared with what the command takes."""
     text = re.sub(r"^ *```.*?^ *```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)

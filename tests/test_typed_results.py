@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args, get_type_hints
 
-import pytest
-
 import horae
 from horae import App, Config, Context
 from horae.app import ScopedOperations
@@ -23,6 +21,7 @@ from horae.app.why import Why
 from horae.app.workflows import Workflows
 from horae.model import AUTOMATIC, Instant, Overlap, Run, ScheduleKey, Span, State, Status
 from horae.testing import TimeMachine
+from tests.support.cases import each_of
 
 OPERATIONS = (App, ScopedOperations, Schedules, Runs, Backfills, Calendars, Why, Grants, Workflows, Flows)
 TIME = re.compile(r"_ms$|_s$|seconds|delay|timeout|duration|late$|lateness|_off$|_age$|_at$|since|until|took")
@@ -62,7 +61,7 @@ def is_number(annotation: Any) -> bool:
     return bool({int, float} & set(types_in(annotation)))
 
 
-@pytest.mark.parametrize("kind", returned_types(), ids=lambda kind: kind.__name__)
+@each_of("kind", returned_types())
 def test_no_public_attribute_is_a_bare_number_of_time(kind: type):
     for name in getattr(kind, "__struct_fields__", ()):
         if TIME.search(name) and is_number(get_type_hints(kind)[name]):

@@ -14,7 +14,7 @@ import pytest
 from horae import App
 from tests.support.pages import blocks_of
 from tests.support.process import environment, kill, nursery
-from tests.support.wait import wait_for
+from tests.support.wait import PATIENCE, wait_for
 
 BERLIN = next(each.text for each in blocks_of("README.md") if each.kind == "python")
 
@@ -91,7 +91,7 @@ class Program:
         """Wait for a line with some words."""
         while True:
             try:
-                line = self._lines.get(timeout=60)
+                line = self._lines.get(timeout=PATIENCE)
             except Empty:
                 raise AssertionError(f"it never said {words!r}, but {self.said}") from None
             self.said.append(line)
@@ -100,7 +100,7 @@ class Program:
 
     def ends(self) -> int:
         """Wait for its end; its exit status."""
-        code = self.process.wait(60)
+        code = self.process.wait(PATIENCE)
         self._reader.join(60)
         while not self._lines.empty():
             self.said.append(self._lines.get())

@@ -12,6 +12,7 @@ import pytest
 from horae import App, CatchUp, CatchUpPolicy, Context, Filter, OnResume, Overlap, Policies, Schedule, Spec
 from horae.errors import DefinitionConflictError, HoraeError, InvalidActionError, InvalidInputError
 from horae.testing import TimeMachine, VirtualClock
+from tests.support.cases import each_of
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 NEW_YEAR = datetime(2027, 1, 1, tzinfo=UTC)
@@ -107,7 +108,7 @@ async def test_options_name_the_usual_policies_and_policies_the_rest(database: s
     assert (policies.on_resume, policies.finished_ttl) == (OnResume.SKIP, None)  # not named
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("options", "error", "words"),
     [
         ({"spec": "0 25 * * *"}, HoraeError, "0 25"),

@@ -13,6 +13,7 @@ from horae import Config
 from horae.errors import ConfigError, DestinationRefusedError, InvalidInputError
 from horae.executor.http_destination import Destinations, target_of
 from horae.executor.http_options import HttpRequest, check_request
+from tests.support.cases import each_of
 
 pytestmark = pytest.mark.contract("SCHD-17", "CRON-23")
 
@@ -34,7 +35,7 @@ PUBLIC = [
 ]
 
 
-@pytest.mark.parametrize("address", PRIVATE)
+@each_of("address", PRIVATE)
 def test_addresses_that_are_not_public_are_refused(address: str):
     with pytest.raises(DestinationRefusedError, match="private"):
         Destinations(["*"], []).check_address("host", ip_address(address))
@@ -78,7 +79,7 @@ def test_a_pattern_that_is_none_is_said_to_be_none(pattern: str):
         Destinations(["example.com", pattern], [])
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("pattern", "host", "port", "allowed"),
     [
         ("*", "anything.example", 80, True),
@@ -121,7 +122,7 @@ def test_an_address_is_taken_apart(url: str, scheme: str, host: str, port: int, 
     assert (target.scheme, target.host, target.port, target.path) == (scheme, host, port, path)
 
 
-@pytest.mark.parametrize(
+@each_of(
     "url",
     [
         "", "example.com", "ftp://example.com", "file:///etc/passwd", "gopher://example.com", "http:example.com", "http:///x",
@@ -149,7 +150,7 @@ def test_a_private_address_in_a_request_is_refused_before_it_is_stored(host: str
     check_request(request, Config(http_private=("127.0.0.0/8", "::1/128", "10.0.0.0/8", "169.254.0.0/16")))
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("field", "more"),
     [
         ("url", {"url": "https://elsewhere.example/"}),

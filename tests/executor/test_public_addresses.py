@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horae.executor.public_addresses import is_public, reached
+from tests.support.cases import each_of
 
 pytestmark = pytest.mark.contract("SCHD-17", "CRON-23")
 
@@ -117,7 +118,7 @@ def test_every_block_of_the_registries_is_known():
             assert is_public(address) is expected(address), (address, block)
 
 
-@pytest.mark.parametrize(
+@each_of(
     "address", ["192.0.0.192", "192.0.0.9", "192.88.99.1", "192.88.99.2", "3fff::1", "3fff:fff:ffff::1", "5f00::1", "100:0:0:1::1",
                 "2001:1::1", "2001:5::1", "2001:db8::1", "224.0.0.251", "ff0e::1", "2002:c058:6301::", "::192.0.2.1"],
 )  # fmt: skip

@@ -37,6 +37,7 @@ from horae.policy.ledger_changes import run_id
 from horae.spec import Spec
 from horae.spec.why import why_instant
 from tests.spec.oracle import instant
+from tests.support.cases import each_of
 
 NOON = instant("2026-03-01T12:00:00Z")
 SPEC = Spec.cron("0 12 * * *")
@@ -92,7 +93,7 @@ def test_every_status_of_a_run_has_a_verdict_and_a_sentence(status: Status):
 
 
 @pytest.mark.contract("SCHD-28")
-@pytest.mark.parametrize("reason", Reason)
+@each_of("reason", Reason)
 def test_every_reason_is_told(reason: Reason):
     unstarted = UnstartedRange(
         schedule_key=ScheduleKey("s"), generation=2, start_ms=NOON * 1000, end_ms=NOON * 1000, count=1, status=Status.SKIPPED, reason=reason,
@@ -144,7 +145,7 @@ def place(nominal: int, now: Schedule | None, found: Version | None, before: Ver
 
 
 @pytest.mark.contract("SCHD-28")
-@pytest.mark.parametrize(
+@each_of(
     ("nominal", "now", "found", "before", "expected"),
     [
         (0, schedule(), None, None, "9"),

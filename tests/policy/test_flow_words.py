@@ -21,6 +21,7 @@ from horae.flow_model import (
 )
 from horae.policy.flow_explain import explain, run_now_refusal
 from horae.policy.flow_words import activity_words, producer_words, schedule_words, words
+from tests.support.cases import each_of
 
 S, R = FlowStatus, Recovery
 NOW = 1_767_600_000_000
@@ -91,7 +92,7 @@ STATES = {
 
 
 @pytest.mark.contract("FLOW-27")
-@pytest.mark.parametrize("state", STATES)
+@each_of("state", STATES)
 def test_every_state_has_words_and_what_resolves_it(state: str):
     found, status, issue, action = STATES[state]
     said = words(found, FLOW, NOW)
@@ -160,7 +161,7 @@ def test_why_run_now_is_refused():
     assert "no producers" in (run_now_refusal(lane(), FlowDefinition(name="f", handlers=(TAKE,))) or "")
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("there", "runs", "at", "handler", "sentence"),
     [
         (lane(), [run(began=NOW - 50, ended=NOW + 50)], NOW, "take", '"take" ran at'),

@@ -15,6 +15,7 @@ from horae.grant_model import GRANT_ERRORS, Grant
 from horae.model import Reason
 from horae.policy.grants import ANY_GRAPH, MAX_SCOPES, check_scopes, denial_of, error_of, fault_of
 from horae.policy.reason import SENTENCES
+from tests.support.cases import each_of
 
 NOW = 1_000_000
 POET = "graph:execute:langgraph:poet"
@@ -28,7 +29,7 @@ def grant(**fields: object) -> Grant:
 
 
 @pytest.mark.contract("GRNT-03")
-@pytest.mark.parametrize(
+@each_of(
     ("found", "graph", "fault"),
     [
         (grant(), "langgraph:poet", None),
@@ -68,7 +69,7 @@ def test_each_fault_has_its_error_and_its_sentence():
 
 
 @pytest.mark.contract("GRNT-03")
-@pytest.mark.parametrize(
+@each_of(
     "scope",
     [
         "graph:execute", "graph:execute:", "graph:execute:poet", "graph:*", "*", "", "graph:execute:langgraph:", "graph:execute::poet",

@@ -25,6 +25,7 @@ from horae.model import (
 )
 from horae.policy.lifecycle import ENDED, TRANSITIONS
 from horae.policy.outcome import judge_end, overdue, report_by
+from tests.support.cases import each_of
 
 NOW = 1_772_366_400_000
 LIMITS = Limits()
@@ -83,7 +84,7 @@ def test_every_ending_is_in_the_table():
 
 
 @pytest.mark.contract("SCHD-16", "SCHD-17")
-@pytest.mark.parametrize(("end", "policies", "status", "reason", "delay"), ENDINGS)
+@each_of(("end", "policies", "status", "reason", "delay"), ENDINGS)
 def test_what_an_ending_means(
     end: AttemptResult, policies: Policies | None, status: str, reason: str, delay: int | None
 ):

@@ -8,6 +8,7 @@ import pytest
 
 from horae.model import Reason
 from horae.policy.reason import SENTENCES
+from tests.support.cases import each_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "runs.md"
 
@@ -20,6 +21,6 @@ def test_every_reason_has_a_sentence_of_its_own():
 
 
 @pytest.mark.contract("SCHD-28")
-@pytest.mark.parametrize("reason", Reason)
+@each_of("reason", Reason)
 def test_the_page_says_the_same(reason: Reason):
     assert f"| `{reason}` | {SENTENCES[reason]} |" in PAGE.read_text("utf-8")

@@ -10,6 +10,7 @@ import pytest
 from horae.errors import InvalidInputError
 from horae.model import CatchUpPolicy, Policies, Retention, RetryPolicy, Timeouts
 from horae.policy.validate import BOUNDS, check_policies
+from tests.support.cases import each_of
 
 
 def test_the_defaults_make_sense():
@@ -17,7 +18,7 @@ def test_the_defaults_make_sense():
 
 
 @pytest.mark.contract("SCHD-11", "SCHD-12", "SCHD-16", "SCHD-17")
-@pytest.mark.parametrize(
+@each_of(
     ("policies", "field"),
     [
         (Policies(max_concurrent=0), "max_concurrent"),

@@ -14,6 +14,7 @@ from horae.spec import DIALECTS, Spec
 from horae.spec.budget import shared_budget
 from horae.spec.civil_set import CivilSet
 from tests.spec.strategies import Case, as_calendar, unix_crons
+from tests.support.cases import each_of
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 EVERYTHING = {"second": "*", "minute": "*", "hour": "*"}
@@ -48,7 +49,7 @@ NEVER: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.contract("SCHD-08", "SCHD-01")
-@pytest.mark.parametrize(("document", "reason"), NEVER, ids=[str(number) for number in range(len(NEVER))])
+@each_of(("document", "reason"), NEVER)
 def test_never_is_an_answer_with_a_reason(document: dict[str, Any], reason: str):
     spec = Spec.parse(document)
     assert spec.next_after(NOW) is None

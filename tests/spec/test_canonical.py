@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from horae.errors import InvalidSpecError, UnknownCalendarError
 from horae.spec import Spec
 from tests.spec.strategies import Case, as_calendar, posix_crons, temporal_crons, unix_crons
+from tests.support.cases import each_of
 
 DURATIONS = st.sampled_from(["1s", "90s", "5m", "1h30m", "2d", "1w", "PT1H"])
 TIMES = st.datetimes(datetime(2001, 1, 1), datetime(2099, 1, 1)).map(lambda t: t.replace(microsecond=0))
@@ -104,7 +105,7 @@ def test_canonical_crons(expression: str, canonical: str):
 
 
 @pytest.mark.contract("SCHD-09")
-@pytest.mark.parametrize(
+@each_of(
     ("document", "sentence"),
     [
         ({"crons": ["* * * * *"]}, "Every minute, UTC time"),
@@ -136,7 +137,7 @@ def test_sentences(document: dict[str, Any], sentence: str):
 
 
 @pytest.mark.contract("SCHD-09")
-@pytest.mark.parametrize(
+@each_of(
     ("document", "element"),
     [
         ({"cron": ["0 9 * * *"]}, "cron"),

@@ -8,6 +8,7 @@ import pytest
 
 from horae.spec import Spec
 from tests.spec.oracle import instant
+from tests.support.cases import each_of
 
 
 def times(expression: str, zone: str, after: str, count: int, **policies: str) -> list[str]:
@@ -60,7 +61,7 @@ CASES = [
 
 
 @pytest.mark.contract("SCHD-06")
-@pytest.mark.parametrize(("expression", "zone", "after", "policies", "expected"), CASES)
+@each_of(("expression", "zone", "after", "policies", "expected"), CASES)
 def test_named_changes(expression: str, zone: str, after: str, policies: dict[str, str], expected: list[str]):
     found = times(expression, zone, after, len(expected) or 1, **policies)
     assert found[: len(expected)] == expected

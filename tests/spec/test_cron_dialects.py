@@ -16,6 +16,7 @@ from horae.errors import (
 )
 from horae.spec import PosixCron, Spec
 from horae.spec.cron import parse_temporal
+from tests.support.cases import each_of
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -38,7 +39,7 @@ def test_posix_accepts(expression: str):
 
 
 @pytest.mark.contract("DECL-22", "DECL-31")
-@pytest.mark.parametrize(
+@each_of(
     ("expression", "field", "said"),
     [
         ("", "expression", "is empty"),
@@ -188,7 +189,7 @@ def test_no_occurrence_is_an_error_of_the_calculator():
 
 
 @pytest.mark.contract("CRON-02", "SCHD-05")
-@pytest.mark.parametrize(
+@each_of(
     ("expression", "expected"),
     [
         ("@yearly", "2027-01-01T00:00:00"),
@@ -225,7 +226,7 @@ def test_unix(expression: str, expected: str):
 
 
 @pytest.mark.contract("CRON-02", "SCHD-09")
-@pytest.mark.parametrize(
+@each_of(
     ("expression", "dialect", "character", "hint"),
     [
         ("0 9 * * 1 2027", "unix", 11, "year last is of temporal"),
@@ -301,7 +302,7 @@ def every(expression: str) -> tuple[int, int]:
 
 
 @pytest.mark.contract("SCHD-03")
-@pytest.mark.parametrize(
+@each_of(
     ("expression", "interval", "phase"),
     [
         ("@every 5m", 300, 0),
@@ -348,7 +349,7 @@ def test_temporal_reads_durations_as_go_does(expression: str, interval: int, pha
 
 
 @pytest.mark.contract("SCHD-03")
-@pytest.mark.parametrize(
+@each_of(
     "expression",
     [
         "@every", "@every ", "@every # 5m", "@every\t5m", "@every  5m", "@every 1h 30m", "@every 5m /1m", "@every 5m/ 1m",

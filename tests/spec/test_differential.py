@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import dateutil.rrule
-import pytest
 from apscheduler.triggers.cron import CronTrigger
 from croniter import CroniterBadDateError, croniter
 from cronsim import CronSim, CronSimError
@@ -40,6 +39,7 @@ from horae.spec.calendar_bits import Calendar
 from horae.spec.cron import parse_temporal
 from tests.spec.oracle import instant, zoneinfo
 from tests.spec.strategies import zone_moments
+from tests.support.cases import each_of
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "differences.md"
 DAY = 86400
@@ -885,7 +885,7 @@ KNOWN_DISAGREEMENTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("known", KNOWN_DISAGREEMENTS, ids=lambda known: known.key)
+@each_of("known", KNOWN_DISAGREEMENTS)
 def test_known_disagreements_are_as_stated(known: Disagreement):
     """If one side changes its mind, the list and the page must follow."""
     assert known.horae != known.other

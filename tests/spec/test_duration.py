@@ -21,12 +21,13 @@ from horae.spec.duration import (
     element_milliseconds,
     milliseconds,
 )
+from tests.support.cases import each_of
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 SCHEMA = msgspec.json.schema(Duration)
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("text", "expected"),
     [
         ("0s", 0), ("500ms", 500), ("90s", 90_000), ("1h30m", 90 * MINUTE), ("7d", 7 * DAY), ("1w", 7 * DAY),
@@ -66,7 +67,7 @@ def test_a_number_has_no_unit(number: Any):
     assert refused.value.hint == f'write "{number}s", or "{number}ms"'
 
 
-@pytest.mark.parametrize(
+@each_of(
     "given",
     [
         "", " ", "1h30", "-5s", "+5s", "1.5h", "30m1h", "5s5s", "10 s", " 10s", "10s\n", "10S", "5y", "1M", "s", "forever", "١s",

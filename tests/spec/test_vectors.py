@@ -14,6 +14,7 @@ from horae.spec import Spec
 from horae.spec.calendar_bits import EVERY_DAY, Calendar, matching_days
 from horae.spec.civil import FIRST_YEAR, members
 from horae.spec.cron_field import MONTH, TEMPORAL, WEEKDAY, YEAR, Field, Parsed, parse_field
+from tests.support.cases import each_of
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parents[1] / "vectors" / "spec.json").read_text("utf-8"))
 
@@ -46,7 +47,7 @@ def moment(text: str) -> datetime:
 
 
 @pytest.mark.contract("SCHD-01", "SCHD-02", "SCHD-03", "SCHD-04", "SCHD-07", "SCHD-08")
-@pytest.mark.parametrize("vector", VECTORS["vectors"], ids=lambda vector: vector["id"])
+@each_of("vector", VECTORS["vectors"])
 def test_next_times(vector: dict[str, Any]):
     spec = Spec.parse(document(vector["spec"], vector["timezone"]))
     at = moment(vector["from"])

@@ -15,6 +15,7 @@ from horae.spec.compiled import label_of
 from horae.spec.why import Code, Standing, why_instant, why_label
 from tests.spec.oracle import instant, walk, zoneinfo
 from tests.spec.strategies import Case, transitions, unix_crons
+from tests.support.cases import each_of
 
 NEW_YORK = "America/New_York"
 
@@ -29,7 +30,7 @@ def ask(spec: Spec, text: str) -> Standing:
     return why_label(spec, label(text)) if moment.tzinfo is None else why_instant(spec, instant(text))
 
 
-@pytest.mark.parametrize(
+@each_of(
     ("document", "time", "code", "by"),
     [
         ({"crons": ["0 9 * * 1-5"]}, "2026-03-09T09:00:00Z", "named", 'cron "0 9 * * 1-5"'),

@@ -16,6 +16,7 @@ from typing import IO, Any, Protocol
 import httpx
 
 from tests.support.forked import Nursery
+from tests.support.wait import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 StartServer = Callable[..., "Server"]
@@ -99,7 +100,7 @@ class Listener:
         self._told = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        assert self._told.wait(60), self.log
+        assert self._told.wait(PATIENCE), self.log
         assert self.url, self.log
 
     def _read(self) -> None:
@@ -120,7 +121,7 @@ class Listener:
         """End the process, and wait for it; its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(how)
-        code = self.process.wait(60)
+        code = self.process.wait(PATIENCE)
         self._reader.join(10)
         return code
 

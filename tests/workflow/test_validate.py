@@ -15,6 +15,7 @@ from horae.workflow import WorkflowBuilder, json_schema
 from horae.workflow.document import NODE_TYPES
 from horae.workflow.regions import Plan
 from horae.workflow.validate import read_workflow
+from tests.support.cases import each_of
 
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "reference" / "workflow.schema.json"
 
@@ -51,7 +52,7 @@ T = node("t", "trigger")
 
 
 @pytest.mark.contract("CRON-24")
-@pytest.mark.parametrize(
+@each_of(
     ("nodes", "edges", "where", "reason"),
     [
         ([T, node("a"), node("b")], ["t>a", "a>b", "b>a"], "node b", "is in a cycle that is no loop: b → a → b"),

@@ -19,6 +19,7 @@ from horae.face.service.examples import ANSWERS, REQUESTS
 from horae.face.service.problems import _CODES, STATUSES, code_of
 from tests.support.process import ROOT, Server, StartServer
 from tests.support.service import client_of
+from tests.support.wait import PATIENCE
 
 SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
 SETTINGS = Path(__file__).with_name("schemathesis.toml")
@@ -54,6 +55,9 @@ def run_schemathesis(folder: Path, server: Server, *arguments: str) -> None:
         "-H", f"Authorization: Bearer {token}", "--seed", str(SEED), "--max-examples", EXAMPLES, "--workers", "1",
         "--no-color", "--continue-on-failure", "--generation-database", "none", *arguments,
     ]  # fmt: skip
+    server.client.get(
+        "/openapi.json", timeout=PATIENCE
+    )  # it takes long once, and schemathesis waits for ten seconds
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stdout[-20_000:] + ran.stderr[-5000:]
     assert " passed" in ran.stdout

@@ -56,7 +56,7 @@ def test_a_forked_child_does_not_keep_the_lock_of_its_dead_parent(tmp_path: Path
         assert is_held(path)
         parent.kill()
         parent.wait()
-        wait_for(lambda: is_held(path) is False, 5)
+        wait_for(lambda: is_held(path) is False)
     finally:
         os.kill(int(child), signal.SIGKILL)
         parent.stdout.close()
