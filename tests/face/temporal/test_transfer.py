@@ -139,7 +139,7 @@ async def test_a_transfer_that_was_interrupted_goes_on_and_what_fell_due_is_made
                 assert (await each.describe("s")).schedule.state.paused
             await asyncio.sleep(1)
             found = await moving.move("s")
-        assert found.state in {"running; made up: 2", "running; made up: 3"}
+        assert int(found.state.removeprefix("running; made up: ")) >= 2  # more on a busy machine
         assert not (await here.describe("s")).schedule.state.paused
 
 
