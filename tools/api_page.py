@@ -21,22 +21,22 @@ Json = dict[str, Any]
 
 INTRODUCTION = """# The API
 
-`horae serve` answers over HTTP. This page is made from its own description at `/openapi.json` by `tools/api_page.py`.
+The HTTP API of `horae serve`. `tools/api_page.py` generates this page from `/openapi.json`.
 
-- Bodies are JSON with `Content-Type: application/json`. A field that is not known is refused.
-- Times in answers are UTC with `Z`; in requests they have any offset. A duration is a text with units: `"90s"`, `"1h30m"`,
-  `"500ms"`, `"7d"`; ISO 8601 (`"PT1H30M"`) is taken too. A bare number is refused.
-- When a schedule fires is [a spec](spec.md); what becomes of its slots, [policies](runs.md) say.
-- An id in a path is percent-encoded: the id `team/report` is `team%2Freport`.
-- A list answers `{"items": […], "next": …}`. Give `next` as `cursor` for the rest; `null` is the end. A cursor that no page of that list gave is refused.
-- A query parameter that a path does not take is refused, with those that it takes.
-- Errors are `application/problem+json` with a `code` that stays what it is. [Errors](errors.md#over-http) lists the codes.
-- Who asks shows a token: `Authorization: Bearer TOKEN`. [How to let others in](../how-to/secure.md) says how to make one. Without
-  authentication the service answers to its own machine only. Reports on a run take the run's own token instead.
+- Bodies are JSON with `Content-Type: application/json`. Unknown fields are refused.
+- Times in answers are UTC with `Z`; in requests they may have any offset. A duration is a text with units: `"90s"`, `"1h30m"`,
+  `"500ms"`, `"7d"`, or ISO 8601 (`"PT1H30M"`). A bare number is refused.
+- A [spec](spec.md) says when a schedule fires; [policies](runs.md) decide what happens to its slots.
+- Ids in paths are percent-encoded: the id `team/report` is `team%2Freport`.
+- A list answers `{"items": […], "next": …}`. Send `next` as `cursor` to get the next page; `null` is the end. A cursor of another list is refused.
+- Unknown query parameters are refused; the error names the known ones.
+- Errors are `application/problem+json` with a stable `code`. [Errors](errors.md#over-http) lists the codes.
+- Callers authenticate with `Authorization: Bearer TOKEN` ([how to create tokens](../how-to/secure.md)). Without
+  authentication the service answers only its own machine. Reports on a run use the run's own token.
 - Callers see only what they own; everything else answers 404. The scopes `service` and `admin` may name another user
   as `owner`, and `admin` sees everything when none is named.
-- What creates or changes a schedule answers with `warnings`: sentences, mostly none, about what may not be meant, such as that it never fires.
-- A schedule's answer has an `ETag`. Send it as `If-Match`, and a change is made only if there was none since. `PUT` with `If-None-Match: *` only creates.
+- Answers that create or change a schedule have `warnings`: sentences about what may not be intended, such as a schedule that never fires.
+- A schedule's answer has an `ETag`. With `If-Match`, a change is made only if the schedule has not changed since. `PUT` with `If-None-Match: *` only creates.
 """
 
 HEADINGS = {
