@@ -398,6 +398,38 @@ async def test_inputs_cause_events_and_skipping_one_skips_them(machine: TimeMach
         await machine.app.flows.skip("f", "mail", "message", "9")
 
 
+async def test_skipping_reads_the_outcome_of_a_run_once_however_many_events_it_reserved(machine: TimeMachine):
+    flow = Flow("f")
+    large = "x" * 100_000
+
+    @flow.producer(publishes=["in"], every="100d")
+    async def poll(ctx, state):
+        ctx.register_input("s", "t", "1", "One")
+        for number in range(50):
+            ctx.publish("in", f"{number:02}")
+
+    @flow.consumer(subscribes=["in"])
+    class Take:
+        async def prepare(self, ctx, state):
+            events = await ctx.peek("in")
+            return Prepared([Reservation("in", [each.id for each in events])])
+
+        async def mutate(self, ctx, prepared):
+            return large
+
+        async def next(self, ctx, prepared, outcome):
+            if outcome.status == "applied":
+                raise LogicError("as planned")
+
+    await machine.app.flows.deploy(flow)
+    await machine.advance(seconds=1)
+    assert len(await events_of(machine.app, "reserved")) == 50
+    async with machine.app.reading() as transaction:
+        rows = await transaction.rows("events_of_input", number=1)
+    assert (len(rows), len(str([tuple(row) for row in rows])) < len(large)) == (50, True)
+    assert await machine.app.flows.skip("f", "s", "t", "1") == 0
+
+
 @pytest.mark.contract("FLOW-05")
 @pytest.mark.parametrize("mutates", [True, False])
 async def test_skipping_gives_up_a_reservation_unless_it_was_mutated(machine: TimeMachine, mutates):

@@ -28,7 +28,7 @@ from horae.app.flow_views import (
 )
 from horae.app.owner_scope import OwnerScope
 from horae.app.page import MAX_BYTES, Page, cursor_of, page_limit, place_of, read_newest
-from horae.engine.flow_attempt import read_prepared
+from horae.engine.flow_attempt import read_mutation, read_prepared
 from horae.engine.flow_decider import FlowDecider
 from horae.engine.flow_deploy import deploy
 from horae.errors import (
@@ -369,7 +369,9 @@ class Flows:
             if found is None:
                 raise FlowInputNotFoundError(source, type, id)
             open_events = await records.events_of_input(found.number)
-            given_up = [each.number for each in open_events if may_be_skipped(each.phase, each.mutated)]
+            reserving = {run_id for _, run_id in open_events if run_id is not None}
+            kept = {run_id for run_id in reserving if _has_mutated(await records.run(run_id))}
+            given_up = [number for number, run_id in open_events if run_id not in kept]
             skipped = await records.skip(given_up, now)
             await records.mark_input_skipped(found.number, now)
         return skipped
@@ -416,6 +418,14 @@ class Flows:
         if found is None:
             raise FlowNotFoundError(name)
         return found
+
+
+def _has_mutated(run: FlowRun | None) -> bool:
+    """Whether a run has changed something for its events, or may have, so that they cannot be skipped any more."""
+    if run is None:
+        return False
+    mutation = read_mutation(run.mutation)
+    return not may_be_skipped(run.phase, None if mutation is None else mutation.status)
 
 
 def _size_of_run(run: FlowRun) -> int:

@@ -14,8 +14,6 @@ from horae.flow_model import (
     FlowInput,
     FlowRun,
     Lane,
-    Mutation,
-    MutationStatus,
     Phase,
     StoredFlow,
 )
@@ -57,16 +55,6 @@ class RunMove(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     events: int = 0
     title: str = ""
     numbers: Sequence[int] = ()
-
-
-class EventOfInput(NamedTuple):
-    """An open event that an input caused, and the phase of the run that reserved it."""
-
-    number: int
-    status: EventStatus
-    run_id: str | None
-    phase: Phase | None
-    mutated: MutationStatus | None
 
 
 Reserved = Iterable[tuple[str, Sequence[int]]]
@@ -305,18 +293,9 @@ class FlowRecords:
         found = await self._rows("input_named", flow_id=flow_id, source=source, type=kind, input_id=input_id)
         return FLOW_INPUT.decode(found[0]) if found else None
 
-    async def events_of_input(self, number: int) -> list[EventOfInput]:
-        """The open events of an input."""
-        return [
-            EventOfInput(
-                event,
-                EventStatus(status),
-                run_id,
-                None if phase is None else Phase(phase),
-                None if mutation is None else msgspec.json.decode(mutation, type=Mutation).status,
-            )
-            for event, status, run_id, phase, mutation in await self._rows("events_of_input", number=number)
-        ]
+    async def events_of_input(self, number: int) -> list[tuple[int, str | None]]:
+        """The numbers of the open events of an input, and the run that reserved each."""
+        return [(event, run_id) for event, run_id in await self._rows("events_of_input", number=number)]
 
     async def mark_input_skipped(self, number: int, now: int) -> None:
         """Record that an input was skipped."""
