@@ -33,10 +33,6 @@ _WORDS = {
 }  # fmt: skip
 
 
-_EXACT = (str, bool, int)
-"""The types whose own values fit as they are."""
-
-
 class _NamedFields(StructMeta):
     """Refuses unknown and missing fields with an error of ours, when the class is called."""
 
@@ -73,10 +69,18 @@ def _conversions(
 ) -> tuple[tuple[int, str, object, type | None, Callable[[Any], object]], ...]:
     """For each field that has a type: its place, name and default, the type whose values need no conversion, and the conversion."""
     return tuple(
-        (place, each.name, each.default, each.type if each.type in _EXACT else None, _conversion(each))
+        (place, each.name, each.default, _exact(each.type), _conversion(each))
         for place, each in enumerate(msgspec.structs.fields(kind))
         if each.type is not Any
     )
+
+
+def _exact(kind: Any) -> type | None:  # noqa: ANN401 - a type
+    """The type whose own values fit a field as they are, if there is one: nothing else about them is declared, or they were checked."""
+    if kind in {str, bool, int}:
+        return cast("type", kind)
+    alternatives = _alternatives(kind)
+    return _checked_part(kind) if len(alternatives) == 1 else None
 
 
 def _conversion(field: msgspec.structs.FieldInfo) -> Callable[[Any], object]:

@@ -18,10 +18,17 @@ from horae.app.field_checks import (
     stored_json,
 )
 from horae.app.manual_starts import BackfillFields, BackfillRequest, Trigger, TriggerFields
-from horae.app.schedule_fields import STORED, GivenFields, ScheduleFields, SpecLike, stored_fields
-from horae.config import Config
+from horae.app.owner_scope import OwnerScope
+from horae.app.schedule_fields import (
+    GIVEN,
+    STORED,
+    GivenFields,
+    ScheduleFields,
+    SpecLike,
+    stored_fields,
+)
 from horae.errors import InvalidInputError
-from horae.executor.registry import ActionLike, Executors
+from horae.executor.registry import ActionLike
 from horae.model import MAX_ID_FORMAT_LENGTH, Action, Schedule, ScheduleKey, State, schedule_key
 from horae.policy.catch_up import fire_instant
 from horae.policy.ledger_changes import action_id
@@ -82,25 +89,26 @@ class NewSchedule(ScheduleFields, frozen=True, kw_only=True):
 
 
 def draft(
-    new: NewSchedule, now: int, config: Config, executors: Executors, calendars: Calendars
+    new: NewSchedule, action: Action, scope: OwnerScope, now: int, calendars: Calendars
 ) -> tuple[Schedule, int | None]:
-    """A schedule that is not stored yet, and when it is due for a decision."""
+    """A schedule that is not stored yet, and when it is due for a decision. ``action`` is its own, as the executors read it."""
     check_id(new.id)
     check_owner(new.owner)
     check_text("request_id", new.request_id)
-    fields = stored_fields(msgspec.structs.asdict(new))
+    # What is empty is empty in a new schedule too.
+    fields = stored_fields({name: value for name in GIVEN if (value := getattr(new, name))})
     spec = read_spec(new.spec, calendars)
-    check_jitter(spec, config)
-    action = executors.read(new.action)
+    check_jitter(spec, scope.config)
     if new.input is not None:
         action = msgspec.structs.replace(action, input=new.input)
-    action = executors.check(stored_action(action), None)
-    state = State(paused=new.paused, note=new.note, remaining_actions=new.remaining_actions)
+    action = scope.executors.check(stored_action(action), None)
     schedule = Schedule(
-        id=new.id, owner=new.owner, request_id=new.request_id, spec=spec.text, action=action, state=state,
-        **{name: fields[name] for name in STORED},
+        id=new.id, owner=new.owner, request_id=new.request_id, spec=spec.text, action=action, policies=new.policies,
+        state=State(paused=new.paused, note=new.note, remaining_actions=new.remaining_actions),
         generation=0, version=1, cursor_ms=now // 1000 * 1000, created_at_ms=now, updated_at_ms=now,
     )  # fmt: skip
+    if more := {name: fields[name] for name in fields if name in STORED and name != "policies"}:
+        schedule = msgspec.structs.replace(schedule, **more)
     if new.paused:
         return schedule, None
     following = next_slot_ms(spec, schedule.cursor_ms)
@@ -141,7 +149,7 @@ async def shared_calendars(
 
 def calendar_names(spec: SpecLike) -> set[str]:
     """The names of the shared calendars that a spec excludes and whose contents it does not contain yet."""
-    if isinstance(spec, str | Spec):
+    if isinstance(spec, (str, Spec)):
         return set()
     return {each.calendar for each in read_document(spec).exclude if each.calendar is not None}
 

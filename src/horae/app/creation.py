@@ -8,14 +8,13 @@ from functools import partial
 
 import msgspec
 
-from horae.app.create import NewSchedule, calendar_names, draft, shared_calendars
+from horae.app.create import Calendars, NewSchedule, calendar_names, draft, shared_calendars
 from horae.app.graph_grants import granted, grants_for
 from horae.app.manual_starts import slots_of, start_backfills, start_trigger
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.errors import LimitExceededError, ScheduleExistsError
 from horae.grant_model import Grant
-from horae.model import Schedule, ScheduleKey
-from horae.spec import SharedCalendar
+from horae.model import Action, Schedule, ScheduleKey
 from horae.store.port import Filter
 
 Draft = tuple[Hashable, Callable[[], tuple[Schedule, int | None]]]
@@ -43,22 +42,23 @@ class Creator:
             if (key := each.key) in wanted:
                 raise ScheduleExistsError(each.id)
             wanted[key] = each
-        actions = [self._scope.executors.read(each.action) for each in wanted.values()]
-        await self._scope.check_actions(actions)
+        actions = self._actions(wanted)
+        await self._scope.check_actions(actions.values())
         answers, now = self._scope.answers(), self._scope.now()
         grants = await grants_for(self._scope, wanted, actions)
         drafts = {
-            key: self._draft(each, key, {}, now)
+            key: self._draft(each, actions[key], key, {}, now)
             for key, each in wanted.items()
             if not calendar_names(each.spec)
         }
         await answers.learn(list(drafts.values()))
-        act = partial(self._create, wanted, drafts, grants)
+        act = partial(self._create, wanted, actions, drafts, grants)
         return await self._scope.change(act, answers=answers, now=now, dry_run=dry_run)
 
     async def _create(
         self,
         wanted: Mapping[ScheduleKey, NewSchedule],
+        actions: Mapping[ScheduleKey, Action],
         drafts: Mapping[ScheduleKey, Draft],
         grants: Mapping[ScheduleKey, Grant],
         work: UnitOfWork,
@@ -72,7 +72,10 @@ class Creator:
             _check_repeated(wanted, there)
             return Creation(schedules=tuple(there[each] for each in wanted), repeated=True)
         drafted = work.answers.ask_all(
-            [drafts.get(key) or await self._drafted(work, each, key) for key, each in wanted.items()]
+            [
+                drafts.get(key) or await self._drafted(work, each, actions[key], key)
+                for key, each in wanted.items()
+            ]
         )
         backfills = [(schedule, one) for each, (schedule, _) in zip(new, drafted, strict=True) for one in each.backfills]  # fmt: skip
         slots_of(work, backfills)
@@ -85,15 +88,25 @@ class Creator:
         await transaction.notify()
         return Creation(schedules=tuple(created), repeated=False)
 
-    async def _drafted(self, work: UnitOfWork, new: NewSchedule, key: ScheduleKey) -> Draft:
+    async def _drafted(self, work: UnitOfWork, new: NewSchedule, action: Action, key: ScheduleKey) -> Draft:
         calendars = await shared_calendars(work.transaction, [new.spec], new.owner, keep=True)
-        return self._draft(new, key, calendars, work.now)
+        return self._draft(new, action, key, calendars, work.now)
 
     def _draft(
-        self, new: NewSchedule, key: ScheduleKey, calendars: Mapping[str, SharedCalendar], now: int
+        self, new: NewSchedule, action: Action, key: ScheduleKey, calendars: Calendars, now: int
     ) -> Draft:
-        work = partial(draft, new, now, self._scope.config, self._scope.executors, calendars)
+        work = partial(draft, new, action, self._scope, now, calendars)
         return ("draft", key, *sorted(calendars.items())), work
+
+    def _actions(self, wanted: Mapping[ScheduleKey, NewSchedule]) -> dict[ScheduleKey, Action]:
+        """The actions of new schedules; an address that many of them name is read once."""
+        read = self._scope.executors.read
+        addresses = {each.action for each in wanted.values() if isinstance(each.action, str)}
+        named = {address: read(address) for address in addresses}
+        return {
+            key: named[each.action] if isinstance(each.action, str) else read(each.action)
+            for key, each in wanted.items()
+        }
 
     def _owned(self, new: NewSchedule) -> NewSchedule:
         return new if self._scope.owner is None else _replace(new, owner=self._scope.owner)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 
@@ -18,13 +18,14 @@ _replace = msgspec.structs.replace
 
 
 async def grants_for(
-    scope: OwnerScope, wanted: Mapping[ScheduleKey, NewSchedule], actions: Sequence[Action]
+    scope: OwnerScope, wanted: Mapping[ScheduleKey, NewSchedule], actions: Mapping[ScheduleKey, Action]
 ) -> dict[ScheduleKey, Grant]:
     """A new grant for each new schedule that runs a graph and names none, scoped to that graph; refuse an account without credit."""
     made: dict[ScheduleKey, Grant] = {}
-    for (key, each), action in zip(wanted.items(), actions, strict=True):
+    for key, action in actions.items():
         if action.kind != GRAPH:
             continue
+        each = wanted[key]
         if not each.owner:
             raise InvalidInputError("owner", "must say for whom the graph runs")
         account = await scope.billing.accounts.account_of(each.owner)

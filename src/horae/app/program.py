@@ -113,7 +113,7 @@ class Program:
             raise InvalidInputError("input", mismatch)
         # The contents of shared calendars are in the database.
         calendars = {name: SharedCalendar() for name in calendar_names(new.spec)}
-        draft(new, self._scope.now(), self._scope.config, self._scope.executors, calendars)
+        draft(new, self._scope.executors.read(new.action), self._scope, self._scope.now(), calendars)
 
     def adopt(self, other: Program) -> None:
         """Take over the definitions of another app of this process, and its name, as it is the program that has any."""
@@ -163,8 +163,8 @@ class Program:
         schedules = self._schedules(new.owner)
         async with self._scope.store.reading() as transaction:
             calendars = await shared_calendars(transaction, [new.spec], new.owner)
-        now, config, executors = self._scope.now(), self._scope.config, self._scope.executors
-        wanted, _ = await self._scope.evaluate(lambda: draft(new, now, config, executors, calendars))
+        now, action = self._scope.now(), self._scope.executors.read(new.action)
+        wanted, _ = await self._scope.evaluate(lambda: draft(new, action, self._scope, now, calendars))
         try:
             stored = await schedules.get(new.id)
         except ScheduleNotFoundError:

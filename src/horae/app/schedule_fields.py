@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args
 
 import msgspec
@@ -184,10 +184,17 @@ def _shared_names(one: type[msgspec.Struct], other: type[msgspec.Struct]) -> tup
     return tuple(name for name in other.__struct_fields__ if name in one.__struct_fields__)
 
 
-STORED = {*ScheduleFields.__struct_fields__} & {*Schedule.__struct_fields__} - {"spec"}
+GIVEN = tuple(name for name in ScheduleFields.__struct_fields__ if name != "spec")
+STORED = {*GIVEN} & {*Schedule.__struct_fields__}
 """The fields of a schedule that are stored as given."""
-_MAPPINGS = (("memo", stored_memo), ("search_attributes", stored_search))
 _TEXTS = [each.name for each in msgspec.structs.fields(ScheduleFields) if get_args(each.type)[:1] == (str,)]
+_CHECKS: dict[str, Callable[[Any], None]] = {
+    **{name: partial(check_text, name) for name in _TEXTS},
+    "policies": check_policies,
+    "remaining_actions": check_limit,
+    "tags": check_tags,
+}
+_MAPPINGS = (("memo", stored_memo), ("search_attributes", stored_search))
 
 
 def stored_fields(said: dict[str, Any]) -> dict[str, Any]:
@@ -195,12 +202,10 @@ def stored_fields(said: dict[str, Any]) -> dict[str, Any]:
 
     Everything that creates or changes a schedule comes through here.
     """
-    for name in _TEXTS:
-        if text := said.get(name):
-            check_text(name, text)
-    if "policies" in said:
-        check_policies(said["policies"])
-    check_limit(said.get("remaining_actions"))
-    check_tags(said.get("tags", ()))
-    read = {name: as_stored(given) for name, as_stored in _MAPPINGS if (given := said.get(name))}
-    return {**said, **read} if read else said
+    for name, given in said.items():
+        if given and name in _CHECKS:
+            _CHECKS[name](given)
+    for name, as_stored in _MAPPINGS:
+        if given := said.get(name):
+            said = {**said, name: as_stored(given)}
+    return said

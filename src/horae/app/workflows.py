@@ -206,9 +206,12 @@ class Workflows:
         known = {each.id for each in there}
         missing = [trigger.new for schedule_id, trigger in triggers.items() if schedule_id not in known]
         if missing:
-            config, executors = self._scope.config, self._scope.executors
+            scope, read = self._scope, self._scope.executors.read
             questions = [
-                (("draft", each.id, each.spec.text), partial(draft, each, work.now, config, executors, {}))
+                (
+                    ("draft", each.id, each.spec.text),
+                    partial(draft, each, read(each.action), scope, work.now, {}),
+                )
                 for each in missing
             ]
             generations = await work.transaction.next_generations([each.key for each in missing])
@@ -374,7 +377,8 @@ class Workflows:
             description=f"Runs of the workflow {workflow_id} that no schedule asked for", tags=(WORKFLOW,),
             request_id=schedule_id,
         )  # fmt: skip
-        (made,) = await insert_drafted(work, [draft(new, work.now, config, executors, {})], generations, {})
+        drafted = draft(new, executors.read(new.action), work.scope, work.now, {})
+        (made,) = await insert_drafted(work, [drafted], generations, {})
         return made
 
 
