@@ -19,9 +19,10 @@ from playwright.sync_api import sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 PAGES = {
-    "console-overview": ("/console?span=5m", "light"),
-    "console-schedule": ("/console/schedules/long-work", "dark"),
+    "console-overview": ("/console?span=5m", "light", "#forecast svg"),
+    "console-schedule": ("/console/schedules/long-work", "dark", ".durations svg"),
 }
+"""The address of each picture, its theme, and what is there once the page is complete."""
 SIZE = {"width": 1200, "height": 760}
 
 
@@ -47,10 +48,10 @@ def main(seconds: float) -> None:
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox"]
             )
-            for name, (path, theme) in PAGES.items():
+            for name, (path, theme, last) in PAGES.items():
                 page = browser.new_page(viewport=SIZE, color_scheme=theme)  # type: ignore[arg-type]
                 page.goto(f"{address}{path}")
-                page.wait_for_timeout(1000)
+                page.wait_for_selector(last)
                 page.screenshot(path=IMAGES / f"{name}.png")
             browser.close()
         finally:

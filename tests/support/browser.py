@@ -60,7 +60,10 @@ class Window:
         self._heard: list[tuple[str, str]] = []
         self._refused: set[str] = set()
         """The addresses of pages that answered with an error on purpose; the browser logs those too."""
+        self._aborted = False
+        """Whether a page was left while a part of it was being fetched; htmx logs that."""
         self.page.on("response", self._note)
+        self.page.on("requestfailed", self._note_failed)
         self.page.on("console", self._hear)
         self.page.on("pageerror", lambda error: self._heard.append((str(error), "")))
 
@@ -81,13 +84,17 @@ class Window:
                     (f"{todo} answered without a redirect: a reload would repeat it", response.url)
                 )
 
+    def _note_failed(self, request: Any) -> None:
+        self._aborted |= request.resource_type == "xhr" and request.failure == "net::ERR_ABORTED"
+
     @property
     def complaints(self) -> list[str]:
-        """What the browser's log has, but for pages that were refused."""
+        """What the browser's log has, but for pages that were refused and parts whose page was left."""
         return [
             f"{text} ({url})"
             for text, url in self._heard
             if not (url in self._refused and text.startswith("Failed to load resource"))
+            and not (self._aborted and text.startswith(("htmx:afterRequest", "htmx:send")))
         ]
 
     def go(self, path: str) -> Any:
