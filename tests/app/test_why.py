@@ -122,9 +122,9 @@ async def test_lateness_is_that_of_the_first_start(machine: TimeMachine):
     await machine.advance(seconds=0)
     assert (await ask(machine, at(60), "b"))[
         1
-    ] == "2026-03-01T01:00:00Z started 5s late and waits for its attempt 2."
+    ] == "2026-03-01T01:00:00Z started 5s late and waits for attempt 2."
     assert await ask(machine, at(60), "r") == (
-        "waiting", "2026-03-01T01:00:00Z could not begin yet, and waits for its attempt 2.",
+        "waiting", "2026-03-01T01:00:00Z could not be started yet and waits for attempt 2.",
     )  # fmt: skip
     await machine.advance(minutes=5)
     found = await why(machine).explain("b", at(60))
@@ -147,7 +147,10 @@ async def test_what_never_began_did_not_start(machine: TimeMachine):
     await machine.app.schedules.create("s", "0 1 * * *", "refuses")
     await machine.advance(hours=2)
     found = await why(machine).explain("s", at(60))
-    assert found.sentence == "2026-03-01T01:00:00Z was dropped before it started: its action could not begin."
+    assert (
+        found.sentence
+        == "2026-03-01T01:00:00Z was dropped before it started: its action could not be started."
+    )
     assert (found.late_ms, found.decided_at_ms) == (None, (FIRST + 3600) * 1000)
 
 
@@ -178,7 +181,7 @@ async def test_what_waits_runs_or_was_skipped(machine: TimeMachine):
     assert found.verdict is Verdict.SKIPPED
     assert found.sentence == (
         "2026-03-01T00:02:00Z was skipped, one of 2 from 2026-03-01T00:02:00Z to 2026-03-01T00:03:00Z:"
-        " another run of the schedule was going on."
+        " another run of the schedule was still running."
     )
     assert found.range is not None
     assert (found.range.start_ms // 1000, found.range.end_ms // 1000, found.range.count) == (
@@ -215,7 +218,7 @@ async def test_what_is_ahead(machine: TimeMachine):
     assert jittered.fire_ms == int(
         Spec.parse({"crons": ["* * * * *"], "jitter": "50s"}).fire_time(at(5), "j").timestamp() * 1000
     )
-    assert "its time with jitter, if one of the 5 starts left is left then." in jittered.sentence
+    assert "its time with jitter, if one of the 5 remaining starts is still left then." in jittered.sentence
     assert await ask(machine, at(5), "z") == (
         "limit_reached", "2026-03-01T00:05:00Z will not fire: the schedule has no starts left.",
     )  # fmt: skip
@@ -227,12 +230,12 @@ async def test_what_is_ahead(machine: TimeMachine):
     await schedules.pause("s", "lunch", until=at(4.5))
     assert [(await ask(machine, at(m)))[0] for m in (4, 5)] == ["paused", "will_fire"]
     assert (await ask(machine, at(4)))[1] == (
-        '2026-03-01T00:04:00Z falls into a pause ("lunch"): when the schedule goes on at 2026-03-01T00:04:30Z,'
-        " it is caught up with like what is late."
+        '2026-03-01T00:04:00Z falls in a pause ("lunch"): when the schedule resumes at 2026-03-01T00:04:30Z,'
+        " it is made up like a late slot."
     )
     machine.clock.move_to(at(3))
     assert (await ask(machine, at(2), "j"))[0] in {"undecided", "will_fire"}
-    assert (await ask(machine, at(1), "j"))[1].startswith("2026-03-01T00:01:00Z is due since ")
+    assert (await ask(machine, at(1), "j"))[1].startswith("2026-03-01T00:01:00Z has been due for ")
 
 
 @pytest.mark.contract("SCHD-28")
@@ -242,7 +245,7 @@ async def test_a_pause_that_skips_says_so_before_and_after(machine: TimeMachine)
     await machine.app.schedules.pause("s")
     await machine.advance(minutes=5)
     assert (await ask(machine, at(3)))[1] == (
-        "2026-03-01T00:03:00Z falls into a pause: when the schedule is resumed, it is skipped."
+        "2026-03-01T00:03:00Z falls in a pause: when the schedule is resumed, it is skipped."
     )
     await machine.app.schedules.resume("s")
     await machine.advance(minutes=1)
@@ -394,8 +397,8 @@ async def test_a_clock_that_goes_back(fold: str, verdicts: list[str]):
         assert (await ask(machine, second))[0] == verdicts[1]
         if fold == "first":
             assert (await ask(machine, times[1]))[1] == (
-                "2026-11-01 01:30:00 in America/New_York (2026-11-01T06:30:00Z) comes twice that day,"
-                " and only the first of the two fires, 2026-11-01T05:30:00Z."
+                "2026-11-01 01:30:00 in America/New_York (2026-11-01T06:30:00Z) occurs twice that day;"
+                " only the first of the two fires, 2026-11-01T05:30:00Z."
             )
 
 
@@ -412,7 +415,7 @@ async def test_the_window_and_the_very_second(machine: TimeMachine):
     assert await ask(machine, "2026-03-01T00:02:00.999Z") == await ask(machine, at(2))
     assert await ask(machine, "2026-03-01T00:02:01Z") == (
         "not_scheduled",
-        "2026-03-01T00:02:01Z is no time of the schedule; the nearest are 2026-03-01T00:02:00Z before and 2026-03-01T00:03:00Z after it.",
+        "2026-03-01T00:02:01Z is not a time of the schedule; the nearest are 2026-03-01T00:02:00Z before and 2026-03-01T00:03:00Z after it.",
     )
     for wrong in ("tomorrow", "0001-01-01T00:00:00Z", "9999-01-01T00:00:00"):
         with pytest.raises(InvalidInputError, match="time"):
@@ -819,7 +822,9 @@ async def test_what_is_explained_and_shown_goes_as_far_as_the_limit_does(machine
     assert [each.verdict for each in found] == [
         "running", "waiting", "skip_next", "will_fire", "will_fire", "will_fire", "limit_reached", "limit_reached",
     ]  # fmt: skip
-    assert found[6].sentence == ("2026-03-01T00:07:00Z will not fire: the 4 starts left go to earlier slots.")
+    assert found[6].sentence == (
+        "2026-03-01T00:07:00Z will not fire: the 4 remaining starts go to earlier slots."
+    )
 
 
 @pytest.mark.contract("SCHD-24")

@@ -74,7 +74,7 @@ async def test_a_denied_run_is_skipped_with_its_reason_and_its_sentence(machine:
     assert not (await machine.app.schedules.get("s")).state.paused  # and nothing has failed
     told = await machine.app.why.explain("s", at(1))
     assert told.verdict == "skipped"
-    assert "before it started: the settings do not allow its action any more" in told.sentence
+    assert "before it started: the settings no longer allow its action" in told.sentence
 
 
 @pytest.mark.contract("SCHD-26")

@@ -143,7 +143,7 @@ async def preempted(machine: TimeMachine) -> None:
 @produces(Reason.EDITED, 1, 2)
 async def edited(machine: TimeMachine) -> None:
     await every_minute(machine)
-    machine.clock.move_to(at(2))  # two are due, and not decided yet
+    machine.clock.move_to(at(2))  # two are due and is not decided yet
     await machine.app.schedules.update("s", "0 * * * *")
     await machine.advance(minutes=1)
 

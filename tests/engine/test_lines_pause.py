@@ -193,7 +193,7 @@ async def test_explain_says_that_a_start_waits_for_the_end_of_a_pause(
     await paused_over_a_buffer(machine, OnResume.CATCH_UP)
     await machine.app.schedules.pause("s", until=None if until is None else at(until))
     found = await machine.app.why.explain("s", at(2))
-    end = "is resumed" if until is None else "goes on at 2026-03-01T00:10:00Z"
+    end = "is resumed" if until is None else "resumes at 2026-03-01T00:10:00Z"
     assert found.verdict == "waiting"
     assert found.sentence.endswith(f"is due and waits until the schedule {end}.")
 
@@ -305,7 +305,7 @@ async def test_a_slot_that_is_due_and_not_decided_does_not_start_any_more(
     machine: TimeMachine, hello: Recorder, how: str
 ):
     await machine.app.schedules.create("s", "* * * * *", "hello")
-    machine.clock.move_to(at(1))  # it is due, and not decided yet
+    machine.clock.move_to(at(1))  # it is due and is not decided yet
     await (machine.app.schedules.pause("s") if how == "pause" else machine.app.schedules.delete("s"))
     await machine.advance(minutes=5)
     assert hello.called == []

@@ -171,7 +171,7 @@ def test_why_run_now_is_refused():
         (lane(), [run(began=NOW - 90, ended=NOW - 80)], NOW, "take", "no new event had arrived in its topics"),
         (lane(), [], NOW, "poll", "its schedule names another time"),
         (lane(), [], NOW, None, "no producer was due"),
-        (lane(marks={"poll": Mark(at_ms=NOW - 60_000)}), [], NOW, "poll", "it is due since 2026-01-05 07:59:00Z, and no node"),
+        (lane(marks={"poll": Mark(at_ms=NOW - 60_000)}), [], NOW, "poll", "it has been due since 2026-01-05 07:59:00Z, and no node"),
         (lane(pauses=(Pause(NOW - 5, NOW + 5, "holidays"),)), [], NOW, "take", "paused by hand (holidays)"),
         (lane(), [], NOW + 99_000, "poll", '"poll" runs next in 3 min, at 2026-01-05 08:03:00Z.'),
         (lane(), [], NOW + 99_000, "take", "runs when a new event arrives"),

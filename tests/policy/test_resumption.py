@@ -107,7 +107,7 @@ def test_sentences():
     schedule = paused(Policies())
     assert resumption(schedule, MINUTELY, [], NOW, Limits()).sentence == (
         "1 slot starts now (2026-03-01T12:01:00Z); 4 slots do not start (2026-03-01T12:02:00Z to 2026-03-01T12:05:00Z), because "
-        'another run of the schedule was going on. With on_resume "skip", none of them starts.'
+        'another run of the schedule was still running. With on_resume "skip", none of them starts.'
     )
     assert resumption(schedule, MINUTELY, [], T + 1000, Limits()).sentence == "No slot fell due in the pause."
     going = msgspec.structs.replace(schedule, state=State())

@@ -63,12 +63,12 @@ class Verdict(StrEnum):
     DELETED = "deleted"
     """The schedule no longer exists."""
     PAUSED = "paused"
-    """It falls into a pause, and is decided when the pause ends."""
+    """It falls in a pause, and is decided when the pause ends."""
     LIMIT_REACHED = "limit_reached"
     SKIP_NEXT = "skip_next"
     WILL_FIRE = "will_fire"
     UNDECIDED = "undecided"
-    """It is due, and not decided yet."""
+    """It is due and is not decided yet."""
     UNKNOWN = "unknown"
     """It is older than the ledger's retention."""
 
@@ -287,8 +287,8 @@ def _of_run(blank: Explanation, run: Run, schedule: Schedule | None) -> Explanat
 
 def _waiting(run: Run, late: int | None, schedule: Schedule | None) -> str:
     if run.attempt:
-        began = "could not begin yet," if late is None else f"started {_late(late)}"
-        return f"{began} and waits for its attempt {run.attempt + 1}"
+        began = "could not be started yet" if late is None else f"started {_late(late)}"
+        return f"{began} and waits for attempt {run.attempt + 1}"
     if run.status is Status.STARTING:
         return "was released and waits for a node that can run it"
     if schedule is not None and schedule.state.paused:
@@ -337,7 +337,7 @@ def _of_spec(facts: Facts) -> tuple[Verdict, str]:
         case Code.FOLD:
             kept = "last" if elements.fold == "last" else "first"
             at = "" if standing.other is None else f", {_utc(standing.other)}"
-            return Verdict.CLOCK_FOLD, f"comes twice that day, and only the {kept} of the two fires{at}"
+            return Verdict.CLOCK_FOLD, f"occurs twice that day; only the {kept} of the two fires{at}"
         case Code.BEFORE_START:
             start = _utc(elements.start_at or 0)
             return Verdict.OUT_OF_WINDOW, f"is before the schedule's start_at, {start}"
@@ -345,7 +345,7 @@ def _of_spec(facts: Facts) -> tuple[Verdict, str]:
             return Verdict.OUT_OF_WINDOW, f"is after the schedule's end_at, {_utc(elements.end_at or 0)}"
         case Code.NOT_NAMED:
             missing = "" if standing.exists else "does not exist that day, and "
-            return Verdict.NOT_SCHEDULED, f"{missing}is no time of the schedule{_nearest(standing)}"
+            return Verdict.NOT_SCHEDULED, f"{missing}is not a time of the schedule{_nearest(standing)}"
         case _:
             assert_never(standing.code)
 
@@ -356,8 +356,8 @@ def _gap(facts: Facts) -> str:
     shown = _label(standing.instant + facts.spec.zone.offset_at(standing.instant))
     text = f"does not exist: clocks went forward to {shown} at {_utc(standing.instant)}"
     if standing.moved_to is not None:
-        return f"{text}, and it happens then instead"
-    return f"{text}, and by its spec such a time does not happen"
+        return f"{text}; it fires then instead"
+    return f"{text}; its spec skips such a time"
 
 
 def _nearest(standing: Standing) -> str:
@@ -381,7 +381,9 @@ def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: in
         fires = "will not fire" if fire_ms > now else "does not fire"
         return _said(found, Verdict.LIMIT_REACHED, f"{fires}: the schedule has no starts left")
     if fire_ms <= now:
-        return _said(found, Verdict.UNDECIDED, f"is due since {_span(now - fire_ms)}, and not decided yet")
+        return _said(
+            found, Verdict.UNDECIDED, f"has been due for {_span(now - fire_ms)} and is not decided yet"
+        )
     ahead = outlook(schedule, Spec.parse(schedule.spec), now, facts.waiting)
     most = ahead.skip + (ahead.left or 0)
     place = (
@@ -392,16 +394,16 @@ def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: in
         return _said(found, Verdict.SKIP_NEXT, f"will be skipped: a caller asked to skip {asked}")
     if ahead.left is not None and place > most:
         starts = (
-            "the start that is left goes"
+            "the remaining start goes"
             if state.remaining_actions == 1
-            else f"the {state.remaining_actions} starts left go"
+            else f"the {state.remaining_actions} remaining starts go"
         )
         return _said(found, Verdict.LIMIT_REACHED, f"will not fire: {starts} to earlier slots")
     moved = "" if fire_ms == nominal_ms else f" at {_utc_ms(fire_ms)}, its time with jitter"
     left = (
         ""
         if state.remaining_actions is None
-        else f", if one of the {state.remaining_actions} starts left is left then"
+        else f", if one of the {state.remaining_actions} remaining starts is still left then"
     )
     return _said(found, Verdict.WILL_FIRE, f"will fire{moved}{left}")
 
@@ -409,13 +411,13 @@ def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: in
 def _pause(schedule: Schedule) -> str:
     state = schedule.state
     note = f' ("{state.note}")' if state.note else ""
-    what = "it is skipped" if pause_skips(schedule.policies) else "it is caught up with like what is late"
-    return f"falls into a pause{note}: when the schedule {_end_of_pause(schedule)}, {what}"
+    what = "it is skipped" if pause_skips(schedule.policies) else "it is made up like a late slot"
+    return f"falls in a pause{note}: when the schedule {_end_of_pause(schedule)}, {what}"
 
 
 def _end_of_pause(schedule: Schedule) -> str:
     until = schedule.state.paused_until_ms
-    return "is resumed" if until is None else f"goes on at {_utc(until // 1000)}"
+    return "is resumed" if until is None else f"resumes at {_utc(until // 1000)}"
 
 
 def _said(found: Explanation, verdict: Verdict, words: str) -> Explanation:

@@ -66,7 +66,7 @@ def explain(
     names = [each.name for each in flow.handlers if handler in {None, each.name}]
     times = [at for name in names if (at := lane.marks.get(name, NO_MARK).at_ms) is not None and at <= at_ms]
     if times:
-        return f"{who} did not run at {when}: it is due since {_time(min(times))}, and no node that hosts this version has run it."
+        return f"{who} did not run at {when}: it has been due since {_time(min(times))}, and no node that hosts this version has run it."
     return f"{who} did not run at {when}: {_nothing_due(flow, handler)}."
 
 

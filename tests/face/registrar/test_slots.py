@@ -124,7 +124,7 @@ async def test_skip_records_what_it_skips(kitchen: Kitchen):
     rows = await kitchen.rows()
     assert [row.run_at for row in rows] == [at(8, 1), at(8, 2), at(8, 3), at(8, 4)]
     assert [row.status for row in rows] == ["SUCCESS", "SKIPPED", "SKIPPED", "STARTED"]
-    assert {row.reason for row in rows[1:3]} == {"overlap: another run of the schedule was going on"}
+    assert {row.reason for row in rows[1:3]} == {"overlap: another run of the schedule was still running"}
     assert [row.run_id is None for row in rows] == [False, True, True, False]
     keys = [sha256(f"s:{int(row.run_at.timestamp())}".encode()).hexdigest() for row in rows]
     assert [row.idempotency_key for row in rows] == keys

@@ -241,7 +241,7 @@ async def test_disabling_and_editing_replace_what_is_pending(api: Api):
     on = (await api("PATCH", "/s", {"enabled": True})).json()
     assert (on["enabled"], on["next_run_at"]) == (True, "2026-03-01T02:00:00Z")
     await api.machine.advance(minutes=58)
-    api.machine.clock.move_to(datetime(2026, 3, 1, 2, 0, 1, tzinfo=UTC))  # due, and not decided yet
+    api.machine.clock.move_to(datetime(2026, 3, 1, 2, 0, 1, tzinfo=UTC))  # due and is not decided yet
     edited = (await api("PATCH", "/s", {"cron": "*/30 * * * *"})).json()  # it names the slot that is due, too
     assert edited["next_run_at"] == "2026-03-01T02:30:00Z"
     await pass_time(api.machine, 3)

@@ -127,7 +127,7 @@ async def test_lines_for_people():
     assert text.count("Traceback (most recent call last):") == 2
     # All lines have the same columns.
     assert [line[28:] for line in told[:2]] == [
-        "[info     ] slow                 skipped    another run of the schedule was going on slot=2026-03-02T00:02:00Z reason=overlap",
+        "[info     ] slow                 skipped    another run of the schedule was still running slot=2026-03-02T00:02:00Z reason=overlap",
         f"[info     ] slow                 succeeded  {'its time came':40} slot=2026-03-02T00:01:00Z run={told[1].partition('run=')[2]}",
     ]
     assert told[3][28:].startswith("[error    ] fails                failed     RuntimeError: cannot log in")

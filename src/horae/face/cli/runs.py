@@ -64,7 +64,7 @@ async def list_runs(
 
     horae runs list report -n 50
 
-    [dim]What went wrong since yesterday, and what was skipped because another run was going on:[/dim]
+    [dim]What went wrong since yesterday, and what was skipped because another run was still running:[/dim]
 
       horae runs list --status failed --status timed_out --since yesterday
 

@@ -81,7 +81,8 @@ class LedgerRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     status: Annotated[str, about("``ENQUEUED``, ``STARTED``, ``SUCCESS``, ``FAILED`` or ``SKIPPED``.")]
     run_id: Annotated[str | None, about("``None`` if it never became a run.")]
     reason: Annotated[
-        str | None, about("A word and a sentence: ``overlap: another run of the schedule was going on``.")
+        str | None,
+        about("A word and a sentence: ``overlap: another run of the schedule was still running``."),
     ]
     created_at: Annotated[datetime, about("When it fell due.")]
     updated_at: datetime

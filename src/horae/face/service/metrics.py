@@ -49,7 +49,7 @@ class Metrics(Observer):
         self._attention = gauge("horae_flows_attention", "Flows that need attention: they wait for a person")
         self._emitted = counter("horae_runs_emitted", "Runs whose first attempt was launched")
         self._overlapping = counter(
-            "horae_runs_skipped_overlap", "Slots skipped because another run was going on"
+            "horae_runs_skipped_overlap", "Slots skipped because another run was still running"
         )
         self._unlaunched = counter("horae_runs_failed_launch", "Attempts that could not begin, or must not")
         self._drift = histogram(
