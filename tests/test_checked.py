@@ -24,8 +24,8 @@ from horae import (
     WhenFull,
 )
 from horae.app import BackfillRequest, Edit, Trigger
-from horae.app.create import NewFields
 from horae.app.manual_starts import BackfillFields, TriggerFields
+from horae.app.schedule_draft import NewFields
 from horae.app.update import EditFields
 from horae.checked import changed
 from horae.errors import InvalidInputError

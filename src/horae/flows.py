@@ -5,6 +5,7 @@ Write a :class:`Flow` with producers and consumers, and deploy it with ``app.flo
 """
 
 from horae.engine.flow_host import FlowHost
+from horae.flow.auto_fix_folder import FolderFixer
 from horae.flow.contexts import (
     MutateContext,
     NextContext,
@@ -14,8 +15,16 @@ from horae.flow.contexts import (
 )
 from horae.flow.definition import Consumer, Flow
 from horae.flow.failures import HandlerStopped, Internal, LogicError, NeedsApproval, Transient
-from horae.flow.folder_fixer import FolderFixer
-from horae.flow.values import Applied, Event, Input, NotApplied, Outcome, Prepared, Reservation, Unknown
+from horae.flow.handler_values import (
+    Applied,
+    Event,
+    Input,
+    NotApplied,
+    Outcome,
+    Prepared,
+    Reservation,
+    Unknown,
+)
 
 __all__ = [
     "Applied",

@@ -6,7 +6,7 @@ import pytest
 
 from horae import App, NewSchedule
 from horae.app.schedule_views import ScheduleView
-from horae.app.view import view_of
+from horae.app.view_base import view_of
 from horae.errors import InvalidInputError
 from horae.model import MAX_TEXT_LENGTH
 

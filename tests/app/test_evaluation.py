@@ -14,9 +14,9 @@ import msgspec
 import pytest
 
 from horae import App, Config, Context, Filter, NewSchedule
-from horae.app import creation, evaluation
-from horae.app.create import draft
+from horae.app import evaluation, schedule_creation
 from horae.app.evaluation import AT_ONCE, TRIES, WAITING_PER_OWNER, Answers, Evaluator
+from horae.app.schedule_draft import draft
 from horae.clock import SystemClock
 from horae.errors import EvaluationTimeoutError, InvalidInputError, TooManyEvaluationsError
 from horae.face.service import make_service
@@ -315,7 +315,7 @@ async def test_the_drafts_of_many_schedules_are_made_before_the_transaction_that
         return draft(new, *rest)
 
     monkeypatch.setattr(app._limited_store, "transaction", transaction)
-    monkeypatch.setattr(creation, "draft", watched)
+    monkeypatch.setattr(schedule_creation, "draft", watched)
     new = [NewSchedule(id=f"{number}", spec={"crons": ["0 9 * * *"]}, action="x") for number in range(450)]
     created = await app.schedules.create_many(new)
     assert [each.id for each in created] == made == [f"{number}" for number in range(450)]

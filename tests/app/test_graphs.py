@@ -26,10 +26,10 @@ from horae.errors import (
     NotStartedError,
     UnknownActionError,
 )
-from horae.executor.graph_port import Caller, GraphRouter, UsageEvent, drain, graph_input
+from horae.executor.graph_provider_port import Caller, GraphRouter, UsageEvent, drain, graph_input
 from horae.grant_model import ExecutionRequest
 from horae.model import Reason, RetryPolicy, Run, Status, Timeouts
-from horae.policy.executions import hash_of_request
+from horae.policy.execution_requests import hash_of_request
 from horae.store.port import BEGINNING
 from horae.store.sqlite import SqliteStore
 from horae.testing import TimeMachine

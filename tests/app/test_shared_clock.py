@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from horae.app.driver import SharedClock
+from horae.app.engine_driver import SharedClock
 from horae.testing import VirtualClock
 
 START = datetime(2026, 3, 1, tzinfo=UTC)

@@ -18,7 +18,7 @@ from horae import Config, Filter, SyncApp
 from horae.app import App, Backfills, Calendars, Runs, Schedules, ScopedOperations, sync
 from horae.app.accounts import Accounts
 from horae.app.grants import Grants
-from horae.app.program import Program
+from horae.app.program_schedules import Program
 from horae.app.usage import UsageSums
 from horae.app.why import Why
 from horae.app.workflows import Workflows

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from horae.app import schedule_views, views
-from horae.app.view import View, view_of
+from horae.app.view_base import View, view_of
 from horae.executor.context import Context
 from horae.model import Node, Policies, RetryPolicy, Schedule
 from horae.testing import TimeMachine

@@ -16,7 +16,7 @@ from tests.chaos.clock import ShiftedClock
 from tests.chaos.evidence import Line
 from tests.chaos.node import Settings
 from tests.chaos.store import Database
-from tests.support.process import ROOT, Process, environment, nursery
+from tests.support.process import ROOT, Process, environment, fork_server
 
 DRIVER_NOISE = "ConnectionDoesNotExistError('connection was closed in the middle of operation')"
 """What asyncio logs of an answer that asyncpg does not wait for any more, when a connection is cut in the middle of a COPY."""
@@ -60,7 +60,7 @@ class Nodes:
             clock=str(self._clock_file(place)), config=self._config,
         )  # fmt: skip
         with (self._folder / f"errors-{name}").open("wb") as errors:
-            self._processes[place] = nursery().start(
+            self._processes[place] = fork_server().start(
                 ["-m", "tests.chaos.node", msgspec.json.encode(settings).decode()], ROOT, environment(), errors=errors.fileno()
             )  # fmt: skip
 

@@ -27,7 +27,7 @@ from horae.flows import (
     Transient,
     Unknown,
 )
-from horae.store.flow_records import FlowRecords
+from horae.store.flow_queries import FlowRecords
 from tests.engine.simulator import Crash, Machine, World
 from tests.support.dice import Dice
 

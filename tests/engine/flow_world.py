@@ -256,7 +256,7 @@ async def host(database: str, address: str, point: str, folder: str) -> None:
         await app.serve()
 
 
-class Nursery:
+class ForkServer:
     """A process that has loaded everything, and makes others by a fork: each is a node, begins at once, and can be killed."""
 
     def __init__(self) -> None:
@@ -295,7 +295,7 @@ def is_alive(process: int) -> bool:
 
 def make_processes() -> None:
     """Fork a host for each line of arguments, and say which process it is."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process waits for them
     for line in sys.stdin:
         if child := os.fork():
             sys.stdout.write(f"{child}\n")

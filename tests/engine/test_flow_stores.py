@@ -18,7 +18,7 @@ from horae.errors import FlowRunNotFoundError
 from horae.flow_model import Lane, Phase
 from horae.flows import Applied, Flow, Prepared, Reservation, Unknown
 from horae.model import LogBatch, LogChunk, LogEntry
-from horae.store.flow_records import FlowRecords, RunMove
+from horae.store.flow_queries import FlowRecords, RunMove
 from tests.support.flows import Script, crash, events_of, never, publish, runs_of, statuses
 from tests.support.nodes import end_leases, step
 from tests.support.wait import wait_until

@@ -14,7 +14,7 @@ from horae import App, Config, Run
 from horae.engine.decider import Batch, Decider
 from horae.flows import Flow, Prepared
 from horae.model import AttemptResult
-from horae.store.flow_records import FlowRecords, Probe
+from horae.store.flow_queries import FlowRecords, Probe
 from horae.store.port import Transaction
 from horae.testing import TimeMachine
 from tests.support.flows import Script, publish

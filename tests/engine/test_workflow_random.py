@@ -14,7 +14,7 @@ from horae.clock import SystemClock
 from horae.errors import NodeFailedError
 from horae.executor.node_context import NodeContext
 from horae.workflow.document import NODE_TYPES
-from horae.workflow.record import ENDED, NodeState
+from horae.workflow.node_checkpoint import ENDED, NodeState
 from tests.engine.workflow_attempts import Attempts
 from tests.engine.workflow_reference import Maker, Planted, Reference
 from tests.support.dice import Dice

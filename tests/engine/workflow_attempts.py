@@ -9,8 +9,8 @@ from typing import Any
 
 from horae.clock import Clock, SystemClock
 from horae.config import Config
+from horae.engine.workflow_attempt import WorkflowRun
 from horae.engine.workflow_node import WorkflowServices
-from horae.engine.workflow_run import WorkflowRun
 from horae.engine.workflow_scope import Scope
 from horae.executor.checkpoints import CheckpointBounds
 from horae.executor.context import Context, RunningAttempt
@@ -18,7 +18,7 @@ from horae.executor.expression_pool import ExpressionPool
 from horae.executor.function import FunctionExecutor
 from horae.executor.registry import Executors
 from horae.model import AUTOMATIC, Checkpoint, Overlap, Run, Status, Timeouts, schedule_key
-from horae.workflow.record import PREFIX, NodeRecord
+from horae.workflow.node_checkpoint import PREFIX, NodeRecord
 from horae.workflow.validate import Given, read_workflow
 
 

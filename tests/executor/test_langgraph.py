@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from horae import App, Config, Policies
-from horae.app.graph_setup import graph_providers, read_graphs
+from horae.app.graph_discovery import graph_providers, read_graphs
 from horae.errors import ConfigError
-from horae.executor.graph_port import Caller, UsageEvent, drain, graph_input
+from horae.executor.graph_provider_port import Caller, UsageEvent, drain, graph_input
 from horae.executor.langgraph_provider import LangGraphProvider
 from horae.model import Status, Timeouts
 from tests.support.graph_worker import FAST

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from horae.model import Backfill, BackfillStatus, Limits, Overlap, ScheduleKey
 from horae.policy.backfill import advance, capacity
-from horae.policy.times import slots_ms
+from horae.policy.slot_times import slots_ms
 from horae.spec import Spec
 
 VECTORS: dict[str, Any] = json.loads(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from horae.model import CatchUp, CatchUpPolicy, Reason
 from horae.policy.catch_up import Due, find_due, fire_instant, skip_due
-from horae.policy.times import count_slots
+from horae.policy.slot_times import count_slots
 from horae.spec import Spec
 from horae.spec.duration import duration_text, milliseconds
 

@@ -40,7 +40,7 @@ from horae.model import (
 )
 from horae.policy.catch_up import Slot
 from horae.policy.decide import DEFAULT_LIMITS, _DecisionBuilder, _is_plain, _usual, decide
-from horae.policy.face_policies import TEMPORAL
+from horae.policy.face_defaults import TEMPORAL
 from horae.policy.ledger_changes import Decision, action_id, new_run, run_id
 from horae.policy.lifecycle import ENDED
 from horae.policy.pause import resume

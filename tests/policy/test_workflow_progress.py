@@ -9,7 +9,7 @@ import pytest
 from horae.config import Config
 from horae.policy.workflow_progress import NodeEnd, lost_nodes, progress
 from horae.policy.workflow_states import node_states
-from horae.workflow.record import NodeRecord, NodeState
+from horae.workflow.node_checkpoint import NodeRecord, NodeState
 from horae.workflow.regions import Plan
 from horae.workflow.validate import read_workflow
 

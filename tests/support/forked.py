@@ -1,4 +1,4 @@
-"""Processes that begin at once, because a nursery has loaded Horae for them. Each can be asked, interrupted and killed like any other."""
+"""Processes that begin at once, because a fork server has loaded Horae for them. Each can be asked, interrupted and killed like any other."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from tests.support import nursery
+from tests.support import fork_server
 
 
 class Forked:
-    """A process of a nursery, with the part of ``subprocess.Popen`` that tests use."""
+    """A process of a fork server, with the part of ``subprocess.Popen`` that tests use."""
 
     def __init__(self, connection: socket.socket, pid: int) -> None:
         self._connection, self.pid = connection, pid
@@ -35,7 +35,7 @@ class Forked:
 
     def _ended(self, seconds: float | None) -> int | None:
         if self.returncode is None and select.select([self._connection], [], [], seconds)[0]:
-            self.returncode = os.waitstatus_to_exitcode(nursery.read_number(self._connection))
+            self.returncode = os.waitstatus_to_exitcode(fork_server.read_number(self._connection))
             self._connection.close()
         return self.returncode
 
@@ -50,14 +50,14 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
-class Nursery:
+class ForkServer:
     """A process that forks others, in an environment of Python; it ends with this one."""
 
     def __init__(self, python: str, environment: Mapping[str, str]) -> None:
         self._folder = tempfile.mkdtemp(prefix="horae-")  # sockets have short names only
         self.address = f"{self._folder}/socket"
         self._process = subprocess.Popen(
-            [python, nursery.__file__, self.address], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [python, fork_server.__file__, self.address], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )  # fmt: skip
         atexit.register(self.close)
         assert self._process.stdout is not None
@@ -77,7 +77,7 @@ class Nursery:
         connection = socket.socket(socket.AF_UNIX)
         connection.connect(self.address)
         with open(os.devnull, "rb") as nothing:  # noqa: PTH123
-            pid = nursery.send_request(connection, request, [nothing.fileno(), output, errors])
+            pid = fork_server.send_request(connection, request, [nothing.fileno(), output, errors])
         return Forked(connection, pid)
 
     def start_piped(

@@ -12,8 +12,8 @@ import jwt
 
 from horae import App, Config
 from horae.executor.graph import GraphExecutor
-from horae.executor.graph_client import RemoteExecution
-from horae.executor.graph_port import Caller, GraphProvider, GraphRun
+from horae.executor.graph_provider_port import Caller, GraphProvider, GraphRun
+from horae.executor.remote_graph_execution import RemoteExecution
 from horae.model import Run
 from horae.testing import TimeMachine
 from tests.support.nodes import step

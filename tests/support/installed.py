@@ -19,7 +19,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from tests.support.forked import Nursery
+from tests.support.forked import ForkServer
 from tests.support.process import ROOT
 
 SUPPORT = str(Path(__file__).parent)
@@ -72,13 +72,13 @@ class Installed:
                     for key, value in os.environ.items()
                     if not key.startswith(("HORAE_", "PYTHON"))
                 }
-                address = Nursery(python, kept | {"COLUMNS": "200"}).address
+                address = ForkServer(python, kept | {"COLUMNS": "200"}).address
                 folder.mkdir()
                 run = f"run_forked({address!r}, {str(folder.parent / 'bin/horae')!r})"
                 program(
                     folder / "horae",
                     f"{python} -IS",
-                    f"sys.path.insert(0, {SUPPORT!r})\nfrom nursery import run_forked\n{run}",
+                    f"sys.path.insert(0, {SUPPORT!r})\nfrom fork_server import run_forked\n{run}",
                 )
         return folder
 

@@ -15,7 +15,7 @@ from typing import IO, Any, Protocol
 
 import httpx
 
-from tests.support.forked import Nursery
+from tests.support.forked import ForkServer
 from tests.support.wait import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,9 +43,9 @@ class Process(Protocol):
 
 
 @functools.cache
-def nursery() -> Nursery:
+def fork_server() -> ForkServer:
     """What forks the processes of this tree, once for all tests of this process."""
-    return Nursery(sys.executable, environment())
+    return ForkServer(sys.executable, environment())
 
 
 def kill(*processes: Process) -> None:
@@ -65,7 +65,7 @@ class Programs:
         self._started: list[Process] = []
 
     def launch(self, *arguments: str) -> Process:
-        process = nursery().start([str(self._program), *arguments], ROOT, environment())
+        process = fork_server().start([str(self._program), *arguments], ROOT, environment())
         self._started.append(process)
         return process
 
@@ -94,7 +94,7 @@ class Listener:
             self.process: Process = started
             self._written: IO[str] | None = started.stderr
         else:
-            self.process, self._written = nursery().start_piped(arguments, folder, environment)
+            self.process, self._written = fork_server().start_piped(arguments, folder, environment)
         self.lines: list[str] = []
         self.url = ""
         self._told = threading.Event()

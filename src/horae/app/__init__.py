@@ -10,23 +10,23 @@ from types import TracebackType
 from typing import Self, TypeVar, overload
 
 from horae.app.accounts import AccountPort, Accounts
-from horae.app.arguments import checked_call
+from horae.app.argument_checks import checked_call
 from horae.app.backfills import Backfills
 from horae.app.calendars import Calendars
-from horae.app.create import NewSchedule
 from horae.app.database import store_of
-from horae.app.driver import Driver, SharedClock
+from horae.app.engine_driver import Driver, SharedClock
 from horae.app.evaluation import Evaluator
+from horae.app.graph_discovery import execution_of, graph_providers
 from horae.app.graph_execution import GraphExecution
 from horae.app.graph_memory import GraphMemoryTable
-from horae.app.graph_setup import execution_of, graph_providers
 from horae.app.manual_starts import BackfillRequest, Trigger
 from horae.app.operations import ScopedOperations
 from horae.app.owner_scope import Billing, OwnerScope
-from horae.app.process import run_until_signal
-from horae.app.program import Program, calling_module
+from horae.app.process_shutdown import run_until_signal
+from horae.app.program_schedules import Program, calling_module
 from horae.app.readiness import Backlog, Readiness, ReadinessCheck
 from horae.app.runs import Runs
+from horae.app.schedule_draft import NewSchedule
 from horae.app.schedule_views import Description
 from horae.app.schedules import Schedules
 from horae.app.update import Edit
@@ -46,17 +46,17 @@ from horae.engine.workflow_executor import StoredPlans, WorkflowExecutor
 from horae.engine.workflow_node import WorkflowServices
 from horae.executor.builtin_kinds import builtin_executors
 from horae.executor.function import FunctionExecutor
+from horae.executor.function_arguments import ActionFunction, name_of
 from horae.executor.graph import GraphExecutor
-from horae.executor.graph_port import GraphProvider, GraphRouter
+from horae.executor.graph_provider_port import GraphProvider, GraphRouter
 from horae.executor.permissions import read_permissions
 from horae.executor.port import Executor
 from horae.executor.registry import Executors
 from horae.executor.sealing import Sealer
-from horae.executor.signature import ActionFunction, name_of
 from horae.model import Node
-from horae.store.flow_records import FlowRecords
+from horae.store.flow_queries import FlowRecords
 from horae.store.port import Filter, Transaction
-from horae.store.transaction_limit import LimitedStore
+from horae.store.transaction_concurrency import LimitedStore
 
 __all__ = [
     "App",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from horae.app.arguments import checks_arguments
+from horae.app.argument_checks import checks_arguments
 from horae.app.field_checks import range_ms
 from horae.app.manual_starts import (
     BackfillPreview,

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from horae.app.arguments import checks_arguments
+from horae.app.argument_checks import checks_arguments
 from horae.app.bulk import BATCH
 from horae.app.field_checks import check_id
 from horae.app.owner_scope import OwnerScope, UnitOfWork

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from horae.app.view import View, view_of
+from horae.app.view_base import View, view_of
 from horae.flow_model import (
     EventStatus,
     FlowEvent,

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from horae.app.arguments import checks_arguments
+from horae.app.argument_checks import checks_arguments
 from horae.app.attempt_logs import lines_of
 from horae.app.field_checks import check_owner, check_text, moment_ms
 from horae.app.flow_views import (
@@ -42,7 +42,7 @@ from horae.errors import (
 from horae.flow.contexts import is_message_id
 from horae.flow.definition import Flow
 from horae.flow.json_text import json_text
-from horae.flow.rules import MAX_KEPT, MAX_NAME, MAX_PAYLOAD
+from horae.flow.phase_rules import MAX_KEPT, MAX_NAME, MAX_PAYLOAD
 from horae.flow_model import (
     EventStatus,
     FlowEvent,
@@ -60,7 +60,7 @@ from horae.policy.flow_choice import queued
 from horae.policy.flow_explain import explain, run_now_refusal
 from horae.policy.flow_phases import may_be_skipped
 from horae.policy.flow_trouble import SKIPPED, Answer, after_reconciliation, retried
-from horae.store.flow_records import LAST_NUMBER, FlowRecords
+from horae.store.flow_queries import LAST_NUMBER, FlowRecords
 from horae.store.tables import FlowSignal
 
 MAX_PAUSES = 20

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from horae.app.schedule_fields import about
-from horae.app.view import View
+from horae.app.view_base import View
 from horae.grant_model import Account
 
 

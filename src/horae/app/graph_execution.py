@@ -18,7 +18,7 @@ from horae.app.owner_scope import Billing
 from horae.clock import Clock
 from horae.errors import ExecutionInProgressError, GraphError, IdempotencyMismatchError, NoCreditError
 from horae.executor.graph import Watch
-from horae.executor.graph_port import Caller, GraphRouter, KeptEvents, UsageEvent, drain
+from horae.executor.graph_provider_port import Caller, GraphRouter, KeptEvents, UsageEvent, drain
 from horae.executor.stored_output import kept_failure, kept_result, secrets_in, without
 from horae.grant_model import (
     ExecutionOutcome,
@@ -30,10 +30,18 @@ from horae.grant_model import (
 )
 from horae.json_bounds import MAX_INTEGER
 from horae.model import Reason
-from horae.policy.executions import InProgress, Mismatch, New, Stored, Verdict, hash_of_request, judge_request
+from horae.policy.execution_requests import (
+    InProgress,
+    Mismatch,
+    New,
+    Stored,
+    Verdict,
+    hash_of_request,
+    judge_request,
+)
 from horae.policy.grants import error_of, fault_of
 from horae.store.port import Transaction
-from horae.store.transaction_limit import StoreAccess
+from horae.store.transaction_concurrency import StoreAccess
 
 MAX_UNIT_LENGTH = 200
 ASK_AGAIN_AFTER = 2

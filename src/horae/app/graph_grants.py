@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from horae.app.create import NewSchedule
 from horae.app.grants import insert_grant, new_grant
 from horae.app.owner_scope import OwnerScope, UnitOfWork
+from horae.app.schedule_draft import NewSchedule
 from horae.errors import InvalidInputError, NoCreditError
 from horae.grant_model import Grant
 from horae.model import GRAPH, Action, Schedule, ScheduleKey

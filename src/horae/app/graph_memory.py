@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 
 from horae.executor.sealing import Sealer
-from horae.store.transaction_limit import StoreAccess
+from horae.store.transaction_concurrency import StoreAccess
 
 FIELD = "the state of the graph"
 

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from horae.errors import InvalidInputError
-from horae.executor.graph_port import check_graph_id
+from horae.executor.graph_provider_port import check_graph_id
 from horae.model import GRAPH, Action, CatchUp, Overlap, Policies, Run, Schedule, UnstartedRange, instant
-from horae.policy.face_policies import GRANTS, grants_show
+from horae.policy.face_defaults import GRANTS, grants_show
 from horae.policy.validate import check_policies
 from horae.spec import Spec
 from horae.spec.duration import duration_text, milliseconds

@@ -18,7 +18,7 @@ from horae.policies import OverlapName
 from horae.policy.catch_up import Slot
 from horae.policy.ledger_changes import new_run
 from horae.policy.rerun import run_again
-from horae.policy.times import count_slots, next_slot_ms, previous_slot_ms
+from horae.policy.slot_times import count_slots, next_slot_ms, previous_slot_ms
 from horae.spec import Spec
 
 COUNTED_TOGETHER_MS = 32 * 86_400_000

@@ -7,15 +7,15 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from horae.app.arguments import checks_arguments
+from horae.app.argument_checks import checks_arguments
 from horae.app.backfills import Backfills
 from horae.app.calendars import Calendars
-from horae.app.create import NewSchedule
 from horae.app.flows import Flows
 from horae.app.grants import Grants
 from horae.app.owner_scope import OwnerScope
 from horae.app.reconcile import Tasks
 from horae.app.runs import Runs
+from horae.app.schedule_draft import NewSchedule
 from horae.app.schedule_options import policies_of, time_of_once
 from horae.app.schedules import Schedules
 from horae.app.usage import UsageSums

@@ -38,7 +38,7 @@ from horae.model import (
     schedule_key,
 )
 from horae.store.port import Filter, Transaction
-from horae.store.transaction_limit import StoreAccess
+from horae.store.transaction_concurrency import StoreAccess
 
 T = TypeVar("T")
 L = TypeVar("L", Run, UnstartedRange, Backfill, Version)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from horae.app.driver import Driver, SharedClock
+from horae.app.engine_driver import Driver, SharedClock
 from horae.app.schedule_fields import about
 from horae.clock import Clock
 from horae.config import Config

@@ -21,7 +21,7 @@ from horae.errors import (
     TaskTryDeserializeError,
 )
 from horae.model import UNREADABLE, Action, Reason, Run, Schedule, State
-from horae.policy.face_policies import declarative
+from horae.policy.face_defaults import declarative
 from horae.policy.reconcile_plan import DesiredTask, StoredTask, TaskClass, TaskPlan, plan_tasks
 from horae.spec import PosixCron
 from horae.store.mapping import to_json

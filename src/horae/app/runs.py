@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from horae.app.arguments import checks_arguments
+from horae.app.argument_checks import checks_arguments
 from horae.app.attempt_logs import log_page
 from horae.app.field_checks import moment_ms
 from horae.app.ledger_search import search_ledger

@@ -14,7 +14,7 @@ from horae.app.page import Page
 from horae.app.resume import Resumed
 from horae.app.schedule_fields import ScheduleFields, about, reference, with_fields
 from horae.app.schedule_warnings import schedule_warnings
-from horae.app.view import PageView, View, view_of, whole
+from horae.app.view_base import PageView, View, view_of, whole
 from horae.app.views import BackfillView, RunView
 from horae.errors import HoraeError
 from horae.executor.sealing import redact

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from horae.errors import HoraeError
 from horae.model import Schedule, instant
-from horae.policy.times import next_slot_ms, previous_slot_ms
+from horae.policy.slot_times import next_slot_ms, previous_slot_ms
 from horae.spec import Spec
 
 _FIXED = {"EST": "America/New_York", "MST": "America/Denver"}

@@ -10,10 +10,8 @@ from typing import Any, Unpack
 
 import msgspec
 
-from horae.app.arguments import checks_arguments
+from horae.app.argument_checks import checks_arguments
 from horae.app.bulk import Change, change_all
-from horae.app.create import CreateFields, NewSchedule, read_spec, shared_calendars
-from horae.app.creation import Creation, Creator
 from horae.app.descriptions import read_descriptions
 from horae.app.field_checks import check_jitter, check_text, moment, moment_ms
 from horae.app.manual_starts import (
@@ -29,6 +27,8 @@ from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import MAX_BYTES, Page, cursor_of, fitting, page_limit, place_of
 from horae.app.repair import faults_of, repaired, unreadable_schedules
 from horae.app.resume import Resumed, resume_schedule
+from horae.app.schedule_creation import Creation, Creator
+from horae.app.schedule_draft import CreateFields, NewSchedule, read_spec, shared_calendars
 from horae.app.schedule_fields import SpecLike
 from horae.app.schedule_views import Description, SpecPreview, TimesView, spec_preview, times_view
 from horae.app.schedule_warnings import schedule_warnings, warn_program

@@ -22,7 +22,7 @@ from horae.app.calendars import Calendars
 from horae.app.flows import Flows
 from horae.app.grants import Grants
 from horae.app.operations import ScopedOperations
-from horae.app.program import Program
+from horae.app.program_schedules import Program
 from horae.app.runs import Runs
 from horae.app.schedules import Schedules
 from horae.app.usage import UsageSums

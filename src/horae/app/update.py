@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import msgspec
 
-from horae.app.create import stored_action
 from horae.app.field_checks import check_jitter
 from horae.app.graph_grants import regranted
 from horae.app.owner_scope import OwnerScope, UnitOfWork
+from horae.app.schedule_draft import stored_action
 from horae.app.schedule_fields import (
     STORED,
     GivenFields,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from horae.app.arguments import checks_arguments
+from horae.app.argument_checks import checks_arguments
 from horae.app.field_checks import moment_ms
 from horae.app.owner_scope import OwnerScope
 from horae.app.page import page_limit

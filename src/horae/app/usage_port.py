@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from horae.grant_model import Usage
-from horae.store.transaction_limit import StoreAccess
+from horae.store.transaction_concurrency import StoreAccess
 
 
 class UsagePort(Protocol):

@@ -11,7 +11,7 @@ import msgspec
 
 from horae.app.page import Page
 from horae.app.schedule_fields import about
-from horae.app.view import View, view_of
+from horae.app.view_base import View, view_of
 from horae.model import Attempt, Checkpoint, LogLine, Origin, Run, StoredCalendar, UnstartedRange
 from horae.policy.forecast import Preview
 from horae.policy.reason import SENTENCES

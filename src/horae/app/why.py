@@ -7,11 +7,11 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from horae.app.arguments import checks_arguments
-from horae.app.create import read_spec, shared_calendars
+from horae.app.argument_checks import checks_arguments
 from horae.app.descriptions import waiting_starts
 from horae.app.evaluation import Answers
 from horae.app.owner_scope import OwnerScope
+from horae.app.schedule_draft import read_spec, shared_calendars
 from horae.app.schedule_fields import SpecLike
 from horae.errors import InvalidInputError, ScheduleNotFoundError
 from horae.model import Schedule, ScheduleKey, UnstartedRange, owner_and_id

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
-from horae.app.create import NewSchedule
+from horae.app.schedule_draft import NewSchedule
 from horae.app.schedule_fields import about
 from horae.app.update import Edit
 from horae.checked import input_error
@@ -17,7 +17,7 @@ from horae.config import Config
 from horae.engine.workflow_executor import WORKFLOW, WorkflowInput
 from horae.errors import InvalidInputError, InvalidSpecError, LimitExceededError
 from horae.model import Action, CatchUp, Overlap, Policies, Schedule
-from horae.policy import face_policies
+from horae.policy import face_defaults
 from horae.spec import Spec, installed_zones
 
 MAX_LENGTHS = {"schedule_id": 500, "workflow_id": 500, "user_id": 200}
@@ -150,7 +150,7 @@ def jitter_of(read: ScheduleInput, config: Config) -> int:
 
 def policies_of(read: ScheduleInput, config: Config, kept: Policies | None = None) -> Policies:
     """The policies of an input; of a registered schedule, the policies that the input cannot name are kept."""
-    policies = face_policies.registrar(
+    policies = face_defaults.registrar(
         OVERLAPS.get(read.overlap_policy or "", config.default_overlap_policy),
         CATCH_UPS.get(read.catchup_policy or "", config.default_catchup_policy),
         grace_ms=max(config.tick_ms, config.lookahead_ms),

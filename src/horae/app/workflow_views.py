@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from horae.app.schedule_fields import Body, Natural, Text, about
-from horae.app.view import View
+from horae.app.view_base import View
 from horae.model import StoredWorkflow, instant
 from horae.policy.workflow_states import PlacedNode
 from horae.workflow.document import ActionNode, type_of

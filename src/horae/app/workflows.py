@@ -10,18 +10,18 @@ from typing import Any
 
 import msgspec
 
-from horae.app.arguments import checks_arguments
+from horae.app.argument_checks import checks_arguments
 from horae.app.bulk import BATCH
-from horae.app.create import NewSchedule, draft
-from horae.app.creation import insert_drafted
 from horae.app.field_checks import check_text, moment_ms, stored_json
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import Page, cursor_of, page_limit, place_of
+from horae.app.schedule_creation import insert_drafted
+from horae.app.schedule_draft import NewSchedule, draft
 from horae.app.schedules import remove_schedule
 from horae.app.update import apply_edit
 from horae.app.workflow_schedules import ScheduleInput, edit_of, new_schedule, read_input
+from horae.engine.workflow_attempt import fired_triggers
 from horae.engine.workflow_executor import WORKFLOW, WorkflowInput, may_run, workflow_of
-from horae.engine.workflow_run import fired_triggers
 from horae.errors import (
     HoraeError,
     InvalidInputError,
@@ -44,13 +44,13 @@ from horae.model import (
     schedule_key,
 )
 from horae.policy.catch_up import Slot
-from horae.policy.face_policies import registrar
+from horae.policy.face_defaults import registrar
 from horae.policy.ledger_changes import new_run, run_id
 from horae.policy.workflow_states import PlacedNode, node_states
 from horae.store.port import BEGINNING, LAST, Transaction
 from horae.workflow.builder import WorkflowBuilder
 from horae.workflow.document import Workflow
-from horae.workflow.record import PREFIX, NodeRecord
+from horae.workflow.node_checkpoint import PREFIX, NodeRecord
 from horae.workflow.regions import Fault, Plan
 from horae.workflow.validate import Given, document_text, read_workflow, schedule_of, stored_plan
 

@@ -19,7 +19,7 @@ from horae.model import AttemptEnd, AttemptResult, Limits, Run, Status, Timeouts
 from horae.policy.outcome import overdue, report_by
 from horae.spec.duration import milliseconds
 from horae.store.port import ReportableRun, Transaction
-from horae.store.transaction_limit import StoreAccess
+from horae.store.transaction_concurrency import StoreAccess
 
 PAGE = 500
 STARTED, HEARTBEAT, SUCCEEDED, FAILED = "started", "heartbeat", "succeeded", "failed"

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from horae.engine.flow_journal import FlowJournal, ReservationLostError
+from horae.engine.flow_phase_writer import FlowJournal, ReservationLostError
 from horae.engine.worker import Decided
 from horae.errors import StaleClaimError
 from horae.executor.attempt_log import AttemptLogger
@@ -20,9 +20,9 @@ from horae.executor.tracebacks import traceback_text, without_own_frames
 from horae.flow.contexts import EventSource, FlowContext, Published
 from horae.flow.definition import Flow, Handler
 from horae.flow.failures import Failure, HandlerStopped, classify
+from horae.flow.handler_values import Applied, Input, NotApplied, Outcome, Prepared, Reservation, Unknown
 from horae.flow.json_text import json_text
-from horae.flow.rules import MAX_KEPT, MAX_RESERVED, MAX_TITLE, Part
-from horae.flow.values import Applied, Input, NotApplied, Outcome, Prepared, Reservation, Unknown
+from horae.flow.phase_rules import MAX_KEPT, MAX_RESERVED, MAX_TITLE, Part
 from horae.flow_model import (
     EventStatus,
     FailureKind,
@@ -36,7 +36,7 @@ from horae.flow_model import (
 )
 from horae.policy.flow_choice import wake_time
 from horae.policy.flow_trouble import Answer
-from horae.store.flow_records import RunMove
+from horae.store.flow_queries import RunMove
 
 _log = logging.getLogger("horae.flows")
 _record = msgspec.json.Decoder(PreparedRecord).decode

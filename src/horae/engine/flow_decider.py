@@ -15,12 +15,12 @@ import msgspec
 from horae.engine.decider import Batch, Decider, NodeServices
 from horae.engine.flow_attempt import Fixed, HandlerRun, Reconciliation, read_prepared
 from horae.engine.flow_host import FlowHost, HostedFlow
-from horae.engine.flow_journal import FlowJournal
+from horae.engine.flow_phase_writer import FlowJournal
 from horae.engine.flow_results import FlowResults, ReservationsGoneError
 from horae.engine.worker import Decided, Launch
 from horae.executor.context import RunningAttempt
 from horae.flow.definition import Handler
-from horae.flow.rules import DEFAULT_PEEK
+from horae.flow.phase_rules import DEFAULT_PEEK
 from horae.flow_model import (
     FlowEvent,
     FlowRun,
@@ -35,7 +35,7 @@ from horae.flow_model import (
 from horae.model import AUTOMATIC, AttemptResult, Overlap, Run, ScheduleKey, Status, Timeouts
 from horae.policy.flow_choice import begun, choose, due_handlers, published
 from horae.policy.flow_trouble import without_handler
-from horae.store.flow_records import FlowRecords, Probe
+from horae.store.flow_queries import FlowRecords, Probe
 from horae.store.port import Store, Transaction
 
 MAX_KNOWN_STATES = 10_000

@@ -9,7 +9,7 @@ from horae.flow.definition import Flow
 from horae.flow_model import FlowDefinition, FlowStatus, HandlerKind, Lane, Recovery, StoredFlow, Trouble
 from horae.policy.flow_choice import deployed, published
 from horae.policy.flow_trouble import retried
-from horae.store.flow_records import FlowRecords
+from horae.store.flow_queries import FlowRecords
 
 _replace = msgspec.structs.replace
 

@@ -32,7 +32,7 @@ from horae.model import AttemptEnd, AttemptResult
 from horae.policy.flow_choice import clamped, committed, published
 from horae.policy.flow_phases import judge
 from horae.policy.flow_trouble import Answer, after_failure, after_fix, after_reconciliation, needs_person
-from horae.store.flow_records import FlowRecords
+from horae.store.flow_queries import FlowRecords
 from horae.store.port import Transaction
 from horae.store.tables import FlowState
 

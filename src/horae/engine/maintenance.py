@@ -12,7 +12,7 @@ from horae.engine.attempt_results import Recorded
 from horae.engine.decider import Decider, all_of
 from horae.engine.external_reports import end_overdue, stop_reported
 from horae.model import WAITING, Node, Policies, Retention, Schedule, ScheduleKey, Status
-from horae.policy.times import next_slot_ms
+from horae.policy.slot_times import next_slot_ms
 from horae.spec import Spec
 from horae.spec.duration import milliseconds
 from horae.store.port import BEGINNING, Advance, RetentionBounds, Store, Transaction

@@ -18,7 +18,7 @@ from horae.executor.stored_output import kept_failure, kept_json
 from horae.policy.retry import backoff
 from horae.spec.duration import milliseconds
 from horae.workflow.document import ActionNode
-from horae.workflow.record import NodeRecord, NodeState
+from horae.workflow.node_checkpoint import NodeRecord, NodeState
 
 SaveRecord = Callable[[str, NodeRecord], Awaitable[None]]
 """Saves what is known of a node at a place, durably."""

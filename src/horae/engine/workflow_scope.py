@@ -11,7 +11,7 @@ import msgspec
 from horae.errors import ExpressionError
 from horae.executor.expression_pool import ExpressionPool
 from horae.workflow.expression import evaluate, nodes_in
-from horae.workflow.record import NodeRecord
+from horae.workflow.node_checkpoint import NodeRecord
 
 _NAMES = {name: re.compile(rf"\b{name}\b") for name in ("input", "run", "item", "index")}
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from horae.errors import InvalidActionError
 from horae.executor.context import Context
+from horae.executor.function_arguments import ActionFunction, Signature, place_of, read_signature
 from horae.executor.port import Executor
-from horae.executor.signature import ActionFunction, Signature, place_of, read_signature
 from horae.model import FUNCTION, Action, Denial, Run
 
 

@@ -17,7 +17,7 @@ from horae.errors import (
     StoreUnavailableError,
 )
 from horae.executor.context import Context
-from horae.executor.graph_port import check_graph_id, graph_input
+from horae.executor.graph_provider_port import check_graph_id, graph_input
 from horae.executor.port import Executor
 from horae.grant_model import GRANT_ERRORS, ExecutionOutcome, ExecutionRequest
 from horae.model import AUTOMATIC, GRAPH, Action, Reason

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from horae.errors import GraphError, GraphUnavailableError, MissingExtraError
-from horae.executor.graph_port import Caller, GraphProvider, GraphRun, UsageEvent
+from horae.executor.graph_provider_port import Caller, GraphProvider, GraphRun, UsageEvent
 
 if TYPE_CHECKING:
     from horae.executor.langgraph_saver import GraphMemory

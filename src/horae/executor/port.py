@@ -10,7 +10,7 @@ import msgspec
 
 from horae.executor.checkpoints import DEFAULT_BOUNDS, CheckpointBounds
 from horae.executor.context import Context
-from horae.executor.database import Claim, Database, Statements
+from horae.executor.schedule_database import Claim, Database, Statements
 from horae.model import Action, Denial, Run
 
 

@@ -16,8 +16,8 @@ import msgspec
 
 from horae.errors import InvalidInputError, NotStartedError
 from horae.executor.context import work_id_of
-from horae.executor.database import POSTGRESQL, Claim, Database, Statements
 from horae.executor.hand_off import End, Ending, HandOff, HandOffExecutor, arguments
+from horae.executor.schedule_database import POSTGRESQL, Claim, Database, Statements
 from horae.model import BETWEEN, Action, Overlap, Run
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from horae.checked import input_error
 from horae.errors import InvalidActionError, InvalidInputError, NotStartedError, did_you_mean
 from horae.executor.builtin_kinds import KINDS
 from horae.executor.context import Context
-from horae.executor.database import Database
 from horae.executor.function import FunctionExecutor
+from horae.executor.function_arguments import ActionFunction, name_of, place_of
 from horae.executor.permissions import Permissions
 from horae.executor.port import Executor
+from horae.executor.schedule_database import Database
 from horae.executor.sealing import HIDDEN, Sealer
-from horae.executor.signature import ActionFunction, name_of, place_of
 from horae.executor.stored_output import kept_failure
 from horae.json_bounds import convert_json
 from horae.model import Action, Denial, Reason, Run

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from horae.flow.failures import Failure, HandlerStopped, classify
+from horae.flow.handler_values import Event, Input
 from horae.flow.json_text import json_text
-from horae.flow.rules import (
+from horae.flow.phase_rules import (
     ALLOWED,
     DEFAULT_PEEK,
     MAX_NAME,
@@ -21,7 +22,6 @@ from horae.flow.rules import (
     Operation,
     Part,
 )
-from horae.flow.values import Event, Input
 from horae.flow_model import FailureKind, FlowEvent, HandlerDefinition
 
 T = TypeVar("T")

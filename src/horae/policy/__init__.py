@@ -16,7 +16,7 @@ Runs
     - ``admission.py``, ``outcome.py``, ``retry.py``: may a claimed run still start, what does its end mean, is there another attempt?
     - ``rerun.py``: which ended runs may be run again, and with which input?
     - ``lifecycle.py``: which status may follow which?
-    - ``grants.py``, ``executions.py``: does a grant still allow a graph to run; is an execution request new, running, done or in conflict?
+    - ``grants.py``, ``execution_requests.py``: does a grant still allow a graph to run; is an execution request new, running, done or in conflict?
 
 Flows and workflows
     - ``flow_phases.py``, ``flow_trouble.py``: the phases of a run and the meaning of each failure; backoff, reconciliation and fixes.
@@ -25,6 +25,6 @@ Flows and workflows
     - ``workflow_progress.py``, ``workflow_states.py``: which nodes run now, are skipped or lost; the state of each node.
 
 Limits and units
-    - ``validate.py``, ``face_policies.py``: which values may policies have; the default policies of each face.
-    - ``times.py``: specs count seconds, everything else milliseconds.
+    - ``validate.py``, ``face_defaults.py``: which values may policies have; the default policies of each face.
+    - ``slot_times.py``: specs count seconds, everything else milliseconds.
 """

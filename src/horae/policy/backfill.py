@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from horae.model import Backfill, BackfillStatus, Limits
-from horae.policy.times import next_slot_ms, slots_ms
+from horae.policy.slot_times import next_slot_ms, slots_ms
 from horae.spec import Spec
 
 

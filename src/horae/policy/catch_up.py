@@ -16,7 +16,7 @@ from typing import assert_never
 import msgspec
 
 from horae.model import CatchUp, CatchUpPolicy, Limits, Reason
-from horae.policy.times import (
+from horae.policy.slot_times import (
     all_but,
     count_slots,
     count_slots_within_budget,

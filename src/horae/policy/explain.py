@@ -30,7 +30,7 @@ from horae.policy.catch_up import fire_instant
 from horae.policy.ledger_changes import run_id
 from horae.policy.pause import pause_skips
 from horae.policy.reason import SENTENCES
-from horae.policy.times import count_slots, is_slot
+from horae.policy.slot_times import count_slots, is_slot
 from horae.policy.undecided import is_undecided, undecided
 from horae.policy.upcoming import outlook
 from horae.spec import Spec

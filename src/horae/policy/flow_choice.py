@@ -18,7 +18,7 @@ from horae.flow_model import (
     Recovery,
     Task,
 )
-from horae.policy.times import next_slot_ms
+from horae.policy.slot_times import next_slot_ms
 from horae.spec import Spec
 from horae.spec.duration import milliseconds
 

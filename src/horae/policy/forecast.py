@@ -13,7 +13,7 @@ import msgspec
 from horae.errors import HoraeError
 from horae.model import Instant, Schedule
 from horae.policy.catch_up import fire_instant
-from horae.policy.times import slots_ms
+from horae.policy.slot_times import slots_ms
 from horae.spec import Spec
 from horae.spec.compiled import Jitter
 

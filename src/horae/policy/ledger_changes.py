@@ -27,7 +27,7 @@ from horae.model import (
 )
 from horae.policy.catch_up import Slot, Unstarted
 from horae.policy.overlap import Verdict
-from horae.policy.times import previous_slot_ms
+from horae.policy.slot_times import previous_slot_ms
 from horae.spec import Spec
 
 _IN_RANGES = {Status.SKIPPED, Status.MISSED, Status.DROPPED}

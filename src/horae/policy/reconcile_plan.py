@@ -11,9 +11,9 @@ import msgspec
 from horae.errors import SpecError
 from horae.model import Action, Origin, OriginKind, Reason, Run, Schedule, State, Status, UnstartedRange
 from horae.policy.catch_up import Slot, fire_instant, leave_behind
-from horae.policy.face_policies import declarative
+from horae.policy.face_defaults import declarative
 from horae.policy.ledger_changes import new_run, unstarted_ranges
-from horae.policy.times import next_slot_ms, previous_slot_ms
+from horae.policy.slot_times import next_slot_ms, previous_slot_ms
 from horae.policy.undecided import undecided
 from horae.spec import Spec
 

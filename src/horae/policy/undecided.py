@@ -6,7 +6,7 @@ from bisect import bisect_right
 from datetime import datetime
 
 from horae.model import Carried, Schedule
-from horae.policy.times import is_slot
+from horae.policy.slot_times import is_slot
 from horae.spec import Spec
 
 

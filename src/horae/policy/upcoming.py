@@ -13,7 +13,7 @@ from horae.model import Limits, Overlap, Schedule
 from horae.policy.catch_up import fire_instant, last_fired
 from horae.policy.decide import due_at
 from horae.policy.pause import pause_skips
-from horae.policy.times import END_MS, next_slot_ms, slots_ms
+from horae.policy.slot_times import END_MS, next_slot_ms, slots_ms
 from horae.policy.undecided import undecided
 from horae.spec import Spec
 

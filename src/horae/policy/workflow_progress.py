@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from horae.workflow.document import Edge, IfNode, JoinNode, Node, SwitchNode, When
-from horae.workflow.record import NodeState
+from horae.workflow.node_checkpoint import NodeState
 from horae.workflow.regions import Plan, Region
 
 

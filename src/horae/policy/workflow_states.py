@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from horae.policy.workflow_progress import NodeEnd, progress
 from horae.workflow.document import Node
-from horae.workflow.record import ENDED, NodeRecord, NodeState
+from horae.workflow.node_checkpoint import ENDED, NodeRecord, NodeState
 from horae.workflow.regions import Plan, Region, is_loop
 
 

@@ -16,12 +16,13 @@ The files in reading order:
 - ``interval.py``, ``sources.py``, ``spec.py``: progressions of instants; the sources of a spec; ``Spec`` with ``next_after``, ``previous``
   and ``between``.
 - ``budget.py``, ``affordability.py``: the step counter; whether a spec is cheap enough to accept.
-- ``why.py``, ``jitter.py``, ``posix_cron.py``: why a spec names a moment or not; jitter as a hash of the slot; the calculator of the
+- ``why.py``, ``jitter.py``, ``declarative_cron.py``: why a spec names a moment or not; jitter as a hash of the slot; the calculator of the
   declarative scheduler.
 """
 
 from horae.spec.clock_change import Fold, Gap
 from horae.spec.cron import DIALECTS, Dialect
+from horae.spec.declarative_cron import PosixCron
 from horae.spec.document import (
     CalendarDocument,
     ClockChange,
@@ -33,7 +34,6 @@ from horae.spec.document import (
     SpecDocument,
 )
 from horae.spec.jitter import slot_key
-from horae.spec.posix_cron import PosixCron
 from horae.spec.spec import Spec
 from horae.spec.zone import TZDATA_VERSION, Zone, installed_zones, load_zone
 

@@ -9,7 +9,7 @@ import pytest
 
 from horae import Context, NotStartedError
 from horae.model import Status
-from horae.policy.face_policies import registrar_shows
+from horae.policy.face_defaults import registrar_shows
 from horae.registrar import Registrar
 from horae.spec import slot_key
 from horae.testing import TimeMachine

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from horae.executor.graph_port import Caller
+from horae.executor.graph_provider_port import Caller
 from horae.testing import TimeMachine
 from tests.support.graphs import TestGraphs, bearer, pass_time, settings
 from tests.support.service import client_of

@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from horae import App
-from horae.executor.graph_port import Caller, UsageEvent
+from horae.executor.graph_provider_port import Caller, UsageEvent
 from horae.face.service.metrics import Metrics
 from horae.face.service.tracing import TraceObserver
 from tests.support.graphs import SECRET, TestGraphs, bearer, ended, settings

@@ -34,7 +34,7 @@ from temporalio.api.schedule.v1 import (
 from temporalio.api.workflowservice import v1 as api
 
 import horae
-from horae.app.face_policies import TEMPORAL
+from horae.app.face_defaults import TEMPORAL
 from horae.executor.temporal_connection import SERVICE
 from horae.face.temporal.originals import KEY
 from horae.face.temporal.server import HEALTH

@@ -14,7 +14,7 @@ import typer
 from rich.console import RenderableType
 
 from horae.app import App
-from horae.app.database_health import Health, inspect
+from horae.app.database_inspection import Health, inspect
 from horae.clock import SystemClock
 from horae.config import Config, setting_name
 from horae.errors import ConfigError, HoraeError, MissingExtraError, StoreUnavailableError

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from horae.app.schedule_fields import ScheduleFields
-from horae.app.view import whole
+from horae.app.view_base import whole
 from horae.errors import InvalidInputError
 from horae.executor.http_options import HttpRequest
 from horae.face.cli.files import SUFFIXES, parsed, parsed_text

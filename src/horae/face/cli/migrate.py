@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from horae.app import App
-from horae.app.database_health import inspect
+from horae.app.database_inspection import inspect
 from horae.clock import SystemClock
 from horae.errors import DatabaseVersionError
 from horae.face.cli.client import needed, settings

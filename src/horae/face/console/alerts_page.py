@@ -13,7 +13,7 @@ from litestar import Response, get
 from horae.app import Filter
 from horae.app.grant_views import GrantView
 from horae.app.schedule_views import ScheduleView
-from horae.app.view import page_of, view_of
+from horae.app.view_base import page_of, view_of
 from horae.app.views import NodeView, RunEntry, ledger_page
 from horae.face.console.flows_pages import NEEDS_ATTENTION
 from horae.face.console.grants_pages import state_of

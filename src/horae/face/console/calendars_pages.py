@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from litestar import Response, get, post
 
-from horae.app.view import page_of, view_of
+from horae.app.view_base import page_of, view_of
 from horae.app.views import CalendarView
 from horae.errors import HoraeError, InvalidInputError
 from horae.face.console.visit import Visit

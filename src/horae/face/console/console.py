@@ -15,9 +15,9 @@ from horae.app import App
 from horae.config import Config
 from horae.errors import AuthenticationError, HoraeError, ScheduleAmbiguousError
 from horae.face.console import pages
+from horae.face.console.answer_cache import KeptAnswers
 from horae.face.console.assets import static_file
 from horae.face.console.feed import Feed
-from horae.face.console.kept_answers import KeptAnswers
 from horae.face.console.rendering import TEMPLATES
 from horae.face.console.security import (
     SESSION,

@@ -11,7 +11,7 @@ from litestar import Response, get, post
 
 from horae.app import Edit, ScopedOperations
 from horae.app.schedule_views import DescribedSchedule, VersionView, description_view
-from horae.app.view import page_of, view_of, whole
+from horae.app.view_base import page_of, view_of, whole
 from horae.app.views import PreviewView
 from horae.checked import converted
 from horae.errors import ConflictTokenMismatchError, HoraeError, InvalidInputError

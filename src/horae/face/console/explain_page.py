@@ -10,10 +10,10 @@ from litestar import Response, get
 from horae.app import Filter, ScopedOperations
 from horae.app.page import cursor_of
 from horae.app.schedule_views import ScheduleView
-from horae.app.view import view_of
+from horae.app.view_base import view_of
 from horae.app.views import ExplanationView
 from horae.errors import HoraeError, RunNotFoundError
-from horae.face.console.question import schedule_in, time_of, wall_clock
+from horae.face.console.question_parser import schedule_in, time_of, wall_clock
 from horae.face.console.visit import Visit
 from horae.model import Schedule, ScheduleKey
 

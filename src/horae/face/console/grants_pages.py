@@ -7,7 +7,7 @@ from typing import Any
 from litestar import Response, get, post
 
 from horae.app.grant_views import GrantView
-from horae.app.view import page_of
+from horae.app.view_base import page_of
 from horae.errors import HoraeError, InvalidInputError
 from horae.face.console.schedule_actions import moment_of
 from horae.face.console.visit import Visit

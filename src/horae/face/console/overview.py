@@ -12,7 +12,7 @@ from litestar import Response, get
 
 from horae.app import ScopedOperations
 from horae.app.fire_times import times_ahead
-from horae.app.view import view_of
+from horae.app.view_base import view_of
 from horae.app.views import ForecastView, NodeView, RunView
 from horae.face.console.alerts_page import alerts_of
 from horae.face.console.rendering import called

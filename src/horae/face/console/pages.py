@@ -5,7 +5,6 @@ from __future__ import annotations
 from litestar.types import ControllerRouterHandler
 
 from horae.face.console import (
-    account,
     alerts_page,
     calendars_pages,
     create_page,
@@ -14,12 +13,13 @@ from horae.face.console import (
     explain_page,
     flows_pages,
     grants_pages,
+    nodes_page,
     overview,
     runs_pages,
     schedule_actions,
     schedule_page,
     schedules_list,
-    system_pages,
+    sign_in,
     workflows_pages,
 )
 
@@ -27,14 +27,14 @@ from horae.face.console import (
 def handlers() -> list[ControllerRouterHandler]:
     """The handlers of all pages."""
     modules = (
-        account,
+        sign_in,
         overview,
         schedules_list,
         schedule_page,
         schedule_actions,
         runs_pages,
         explain_page,
-        system_pages,
+        nodes_page,
         create_page,
         edit_page,
         calendars_pages,

@@ -9,10 +9,10 @@ from litestar import Response, get
 
 from horae.app import ScopedOperations
 from horae.app.schedule_views import DescribedSchedule, description_view, resumed_view
-from horae.app.view import page_of
+from horae.app.view_base import page_of
 from horae.app.views import BackfillView, RunView, UnstartedView
 from horae.errors import HoraeError
-from horae.face.console.marks import durations_of, marks_of
+from horae.face.console.history_strip import durations_of, marks_of
 from horae.face.console.policy_words import policy_lines
 from horae.face.console.runs_pages import moment_of_query
 from horae.face.console.visit import Visit

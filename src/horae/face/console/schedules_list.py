@@ -10,7 +10,7 @@ from litestar import Response, get, post
 from horae.app import Filter
 from horae.app.fire_times import times_ahead
 from horae.app.schedule_views import ScheduleView
-from horae.app.view import page_of
+from horae.app.view_base import page_of
 from horae.errors import HoraeError, InvalidInputError
 from horae.face.console.visit import Visit
 from horae.model import Schedule

@@ -9,7 +9,7 @@ from litestar import Response, get, post
 
 from horae.app import Filter, ScopedOperations
 from horae.app.schedule_views import ScheduleView
-from horae.app.view import page_of, view_of
+from horae.app.view_base import page_of, view_of
 from horae.app.views import RunView
 from horae.app.workflow_views import WorkflowDocumentView, WorkflowNodeView, WorkflowView, node_view
 from horae.app.workflows import launch_schedule

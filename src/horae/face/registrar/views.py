@@ -10,7 +10,7 @@ from typing import Annotated
 
 import msgspec
 
-from horae.app.face_policies import registrar_shows
+from horae.app.face_defaults import registrar_shows
 from horae.app.fire_times import (
     fire_time,
     next_nominal_ms,

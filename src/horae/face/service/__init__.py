@@ -21,7 +21,7 @@ from horae.face.service.bulk import bulk_router
 from horae.face.service.calendars import calendars_router
 from horae.face.service.flows import flows_router
 from horae.face.service.grants import grants_router
-from horae.face.service.internal import internal_router
+from horae.face.service.graph_execution import internal_router
 from horae.face.service.metrics import Metrics
 from horae.face.service.nodes import nodes_router
 from horae.face.service.openapi import Document, document_of

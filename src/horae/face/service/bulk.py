@@ -6,7 +6,7 @@ from litestar import Response, Router, get, post
 
 from horae.app import App, ScopedOperations
 from horae.app.schedule_views import CreatedView
-from horae.app.view import PageView, view_of
+from horae.app.view_base import PageView, view_of
 from horae.app.views import Changed, Count
 from horae.errors import LimitExceededError
 from horae.face.service.caller import Caller

@@ -5,7 +5,7 @@ from __future__ import annotations
 from litestar import Router, delete, get, put
 
 from horae.app import ScopedOperations
-from horae.app.view import PageView, page_of, view_of
+from horae.app.view_base import PageView, page_of, view_of
 from horae.app.views import CalendarView
 from horae.face.service.route_helpers import API, Cursor, Limit
 from horae.spec import SharedCalendar

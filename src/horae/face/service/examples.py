@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from horae.app.schedule_views import ScheduleView
-from horae.app.view import View, view_of
+from horae.app.view_base import View, view_of
 from horae.app.views import BackfillView, RunView, UnstartedView
 from horae.model import (
     AUTOMATIC,

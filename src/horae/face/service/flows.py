@@ -17,7 +17,7 @@ from horae.app.flow_views import (
     PublishedView,
     SkippedView,
 )
-from horae.app.view import PageView
+from horae.app.view_base import PageView
 from horae.app.views import LogPage, log_page_view
 from horae.face.service.query_parameters import asked
 from horae.face.service.request_bodies import PauseFlow, PublishEvent, ResolveFlow, SkipInput

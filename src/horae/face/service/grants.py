@@ -6,7 +6,7 @@ from litestar import Router, get, post, put
 
 from horae.app import App, ScopedOperations
 from horae.app.grant_views import AccountView, GrantView
-from horae.app.view import PageView, page_of, view_of
+from horae.app.view_base import PageView, page_of, view_of
 from horae.errors import PermissionDeniedError
 from horae.face.service.caller import Caller
 from horae.face.service.request_bodies import CreateGrant, PutAccount, RenewGrant

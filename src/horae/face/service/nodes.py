@@ -5,7 +5,7 @@ from __future__ import annotations
 from litestar import Router, get
 
 from horae.app import App
-from horae.app.view import PageView, view_of
+from horae.app.view_base import PageView, view_of
 from horae.app.views import NodeView
 from horae.face.service.route_helpers import API
 

@@ -25,7 +25,7 @@ from horae.app import Readiness, grant_views, schedule_views, views, workflow_vi
 from horae.app.field_checks import POLICY_BOUNDS
 from horae.app.manual_starts import BackfillPreview
 from horae.app.schedule_fields import reference
-from horae.app.view import PageView, View
+from horae.app.view_base import PageView, View
 from horae.app.workflow_schedules import PauseInput, ScheduleInput
 from horae.app.workflow_views import LaunchBody, LaunchInput
 from horae.face.registrar import routes as registrar_routes

@@ -9,7 +9,7 @@ from litestar import Router, get, post
 from horae.app import ScopedOperations
 from horae.app.attempt_logs import MAX_ATTEMPT
 from horae.app.schedule_fields import TriggerBody, values_of
-from horae.app.view import view_of
+from horae.app.view_base import view_of
 from horae.app.views import (
     BackfillView,
     LedgerPage,

@@ -13,9 +13,9 @@ from litestar import Response, Router, delete, get, patch, post, put
 from litestar.exceptions import ValidationException
 
 from horae.app import Edit, NewSchedule, ScopedOperations
-from horae.app.creation import Creation
 from horae.app.graph_schedules import graph_edit, new_graph_fields
 from horae.app.merge_patch import merged_policies, merged_spec
+from horae.app.schedule_creation import Creation
 from horae.app.schedule_fields import ScheduleFields, TriggerBody, values_of
 from horae.app.schedule_views import (
     DescribedSchedule,
@@ -30,7 +30,7 @@ from horae.app.schedule_views import (
     resumed_view,
     stored_view,
 )
-from horae.app.view import PageView, page_of, view_of
+from horae.app.view_base import PageView, page_of, view_of
 from horae.app.views import BackfillView, RunView, Triggered, UnstartedView
 from horae.errors import (
     ConflictTokenMismatchError,

@@ -18,7 +18,7 @@ from typing import Any
 import uvicorn
 
 from horae.app import App
-from horae.app.process import LEAVING, LEFT_BEHIND, exit_within, handle_signals, only_imported
+from horae.app.process_shutdown import LEAVING, LEFT_BEHIND, exit_within, handle_signals, only_imported
 from horae.app.sync import SyncApp
 from horae.config import Config
 from horae.engine.observer import Observer
@@ -32,8 +32,8 @@ from horae.face.service.listen_errors import cannot_listen
 from horae.face.service.log import Log
 from horae.face.service.log_observer import LogObserver
 from horae.face.service.metrics import Metrics
+from horae.flow.auto_fix_folder import FolderFixer
 from horae.flow.definition import Flow
-from horae.flow.folder_fixer import FolderFixer
 
 _log = logging.getLogger("horae")
 _GRACE = 10

@@ -8,7 +8,7 @@ from litestar import Router, get
 
 from horae.app import ScopedOperations
 from horae.app.grant_views import UsageView
-from horae.app.view import PageView, view_of
+from horae.app.view_base import PageView, view_of
 from horae.face.service.query_parameters import asked
 from horae.face.service.route_helpers import API, Limit
 

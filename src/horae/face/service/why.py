@@ -8,7 +8,7 @@ from litestar import Router, get, post
 
 from horae.app import ScopedOperations
 from horae.app.schedule_views import SpecPreview
-from horae.app.view import view_of
+from horae.app.view_base import view_of
 from horae.app.views import ExplanationView, ForecastView, PreviewView
 from horae.app.why import MAX_MINUTES
 from horae.face.service.query_parameters import asked

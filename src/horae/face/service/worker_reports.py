@@ -14,7 +14,7 @@ from litestar.status_codes import HTTP_400_BAD_REQUEST, HTTP_500_INTERNAL_SERVER
 from litestar.types import Scope
 
 from horae.app import App
-from horae.app.view import view_of
+from horae.app.view_base import view_of
 from horae.app.views import ReportView
 from horae.errors import AuthenticationError
 from horae.face.service.request_bodies import FailedBody, SucceededBody

@@ -9,7 +9,7 @@ from litestar.enums import RequestEncodingType
 from litestar.params import BodyKwarg
 
 from horae.app import App, ScopedOperations
-from horae.app.view import PageView, page_of, view_of
+from horae.app.view_base import PageView, page_of, view_of
 from horae.app.views import RunView
 from horae.app.workflow_schedules import convert
 from horae.app.workflow_views import (

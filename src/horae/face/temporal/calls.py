@@ -21,7 +21,7 @@ from horae.app.page import Page, cursor_of
 from horae.errors import InvalidInputError
 from horae.executor.temporal_payloads import add_types
 from horae.face.service.caller import Caller
-from horae.face.temporal.describing import Describer, ShownSchedules
+from horae.face.temporal.batched_reads import Describer, ShownSchedules
 from horae.face.temporal.info_message import RUNNING, info_of, list_entry
 from horae.face.temporal.list_query import Query, query_of
 from horae.face.temporal.schedule_message import (

@@ -23,7 +23,7 @@ from temporalio.api.schedule.v1 import (
 from temporalio.api.workflowservice.v1 import CreateScheduleRequest, UpdateScheduleRequest
 
 from horae.app import BackfillRequest, Edit, NewSchedule, Trigger
-from horae.app.face_policies import TEMPORAL
+from horae.app.face_defaults import TEMPORAL
 from horae.errors import ConflictTokenMismatchError, InvalidInputError
 from horae.face.temporal import action_message, spec_message
 from horae.face.temporal.action_message import ORIGINAL_ID, Start

@@ -21,7 +21,7 @@ from horae.store.postgres.dialect import POSTGRES, prepared, prepared_together
 from horae.store.postgres.pooler import check_sessions
 from horae.store.postgres.setup import check_version, migrate, set_session
 from horae.store.tables import NODE
-from horae.store.transaction_limit import MAX_TRANSACTIONS
+from horae.store.transaction_concurrency import MAX_TRANSACTIONS
 
 MAX_CLOCK_OFFSET_MS = 1000
 """How far a node's clock may be off the database's; beyond it, the node does not act on what it reads."""

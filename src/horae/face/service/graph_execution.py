@@ -11,9 +11,9 @@ from litestar.params import HeaderParameter
 from horae.app import App
 from horae.app.field_checks import check_text
 from horae.app.grant_views import CancelledView, ExecutionView
-from horae.app.view import view_of
+from horae.app.view_base import view_of
 from horae.errors import GrantError, InvalidInputError, PermissionDeniedError
-from horae.executor.graph_port import check_graph_id, graph_input
+from horae.executor.graph_provider_port import check_graph_id, graph_input
 from horae.face.service.caller import Caller
 from horae.face.service.problems import StatusError
 from horae.face.service.request_bodies import CancelGraph, ExecuteGraph

@@ -12,7 +12,7 @@ from horae.clock import Clock
 from horae.engine.flow_host import FlowHost
 from horae.engine.membership import Membership
 from horae.errors import StaleClaimError, StoreUnavailableError
-from horae.store.flow_records import FlowRecords, RunMove
+from horae.store.flow_queries import FlowRecords, RunMove
 from horae.store.port import Store
 
 RETRY_SECONDS = 0.2

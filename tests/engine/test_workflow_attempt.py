@@ -13,7 +13,7 @@ from horae.config import Config
 from horae.errors import LimitExceededError, NodeFailedError
 from horae.executor.node_context import NodeContext
 from horae.workflow import WorkflowBuilder
-from horae.workflow.record import NodeState
+from horae.workflow.node_checkpoint import NodeState
 from tests.engine.workflow_attempts import Attempts, Crashed
 from tests.support.wait import PATIENCE
 

@@ -13,7 +13,7 @@ from horae.app.graph_memory import GraphMemoryTable
 from horae.config import Config
 from horae.errors import ConfigError
 from horae.executor.graph import Execution
-from horae.executor.graph_port import GraphProvider
+from horae.executor.graph_provider_port import GraphProvider
 
 GROUP = "horae.graphs"
 """The entry points that are providers: classes that are called without arguments."""
@@ -54,6 +54,6 @@ def execution_of(config: Config, here: GraphExecution, now: Callable[[], int]) -
     """The executing side: another service if the settings name one, else this process."""
     if not config.graph_execution_url:
         return here
-    from horae.executor.graph_client import RemoteExecution  # noqa: PLC0415 - needs an HTTP client
+    from horae.executor.remote_graph_execution import RemoteExecution  # noqa: PLC0415 - needs an HTTP client
 
     return RemoteExecution(config, here.graphs, now)

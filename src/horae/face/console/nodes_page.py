@@ -7,7 +7,7 @@ from typing import Any
 
 from litestar import Response, get
 
-from horae.app.view import view_of
+from horae.app.view_base import view_of
 from horae.app.views import NodeView
 from horae.face.console.visit import Visit
 

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from horae.app.arguments import checked_call
+from horae.app.argument_checks import checked_call
 from horae.app.bulk import BATCH, change_batch
-from horae.app.create import NewSchedule, calendar_names, draft, shared_calendars
 from horae.app.owner_scope import OwnerScope
+from horae.app.schedule_draft import NewSchedule, calendar_names, draft, shared_calendars
 from horae.app.schedule_fields import SpecLike, Words
 from horae.app.schedule_options import CatchUpLike, Times, policies_of, spec_of
 from horae.app.schedules import Schedules
@@ -25,10 +25,10 @@ from horae.errors import (
     ScheduleExistsError,
     ScheduleNotFoundError,
 )
-from horae.executor.signature import ActionFunction, name_of, read_signature
+from horae.executor.function_arguments import ActionFunction, name_of, read_signature
 from horae.model import Schedule, ScheduleKey, owner_and_id
 from horae.policies import Overlap, OverlapName, Policies, PolicyFields
-from horae.policy.face_policies import PROGRAM
+from horae.policy.face_defaults import PROGRAM
 from horae.spec import SharedCalendar
 from horae.spec.duration import Duration
 from horae.store.port import BEGINNING

@@ -8,10 +8,10 @@ from functools import partial
 
 import msgspec
 
-from horae.app.create import Calendars, NewSchedule, calendar_names, draft, shared_calendars
 from horae.app.graph_grants import granted, grants_for
 from horae.app.manual_starts import slots_of, start_backfills, start_trigger
 from horae.app.owner_scope import OwnerScope, UnitOfWork
+from horae.app.schedule_draft import Calendars, NewSchedule, calendar_names, draft, shared_calendars
 from horae.errors import LimitExceededError, ScheduleExistsError
 from horae.grant_model import Grant
 from horae.model import Action, Schedule, ScheduleKey

@@ -13,7 +13,7 @@ import pytest
 
 from horae import App
 from tests.support.pages import blocks_of
-from tests.support.process import environment, kill, nursery
+from tests.support.process import environment, fork_server, kill
 from tests.support.wait import PATIENCE, wait_for
 
 BERLIN = next(each.text for each in blocks_of("README.md") if each.kind == "python")
@@ -58,16 +58,16 @@ print("goodbye", flush=True)
 
 INTERRUPTED_TWICE = """\
 import os, signal
-from horae.app import process
+from horae.app import process_shutdown
 
-exit_within = process.exit_within
+exit_within = process_shutdown.exit_within
 
 def exit_within_and_interrupt(seconds):
-    process.exit_within = exit_within
+    process_shutdown.exit_within = exit_within
     os.kill(os.getpid(), signal.SIGTERM)
     return exit_within(seconds)
 
-process.exit_within = exit_within_and_interrupt
+process_shutdown.exit_within = exit_within_and_interrupt
 """ + EVERY_SECOND.format(seconds=60)
 
 
@@ -76,7 +76,9 @@ class Program:
 
     def __init__(self, folder: Path, text: str, *arguments: str) -> None:
         (folder / "program.py").write_text(text)
-        self.process, self._written = nursery().start_piped(["program.py", *arguments], folder, environment())
+        self.process, self._written = fork_server().start_piped(
+            ["program.py", *arguments], folder, environment()
+        )
         self.said: list[str] = []
         self._lines: Queue[str] = Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)

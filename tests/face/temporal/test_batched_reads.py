@@ -14,7 +14,7 @@ import horae
 from horae.app import Description
 from horae.app.schedules import Schedules
 from horae.errors import ScheduleNotFoundError, StoreUnavailableError
-from horae.face.temporal.describing import MAX_TOGETHER, Describer, ShownSchedules
+from horae.face.temporal.batched_reads import MAX_TOGETHER, Describer, ShownSchedules
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from horae import App, Context
-from horae.store.transaction_limit import MAX_TRANSACTIONS
+from horae.store.transaction_concurrency import MAX_TRANSACTIONS
 from tests.support.nodes import running, soon
 from tests.support.wait import wait_until
 

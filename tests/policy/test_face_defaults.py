@@ -3,7 +3,7 @@
 import pytest
 
 from horae.model import CatchUp, OnResume, Overlap, Policies, Status, WhenFull
-from horae.policy.face_policies import (
+from horae.policy.face_defaults import (
     GRANTS,
     SCHEDULES,
     TEMPORAL,

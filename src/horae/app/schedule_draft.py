@@ -32,7 +32,7 @@ from horae.executor.registry import ActionLike
 from horae.model import MAX_ID_FORMAT_LENGTH, Action, Schedule, ScheduleKey, State, schedule_key
 from horae.policy.catch_up import fire_instant
 from horae.policy.ledger_changes import action_id
-from horae.policy.times import next_slot_ms
+from horae.policy.slot_times import next_slot_ms
 from horae.spec import SharedCalendar, Spec
 from horae.spec.affordability import check_cost
 from horae.spec.document import read_document

@@ -1,6 +1,6 @@
 """A process that has loaded Horae and forks for each request: the child runs a Python program, which need not load it again.
 
-``python nursery.py SOCKET`` serves until its standard input ends. It stands alone, because it also runs in environments without our tests.
+``python fork_server.py SOCKET`` serves until its standard input ends. It stands alone, because it also runs in environments without our tests.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def _read(connection: socket.socket, size: int) -> bytes:
     while len(found) < size:
         more = connection.recv(size - len(found))
         if not more:
-            raise ConnectionError("the nursery has ended")
+            raise ConnectionError("the fork server has ended")
         found += more
     return found
 
 
 def run_forked(path: str, program: str) -> None:
-    """Be a program in a fork of the nursery. What serves until it is interrupted is started anew, and so is all once the nursery is gone."""
+    """Be a program in a fork of the fork server. What serves until it is interrupted is started anew, and so is all once the fork server is gone."""
     endless = sys.argv[1:2] == ["serve"] or sys.argv[1:3] == ["runs", "tail"]
     with socket.socket(socket.AF_UNIX) as connection:
         try:
@@ -83,7 +83,7 @@ def load_horae() -> None:
 
 
 def fork_for_requests(path: str) -> socket.socket | None:
-    """Fork for each connection. Returns the connection in the child, and nothing in the nursery, when its work is over."""
+    """Fork for each connection. Returns the connection in the child, and nothing in the fork server, when its work is over."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)

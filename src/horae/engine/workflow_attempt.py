@@ -27,7 +27,7 @@ from horae.policy.workflow_progress import (
     round_sources,
 )
 from horae.workflow.document import ActionNode, EndNode, ForeachNode, JoinNode, TriggerNode, WhileNode
-from horae.workflow.record import ENDED, PREFIX, NodeRecord, NodeState, place_of
+from horae.workflow.node_checkpoint import ENDED, PREFIX, NodeRecord, NodeState, place_of
 from horae.workflow.regions import Plan, Region, is_loop
 
 Rounds = tuple[tuple[str, int], ...]

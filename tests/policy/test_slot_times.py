@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horae.policy.times import (
+from horae.policy.slot_times import (
     END_MS,
     all_but,
     count_slots,

@@ -1,5 +1,0 @@
-"""Re-exports what faces need of :mod:`horae.policy.face_policies`, which they may not import."""
-
-from horae.policy.face_policies import TEMPORAL, registrar, registrar_shows
-
-__all__ = ["TEMPORAL", "registrar", "registrar_shows"]
