@@ -1,7 +1,7 @@
-"""How large a JSON value may be: not only in bytes, but also how deep and how wide.
+"""Limits on a JSON value: its bytes, its depth and its width.
 
-What is taken in is shown again, within answers that are values themselves: one that is too deep could be stored and never be read
-again, and one of very many tiny values costs far more than its bytes. The text is looked at before it is decoded, in one pass.
+Stored values are shown again inside larger answers. A value that is too deep could be stored and never read back, and very many tiny
+values cost far more than their bytes. The text is checked in one pass, before it is decoded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The executing side of graphs, in this process: each request is executed once, under a grant, and charged once.
+"""Execute each graph request once, in this process, under a grant, and charge it once.
 
-A request is asked for by its key. What is known under it decides first: an execution that ended answers with its outcome, also if the
-grant was revoked since; one whose lease has not ended goes on. Only a new one is checked against the grant, and begins.
+A request has a key. If its execution has ended, its outcome is the answer, even if the grant was revoked since. If it is running under
+a valid lease, it continues. Only a new request is checked against the grant, and begins.
 """
 
 from __future__ import annotations

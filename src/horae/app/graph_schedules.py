@@ -1,7 +1,4 @@
-"""Schedules of graphs in the words of who schedules graphs: a graph, a cron expression, a zone, and three policies.
-
-They are schedules like any other; what is here translates between the two ways to say one thing. Pure.
-"""
+"""Translate between a graph's schedule (graph, cron expression, zone, three policies) and an ordinary schedule. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What runs on a Dask cluster: on its workers the call of a function, on its scheduler what keeps the tasks of Horae.
+"""What runs on a Dask cluster: the function on its workers, and on its scheduler what keeps Horae's tasks.
 
-A scheduler forgets a task, and its workers the result, when no client wants it any more. So a program that dies right after it submitted
-one would lose it, and the next would start it again. :class:`KeepTasks` wants the tasks of Horae from the moment they are submitted.
+Dask drops a task once no client references it. A program that died right after a submission would lose the task, and the next attempt
+would start it again. :class:`KeepTasks` holds a reference from the moment of submission.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The kind ``graph``: runs a graph for an absent user, under the grant of its schedule, at the executing side."""
+"""The kind ``graph``: runs a graph for an absent user under its schedule's grant, in this process or on another Horae service."""
 
 from __future__ import annotations
 

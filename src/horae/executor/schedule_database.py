@@ -1,4 +1,4 @@
-"""The database of the schedules, as executors see it that keep work of their own in it."""
+"""Access to Horae's database for executors that store work of their own in it."""
 
 from __future__ import annotations
 

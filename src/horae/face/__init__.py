@@ -1,1 +1,1 @@
-"""Show: the ways in. Thin: parse, ask, render."""
+"""User interfaces: Python, HTTP, console, command line, Temporal's gRPC. Each parses, calls one operation and renders the answer."""

@@ -1,4 +1,4 @@
-"""What an edit leaves due: an undecided slot that the new spec names too is not lost, even between its nominal and its fire time."""
+"""What an edit leaves due: an undecided slot that the new spec also names stays due, even after its nominal time and before its fire time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The undecided slots around an edit: before it, only those that the old spec had too."""
+"""The slots still to be decided around an edit: before it, those that both specs name; after it, those of the new spec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of a transaction that is about backfills."""
+"""Transaction methods for backfills."""
 
 from __future__ import annotations
 

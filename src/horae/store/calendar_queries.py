@@ -1,4 +1,4 @@
-"""The part of a transaction that is about shared calendars: an owner's own, or public if the owner is empty."""
+"""Transaction methods for shared calendars: an owner's own, or public ones, whose owner is empty."""
 
 from __future__ import annotations
 

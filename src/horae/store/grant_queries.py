@@ -1,4 +1,4 @@
-"""The statements of a transaction for delegated execution: grants and accounts."""
+"""Transaction methods for delegated execution: grants, accounts, executions and usage."""
 
 from __future__ import annotations
 

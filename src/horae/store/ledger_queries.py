@@ -1,4 +1,4 @@
-"""The part of a transaction that is about the rest of the ledger: attempts, checkpoints, logs, last outcomes, slots that did not start, retention."""
+"""Transaction methods for the rest of the ledger: attempts, checkpoints, logs, last outcomes, unstarted ranges, retention."""
 
 from __future__ import annotations
 

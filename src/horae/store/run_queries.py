@@ -1,4 +1,4 @@
-"""The part of a transaction that is about runs, and reports of external workers on them."""
+"""Transaction methods for runs, and for reports of external workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of a transaction that is about schedules, when they are due, and their versions."""
+"""Transaction methods for schedules, when they are due, and their versions."""
 
 from __future__ import annotations
 

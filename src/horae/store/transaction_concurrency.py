@@ -1,4 +1,4 @@
-"""The store as operations use it: a few transactions at a time, so that the engine keeps time under any load."""
+"""Limit how many transactions operations run at a time, so that they never starve the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of a transaction that is about workflows: versions that never change; an owner's own, or of all owners if the owner is empty."""
+"""Transaction methods for workflows, whose versions never change: an owner's own, or those of all owners, whose owner is empty."""
 
 from __future__ import annotations
 

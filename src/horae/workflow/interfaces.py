@@ -1,4 +1,4 @@
-"""The ports between a tick and the nodes of a workflow: launcher, store and executor. Each has an implementation, and may be replaced."""
+"""The replaceable interfaces between a fired schedule and a workflow's nodes: launcher, store and executor."""
 
 from __future__ import annotations
 

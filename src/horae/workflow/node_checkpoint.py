@@ -1,4 +1,4 @@
-"""What is kept of a node of a run: a checkpoint of the run, under the place of the node."""
+"""The checkpoint that stores how a node of a run ended, under the node's place in the run."""
 
 from __future__ import annotations
 
