@@ -242,7 +242,10 @@ class UnknownTimezoneError(SpecError):
 class UnknownCalendarError(SpecError):
     """A spec excludes a shared calendar that was not defined."""
 
-    def __init__(self, calendar: str, *, hint: str | None = None) -> None:
+    def __init__(self, calendar: str, defined: Iterable[str]) -> None:
+        names = sorted(defined)
+        near, known = did_you_mean(calendar, names), ", ".join(names) or "none"
+        hint = f"{near} Defined: {known}" if near else f"defined: {known}"
         super().__init__(f'Unknown calendar "{calendar}"', {"calendar": calendar}, hint=hint)
 
 

@@ -85,6 +85,12 @@ async def test_what_is_wrong_changes_nothing():
                 await app.calendars.put("holidays", bad)
         assert await days(app, "daily") == [24, 26, 27]
         assert (await app.schedules.get("daily")).version == 1
+        await app.calendars.put("company-days", {"dates": ["2026-12-27"]})
+        misspelt = {"crons": ["0 9 * * *"], "exclude": [{"calendar": "company-dayz"}]}
+        for refused in (app.schedules.meaning(misspelt), app.schedules.create("x", misspelt, "x")):
+            with pytest.raises(UnknownCalendarError) as caught:
+                await refused
+            assert caught.value.hint == "did you mean company-days? Defined: company-days, holidays"
 
 
 async def test_creating_and_changing_at_once_end_with_the_same_days(postgres: str):

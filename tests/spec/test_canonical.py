@@ -193,6 +193,9 @@ def test_an_unknown_shared_calendar_is_named():
         Spec.parse({"exclude": [{"calendar": "us"}]}, calendars={"uk": {}})
     assert caught.value.details == {"calendar": "us"}
     assert "uk" in (caught.value.hint or "")
+    with pytest.raises(InvalidSpecError) as bare:
+        Spec.parse({"exclude": ["us"]})
+    assert '{"calendar": "holidays"}' in (bare.value.hint or "")
     with pytest.raises(InvalidSpecError, match=r"uk.dates\[0\]"):
         Spec.parse({"exclude": [{"calendar": "uk"}]}, calendars={"uk": {"dates": ["2026-13-01"]}})
 

@@ -27,7 +27,7 @@ from horae.app.schedule_fields import (
     SpecLike,
     stored_fields,
 )
-from horae.errors import InvalidInputError
+from horae.errors import InvalidInputError, UnknownCalendarError
 from horae.executor.registry import ActionLike
 from horae.model import MAX_ID_FORMAT_LENGTH, Action, Schedule, ScheduleKey, State, schedule_key
 from horae.policy.catch_up import fire_instant
@@ -39,6 +39,8 @@ from horae.spec.document import read_document
 from horae.store.port import Transaction
 
 MAX_ACTION_ID_LENGTH = 1000
+CALENDARS_IN_HINT = 20
+"""How many calendars the error for an unknown one compares and names."""
 ID_DIRECTIVES = ("%Y", "%m", "%d", "%j", "%H", "%M", "%S", "%s", "%%")
 """The directives for parts of the nominal time, in UTC, that the ids of actions may contain."""
 Calendars = Mapping[str, SharedCalendar]
@@ -140,11 +142,21 @@ async def shared_calendars(
 
     With ``keep`` they are locked until the end of the transaction: needed if the contents are stored, so that no change is missed.
     """
+    specs = list(specs)
     names = {name for spec in specs for name in calendar_names(spec)}
     if not names:
         return {}
     find = transaction.lock_calendars_named if keep else transaction.calendars_named
-    return {each.name: each.document for each in await find(names, owner)}
+    found = {each.name: each.document for each in await find(names, owner)}
+    if missing := names - found.keys() - {name for spec in specs for name in _contained(spec)}:
+        defined = await transaction.calendars(owner, ("", ""), CALENDARS_IN_HINT)
+        raise UnknownCalendarError(min(missing), {each.name for each in defined})
+    return found
+
+
+def _contained(spec: SpecLike) -> Iterable[str]:
+    """The names of the shared calendars whose contents a spec has with it."""
+    return () if isinstance(spec, (str, Spec)) else read_document(spec).shared
 
 
 def calendar_names(spec: SpecLike) -> set[str]:

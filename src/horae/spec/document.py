@@ -124,6 +124,13 @@ def _read(source: object, kind: type[T], name: str) -> T:
         return msgspec.convert(source, type=kind)
     except msgspec.ValidationError as error:
         found = input_error(error, kind, "" if name == "spec" else name, whole=name)
-        raise InvalidSpecError(found.details["field"], found.details["reason"], hint=found.hint) from None
+        field, reason = found.details["field"], found.details["reason"]
+        raise InvalidSpecError(field, reason, hint=found.hint or _shape_hint(field, reason)) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise InvalidSpecError(name, f"is no JSON: {error}", hint='{"crons": ["0 9 * * 1-5"]}') from None
+
+
+def _shape_hint(field: str, reason: str) -> str | None:
+    """What to write instead of the bare name of a shared calendar."""
+    named = field.startswith("exclude[") and reason.endswith("not a text")
+    return 'write {"calendar": "holidays"} for the shared calendar holidays' if named else None

@@ -458,8 +458,7 @@ def _second(moment: datetime) -> int:
 
 def _shared(name: str, calendars: Mapping[str, SharedCalendar | Mapping[str, Any]] | None) -> SharedCalendar:
     if not calendars or name not in calendars:
-        known = ", ".join(sorted(calendars or ())) or "none"
-        raise UnknownCalendarError(name, hint=f"defined calendars: {known}")
+        raise UnknownCalendarError(name, calendars or ())
     shared = read_shared(calendars[name], name)
     check_sizes(shared, MAX_SHARED, f"{name}.")
     for n, calendar in enumerate(shared.calendars):

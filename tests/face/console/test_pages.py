@@ -300,6 +300,7 @@ def test_an_edit_shows_what_it_changes_and_overwrites_no_other(window: Window, s
     assert "Changed." in window.text()
     assert server.get("/schedules/edited")["spec"] == {"crons": ["0 10 * * *"]}
     window.go("/schedules/edited/versions")
+    assert "Each change counts, pauses and resumes too" in window.text()
     diff = page.locator(".diff").first.inner_text()
     assert '"0 9 * * *"' in diff
     assert '"0 10 * * *"' in diff
