@@ -50,7 +50,7 @@ class Dialect:
         """Replace all placeholders of a text."""
         text = _replace(text, self._common)
         names = list(dict.fromkeys(re.findall(r"\bnew\.(\w+)", text)))
-        arrays = ", ".join(f":{name}::{KINDS[name]}[]" for name in names)
+        arrays = ", ".join(f":{name}::text::{KINDS[name]}[]" for name in names)
         new = f"unnest({arrays}) AS new ({', '.join(names)})"
         text = _replace(text, lambda word, given: self._phrases[word].format(*given, new=new))
         return re.sub(r"\bnew\.(\w+)", lambda match: self._phrases["new_value"].format(match[1]), text)
