@@ -129,6 +129,7 @@ def run(request: dict[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     time.tzset()
+    sys.path[:0] = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     first, *rest = request["arguments"]
     if first == "-m":
         sys.argv = rest

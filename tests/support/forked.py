@@ -24,6 +24,9 @@ class Forked:
         self._connection, self.pid = connection, pid
         self.returncode: int | None = None
 
+    def __del__(self) -> None:
+        self._connection.close()
+
     def poll(self) -> int | None:
         return self._ended(0)
 

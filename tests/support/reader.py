@@ -32,6 +32,7 @@ _SERVERS = re.compile(r"(horae serve|uvicorn|flask .* run|python manage.py runse
 _ENDLESS = re.compile(
     rf"(\w+=\S+ )*({_SERVERS.pattern}|flask .* scheduler|python manage.py scheduler|horae runs tail)\b"
 )
+_PROGRAM = re.compile(r"python (\S+\.py)")
 _KEEPS_TIME = re.compile(r"\b(run|serve|wait)\(\)")
 _ASKS = re.compile(
     r"horae (runs (list|show|logs)|explain|schedules (list|describe)|nodes|flows (list|show))\b|curl -sS [^-]|cat sheet"
@@ -181,8 +182,7 @@ class Reader:
             self._run(commands, shown)
 
     def _is_endless(self, command: str) -> bool:
-        program = re.fullmatch(r"python (\S+\.py)", command)
-        if program:
+        if program := _PROGRAM.fullmatch(command):
             return _KEEPS_TIME.search((self.folder / program[1]).read_text()) is not None
         return _ENDLESS.match(command) is not None
 
@@ -201,6 +201,10 @@ class Reader:
             running.wait_for(LISTENS)
         elif serves:
             wait_for(lambda: self._answers(running), PATIENCE)
+        elif (program := _PROGRAM.fullmatch(command)) and "horae.App()" in (
+            self.folder / program[1]
+        ).read_text():
+            wait_for(lambda: any(self.folder.glob("horae.db.node-*")), PATIENCE)  # it has become a node
 
     def _answers(self, running: Running) -> bool:
         assert running.process.poll() is None, running.printed

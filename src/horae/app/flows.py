@@ -27,7 +27,7 @@ from horae.app.flow_views import (
     summary,
 )
 from horae.app.owner_scope import OwnerScope
-from horae.app.page import MAX_BYTES, Page, cursor_of, page_limit, place_of, read_newest
+from horae.app.page import MAX_BYTES, Page, cursor_of, number_before, page_limit, place_of, read_newest
 from horae.engine.flow_attempt import read_mutation, read_prepared
 from horae.engine.flow_decider import FlowDecider
 from horae.engine.flow_deploy import deploy
@@ -148,7 +148,9 @@ class Flows:
         """A flow: its status in plain words, what it did lately, what it has not finished, and what stands behind it."""
         async with self._reading(flow, owner) as (records, stored):
             lane = (await records.lanes([stored.flow_id]))[stored.flow_id]
-            runs = await read_newest(partial(records.runs, stored.flow_id, None), RECENT, None, _size_of_run)
+            runs = await read_newest(
+                partial(records.runs, stored.flow_id, None), RECENT, LAST_NUMBER, _size_of_run
+            )
             inputs = await records.find_inputs(stored.flow_id, LAST_NUMBER, RECENT)
             counts = await records.count_events(stored.flow_id, MAX_COUNTED)
         did = [run for run in runs if run.status is FlowStatus.COMMITTED and (run.events or run.published)]
@@ -167,9 +169,10 @@ class Flows:
         owner: str | None = None,
     ) -> Page[FlowRunView]:
         """Runs of a flow, newest first: one record for each attempt."""
+        before = number_before(cursor)
         async with self._reading(flow, owner) as (records, stored):
             read = partial(records.runs, stored.flow_id, handler)
-            found = await read_newest(read, limit, cursor, _size_of_run)
+            found = await read_newest(read, limit, before, _size_of_run)
         return Page(map(run_view, found), found.next)
 
     async def chain(self, flow: str, run_id: str, *, owner: str | None = None) -> builtins.list[FlowRunView]:
@@ -227,9 +230,10 @@ class Flows:
         except ValueError:
             known = ", ".join(EventStatus)
             raise InvalidInputError("status", f"must be one of: {known}") from None
+        before = number_before(cursor)
         async with self._reading(flow, owner) as (records, stored):
             read = partial(records.find_events, stored.flow_id, topic, statuses)
-            found = await read_newest(read, limit, cursor, lambda each: len(each.payload))
+            found = await read_newest(read, limit, before, lambda each: len(each.payload))
         return Page(map(event_view, found), found.next)
 
     async def inputs(
@@ -237,7 +241,7 @@ class Flows:
     ) -> Page[FlowInputView]:
         """Inputs of a flow, newest first."""
         limit = page_limit(limit)
-        (before,) = (LAST_NUMBER,) if cursor is None else place_of(cursor, tuple[int])
+        before = number_before(cursor)
         async with self._reading(flow, owner) as (records, stored):
             found = await records.find_inputs(stored.flow_id, before, limit)
         more = len(found) == limit

@@ -57,15 +57,20 @@ class Numbered(Protocol):
     def number(self) -> int: ...
 
 
+def number_before(cursor: str | None) -> int:
+    """The number before which a page of entries begins, newest first."""
+    (before,) = (LAST,) if cursor is None else place_of(cursor, tuple[int])
+    return before
+
+
 async def read_newest(
-    read: Callable[[int, int], Awaitable[Sequence[N]]], limit: int, cursor: str | None, size_of: Callable[[N], int]
-) -> Page[N]:  # fmt: skip
+    read: Callable[[int, int], Awaitable[Sequence[N]]], limit: int, before: int, size_of: Callable[[N], int]
+) -> Page[N]:
     """A page of entries, newest first. ``read`` takes the number before which they are, and how many.
 
     They are read a few at a time, and then more, until the page is long or large enough: what is read is bounded too.
     """
     limit = page_limit(limit)
-    (before,) = (LAST,) if cursor is None else place_of(cursor, tuple[int])
     found: list[N] = []
     sizes: list[int] = []
     chunk, more = FIRST_READ, True

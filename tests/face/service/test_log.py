@@ -292,7 +292,7 @@ def test_every_line_is_json_when_json_is_asked_for(tmp_path: Path):
         "HORAE_LOG_LEVEL": "INFO",
         "PYTHONPATH": f"{ROOT / 'src'}:{tmp_path}",
     }
-    server = Server(f"sqlite:///{tmp_path / 'horae.db'}", app="noisy", **settings)
+    server = Server(f"sqlite:///{tmp_path / 'horae.db'}", app="noisy", interpreter=sys.executable, **settings)
     try:
         server.ask("POST", "/schedules", {"id": "s", "spec": {}, "action": "bad", "trigger": True})
         wait_for(lambda: '"gave up"' in server.log)
