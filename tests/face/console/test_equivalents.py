@@ -23,6 +23,9 @@ FORMS: dict[str, dict[str, str]] = {
         "description": "It's “quoted” $HOME `x`\\", "tags": "a b", "overlap": "buffer_one", "catch_up": "latest", "attempts": "3",
         "run_timeout": "10m", "paused": "1",
     },
+    "some days": {"kind": "plain", "days": "some", "on_mon": "1", "on_sun": "1", "time": "9:30:05", "action": "ping"},
+    "day of month": {"kind": "plain", "days": "month", "day_of_month": "1,15", "time": "0:00", "action": "ping", "attempts": "unlimited"},
+    "policies": {"kind": "cron", "cron": "@daily", "action": "ping", "catch_up": "latest", "policies": '{"catch_up": {"window": "1h"}}'},
     "interval": {"kind": "every", "every": "90m", "phase": "15m", "action": "ping"},
     "once": {"kind": "once", "at": "2099-03-14T09:00", "timezone": "Asia/Tokyo", "action": "ping"},
     "request": {"kind": "cron", "cron": "@daily", "does": "http", "url": "https://example.org/x?a=b&c='d'", "method": "PUT"},
@@ -77,6 +80,42 @@ async def test_each_does_what_the_form_does(name: str, machine: TimeMachine, mon
         wanted = await view(client, "by-form")
         for schedule_id in ("by-python", "by-curl", "by-file"):
             assert await view(client, schedule_id) == wanted, schedule_id
+
+
+@pytest.mark.parametrize("name", FORMS)
+async def test_the_form_of_an_edit_is_filled_in_from_the_schedule_and_changes_nothing(
+    name: str, machine: TimeMachine
+):
+    machine.app.use_builtin()
+    machine.app.action("ping")(lambda: None)
+    await machine.app.calendars.put("holidays", {"dates": ["2026-12-25"]})
+    async with client_of(machine.app) as client:
+        token = await csrf(client)
+        given = {**FORMS[name], "id": "edited", "csrf": token, "do": "create"}
+        assert (await client.post("/console/new", data=given)).status_code == 303
+        before = (await client.get("/api/v1/schedules/edited")).json()
+        page = (await client.get("/console/schedules/edited/edit")).text
+        form = fields_of(page)
+        assert form["kind"] == FORMS[name]["kind"]
+        saved = await client.post("/console/schedules/edited/edit", data={**form, "do": "save"})
+        assert saved.status_code == 303, saved.text
+        assert (await client.get("/api/v1/schedules/edited")).json() == before
+
+
+def fields_of(page: str) -> dict[str, str]:
+    """What a browser would send of the form of a page, unchanged."""
+    found: dict[str, str] = {}
+    for tag in re.findall(r"<input[^>]*>", page):
+        attributes = dict(re.findall(r'(\w+)="([^"]*)"', tag))
+        if "name" in attributes and (
+            attributes.get("type") not in {"radio", "checkbox"} or " checked" in tag
+        ):
+            found[attributes["name"]] = html.unescape(attributes.get("value", ""))
+    for name, text in re.findall(r'<textarea name="(\w+)"[^>]*>(.*?)</textarea>', page, re.DOTALL):
+        found[name] = html.unescape(text)
+    for name, options in re.findall(r'<select name="(\w+)">(.*?)</select>', page, re.DOTALL):
+        found[name] = re.findall(r'value="(\w+)" selected', options)[0]
+    return found
 
 
 async def view(client: httpx.AsyncClient, schedule_id: str) -> dict[str, Any]:

@@ -276,8 +276,12 @@ def test_a_schedule_is_created_with_its_meaning_beside_it(window: Window, server
     page.locator("#preview [data-copy]", has_text="Copied").wait_for()
     page.get_by_label("Time zone").fill("Europe/Berlin")
     page.get_by_role("button", name="Create").click()
-    assert "action" in page.locator(".notice-problem").first.inner_text()
+    assert "action" in page.locator("[data-refused]").inner_text().lower()
+    assert page.locator("[name=action]").get_attribute("aria-invalid") == "true"
     page.locator("[name=action]").fill("ping")
+    page.locator("[data-refused]").wait_for(state="detached")
+    assert page.locator("[aria-invalid]").count() == 0
+    assert "Next, Europe/Berlin time" in page.locator("#preview").inner_text()
     page.get_by_label("Tags").fill("made here")
     page.get_by_role("button", name="Create").click()
     assert "Created from-a-form." in window.text()
@@ -287,18 +291,29 @@ def test_a_schedule_is_created_with_its_meaning_beside_it(window: Window, server
 
 
 def test_an_edit_shows_what_it_changes_and_overwrites_no_other(window: Window, server: Server):
-    create(server, "edited", spec="0 9 * * *")
+    create(
+        server, "edited", spec="0 9 * * *", policies={"overlap": "buffer_one", "catch_up": {"window": "1h"}}
+    )
     page = window.page
     window.go("/schedules/edited/edit")
-    page.locator("textarea[name=spec]").fill('{"crons": ["0 10 * * *"]}')
+    assert page.get_by_label("Cron", exact=True).is_checked()
+    cron = page.get_by_label("Cron expressions")
+    cron.fill("61 10 * * *")
+    page.locator("#preview .notice-problem").wait_for()
+    assert cron.get_attribute("aria-invalid") == "true"
+    cron.fill("0 10 * * *")
     page.locator("#preview", has_text="The change adds 30 and removes 30 fire times").wait_for()
+    assert "Added, UTC time" in page.locator("#preview").inner_text()
+    assert cron.get_attribute("aria-invalid") is None
     server.ask("PATCH", "/schedules/edited", {"description": "changed elsewhere"})
     page.get_by_role("button", name="Save").click()
     assert "Another change came first" in window.text()
-    assert page.locator("textarea[name=spec]").input_value() == '{"crons": ["0 10 * * *"]}'
+    assert cron.input_value() == "0 10 * * *"
     page.get_by_role("button", name="Save").click()
     assert "Changed." in window.text()
-    assert server.get("/schedules/edited")["spec"] == {"crons": ["0 10 * * *"]}
+    edited = server.get("/schedules/edited")
+    assert edited["spec"] == {"crons": ["0 10 * * *"]}
+    assert (edited["policies"]["overlap"], edited["policies"]["catch_up"]["window"]) == ("buffer_one", "1h")
     window.go("/schedules/edited/versions")
     assert "Each change counts, pauses and resumes too" in window.text()
     diff = page.locator(".diff").first.inner_text()

@@ -14,7 +14,7 @@ from horae.app.schedule_fields import ScheduleFields
 from horae.checked import converted
 from horae.errors import HoraeError
 from horae.face.console.equivalents import as_curl, as_python, as_yaml
-from horae.face.console.spec_form import DAYS, KINDS, schedule_of, spec_of
+from horae.face.console.spec_form import DAYS, KINDS, schedule_of, spec_of, wrong_field
 from horae.face.console.visit import Visit
 from horae.face.service.route_helpers import READS
 from horae.model import Action, instant
@@ -34,6 +34,10 @@ CATCH_UPS = {
     "spread": "spread them over a while",
     "none": "make up none",
 }
+CHOICES: dict[str, Any] = {
+    "kinds": KINDS, "days": DAYS, "zones": sorted(installed_zones()), "overlaps": OVERLAPS, "catch_ups": CATCH_UPS,
+}  # fmt: skip
+"""What the fields of the form offer."""
 
 
 async def preview(visit: Visit, form: dict[str, str]) -> dict[str, Any]:
@@ -42,11 +46,12 @@ async def preview(visit: Visit, form: dict[str, str]) -> dict[str, Any]:
         spec = spec_of(form, instant(visit.now))
         found = await visit.there.schedules.meaning(spec, TIMES)
     except HoraeError as error:
-        return {"meaning": None, "problem": _told(error), "times": [], "code": None}
+        return {"meaning": None, "times": [], "code": None, **refusal(error, form)}
     zone = found.spec.get("timezone", "UTC")
     times = [each.fire for each in found.times]
     notes = [clock_note(zone, *pair) for pair in pairwise([instant(visit.now), *times])]
-    usual = {"id": "nightly", "action": "report", "url": "https://example.org/report"}
+    examples = {"id": "nightly", "action": "report", "url": "https://example.org/report"}
+    usual = {} if form.get("tried") else examples  # once it was refused, what is missing is told
     filled = {**form, **{name: form.get(name, "").strip() or text for name, text in usual.items()}}
     try:
         document = schedule_of(filled, instant(visit.now))
@@ -55,15 +60,15 @@ async def preview(visit: Visit, form: dict[str, str]) -> dict[str, Any]:
             "Python": as_python(document), "curl": as_curl(document, f"{visit.request.url.scheme}://{host}"),
             "YAML": as_yaml(document),
         }  # fmt: skip
-        problem = ""
+        wrong = {"problem": "", "wrong": ""}
     except HoraeError as error:
-        code, problem = None, _told(error)
+        code, wrong = None, refusal(error, form)
     return {
         "meaning": found,
-        "problem": problem,
         "times": list(zip(times, notes, strict=True)),
         "zone": zone,
         "code": code,
+        **wrong,
     }
 
 
@@ -71,10 +76,17 @@ def _told(error: HoraeError) -> str:
     return f"{error.message}. {error.hint}." if error.hint else f"{error.message}."
 
 
-async def _page(visit: Visit, form: dict[str, str], status: int = 200, problem: str = "") -> Response[Any]:
+def refusal(error: HoraeError, form: dict[str, str]) -> dict[str, str]:
+    """What is wrong with a form, and the name of the field that has it."""
+    return {"problem": _told(error), "wrong": wrong_field(error, form.get("kind", ""))}
+
+
+async def _page(visit: Visit, form: dict[str, str], error: HoraeError | None = None) -> Response[Any]:
+    found = await preview(visit, form)
+    refused = {"problem": "", "wrong": ""} if error is None else refusal(error, form)
     return visit.page(
-        "new.html", status, form=form, kinds=KINDS, days=DAYS, actions=await visit.actions(), zones=sorted(installed_zones()),
-        overlaps=OVERLAPS, catch_ups=CATCH_UPS, refused=problem, **await preview(visit, form),
+        "new.html", 422 if error else 200, form=form, actions=await visit.actions(), refused=refused["problem"],
+        **CHOICES, **{**found, "wrong": refused["wrong"] or found["wrong"]},
     )  # fmt: skip
 
 
@@ -96,7 +108,7 @@ async def create(visit: Visit) -> Response[Any]:
         document = schedule_of(form, instant(visit.now))
         made = await visit.new.schedules.create_many([new_schedule(document, visit.caller.user)])
     except HoraeError as error:
-        return await _page(visit, visit.form, 422, _told(error))
+        return await _page(visit, {**visit.form, "tried": "1"}, error)
     return visit.back(visit.of_schedule(made[0]), f"Created {made[0].id}.")
 
 

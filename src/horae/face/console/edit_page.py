@@ -11,13 +11,14 @@ from litestar import Response, get, post
 
 from horae.app import Edit, ScopedOperations
 from horae.app.schedule_views import DescribedSchedule, VersionView, description_view
-from horae.app.view_base import page_of, view_of, whole
+from horae.app.view_base import page_of, view_of
 from horae.app.views import PreviewView
 from horae.checked import converted
 from horae.errors import ConflictTokenMismatchError, HoraeError, InvalidInputError
+from horae.face.console.create_page import CHOICES, refusal
 from horae.face.console.rendering import as_json
 from horae.face.console.schedule_actions import json_of, moment_of
-from horae.face.console.spec_form import spec_of
+from horae.face.console.spec_form import form_of_policies, form_of_spec, policies_of, spec_of
 from horae.face.console.visit import Visit
 from horae.model import FUNCTION, Action, instant
 from horae.policies import Policies
@@ -33,10 +34,10 @@ async def described(there: ScopedOperations, schedule_id: str) -> DescribedSched
     return await there.evaluate(lambda: description_view(found))
 
 
-def form_of(schedule: DescribedSchedule) -> dict[str, str]:
+def form_of(schedule: DescribedSchedule, now: datetime) -> dict[str, str]:
     """The form that shows a schedule as it is."""
     return {
-        "kind": "spec", "spec": as_json(schedule.spec), "policies": as_json(_said(schedule.policies)),
+        **form_of_spec(schedule.spec, now), **form_of_policies(schedule.policies),
         "description": schedule.description, "tags": " ".join(schedule.tags), "version": str(schedule.version),
         "input": "" if schedule.action["input"] is None else as_json(schedule.action["input"]),
         "action": address_of(schedule.action), "options": as_json(schedule.action["options"]) if schedule.action["options"] else "",
@@ -49,77 +50,76 @@ def address_of(action: dict[str, Any]) -> str:
     return name if kind == FUNCTION else f"{kind}:{name}" if name else str(kind)
 
 
-def _said(policies: dict[str, Any]) -> dict[str, Any]:
-    """Those policies that are not at their defaults."""
-    usual, found = whole(Policies()), whole(converted(policies, Policies, "policies"))
-    return {name: value for name, value in found.items() if value != usual[name]}
-
-
 async def changes(visit: Visit, schedule_id: str, form: dict[str, str]) -> dict[str, Any]:
     """What an edit would do: fire times added and removed, the sentence, or what is wrong."""
     try:
-        spec = spec_of({**form, "kind": "spec"}, instant(visit.now))
-        meaning = await visit.there.schedules.meaning(spec, 1)
-        found = await visit.there.why.preview(schedule_id, spec, days=DAYS, limit=LISTED)
-        _edit_of(form, spec)
+        fields = _edit_of(form, visit)
+        meaning = await visit.there.schedules.meaning(fields["spec"], 1)
+        found = await visit.there.why.preview(schedule_id, fields["spec"], days=DAYS, limit=LISTED)
     except HoraeError as error:
-        return {"change": None, "meaning": None, "problem": error.message}
-    return {"change": view_of(PreviewView, found), "meaning": meaning, "problem": ""}
-
-
-def _edit_of(form: dict[str, str], spec: dict[str, Any]) -> dict[str, Any]:
-    try:
-        policies = msgspec.json.decode(form.get("policies", "").strip() or "{}")
-    except msgspec.DecodeError as error:
-        raise InvalidInputError("policies", f"is no JSON: {error}") from None
+        return {"change": None, "meaning": None, **refusal(error, form)}
+    zone = meaning.spec.get("timezone", "UTC")
     return {
-        "spec": spec, "policies": converted(policies, Policies, "policies"),
+        "change": view_of(PreviewView, found),
+        "meaning": meaning,
+        "problem": "",
+        "wrong": "",
+        "zone": zone,
+    }
+
+
+def _edit_of(form: dict[str, str], visit: Visit) -> dict[str, Any]:
+    return {
+        "spec": spec_of(form, instant(visit.now)), "policies": converted(policies_of(form), Policies, "policies"),
         "description": form.get("description", "").strip(), "tags": tuple(form.get("tags", "").split()),
     }  # fmt: skip
+
+
+async def _page(
+    visit: Visit,
+    schedule: DescribedSchedule,
+    form: dict[str, str],
+    status: int = 200,
+    **context: Any,  # noqa: ANN401 - what a template shows
+) -> Response[Any]:
+    shown = {"refused": "", "conflict": False, **await changes(visit, schedule.id, form), **context}
+    return visit.page(
+        "edit.html", status, schedule=schedule, form=form, actions=await visit.actions(), **CHOICES, **shown
+    )
 
 
 @get("/schedules/{schedule_id:str}/edit")
 async def edit_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """The form that changes a schedule."""
     schedule = await described(visit.there, schedule_id)
-    form = form_of(schedule)
-    return visit.page(
-        "edit.html",
-        schedule=schedule,
-        form=form,
-        refused="",
-        actions=await visit.actions(),
-        **await changes(visit, schedule_id, form),
-    )
+    return await _page(visit, schedule, form_of(schedule, instant(visit.now)))
 
 
 @post("/schedules/{schedule_id:str}/edit")
 async def edit(visit: Visit, schedule_id: str) -> Response[Any]:
     """Change a schedule, unless another change came first: then both are shown, and nothing is lost."""
-    form, there = visit.form, visit.there
+    form, there, version = visit.form, visit.there, visit.form.get("version", "")
     if form.get("do") == "preview":
         return visit.page("edit_preview.html", **await changes(visit, schedule_id, form))
-    refused, version = "", form.get("version", "")
     try:
-        fields = _edit_of(form, spec_of({**form, "kind": "spec"}, instant(visit.now)))
+        fields = _edit_of(form, visit)
         fields |= _action(visit, (await there.schedules.get(schedule_id)).action)
         expected = int(version) if version.isdecimal() else -1
         await there.schedules.edit(schedule_id, lambda _: Edit(**fields), version=expected)
     except ConflictTokenMismatchError:
-        refused = (
-            "Another change came first. What you typed is still here; what the schedule is now is beside it."
+        refused, wrong = (
+            "Another change came first. What you typed is still here; what the schedule is now is beside it.",
+            "",
         )
     except HoraeError as error:
-        refused = error.message
+        refused, wrong = refusal(error, form).values()
     else:
         return visit.back(visit.url("schedules", schedule_id), "Changed.")
     schedule = await described(there, schedule_id)
-    conflict = str(schedule.version) != version
-    context = await changes(visit, schedule_id, form)
-    return visit.page(
-        "edit.html", 409 if conflict else 422, schedule=schedule, refused=refused, conflict=conflict,
-        actions=await visit.actions(), form={**form, "version": str(schedule.version)}, **context,
-    )  # fmt: skip
+    conflict, form = str(schedule.version) != version, {**form, "version": str(schedule.version)}
+    return await _page(
+        visit, schedule, form, 409 if conflict else 422, refused=refused, conflict=conflict, wrong=wrong
+    )
 
 
 def _action(visit: Visit, before: Action) -> dict[str, Any]:

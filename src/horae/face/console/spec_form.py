@@ -1,4 +1,4 @@
-"""The form that says when: cron, interval, plain choices or a whole document, to a spec document. Pure."""
+"""The form of a schedule: when it fires and its policies, read into documents and filled in from them. Pure."""
 
 from __future__ import annotations
 
@@ -9,8 +9,21 @@ from typing import Any
 
 import msgspec
 
-from horae.errors import InvalidInputError
+from horae.app.view_base import whole
+from horae.errors import (
+    HoraeError,
+    InvalidCronExpressionError,
+    InvalidInputError,
+    InvalidSpecError,
+    ScheduleExistsError,
+    UnknownCalendarError,
+    UnknownTimezoneError,
+)
 from horae.face.cli.time_parser import read_time
+from horae.face.console.rendering import as_json
+from horae.policies import Policies
+from horae.spec import Spec
+from horae.spec.document import SpecDocument
 
 KINDS = {
     "plain": "Plain choices",
@@ -23,6 +36,8 @@ KINDS = {
 DAYS = {"mon": "Mon", "tue": "Tue", "wed": "Wed", "thu": "Thu", "fri": "Fri", "sat": "Sat", "sun": "Sun"}
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
 Json = dict[str, Any]
+USUAL: Json = whole(Policies())
+"""The policies of a schedule that says none."""
 
 
 def spec_of(form: Mapping[str, str], now: datetime) -> Json:
@@ -160,16 +175,127 @@ def _header(line: str) -> tuple[str, str]:
 
 def policies_of(form: Mapping[str, str]) -> Json:
     """The policies that a form says, where they differ from the defaults."""
-    policies: Json = {}
-    if (overlap := form.get("overlap", "skip")) != "skip":
-        policies["overlap"] = overlap
-    if (mode := form.get("catch_up", "all")) != "all":
-        policies["catch_up"] = {"mode": mode}
-    attempts = form.get("attempts", "1").strip() or "1"
-    if not attempts.isdecimal():
-        raise InvalidInputError("attempts", "must be a number")
-    if int(attempts) != 1:
-        policies["retry"] = {"attempts": int(attempts)}
-    if run := form.get("run_timeout", "").strip():
-        policies["timeouts"] = {"run": run}
+    try:
+        policies = msgspec.json.decode(form.get("policies", "").strip() or "{}")
+    except msgspec.DecodeError as error:
+        raise InvalidInputError("policies", f"is no JSON: {error}") from None
+    if not isinstance(policies, dict):
+        raise InvalidInputError("policies", "must be a document", hint='such as {"pause_on_failure": true}')
+    attempts: Any = form.get("attempts", "").strip() or "1"
+    if not attempts.isdecimal() and attempts != "unlimited":
+        raise InvalidInputError("attempts", "must be a number, or unlimited")
+    attempts = int(attempts) if attempts != "unlimited" else None
+    chosen = {
+        "overlap": form.get("overlap", "skip"), "catch_up": {"mode": form.get("catch_up", "all")},
+        "retry": {"attempts": attempts}, "timeouts": {"run": form.get("run_timeout", "").strip() or None},
+    }  # fmt: skip
+    for name, value in different(chosen, USUAL).items():
+        part = policies.setdefault(name, {}) if isinstance(value, dict) else policies
+        if isinstance(part, dict):  # otherwise the check of the policies says so
+            part |= value if isinstance(value, dict) else {name: value}
     return policies
+
+
+def different(found: Json, usual: Json) -> Json:
+    """What differs from the usual values, in parts as well."""
+    return {
+        name: different(value, usual[name]) if isinstance(value, dict) else value
+        for name, value in found.items()
+        if value != usual[name]
+    }
+
+
+def form_of_policies(policies: Json) -> dict[str, str]:
+    """The fields of the form that say some policies: the plain choices, and the others as JSON."""
+    found = msgspec.json.decode(msgspec.json.encode(different(policies, USUAL)))
+    catch_up, retry, timeouts = (found.get(name, {}) for name in ("catch_up", "retry", "timeouts"))
+    attempts = retry.pop("attempts", 1)
+    fields = {
+        "overlap": found.pop("overlap", "skip"), "catch_up": catch_up.pop("mode", "all"),
+        "attempts": "unlimited" if attempts is None else str(attempts), "run_timeout": timeouts.pop("run", ""),
+    }  # fmt: skip
+    others = {name: value for name, value in found.items() if value != {}}
+    return {**fields, "policies": as_json(others) if others else ""}
+
+
+def form_of_spec(spec: Json, now: datetime) -> dict[str, str]:
+    """The fields of the form that say a spec; what the other fields cannot say is a spec document."""
+    document = {"kind": "spec", "spec": as_json(spec), "timezone": spec.get("timezone", "UTC")}
+    try:
+        form = {**document, **_fields_of(spec)}
+        said = spec_of(form, now)
+        if said.pop("exclude", None) == spec.get("exclude") and _meaning(said) == _meaning(spec):
+            return form
+    except (HoraeError, KeyError, TypeError, ValueError):  # it has another shape than those fields can say
+        pass
+    return document
+
+
+def _meaning(spec: Json) -> Json:
+    return Spec.parse({name: value for name, value in spec.items() if name != "exclude"}).canonical()
+
+
+def _fields_of(spec: Json) -> dict[str, str]:
+    choices = ("jitter", "gap", "fold", "clock_change", "dialect")
+    fields: Json = {name: spec[name] for name in choices if isinstance(spec.get(name), str)}
+    fields["exclude"] = " ".join(each["calendar"] for each in spec.get("exclude", ()))
+    match spec:
+        case {"crons": lines}:
+            return fields | {"kind": "cron", "cron": "\n".join(lines)}
+        case {"intervals": [interval]}:
+            return fields | {"kind": "every", **interval}
+        case {"times": [time]}:
+            return fields | {"kind": "once", "at": time}
+        case {"calendars": [calendar]}:
+            return fields | {"kind": "plain", **_plain_fields(calendar)}
+        case _:
+            return {}
+
+
+def _plain_fields(calendar: Json) -> dict[str, str]:
+    """The plain choices that say a calendar; a field of several ranges, such as two hours, is told by reading them back."""
+    hour, minute, second = (int(calendar[name][0]["start"]) for name in ("hour", "minute", "second"))
+    clock = {"time": f"{hour}:{minute:02}" + (f":{second:02}" if second else "")}
+    if (days := _ranges(calendar["day_of_month"])) != "1-31":
+        return clock | {"days": "month", "day_of_month": days}
+    week = _ranges(calendar["day_of_week"])
+    if week in {"0-6", "1-5"}:
+        return clock | {"days": "every" if week == "0-6" else "workdays"}
+    numbers = {
+        number
+        for each in calendar["day_of_week"]
+        for number in range(each["start"], each.get("end", each["start"]) + 1, each.get("step", 1))
+    }
+    chosen = {f"on_{day}": "1" for number, day in enumerate(DAYS, 1) if number % 7 in numbers}
+    return clock | {"days": "some"} | chosen
+
+
+def _ranges(ranges: list[Json]) -> str:
+    """Ranges of a calendar's field, as its text has them."""
+    return ",".join(
+        str(each["start"])
+        + (f"-{each['end']}" if "end" in each else "")
+        + (f"/{each['step']}" if "step" in each else "")
+        for each in ranges
+    )
+
+
+def wrong_field(error: HoraeError, kind: str) -> str:
+    """The name of the form's field that an error is about; empty if it is about none of them."""
+    match error:
+        case UnknownTimezoneError():
+            path = "timezone"
+        case UnknownCalendarError():
+            path = "exclude"
+        case ScheduleExistsError():
+            path = "id"
+        case InvalidSpecError():
+            path = str(error.details["element"])
+        case InvalidCronExpressionError():
+            path = "crons"
+        case _:
+            path = str(error.details.get("field", ""))
+    name = re.split(r"[.\[]", path)[0]
+    if kind == "spec" and name in SpecDocument.__struct_fields__:
+        return "spec"
+    return {"crons": "cron", "intervals": "every", "times": "at", "calendars": "time"}.get(name, name)

@@ -138,5 +138,24 @@
   const folds = (event) => (event.target.id === "preview" ? [...event.target.querySelectorAll("details")] : []);
   document.body.addEventListener("htmx:beforeSwap", (event) => { unfolded = folds(event).map((each) => each.open); });
   document.body.addEventListener("htmx:afterSwap", (event) => { folds(event).forEach((each, place) => { each.open = unfolded[place] ?? each.open; }); });
+
+  // The field that is wrong is marked; the notice of a refused form follows the preview, and goes once it is right.
+  const markWrong = () => {
+    const problem = document.querySelector("#preview [data-wrong]");
+    const field = (problem ?? document.querySelector("[data-refused]"))?.dataset.wrong;
+    for (const each of document.querySelectorAll("form:has(#preview) :is(input, textarea, select)")) {
+      if (field && each.name === field) each.setAttribute("aria-invalid", "true");
+      else each.removeAttribute("aria-invalid");
+    }
+  };
+  document.body.addEventListener("htmx:afterSwap", (event) => {
+    if (event.target.id !== "preview") return;
+    const refused = document.querySelector("[data-refused]");
+    const problem = event.target.querySelector("[data-wrong]");
+    if (refused && problem) refused.replaceChildren(...problem.cloneNode(true).childNodes);
+    else refused?.remove();
+    markWrong();
+  });
+  markWrong();
   tellRelative();
 })();
