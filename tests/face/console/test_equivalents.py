@@ -73,7 +73,9 @@ async def test_each_does_what_the_form_does(name: str, machine: TimeMachine, mon
             "/console/new", data={**FORMS[name], "id": "by-form", "csrf": token, "do": "create"}
         )
         assert made.status_code == 303, made.text
-        await run_python((await shown("by-python"))["Python"], machine, monkeypatch)
+        code = (await shown("by-python"))["Python"]
+        assert ("policies" in code) == any(each in FORMS[name] for each in ("attempts", "policies"))
+        await run_python(code, machine, monkeypatch)
         await run_curl((await shown("by-curl"))["curl"], client)
         form = {"csrf": token, "documents": (await shown("by-file"))["YAML"], "do": "apply"}
         assert (await client.post("/console/documents", data=form)).status_code == 303
@@ -100,6 +102,31 @@ async def test_the_form_of_an_edit_is_filled_in_from_the_schedule_and_changes_no
         saved = await client.post("/console/schedules/edited/edit", data={**form, "do": "save"})
         assert saved.status_code == 303, saved.text
         assert (await client.get("/api/v1/schedules/edited")).json() == before
+
+
+@pytest.mark.parametrize(
+    ("typed", "told", "field"),
+    [
+        ({"policies": '{"overlapp": "skip"}'}, "did you mean overlap?", "policies"),
+        ({"policies": '{"retry": {"attempts": 3}}'}, "has its own field", "policies"),
+        ({"run_timeout": "soon"}, "timeouts.run", "run_timeout"),
+        ({"timezone": "Europe/Berlim"}, "did you mean Europe/Berlin?", "timezone"),
+        ({"exclude": "holidayz"}, "Defined: holidays", "exclude"),
+        ({"kind": "spec", "spec": '{"exclude": ["holidays"]}'}, '{"calendar": "holidays"}', "spec"),
+    ],
+)
+async def test_a_mistake_in_an_edit_is_told_with_its_field(
+    typed: dict[str, str], told: str, field: str, machine: TimeMachine
+):
+    machine.app.action("ping")(lambda: None)
+    await machine.app.calendars.put("holidays", {"dates": ["2026-12-25"]})
+    await machine.app.schedules.create("edited", "0 9 * * *", "ping")
+    async with client_of(machine.app) as client:
+        form = fields_of((await client.get("/console/schedules/edited/edit")).text)
+        answer = await client.post("/console/schedules/edited/edit", data={**form, **typed, "do": "save"})
+    assert answer.status_code == 422
+    assert told.lower() in html.unescape(answer.text).lower()
+    assert f'data-refused data-wrong="{field}"' in answer.text
 
 
 def fields_of(page: str) -> dict[str, str]:

@@ -38,6 +38,13 @@ _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
 Json = dict[str, Any]
 USUAL: Json = whole(Policies())
 """The policies of a schedule that says none."""
+_POLICY_FIELDS = {
+    "policies.overlap": "overlap",
+    "policies.catch_up.mode": "catch_up",
+    "policies.retry.attempts": "attempts",
+    "policies.timeouts.run": "run_timeout",
+}
+"""The fields of the form that say one policy each."""
 
 
 def spec_of(form: Mapping[str, str], now: datetime) -> Json:
@@ -189,6 +196,13 @@ def policies_of(form: Mapping[str, str]) -> Json:
         "overlap": form.get("overlap", "skip"), "catch_up": {"mode": form.get("catch_up", "all")},
         "retry": {"attempts": attempts}, "timeouts": {"run": form.get("run_timeout", "").strip() or None},
     }  # fmt: skip
+    for path in _POLICY_FIELDS:
+        _, name, *inner = path.split(".")
+        part = policies.get(name) if inner else policies
+        if isinstance(part, dict) and (inner[0] if inner else name) in part:
+            raise InvalidInputError(
+                "policies", f"has {path.removeprefix('policies.')}, which has its own field"
+            )
     for name, value in different(chosen, USUAL).items():
         part = policies.setdefault(name, {}) if isinstance(value, dict) else policies
         if isinstance(part, dict):  # otherwise the check of the policies says so
@@ -198,11 +212,12 @@ def policies_of(form: Mapping[str, str]) -> Json:
 
 def different(found: Json, usual: Json) -> Json:
     """What differs from the usual values, in parts as well."""
-    return {
+    parts = {
         name: different(value, usual[name]) if isinstance(value, dict) else value
         for name, value in found.items()
         if value != usual[name]
     }
+    return {name: part for name, part in parts.items() if part != {}}
 
 
 def form_of_policies(policies: Json) -> dict[str, str]:
@@ -295,6 +310,8 @@ def wrong_field(error: HoraeError, kind: str) -> str:
             path = "crons"
         case _:
             path = str(error.details.get("field", ""))
+    if path in _POLICY_FIELDS:
+        return _POLICY_FIELDS[path]
     name = re.split(r"[.\[]", path)[0]
     if kind == "spec" and name in SpecDocument.__struct_fields__:
         return "spec"

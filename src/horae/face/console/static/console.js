@@ -144,8 +144,9 @@
     const problem = document.querySelector("#preview [data-wrong]");
     const field = (problem ?? document.querySelector("[data-refused]"))?.dataset.wrong;
     for (const each of document.querySelectorAll("form:has(#preview) :is(input, textarea, select)")) {
-      if (field && each.name === field) each.setAttribute("aria-invalid", "true");
-      else each.removeAttribute("aria-invalid");
+      if (!field || each.name !== field) { each.removeAttribute("aria-invalid"); continue; }
+      each.setAttribute("aria-invalid", "true");
+      each.closest("details")?.setAttribute("open", "");
     }
   };
   document.body.addEventListener("htmx:afterSwap", (event) => {
