@@ -9,6 +9,7 @@ import pytest
 from tests.face.console.ledger import create, run_of
 from tests.support.browser import Window, needs_chromium
 from tests.support.process import Server
+from tests.support.wait import wait_for
 
 pytestmark = needs_chromium
 
@@ -272,8 +273,14 @@ def test_a_schedule_is_created_with_its_meaning_beside_it(window: Window, server
         page.locator("#preview summary", has_text=name).click()
     page.get_by_label("Time zone").fill("Europe/Paris")
     page.locator("#preview pre", has_text="timezone: Europe/Paris").wait_for()  # it stays unfolded
-    page.locator("#preview [data-copy]").last.click()
-    page.locator("#preview [data-copy]", has_text="Copied").wait_for()
+
+    def is_copied() -> bool:
+        page.locator(
+            "#preview [data-copy]"
+        ).last.click()  # a preview that arrives right then brings a new button
+        return bool(page.locator("#preview [data-copy]", has_text="Copied").count())
+
+    wait_for(is_copied)
     page.get_by_label("Time zone").fill("Europe/Berlin")
     page.get_by_role("button", name="Create").click()
     assert "action" in page.locator("[data-refused]").inner_text().lower()
