@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from typing import Any
 
 from horae.app.argument_checks import checks_arguments
@@ -18,7 +19,7 @@ from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import Page, place_of
 from horae.app.schedule_fields import Moment
 from horae.errors import BackfillNotFoundError
-from horae.model import Backfill, BackfillStatus, Origin, OriginKind, Overlap, Reason
+from horae.model import Backfill, BackfillStatus, Origin, OriginKind, Overlap, Reason, Status
 from horae.policies import OverlapName
 from horae.spec import Spec
 from horae.store.port import NEWEST, Transaction
@@ -85,6 +86,16 @@ class Backfills:
             lambda transaction, key, number: transaction.backfill_sizes(key, number, before),
             lambda transaction, key, number: transaction.backfills(key, number, before),
         )  # fmt: skip
+
+    async def open_runs(self, schedule_id: str) -> dict[str, Counter[Status]]:
+        """How many runs of each backfill of a schedule are open, by status; backfills without one are missing."""
+        counted: dict[str, Counter[Status]] = defaultdict(Counter)
+        async with self._scope.store.reading() as transaction:
+            key = await self._scope.key(transaction, schedule_id)
+            for run in await transaction.open_runs([key]):
+                if run.origin.kind is OriginKind.BACKFILL:
+                    counted[run.origin.id][run.status] += 1
+        return counted
 
     async def cancel(self, backfill_id: str) -> Backfill:
         """Stop a backfill: no more of its slots become runs, waiting runs never start, running ones continue."""

@@ -20,6 +20,7 @@ from horae.errors import (
     PermissionDeniedError,
 )
 from horae.grant_model import GRANT_ERRORS, Grant
+from horae.model import instant
 from horae.policy.grants import MAX_SCOPES, check_scopes, error_of, fault_of, without_attention
 from horae.store.port import Advance, Transaction
 
@@ -153,5 +154,7 @@ def _expiry(expires_at: datetime | str | None, now: int) -> int | None:
         return None
     expires_at_ms = moment_ms("expires_at", expires_at)
     if expires_at_ms <= now:
-        raise InvalidInputError("expires_at", f"must be in the future, and is {expires_at}")
+        raise InvalidInputError(
+            "expires_at", f"must be in the future, and is {instant(expires_at_ms):%Y-%m-%dT%H:%M:%SZ}"
+        )
     return expires_at_ms

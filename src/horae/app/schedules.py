@@ -388,7 +388,9 @@ class Schedules:
         check_text("note", note)
         end = None if until is None else moment_ms("until", until)
         if end is not None and end <= self._scope.now():
-            raise InvalidInputError("until", f"must be in the future, and is {until}")
+            raise InvalidInputError(
+                "until", f"must be in the future, and is {instant(end):%Y-%m-%dT%H:%M:%SZ}"
+            )
         return await self._change(schedule_id, lambda s, _: (paused_schedule(s, note, end), ()))
 
     async def resume(

@@ -23,7 +23,7 @@ def test_flows_say_what_is_wrong_and_are_resolved_run_paused_fed_and_explained(w
     page.locator("h1 .badge", has_text="Idle").wait_for()  # it follows without a reload
     page.get_by_role("link", name="Show handlers").click()
     assert "3 nodes, 2 edges" in page.locator(".dag svg").get_attribute("aria-label")
-    for payload, said in (("{broken", "is no JSON"), ('{"rows": 2}', "Published m-1.")):
+    for payload, said in (("{broken", "Payload is not valid JSON: "), ('{"rows": 2}', "Published m-1.")):
         page.locator("summary", has_text="Publish an event").click()
         page.get_by_label("Message id").fill("m-1")
         page.get_by_label("Payload, as JSON").fill(payload)

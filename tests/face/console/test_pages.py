@@ -145,7 +145,7 @@ def test_a_schedule_says_when_and_what_became_of_its_slots(window: Window, serve
     page.locator("summary", has_text="Trigger").click()
     page.get_by_label("Input, as JSON").fill("{broken")
     page.get_by_role("button", name="Trigger now").click()
-    assert "is no JSON" in window.text()
+    assert "Input is not valid JSON: " in window.text()
     page.locator("summary", has_text="Trigger").click()
     page.get_by_label("Input, as JSON").fill('{"pages": 3}')
     page.get_by_role("button", name="Trigger now").click()
@@ -167,10 +167,12 @@ def test_a_schedule_is_paused_resumed_skipped_and_deleted(window: Window, server
     page.get_by_label("Until, in").fill("2099-01-01T09:00")
     page.get_by_role("button", name="Pause").click()
     assert "Paused until Thu 01 Jan 2099, 09:00: a <b>rest</b>." in window.text()
+    assert "Paused until Thu 01 Jan 2099, 09:00 UTC." in page.locator(".notice-done").inner_text()
     page.get_by_role("link", name="Resume…").click()
-    assert "Make up what fell due" in window.text()
-    page.get_by_label("Skip what fell due").check()
+    assert "No slot fell due in the pause." in window.text()
+    assert page.get_by_label("Skip what fell due").count() == 0, "there is nothing to choose"
     page.get_by_role("button", name="Resume").click()
+    assert "Resumed. No slot fell due in the pause." in window.text()
     assert server.get("/schedules/doomed")["state"] == "running"
     page.locator("summary", has_text="More").click()
     page.get_by_role("button", name="Skip the next slot").click()
@@ -182,6 +184,48 @@ def test_a_schedule_is_paused_resumed_skipped_and_deleted(window: Window, server
     assert server.ask("GET", "/schedules/doomed").status_code == 404
     assert window.go("/schedules/doomed").status == 404
     assert "doomed" in window.text()
+
+
+def test_what_fell_due_in_a_pause_is_made_up_or_skipped(window: Window, server: Server):
+    create(server, "ticking", spec={"intervals": [{"every": "1s"}]}, paused=True)
+    page = window.page
+    page.wait_for_timeout(1500)  # a slot falls due
+    window.go("/schedules/ticking/resume")
+    assert "Make up what fell due" in window.text()
+    page.get_by_label("Skip what fell due").check()
+    page.get_by_role("button", name="Resume").click()
+    assert "Resumed. " in window.text()
+    assert server.ask("DELETE", "/schedules/ticking").status_code == 204
+
+
+def test_a_backfill_says_what_is_done_and_what_waits_until_it_is_cancelled(window: Window, server: Server):
+    create(server, "refilled", "hold", spec={"crons": ["0 9 * * *"], "timezone": "Europe/Berlin"})
+    page = window.page
+
+    def fill(do: str, overlap: str | None = None) -> None:
+        window.go("/schedules/refilled/backfill")
+        page.get_by_label("From, in").fill("2026-01-01T00:00:00")
+        page.get_by_label("To, included").fill("2026-01-05T23:00:00")
+        if overlap is not None:
+            page.get_by_label("While another run goes on").select_option(overlap)
+        page.get_by_role("button", name=do).click()
+
+    fill("Count the slots")
+    assert "5 slots: the first is Thu 01 Jan" in window.text()
+    assert "09:00 Berlin (08:00 UTC)" in window.text()
+    assert "would be skipped" not in window.text()
+    fill("Count the slots", "")
+    assert "Most of them would be skipped" in window.text(), "the schedule skips what overlaps"
+    fill("Start the backfill")
+    backfill = page.locator("li.backfill").first
+    page.locator("li.backfill", has_text="0 of 5 done, 1 running, 4 waiting").wait_for()
+    assert backfill.locator(".tone-running").count() == 1
+    backfill.get_by_role("button", name="Cancel").click()
+    page.locator("li.backfill", has_text="4 dropped").wait_for()
+    assert backfill.get_by_role("button", name="Cancel").count() == 0
+    runs = server.get("/schedules/refilled/runs")["items"]
+    (running,) = [each for each in runs if each["status"] == "running"]
+    assert server.ask("POST", f"/runs/{running['id']}/cancel").is_success
 
 
 def test_runs_are_found_explained_stopped_and_run_again(window: Window, server: Server):
@@ -338,7 +382,7 @@ def test_a_range_is_counted_and_backfilled(window: Window, server: Server):
     assert "12 slots" in window.text()
     assert server.get("/schedules/filled/runs")["items"] == []
     page.get_by_role("button", name="Start the backfill").click()
-    page.get_by_text("12 of 12 slots").wait_for()
+    page.get_by_text("12 ran").wait_for()
     assert "The backfill has begun." in window.text()
 
 

@@ -12,6 +12,7 @@ from litestar import Response, get, post
 from horae.app.view_base import page_of, view_of
 from horae.app.views import CalendarView
 from horae.errors import HoraeError, InvalidInputError
+from horae.face.console.error_text import error_text
 from horae.face.console.visit import Visit
 from horae.spec import SharedCalendar
 
@@ -85,7 +86,7 @@ async def new_calendar(visit: Visit) -> Response[Any]:
         try:
             await visit.there.calendars.put(name, SharedCalendar())
         except HoraeError as error:
-            return visit.back(visit.url("calendars"), error.message, "problem")
+            return visit.refused(visit.url("calendars"), error)
     return visit.back(visit.url("calendars", name))
 
 
@@ -107,7 +108,7 @@ async def change_calendar(visit: Visit, name: str) -> Response[Any]:
             case other:
                 raise InvalidInputError("do", f"is nothing that can be done: {other}")
     except HoraeError as error:
-        return _shown(visit, name, view_of(CalendarView, found), dates, error.message, 422)
+        return _shown(visit, name, view_of(CalendarView, found), dates, error_text(error), 422)
 
 
 HANDLERS = [calendars_page, calendar_page, new_calendar, change_calendar]

@@ -14,6 +14,7 @@ from horae.app.schedule_fields import ScheduleFields
 from horae.checked import converted
 from horae.errors import HoraeError
 from horae.face.console.equivalents import as_curl, as_python, as_yaml
+from horae.face.console.error_text import error_text
 from horae.face.console.spec_form import DAYS, KINDS, schedule_of, spec_of, wrong_field
 from horae.face.console.visit import Visit
 from horae.face.service.route_helpers import READS
@@ -72,13 +73,9 @@ async def preview(visit: Visit, form: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _told(error: HoraeError) -> str:
-    return f"{error.message}. {error.hint}." if error.hint else f"{error.message}."
-
-
 def refusal(error: HoraeError, form: dict[str, str]) -> dict[str, str]:
     """What is wrong with a form, and the name of the field that has it."""
-    return {"problem": _told(error), "wrong": wrong_field(error, form.get("kind", ""))}
+    return {"problem": error_text(error), "wrong": wrong_field(error, form.get("kind", ""))}
 
 
 async def _page(visit: Visit, form: dict[str, str], error: HoraeError | None = None) -> Response[Any]:

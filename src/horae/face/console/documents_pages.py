@@ -19,6 +19,7 @@ from horae.face.cli.client import EVERYTHING, Client, path
 from horae.face.cli.crontab_parser import Crontab, Entry, read_crontab
 from horae.face.cli.documents import calendar_document, check_unique, documents_of, schedule_document
 from horae.face.cli.files import yaml_text
+from horae.face.console.error_text import error_text
 from horae.face.console.security import headers_of
 from horae.face.console.visit import Visit
 from horae.spec import Spec, installed_zones
@@ -58,7 +59,7 @@ def _told(error: HoraeError) -> list[str]:
     """An error in lines: one for each document that is wrong."""
     if error.details.get("code") == "invalid_documents":
         return [str(each["message"]) for each in error.details["errors"]]
-    return [f"{error.message}{f' ({error.hint})' if error.hint else ''}"]
+    return [error_text(error)]
 
 
 @get("/documents")

@@ -16,6 +16,7 @@ from horae.app.views import PreviewView
 from horae.checked import converted
 from horae.errors import ConflictTokenMismatchError, HoraeError, InvalidInputError
 from horae.face.console.create_page import CHOICES, refusal
+from horae.face.console.error_text import error_text
 from horae.face.console.rendering import as_json
 from horae.face.console.schedule_actions import json_of, moment_of
 from horae.face.console.spec_form import form_of_policies, form_of_spec, policies_of, spec_of
@@ -159,7 +160,7 @@ async def backfill(visit: Visit, schedule_id: str) -> Response[Any]:
             return visit.back(visit.url("schedules", schedule_id), "The backfill has begun.")
         found = await there.backfills.preview(schedule_id, start, end)
     except HoraeError as error:
-        refused = error.message
+        refused = error_text(error)
     return visit.page(
         "backfill.html", 422 if refused else 200, schedule=schedule, form=form, found=found, refused=refused
     )

@@ -13,6 +13,7 @@ from horae.app.schedule_views import ScheduleView
 from horae.app.view_base import view_of
 from horae.app.views import ExplanationView
 from horae.errors import HoraeError, RunNotFoundError
+from horae.face.console.error_text import error_text
 from horae.face.console.question_parser import schedule_in, time_of, wall_clock
 from horae.face.console.visit import Visit
 from horae.model import Schedule, ScheduleKey
@@ -44,7 +45,7 @@ async def answer(visit: Visit, question: str) -> tuple[ExplanationView | None, s
     try:
         return view_of(ExplanationView, await there.why.explain(schedule_id, time)), schedule_id, time, ""
     except HoraeError as error:
-        return None, schedule_id, time, error.message
+        return None, schedule_id, time, error_text(error)
 
 
 @get("/explain")
@@ -58,7 +59,7 @@ async def explain_page(visit: Visit) -> Response[Any]:
         try:
             found = view_of(ExplanationView, await visit.there.why.explain(schedule_id, time))
         except HoraeError as error:
-            problem = error.message
+            problem = error_text(error)
     return visit.page(
         "explain.html",
         200,

@@ -10,6 +10,7 @@ from litestar import Response, get, post
 from horae.app.flow_views import FlowEventView, FlowInputView, FlowRunView, HandlerView
 from horae.errors import HoraeError, InvalidInputError
 from horae.face.console.dag import Drawing, draw
+from horae.face.console.error_text import error_text
 from horae.face.console.runs_pages import moment_of_query
 from horae.face.console.schedule_actions import json_of
 from horae.face.console.visit import Visit
@@ -105,7 +106,7 @@ async def _explained(visit: Visit, name: str) -> dict[str, str]:
             name, at, handler=visit.query.get("of") or None, owner=visit.query.get("owner")
         )
     except HoraeError as error:
-        return {"sentence": "", "problem": error.message}
+        return {"sentence": "", "problem": error_text(error)}
     return {"sentence": sentence, "problem": ""}
 
 
@@ -142,8 +143,7 @@ async def act_on_flow(visit: Visit, name: str) -> Response[Any]:
         text = await _act(visit, name, owner)
     except HoraeError as error:
         await visit.there.flows.show(name, owner=owner)  # gone: say that instead
-        hint = f" ({error.hint})" if error.hint else ""
-        return visit.back(here, f"{error.message}{hint}", "problem")
+        return visit.refused(here, error)
     return visit.back(here, text)
 
 

@@ -42,7 +42,7 @@ async def new_grant(visit: Visit) -> Response[Any]:
             visit.form.get("scopes", "").split(), expires_at=moment_of(visit, "until")
         )
     except HoraeError as error:
-        return visit.back(here, error.message, "problem")
+        return visit.refused(here, error)
     return visit.back(here, f"Created {made.id}.")
 
 
@@ -64,7 +64,7 @@ async def act_on_grant(visit: Visit, grant_id: str) -> Response[Any]:
                 raise InvalidInputError("do", f"is nothing that can be done: {other}")
     except HoraeError as error:
         await grants.get(grant_id)  # gone: say that instead
-        return visit.back(here, error.message, "problem")
+        return visit.refused(here, error)
     return visit.back(here, text)
 
 

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from horae import __version__
 from horae.face.console.assets import asset_url
+from horae.face.console.error_text import sentence
 from horae.face.console.statuses import STATUS_WORDS, symbol
 from horae.face.console.visit import Visit
 from horae.model import instant
@@ -40,6 +41,7 @@ class Templates:
             "bytes": size,
             "called": called,
             "any_seconds": any_seconds,
+            "sentence": sentence,
         }
         self._environment.filters |= filters
         words = {"asset": asset_url, "words": STATUS_WORDS, "symbol": symbol, "version": __version__}
@@ -52,21 +54,33 @@ class Templates:
             moment: datetime | None, zone: str | None = None, *, date: bool = True, seconds: bool = False
         ) -> Markup:
             shown_in = ZoneInfo(zone) if zone else visit.zone
-            return moment_text(moment, shown_in, instant(visit.now), date=date, seconds=seconds)
+            return moment_text(moment, shown_in, visit.zone, instant(visit.now), date=date, seconds=seconds)
 
         template = self._environment.get_template(name)
         return template.render(visit=visit, when=when, seen=context.pop("seen", ""), **context)
 
 
 def moment_text(
-    moment: datetime | None, zone: ZoneInfo, now: datetime, *, date: bool = True, seconds: bool = False
+    moment: datetime | None,
+    zone: ZoneInfo,
+    viewer: ZoneInfo,
+    now: datetime,
+    *,
+    date: bool = True,
+    seconds: bool = False,
 ) -> Markup:
-    """A moment in a zone, as short as it can be told from others, with UTC on hover; with ``seconds``, these are always shown."""
+    """A moment in a zone, as short as it can be told from others, with UTC on hover; with ``seconds``, these are always shown.
+
+    Where the viewer's clock shows another time, both are told with their zones, and the date instead of "tomorrow".
+    """
     if moment is None:
         return Markup('<span class="none">–</span>')
-    here = moment.astimezone(zone)
+    here, there = moment.astimezone(zone), moment.astimezone(viewer)
     clock = f"{here:%H:%M:%S}" if here.second or seconds else f"{here:%H:%M}"
     text = f"{_day(here, now.astimezone(zone))}, {clock}" if date else clock
+    if date and here.utcoffset() != there.utcoffset():
+        other_day = "" if here.date() == there.date() else f"{there:%a %d %b}, "
+        text = f"{_date(here, now)}, {clock} {_city(zone)} ({other_day}{there:%H:%M} {_city(viewer)})"
     title = f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC · {zone.key} {here:%z}"
     return Markup('<time datetime="{}" title="{}">{}</time>').format(iso(moment), title, text)
 
@@ -78,7 +92,16 @@ def _day(here: datetime, today: datetime) -> str:
     """A day beside today's: by its name, or else with the year only if that is another."""
     if near := _NEAR.get((here.date() - today.date()).days):
         return near
+    return _date(here, today)
+
+
+def _date(here: datetime, today: datetime) -> str:
     return f"{here:%a %d %b}" if here.year == today.year else f"{here:%a %d %b %Y}"
+
+
+def _city(zone: ZoneInfo) -> str:
+    """The short name of a zone: ``Berlin`` of ``Europe/Berlin``."""
+    return zone.key.rpartition("/")[2].replace("_", " ")
 
 
 def any_seconds(moments: Iterable[datetime]) -> bool:

@@ -178,7 +178,7 @@ async def act_on_run(visit: Visit, run_id: str) -> Response[Any]:
                 raise InvalidInputError("do", f"is nothing that can be done: {other}")
     except HoraeError as error:
         await runs.get(run_id)  # gone: say that instead
-        return visit.back(here, error.message, "problem")
+        return visit.refused(here, error)
     return visit.back(here, text)
 
 

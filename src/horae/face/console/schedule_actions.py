@@ -32,7 +32,11 @@ def json_of(visit: Visit, name: str) -> Any:  # noqa: ANN401 - any JSON
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:
-        raise InvalidInputError(name, f"is no JSON: {error}", hint='such as {"pages": 3} or "text"') from None
+        raise InvalidInputError(
+            name,
+            f"is not valid JSON: {str(error).removeprefix('JSON is malformed: ')}",
+            hint='such as {"pages": 3} or "text"',
+        ) from None
 
 
 async def _act(visit: Visit, schedule_id: str) -> tuple[str, str]:
@@ -46,11 +50,14 @@ async def _act(visit: Visit, schedule_id: str) -> tuple[str, str]:
         case "pause":
             until = moment_of(visit, "until")
             await schedules.pause(schedule_id, note, until=until)
-            return "Paused" + ("." if until is None else " until then."), here
+            return (
+                "Paused." if until is None else f"Paused until {until:%a %d %b %Y, %H:%M} {until.tzname()}.",
+                here,
+            )
         case "resume":
             way = visit.form.get("on_resume") or None
             done = await schedules.resume(schedule_id, note, on_resume=way)  # type: ignore[arg-type]  # it is checked
-            return done.resumption.sentence, here
+            return f"Resumed. {done.resumption.sentence}", here
         case "trigger":
             run_id = await schedules.trigger(
                 schedule_id, input=json_of(visit, "input"), note=note, author=visit.caller.user
@@ -72,11 +79,9 @@ async def act_on_schedule(visit: Visit, schedule_id: str) -> Response[Any]:
     """Do something to a schedule, and say what was done; a mistake is told on its page."""
     try:
         text, to = await _act(visit, schedule_id)
-    except InvalidInputError as error:
-        return visit.back(visit.url("schedules", schedule_id), str(error), "problem")
     except HoraeError as error:
         await visit.there.schedules.get(schedule_id)  # gone: say that instead
-        return visit.back(visit.url("schedules", schedule_id), error.message, "problem")
+        return visit.refused(visit.url("schedules", schedule_id), error)
     return visit.back(to, text)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +13,8 @@ from horae.app.schedule_views import DescribedSchedule, description_view, resume
 from horae.app.view_base import page_of
 from horae.app.views import BackfillView, RunView, UnstartedView
 from horae.errors import HoraeError
+from horae.face.console.backfill_progress import progress_of
+from horae.face.console.error_text import error_text
 from horae.face.console.history_strip import durations_of, marks_of
 from horae.face.console.policy_words import policy_lines
 from horae.face.console.runs_pages import moment_of_query
@@ -33,8 +36,10 @@ def coming(visit: Visit, schedule: DescribedSchedule) -> list[tuple[Any, str]]:
 async def _history(there: ScopedOperations, schedule_id: str, cursor: str | None) -> dict[str, Any]:
     runs = page_of(RunView, await there.runs.list(schedule_id, RUNS, cursor=cursor))
     unstarted = page_of(UnstartedView, await there.runs.unstarted_ranges(schedule_id, RUNS))
-    backfills = page_of(BackfillView, await there.backfills.list(schedule_id, 5))
-    return {"runs": runs.items, "next": runs.next, "unstarted": unstarted.items, "backfills": backfills.items}
+    backfills = page_of(BackfillView, await there.backfills.list(schedule_id, 5)).items
+    still_open = await there.backfills.open_runs(schedule_id) if backfills else {}
+    progress = [progress_of(each, still_open.get(each.id, Counter()), runs.items) for each in backfills]
+    return {"runs": runs.items, "next": runs.next, "unstarted": unstarted.items, "backfills": progress}
 
 
 @get("/schedules/{schedule_id:str}")
@@ -60,12 +65,14 @@ async def schedule_page(visit: Visit, schedule_id: str) -> Response[Any]:
 async def resume_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """What ending a pause would start, either way, before it is ended."""
     there = visit.there
-    ways = [
+    found = [
         resumed_view(await there.schedules.resume(schedule_id, on_resume=way, dry_run=True))
         for way in ("catch_up", "skip")
     ]
-    usual = ways[0].policies["on_resume"]
-    return visit.page("resume.html", schedule=ways[0], ways=[each.resumption for each in ways], usual=usual)
+    ways = [each.resumption for each in found]
+    any_due = any(each.starts or each.waits or each.unstarted for each in ways)
+    usual = found[0].policies["on_resume"]
+    return visit.page("resume.html", schedule=found[0], ways=ways, usual=usual, any_due=any_due)
 
 
 @get("/schedules/{schedule_id:str}/delete")
@@ -84,7 +91,7 @@ async def times_page(visit: Visit, schedule_id: str) -> Response[Any]:
         start, end = moment_of_query(visit, "start"), moment_of_query(visit, "end")
         found = await there.schedules.times(schedule_id, start, end, TIMES)
     except HoraeError as error:
-        problem = error.message
+        problem = error_text(error)
     times = [] if found is None else [each.nominal for each in found.items]
     notes = [clock_note(schedule.timezone, *pair) for pair in pairwise(times)]
     return visit.page(

@@ -12,6 +12,7 @@ from horae.app.fire_times import times_ahead
 from horae.app.schedule_views import ScheduleView
 from horae.app.view_base import page_of
 from horae.errors import HoraeError, InvalidInputError
+from horae.face.console.error_text import error_text
 from horae.face.console.visit import Visit
 from horae.model import Schedule
 
@@ -89,7 +90,7 @@ async def change_schedules(visit: Visit) -> Response[Any]:
             await _change(visit, schedule_id, todo)
             done += 1
         except HoraeError as error:
-            failed = f" {schedule_id}: {error.message}."
+            failed = f" {schedule_id}: {error_text(error)}"
     noun = "schedule" if done == 1 else "schedules"
     text = f"{DONE[todo]} {done} {noun}.{failed}" if visit.chosen else "Choose schedules first."
     kind = "problem" if failed or not visit.chosen else "done"

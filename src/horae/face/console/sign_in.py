@@ -11,6 +11,7 @@ from litestar.datastructures import Cookie
 from litestar.exceptions import NotFoundException
 
 from horae.errors import AuthenticationError
+from horae.face.console.error_text import error_text
 from horae.face.console.security import SESSION
 from horae.face.console.visit import THEME, THEMES, ZONE, Visit
 from horae.face.service.route_helpers import READS
@@ -36,7 +37,7 @@ async def sign_in(visit: Visit) -> Response[Any]:
             [(b"authorization", f"Bearer {token}".encode())], None
         )
     except AuthenticationError as error:
-        return visit.page("sign_in.html", 401, next=to, problem=error.message)
+        return visit.page("sign_in.html", 401, next=to, problem=error_text(error))
     expires = jwt.decode(token, options={"verify_signature": False})["exp"]  # it was verified just now
     value, seconds = visit.console.signer.session(caller, expires)
     answer = visit.back(to)

@@ -13,7 +13,8 @@ from litestar.datastructures import Cookie
 from litestar.response import Redirect
 
 from horae.app import ScopedOperations
-from horae.errors import InvalidInputError
+from horae.errors import HoraeError, InvalidInputError
+from horae.face.console.error_text import error_text
 from horae.face.console.security import NOTICE, Notice, Session, headers_of
 from horae.face.service.caller import READ
 from horae.model import instant
@@ -164,6 +165,10 @@ class Visit:
         return Redirect(
             to, status_code=303, headers=headers_of({"Cache-Control": "no-store"}), cookies=cookies
         )
+
+    def refused(self, to: str, error: HoraeError) -> Response[Any]:
+        """Go back to a page, which says why nothing was done."""
+        return self.back(to, error_text(error), "problem")
 
 
 def _fields(query: str) -> dict[str, str]:

@@ -17,6 +17,7 @@ from horae.errors import HoraeError, InvalidWorkflowError
 from horae.face.cli.files import document_of
 from horae.face.cli.workflows import EXAMPLE as SHORTEST
 from horae.face.console.dag import Drawing, draw
+from horae.face.console.error_text import error_text
 from horae.face.console.schedule_actions import json_of
 from horae.face.console.visit import Visit
 from horae.face.service.route_helpers import READS
@@ -91,7 +92,7 @@ async def deploy_workflow(visit: Visit) -> Response[Any]:
     except InvalidWorkflowError:
         return await _form(visit, text, 422)  # the preview names every fault
     except HoraeError as error:
-        return await _form(visit, text, 422, error.message)
+        return await _form(visit, text, 422, error_text(error))
     made = "Deployed" if done.created else "It was deployed before:"
     schedules = f" Its triggers are schedules: {', '.join(done.schedules)}." if done.schedules else ""
     to = visit.url("workflows", done.workflow_id, version=done.version)
@@ -119,7 +120,7 @@ async def preview(visit: Visit, text: str) -> dict[str, Any]:
     except InvalidWorkflowError as error:
         faults = error.details["faults"]
     except HoraeError as error:
-        problem = error.message
+        problem = error_text(error)
     try:
         bad = {each["where"].removeprefix("node ") for each in faults if each["where"].startswith("node ")}
         drawing = drawing_of(document, dict.fromkeys(bad, "failed")) if document else None
@@ -180,7 +181,7 @@ async def run_workflow(visit: Visit, workflow_id: str) -> Response[Any]:
             key=visit.form.get("key", "").strip() or None,
         )  # fmt: skip
     except HoraeError as error:
-        return visit.back(here, error.message, "problem")
+        return visit.refused(here, error)
     return visit.back(visit.url("runs", run.id), "Started: this is its run.")
 
 

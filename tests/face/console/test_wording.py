@@ -1,0 +1,42 @@
+"""The words of pages: errors as sentences, and moments in two zones."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from horae.errors import HoraeError, InvalidInputError
+from horae.face.console.error_text import error_text
+from horae.face.console.rendering import moment_text
+
+NOW = datetime.fromisoformat("2026-11-17T23:30Z")
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (HoraeError("Unknown time zone", hint="did you mean Europe/Berlin?"), "Unknown time zone. Did you mean Europe/Berlin?"),
+        (HoraeError("It is wrong (character 11)", hint="allowed are 0-7"), "It is wrong (character 11). Allowed are 0-7."),
+        (InvalidInputError("id", "is needed"), "Id is needed."),
+        (InvalidInputError("expires_at", "must be in the future"), "Until must be in the future."),
+        (InvalidInputError("spec.crons[0]", "is empty"), "spec.crons[0] is empty."),
+    ],
+)  # fmt: skip
+def test_an_error_is_told_in_sentences(error: HoraeError, text: str):
+    assert error_text(error) == text
+
+
+@pytest.mark.parametrize(
+    ("zone", "viewer", "text"),
+    [
+        ("UTC", "UTC", ">tomorrow, 09:00<"),
+        ("Europe/Berlin", "UTC", ">Wed 18 Nov, 10:00 Berlin (09:00 UTC)<"),
+        ("America/New_York", "Asia/Tokyo", ">Wed 18 Nov, 04:00 New York (18:00 Tokyo)<"),
+        ("Pacific/Auckland", "America/New_York", ">Wed 18 Nov, 22:00 Auckland (04:00 New York)<"),
+    ],
+)
+def test_a_moment_names_both_zones_where_their_clocks_differ(zone: str, viewer: str, text: str):
+    moment = datetime.fromisoformat("2026-11-18T09:00Z")
+    assert text in moment_text(moment, ZoneInfo(zone), ZoneInfo(viewer), NOW)
