@@ -13,7 +13,7 @@ import pytest
 from horae.store.dialect import migrations, query
 from horae.store.mapping import to_json
 from horae.store.postgres import PLANNING, PostgresStore
-from horae.store.postgres.dialect import prepared
+from horae.store.postgres.dialect import array_of, prepared
 from horae.store.sqlite import SQLITE
 from horae.store.tables import KINDS
 
@@ -80,7 +80,9 @@ async def test_postgres_writes_by_keys_also_if_it_planned_to_when_the_tables_wer
     for setting, value in PLANNING.items():
         await connection.execute(f"SET {setting} = {value}")
     samples = {"text": "a", "bigint": 1, "boolean": False}
-    batch = {name: [samples[kind]] * number for name, kind in KINDS.items()} | {"now": 1}
+    batch = {name: array_of(name, [{name: samples[kind]}] * number) for name, kind in KINDS.items()} | {
+        "now": 1
+    }
     wanted = {
         "flow_run_id_key on flow_run": ("end_flow_run", "move_flow_run"),
         "flow_event_pkey on flow_event": (

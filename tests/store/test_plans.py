@@ -266,9 +266,9 @@ async def test_postgresql_looks_up_what_it_changes_however_much_there_is(postgre
 
 
 def nulls(text: str, names: tuple[str, ...]) -> str:
-    """Arrays of five hundred, for the parameters of a query."""
-    kinds = [re.search(rf"\${place + 1}::(\w+)\[\]", text) for place in range(len(names))]
-    return ", ".join(f"array_fill(NULL::{kind[1]}, ARRAY[500])" for kind in kinds if kind)
+    """Arrays of five hundred, as texts, for the parameters of a query."""
+    kinds = [re.search(rf"\${place + 1}::text::(\w+)\[\]", text) for place in range(len(names))]
+    return ", ".join(f"array_fill(NULL::{kind[1]}, ARRAY[500])::text" for kind in kinds if kind)
 
 
 def whole_scans(plan: list[str]) -> list[str]:
