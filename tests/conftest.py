@@ -37,8 +37,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Twice as many as there are cores, for many tests wait for processes, leases and seconds to pass."""
-    return (os.cpu_count() or 1) * 2
+    """One more than there are cores: some tests wait for processes, leases and seconds, and others start many nodes."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

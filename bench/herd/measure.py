@@ -39,7 +39,7 @@ COUNTING = 1.0
 """Seconds allowed beside registering, in which PostgreSQL counts its rows."""
 JOINING = 0.5
 """Seconds allowed for each of several nodes to start."""
-ATTEMPTS = 3
+ATTEMPTS = 6
 TIME_LIMIT = 3600
 """Seconds for one contestant and one size."""
 

@@ -155,7 +155,7 @@ class Server(Listener):
             environment(**{"HORAE_TICK_MS": "100"} | settings),
             interpreter,
         )
-        self.client = httpx.Client(base_url=self.url, timeout=30)
+        self.client = httpx.Client(base_url=self.url, timeout=120)
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
         code = super().end(how)
