@@ -25,7 +25,7 @@ HARD = [
     "{NULL}",
     '""',
 ]
-TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
+TEXTS = st.sampled_from(HARD) | st.text(st.characters(codec="utf-8", exclude_characters="\0"))
 
 
 def sent(name: str, values: list[object]) -> str:
