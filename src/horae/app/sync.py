@@ -220,6 +220,7 @@ class SyncBackfills(Proxy[Backfills]):
     start = Blocking(Backfills.start)
     get = Blocking(Backfills.get)
     list = Blocking(Backfills.list)
+    open_runs = Blocking(Backfills.open_runs)
     cancel = Blocking(Backfills.cancel)
 
 
