@@ -126,7 +126,7 @@ def test_canonical_crons(expression: str, canonical: str):
         ({"crons": ["0 9 * * *"], "exclude": [{"month": "12", "day_of_month": "25", "hour": "9"}]},
          "At 09:00 every day; except at 09:00 on day 25 of the month in December, UTC time"),
         ({"crons": ["0 9 * * *"], "gap": "shift", "fold": "first"},
-         "At 09:00 every day, UTC time, what a clock change skips coming right after it, only the first time when a clock change repeats it"),
+         "At 09:00 every day, UTC time; when a clock change skips a time, it fires right after the change; when a clock change repeats a time, it fires the first time only"),
         ({"crons": ["0 9 * * *"], "clock_change": "debian", "jitter": {"span": "60s", "centred": True}},
          "At 09:00 every day, UTC time, clock changes as in Debian's cron, moved by up to 1m either way"),
         ({}, "Never by itself: the spec is empty"),

@@ -44,7 +44,7 @@ def sentence_of(elements: Elements) -> str:
 
 
 def _frame(elements: Elements) -> list[str]:
-    """The window, the zone, what clock changes do, jitter."""
+    """The window, the zone, jitter, what clock changes do."""
     parts = []
     if elements.start_at is not None:
         parts.append(f", from {render_instant(elements.start_at)}")
@@ -53,14 +53,14 @@ def _frame(elements: Elements) -> list[str]:
     parts.append(f", {elements.timezone} time")
     if elements.clock_change == "debian":
         parts.append(", clock changes as in Debian's cron")
-    if elements.gap == "shift":
-        parts.append(", what a clock change skips coming right after it")
-    if elements.fold != "both":
-        parts.append(f", only the {elements.fold} time when a clock change repeats it")
     if elements.jitter is not None:
         span = duration_text(elements.jitter.span_ms)
         centred = elements.jitter.centred
         parts.append(f", moved by up to {span} either way" if centred else f", delayed by up to {span}")
+    if elements.gap == "shift":
+        parts.append("; when a clock change skips a time, it fires right after the change")
+    if elements.fold != "both":
+        parts.append(f"; when a clock change repeats a time, it fires the {elements.fold} time only")
     return parts
 
 
