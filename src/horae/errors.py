@@ -930,7 +930,7 @@ class InvalidFlowError(HoraeError):
     """A flow cannot be deployed."""
 
     def __init__(self, flow: str, handler: str | None, reason: str, *, hint: str | None = None) -> None:
-        who = f'the flow "{flow}"' if handler is None else f'the handler "{handler}" of the flow "{flow}"'
+        who = f'The flow "{flow}"' if handler is None else f'The handler "{handler}" of the flow "{flow}"'
         super().__init__(
             f"{who} cannot be deployed: {reason}",
             {"flow": flow, "handler": handler, "reason": reason},
@@ -942,14 +942,14 @@ class FlowNotFoundError(HoraeError):
     """No flow has this name."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f'there is no flow "{_shown(name)}"', {"flow": name})
+        super().__init__(f'There is no flow "{_shown(name)}"', {"flow": name})
 
 
 class FlowRunNotFoundError(HoraeError):
     """No run of the flow has this id."""
 
     def __init__(self, run_id: str) -> None:
-        super().__init__(f'the flow has no run "{_shown(run_id)}"', {"run_id": run_id})
+        super().__init__(f'The flow has no run "{_shown(run_id)}"', {"run_id": run_id})
 
 
 class FlowInputNotFoundError(HoraeError):
@@ -957,7 +957,7 @@ class FlowInputNotFoundError(HoraeError):
 
     def __init__(self, source: str, kind: str, input_id: str) -> None:
         super().__init__(
-            f'the flow has no input "{_shown(input_id)}" of the type "{_shown(kind)}" from "{_shown(source)}"',
+            f'The flow has no input "{_shown(input_id)}" of the type "{_shown(kind)}" from "{_shown(source)}"',
             {"source": source, "type": kind, "id": input_id},
         )
 
@@ -966,7 +966,7 @@ class FlowRefusedError(HoraeError):
     """A flow cannot do this in its present state."""
 
     def __init__(self, flow: str, reason: str, *, hint: str | None = None) -> None:
-        super().__init__(f'the flow "{_shown(flow)}" {reason}', {"flow": flow, "reason": reason}, hint=hint)
+        super().__init__(f'The flow "{_shown(flow)}" {reason}', {"flow": flow, "reason": reason}, hint=hint)
 
 
 class LimitExceededError(HoraeError):
