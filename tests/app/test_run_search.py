@@ -70,6 +70,8 @@ async def test_runs_and_ranges_of_all_schedules_come_newest_first(machine: TimeM
         ({"status": ["failed", "skipped"], "since": at(8)}, ["slow 00:08-00:09 2 overlap"]),
         ({"reason": "overlap", "until": at(4)}, ["slow 00:02-00:03 2 overlap"]),
         ({"status": "succeeded", "tag": "team", "since": at(4), "until": at(6)}, ["good 00:04 succeeded"]),
+        ({"status": ["failed", "skipped"], "without_reasons": ["overlap"]}, ["bad 00:05 failed"]),
+        ({"status": ["failed", "skipped"], "without_reasons": ["failed", "late"], "since": at(8)}, ["slow 00:08-00:09 2 overlap"]),
         ({"tag": "red"}, ["bad 00:05 failed"]),
         ({"tag": "nobody"}, []),
         ({"schedule_id": "slow", "since": "2026-03-01T00:07:00Z"}, ["slow 00:08-00:09 2 overlap", "slow 00:07 succeeded"]),

@@ -946,6 +946,7 @@ async def test_the_ledger_is_searched_along_an_index_each(store: Store):
     assert await found(LedgerFilter(schedule_key=schedule_key("bob", "t"))) == ([50, 40], [])
     assert await found(LedgerFilter(tag="red", statuses=(Status.FAILED,))) == ([30, 10], [])
     assert await found(LedgerFilter(reason="late", until=30)) == ([], [])
+    assert (await found(LedgerFilter(owner="ada", without_reasons=(Reason.LATE,))))[0] == [20, 10]
     assert await found(LedgerFilter(since=30, statuses=(Status.SKIPPED,), schedule_key=ours.key)) == (
         [],
         [30],

@@ -27,6 +27,7 @@ IDS = [f"s{number:07d}" for number in range(1, 501)]
 SEARCH = {
     "statuses": ["failed", "skipped"],
     "reason": "late",
+    "without_reasons": ["deleted"],
     "tag": "t",
     "owner": None,
     "since": 500,

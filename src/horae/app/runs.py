@@ -117,6 +117,7 @@ class Runs:
         *,
         status: str | Iterable[str] | None = None,
         reason: str | None = None,
+        without_reasons: Iterable[str] = (),
         schedule_id: str | None = None,
         tag: str | None = None,
         since: datetime | str | None = None,
@@ -126,7 +127,7 @@ class Runs:
     ) -> Page[Run | UnstartedRange]:
         """The runs and unstarted ranges of all schedules that match every given parameter, the latest decided first.
 
-        ``since`` and ``until`` are about when they were decided: at or after the one, before the other. A page examines at most
+        ``without_reasons`` leaves out what ended for one of these. ``since`` and ``until`` are about when they were decided: at or after the one, before the other. A page examines at most
         10,000 of them, so it may have fewer than ``limit`` items, or none, and still a ``next``.
         """
         statuses = [status] if isinstance(status, str) else list(Status) if status is None else status
@@ -134,6 +135,7 @@ class Runs:
             owner=self._scope.owner, tag=tag,
             statuses=tuple(converted(each, Status, "status") for each in statuses),
             reason=None if reason is None else converted(reason, Reason, "reason"),
+            without_reasons=tuple(converted(each, Reason, "without_reasons") for each in without_reasons),
             since=0 if since is None else moment_ms("since", since),
             until=LAST if until is None else moment_ms("until", until),
         )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from horae.model import OPEN, Outcome, Run, ScheduleKey, Status, UnstartedRange
+from horae.model import OPEN, Outcome, Reason, Run, ScheduleKey, Status, UnstartedRange
 from horae.store.mapping import Row, Table
 from horae.store.statements import LAST, NEWEST, Statements
 from horae.store.tables import RUN, RUN_WITHOUT_INPUT, UNSTARTED_RANGE
@@ -25,6 +25,8 @@ class LedgerFilter(msgspec.Struct, frozen=True, kw_only=True):
     """A tag of their schedules, which exist."""
     statuses: tuple[Status, ...] = tuple(Status)
     reason: str | None = None
+    without_reasons: tuple[Reason, ...] = ()
+    """They have none of these reasons."""
     since: int = 0
     """When they were decided at the earliest."""
     until: int = LAST
@@ -239,7 +241,7 @@ def _along(only: LedgerFilter, everything: str, of_owner: str, of_schedule: str)
 
 
 def _ledger_parameters(only: LedgerFilter) -> dict[str, Any]:
-    return _asdict(only) | {"statuses": list(only.statuses)}
+    return _asdict(only) | {"statuses": list(only.statuses), "without_reasons": list(only.without_reasons)}
 
 
 def _reportable(table: Table[Run], row: Row) -> ReportableRun:
