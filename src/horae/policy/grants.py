@@ -28,7 +28,7 @@ def check_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
     """The distinct scopes of a new grant; refuse an empty list, too many scopes, and invalid ones."""
     if not scopes:
         raise InvalidInputError(
-            "scopes", "must name at least one graph", hint=f"such as {SCOPE}:langgraph:poet"
+            "scopes", "must name at least one graph", hint=f"write {ANY_GRAPH}, or {SCOPE}:langgraph:poet"
         )
     if len(scopes) > MAX_SCOPES:
         raise InvalidInputError("scopes", f"must be at most {MAX_SCOPES}, and are {len(scopes)}")
@@ -37,8 +37,8 @@ def check_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
         if scope == ANY_GRAPH or (graph_id != scope and GRAPH_ID.fullmatch(graph_id)):
             continue
         raise InvalidInputError(
-            "scopes", f"has {scope[:100]!r}, which is no scope",
-            hint=f"{SCOPE}:PREFIX:NAME for one graph, {ANY_GRAPH} for all of them",
+            "scopes", f'has "{scope[:100]}", which is no scope',
+            hint=f"write {ANY_GRAPH} for every graph, or one such as {SCOPE}:langgraph:poet",
         )  # fmt: skip
     return tuple(dict.fromkeys(scopes))
 
