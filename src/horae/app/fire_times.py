@@ -10,7 +10,7 @@ from horae.model import Schedule, UnstartedRange, instant
 from horae.policy.catch_up import fire_instant
 from horae.policy.slot_times import END_MS, count_slots, is_slot, next_slot_ms, previous_slot_ms
 from horae.policy.undecided import undecided
-from horae.policy.upcoming import fire_times, next_slot
+from horae.policy.upcoming import fire_times, next_slot, skipped_fire_times
 from horae.spec import Spec
 
 
@@ -39,6 +39,15 @@ def times_ahead(
     """
     try:
         fires = fire_times(schedule, Spec.parse(schedule.spec), now, limit, waiting, until_ms=until_ms)
+    except SpecError:
+        return ()
+    return tuple(instant(each) for each in fires)
+
+
+def skipped_times(schedule: Schedule, now: int, limit: int) -> tuple[datetime, ...]:
+    """The fire times of the next slots that a caller asked to skip; none if the spec cannot be read, or costs too much to evaluate."""
+    try:
+        fires = skipped_fire_times(schedule, Spec.parse(schedule.spec), now, limit)
     except SpecError:
         return ()
     return tuple(instant(each) for each in fires)

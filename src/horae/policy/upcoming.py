@@ -74,6 +74,13 @@ def upcoming(
     return [] if start is None else slots_ms(spec, start, until_ms, number)
 
 
+def skipped_fire_times(schedule: Schedule, spec: Spec, now: int, limit: int) -> list[int]:
+    """When the next slots that a caller asked to skip would fire, in milliseconds; at most ``limit``."""
+    ahead, spec = outlook(schedule, spec, now), undecided(schedule, spec)
+    skipped = slots_ms(spec, ahead.cursor_ms, END_MS, min(ahead.skip, limit)) if ahead.skip else []
+    return [fire_instant(spec, each, schedule.id) for each in skipped]
+
+
 def next_slot(schedule: Schedule, spec: Spec) -> int | None:
     """The nominal time of the first undecided slot that is not to be skipped; ``None`` while paused or at the limit."""
     if schedule.state.paused or schedule.state.remaining_actions == 0:

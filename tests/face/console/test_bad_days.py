@@ -122,12 +122,12 @@ def test_two_windows_see_each_others_changes(
     window.go("/schedules/shared")
     other.go("/schedules?q=shared")
     other.page.get_by_label("Choose shared").check()
-    other.page.get_by_placeholder("Note, or tag").fill("half typed")
+    other.page.get_by_label("Note", exact=True).fill("half typed")
     window.page.locator("summary", has_text="Pause").click()
     window.page.get_by_role("button", name="Pause").click()
     other.page.locator(".tone-paused").wait_for()
     assert other.page.get_by_label("Choose shared").is_checked()
-    assert other.page.get_by_placeholder("Note, or tag").input_value() == "half typed"
+    assert other.page.get_by_label("Note", exact=True).input_value() == "half typed"
     server.ask("DELETE", "/schedules/shared")
     window.page.get_by_text("It is no longer there").wait_for()
     assert "Nothing matches" in other.page.locator("#live", has_text="Nothing matches").inner_text()
@@ -305,7 +305,7 @@ def test_pages_fit_every_width_survive_reload_and_back_and_axe_finds_nothing_ser
     flow_run = server.get("/flows/orders/runs")["items"][0]["id"]
     server.ask("POST", "/grants", {"scopes": ["graph:execute:*"]})
     paths = [
-        "", "/schedules", here, f"{here}/edit", f"{here}/backfill", f"{here}/versions", f"{here}/delete", f"{here}/times", "/runs",
+        "", "/schedules", here, f"{here}/edit", f"{here}/backfill", f"{here}/versions", f"{here}/delete", f"{here}/times", "/runs", "/calendars/closed/delete",
         f"/runs/{run['id']}", "/new", f"/explain?schedule={here.rpartition('/')[2]}&time=2026-01-01T00:00", "/calendars",
         "/calendars/closed", "/nodes", "/go?q=se", "/schedules/seen-paused", "/schedules/seen-paused/resume", "/schedules/seen-busy", "/flows", "/flows/stuck",
         "/flows/orders?operator=1", f"/flows/orders/runs/{flow_run}", "/workflows", "/workflows/new", "/workflows/seen",

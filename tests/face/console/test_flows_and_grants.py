@@ -124,3 +124,17 @@ async def test_a_token_that_may_only_read_changes_nothing(machine: TimeMachine):
         ).status_code == 200
         assert (await client.post("/console/theme", data={"csrf": csrf, "theme": "dark"})).status_code == 303
     assert not (await machine.app.owned_by("ada").schedules.get("mine")).state.paused
+
+
+async def test_what_was_done_is_told_by_the_next_page_not_by_a_part_of_one(
+    machine: TimeMachine, client: httpx.AsyncClient
+):
+    token = re.findall(r'name="csrf" value="([0-9a-f]+)"', (await client.get("/console/grants")).text)[0]
+    made = await client.post("/console/grants", data={"csrf": token, "scopes": "*"})
+    assert made.status_code == 303
+    for path in ("go?q=x", "forecast"):
+        part = await client.get(f"/console/{path}", headers={"HX-Request": "true"})
+        assert "Created " not in part.text
+    assert "Created " in (await client.get("/console/grants")).text
+    assert "Created " not in (await client.get("/console/grants")).text, "it is told once"
+    assert (await machine.app.owned_by("local").grants.list())[0].scopes == ("graph:execute:*",)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from datetime import date, timedelta
 
 import pytest
 
@@ -12,6 +14,13 @@ from tests.support.process import Server
 from tests.support.wait import wait_for
 
 pytestmark = needs_chromium
+
+
+def change_of(year: int, month: int) -> date:
+    """The day on which New York changes its clocks: the second Sunday of March, or the first of November."""
+    first = date(year, month, 1)
+    sunday = first + timedelta(days=(6 - first.weekday()) % 7)
+    return sunday + timedelta(weeks=1) if month == 3 else sunday
 
 
 def test_the_root_leads_to_the_overview(open_window: Callable[..., Window], server: Server):
@@ -51,7 +60,7 @@ def test_schedules_are_searched_filtered_and_changed_together(window: Window, se
     assert page.locator("tbody tr").count() == 3
     page.get_by_label("Choose many-0").check()
     page.get_by_label("Choose many-1").check()
-    page.get_by_placeholder("Note, or tag").fill("until noon")
+    page.get_by_label("Note", exact=True).fill("until noon")
     page.get_by_role("button", name="Pause").click()
     assert "Paused 2 schedules." in window.text()
     assert "q=many-" in page.url
@@ -64,8 +73,14 @@ def test_schedules_are_searched_filtered_and_changed_together(window: Window, se
     assert "Nothing matches" in window.text()
     window.go("/schedules?q=many-")
     page.get_by_label("All on this page").check()
-    page.get_by_placeholder("Note, or tag").fill("spring")
+    page.get_by_label("Note", exact=True).fill("kept")
     page.get_by_role("button", name="Tag").click()
+    assert "Enter a tag first." in page.locator(".notice-problem").inner_text()
+    assert page.locator("[name=chosen]:checked").count() == 3
+    assert page.get_by_label("Note", exact=True).input_value() == "kept"
+    page.get_by_label("Tag to add").fill("spring")
+    page.get_by_role("button", name="Tag").click()
+    assert "Tagged 3 schedules." in window.text()
     window.go("/schedules?tag=spring")
     assert page.locator("tbody tr").count() == 3
     page.get_by_label("Choose many-2").check()
@@ -144,9 +159,13 @@ def test_a_schedule_says_when_and_what_became_of_its_slots(window: Window, serve
     assert " UTC" in times.first.get_attribute("title")
     page.locator("summary", has_text="Trigger").click()
     page.get_by_label("Input, as JSON").fill("{broken")
+    page.get_by_label("Note").locator("visible=true").fill("by hand")
     page.get_by_role("button", name="Trigger now").click()
-    assert "Input is not valid JSON: " in window.text()
-    page.locator("summary", has_text="Trigger").click()
+    problem = page.locator(".menu-body .notice-problem").inner_text()
+    assert problem.startswith("Input is not valid JSON: ")
+    assert problem.endswith('Write for example {"pages": 3}, or "a text" in quotes.')
+    assert page.get_by_label("Input, as JSON").input_value() == "{broken", "what was typed is still there"
+    assert page.get_by_label("Note").locator("visible=true").input_value() == "by hand"
     page.get_by_label("Input, as JSON").fill('{"pages": 3}')
     page.get_by_role("button", name="Trigger now").click()
     assert "/console/runs/" in page.url
@@ -158,25 +177,60 @@ def test_a_schedule_says_when_and_what_became_of_its_slots(window: Window, serve
     assert "succeeded in" in page.locator("[data-strip-why]").inner_text()
 
 
+def test_clock_changes_are_marked_in_the_next_times(window: Window, server: Server):
+    """In New York, of a time that the change of March skips, and of one that the change of November repeats."""
+    year = window.page.evaluate("new Date().getFullYear()") + 1
+    forward, back = change_of(year, 3), change_of(year, 11)
+    for name, cron, clock, change, marks in (
+        ("gap-skipped", "30 2 * * *", "02:30", forward, {1: "clocks went forward 1h"}),
+        ("gap-shifted", "30 2 * * *", "03:00", forward, {1: "clocks went forward 1h"}),
+        (
+            "overlap",
+            "30 1 * * *",
+            "01:30",
+            back,
+            {1: "first of two", 2: "clocks went back 1h, second of two"},
+        ),
+    ):
+        gap = "shift" if name == "gap-shifted" else "skip"
+        start = (change - timedelta(days=1)).isoformat()
+        spec = {"crons": [cron], "timezone": "America/New_York", "start_at": f"{start}T00:00:00", "gap": gap}
+        create(server, name, spec=spec)
+        window.go(f"/schedules/{name}")
+        lines = [each.inner_text() for each in window.page.locator(".times li").all()]
+        for place, line in enumerate(lines[1:], 1):  # the first tells of changes since now
+            expected = marks.get(place, "")
+            assert expected in line, (name, place, line)
+            assert expected or "clocks" not in line, (name, place, line)
+        after = change + timedelta(days=1) if name == "gap-skipped" else change
+        assert f"{after:%a %d %b %Y}, {clock}" in lines[1], name
+
+
 def test_a_schedule_is_paused_resumed_skipped_and_deleted(window: Window, server: Server):
-    create(server, "doomed", spec="*/5 * * * *")
+    create(server, "doomed", spec="30 2 * * *")
     page = window.page
     window.go("/schedules/doomed")
     page.locator("summary", has_text="Pause").click()
     page.get_by_label("Note").locator("visible=true").fill("a <b>rest</b>")
+    page.get_by_label("Until, in").fill("2001-01-01T09:00")
+    page.get_by_role("button", name="Pause").click()
+    assert "Until must be in the future" in page.locator(".menu-body .notice-problem").inner_text()
     page.get_by_label("Until, in").fill("2099-01-01T09:00")
     page.get_by_role("button", name="Pause").click()
     assert "Paused until Thu 01 Jan 2099, 09:00: a <b>rest</b>." in window.text()
     assert "Paused until Thu 01 Jan 2099, 09:00 UTC." in page.locator(".notice-done").inner_text()
-    page.get_by_role("link", name="Resume…").click()
-    assert "No slot fell due in the pause." in window.text()
-    assert page.get_by_label("Skip what fell due").count() == 0, "there is nothing to choose"
     page.get_by_role("button", name="Resume").click()
-    assert "Resumed. No slot fell due in the pause." in window.text()
+    assert "Resumed. No slot fell due in the pause." in window.text(), "there is nothing to choose"
     assert server.get("/schedules/doomed")["state"] == "running"
     page.locator("summary", has_text="More").click()
     page.get_by_role("button", name="Skip the next slot").click()
-    assert "The next 1 slot will be skipped" in window.text()
+    skipped = page.locator(".times s").inner_text()
+    assert f"{skipped} will be skipped." in page.locator(".notice-done").inner_text()
+    assert page.locator(".times li").first.inner_text().split("\n")[0] == skipped
+    page.locator("summary", has_text="More").click()
+    page.get_by_role("button", name="Do not skip it after all").click()
+    assert "No slot will be skipped." in window.text()
+    assert page.locator(".times s").count() == 0
     page.locator("summary", has_text="More").click()
     page.get_by_role("link", name="Delete…").click()
     page.get_by_role("button", name="Delete it").click()
@@ -190,7 +244,8 @@ def test_what_fell_due_in_a_pause_is_made_up_or_skipped(window: Window, server: 
     create(server, "ticking", spec={"intervals": [{"every": "1s"}]}, paused=True)
     page = window.page
     page.wait_for_timeout(1500)  # a slot falls due
-    window.go("/schedules/ticking/resume")
+    window.go("/schedules/ticking")
+    page.get_by_role("button", name="Resume").click()
     assert "Make up what fell due" in window.text()
     page.get_by_label("Skip what fell due").check()
     page.get_by_role("button", name="Resume").click()
@@ -246,6 +301,7 @@ def test_runs_are_found_explained_stopped_and_run_again(window: Window, server: 
     window.go(f"/runs/{failed['id']}")
     text = window.text()
     for part in (
+        "failed, attempt 2",
         "attempt 2 went wrong: 🎈",
         "about to fail: 🎈",
         "Attempt 1",
@@ -256,10 +312,17 @@ def test_runs_are_found_explained_stopped_and_run_again(window: Window, server: 
     page.get_by_role("button", name="Run it again").click()
     assert "This run does its slot again." in window.text()
     assert failed["id"] not in page.url
+    assert re.search(r"Rerun by local, today, [\d:]{8}, of the slot today, [\d:]{8}", window.text())
+    assert "today, " in page.locator(".life li").first.inner_text(), "the slot has its date"
     window.go(f"/runs/{holding['id']}")
     page.get_by_text("holding on").wait_for()  # its log is live
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Run it again").wait_for()  # the page follows without a reload
+    assert (
+        "Attempt 1" in page.locator("section", has=page.get_by_role("heading", name="Attempts")).inner_text()
+    )
+    for absent in ("Failed attempts", "No traceback was recorded"):
+        assert absent not in window.text()
     assert run_of(server, "holds", "cancelled")["id"] == holding["id"]
     window.go("/runs?since=-1h&reason=cancelled")
     assert "holds" in window.text()
@@ -274,9 +337,24 @@ def test_questions_are_answered_everywhere(window: Window, server: Server):
     page.get_by_role("button", name="Ask").click()
     assert "does not exist: clocks went forward" in window.text()
     page.get_by_label("Schedule", exact=True).fill("asked")
-    page.get_by_label("Time, ISO 8601").fill("2027-03-15T02:30")
+    for time, said in (
+        ("2027-03-15T02:30", "2027-03-15"),
+        ("yesterday 9:00", "09:00:00"),
+        ("tomorrow at noon", "12:00:00"),
+    ):
+        page.get_by_label("Time", exact=True).fill(time)
+        page.get_by_role("button", name="Explain").click()
+        assert said in page.locator(".answer").inner_text(), time
+        assert page.get_by_label("Time", exact=True).input_value() == time
+    page.get_by_label("Schedule", exact=True).fill("askde")
     page.get_by_role("button", name="Explain").click()
-    assert "2027-03-15" in page.locator(".answer").inner_text()
+    assert 'There is no schedule "askde". Did you mean asked?' in window.text()
+    page.locator(".notice-problem").get_by_role("link", name="asked").click()
+    assert "12:00:00" in page.locator(".answer").inner_text()
+    page.get_by_label("Your question").fill("why did askde not run yesterday at 2:30?")
+    page.get_by_role("button", name="Ask").click()
+    page.locator(".notice-problem").get_by_role("link", name="asked").click()
+    assert "02:30:00" in page.locator(".answer").inner_text()
     page.keyboard.press("Control+k")
     page.locator("#palette-input").fill("ask")
     page.locator("#palette .found a", has_text="asked").wait_for()
@@ -401,8 +479,19 @@ def test_calendars_show_a_year_and_change_what_excludes_them(window: Window, ser
     assert "Saved: 1 schedule changes with it." in window.text()
     window.go("/calendars/feasts?year=2027")
     assert page.locator("td.closed").inner_text() == "6"
-    page.get_by_role("button", name="Delete the calendar").click()
+    page.get_by_role("link", name="Delete…").click()
+    page.get_by_role("button", name="Delete it").click()
     assert "festive" in page.locator(".notice-problem").inner_text()
+    assert server.ask("DELETE", "/schedules/festive").status_code == 204
+    page.get_by_role("button", name="Save").click()
+    assert "Saved. It has the same days as before." in window.text()
+    page.get_by_label("Dates").fill("2027-01-07")
+    page.get_by_role("button", name="Save").click()
+    assert "Saved. No schedule uses it yet." in window.text()
+    page.get_by_role("link", name="Delete…").click()
+    assert server.ask("GET", "/calendars/feasts").status_code == 200, "it asks first"
+    page.get_by_role("button", name="Delete it").click()
+    assert "Deleted feasts." in window.text()
 
 
 def test_nodes_say_what_they_can_run(window: Window, server: Server):
@@ -453,6 +542,10 @@ def test_a_search_goes_on_by_itself_until_its_page_is_full(window: Window, serve
     assert page.locator("tbody tr").count() == 9
     page.get_by_label("Choose deep-0215").check()
     page.get_by_role("button", name="Tag").click()
-    assert "has no tag in it" in window.text(), "rows that came later can be chosen too"
+    assert "Enter a tag first." in window.text()
+    page.locator("[value=deep-0215]:checked").wait_for()  # rows that came later stay chosen too
+    page.get_by_label("Tag to add").fill("deep")
+    page.get_by_role("button", name="Tag").click()
+    assert server.get("/schedules/deep-0215")["tags"] == ["deep"]
     window.go("/schedules?q=nowhere-at-all")
     page.get_by_text("That was all: nothing matches.").wait_for()

@@ -260,7 +260,7 @@ async def test_files_flows_workflows_and_grants_are_the_callers_own_too(
         answer = await client.post(f"/console/{path}", data={"csrf": own, **form})
         assert answer.status_code == 404, path
     started = await client.post("/console/workflows/report", data={"csrf": own})
-    assert (await client.get(started.headers["location"])).status_code == 404
+    assert started.status_code == 404
     assert "of bob" not in (await client.get("/console/export")).text
     text = "schedules:\n  - {id: shared-name, spec: {crons: ['5 4 * * *']}, action: ping}\n"
     applied = await client.post("/console/documents", data={"csrf": own, "documents": text, "do": "apply"})

@@ -12,11 +12,13 @@ from litestar import Response, get
 
 from horae.app import Filter
 from horae.app.grant_views import GrantView
+from horae.app.page import Page
 from horae.app.schedule_views import ScheduleView
 from horae.app.view_base import page_of, view_of
-from horae.app.views import NodeView, RunEntry, ledger_page
+from horae.app.views import NodeView, ledger_page
 from horae.face.console.flows_pages import NEEDS_ATTENTION
 from horae.face.console.grants_pages import state_of
+from horae.face.console.problems import ASKED_FOR, PROBLEMS, problems_among
 from horae.face.console.visit import Visit
 from horae.model import ScheduleKey, instant, schedule_key
 
@@ -25,7 +27,7 @@ LISTED = 50
 EXPIRES = timedelta(days=7)
 """How long before its end a grant is told of."""
 SINCE = {"1h": timedelta(hours=1), "1d": timedelta(days=1), "1w": timedelta(weeks=1)}
-"""How far back failures are told of."""
+"""How far back problems are told of."""
 
 
 class Alert(msgspec.Struct, frozen=True):
@@ -50,14 +52,13 @@ async def alerts_page(visit: Visit) -> Response[Any]:
     async def build() -> dict[str, Any]:
         since = instant(visit.now) - SINCE[reach]
         found = await visit.there.runs.search(
-            status=["failed", "timed_out", "missed", "dropped"], since=since, limit=LISTED
+            status=PROBLEMS, without_reasons=ASKED_FOR, since=since, limit=LISTED
         )
-        failed = ledger_page(found).items
-        counts = Counter((each.owner, each.schedule_id) for each in failed)
+        problems = ledger_page(Page(problems_among(found), found.next)).items
+        counts = Counter((each.owner, each.schedule_id) for each in problems)
         return {
-            "alerts": await alerts_of(visit), "failed": failed, "more": found.next is not None, "reach": reach,
+            "alerts": await alerts_of(visit), "problems": problems, "more": found.next is not None, "reach": reach,
             "reaches": SINCE, "often": [(*key, number) for key, number in counts.most_common(3) if number > 2],
-            "runs": any(isinstance(each, RunEntry) for each in failed),
         }  # fmt: skip
 
     return await visit.live_page("alerts.html", build)

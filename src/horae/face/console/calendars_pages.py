@@ -90,18 +90,35 @@ async def new_calendar(visit: Visit) -> Response[Any]:
     return visit.back(visit.url("calendars", name))
 
 
+@get("/calendars/{name:str}/delete")
+async def delete_page(visit: Visit, name: str) -> Response[Any]:
+    """What deleting a calendar means, before it is deleted."""
+    found = view_of(CalendarView, await visit.there.calendars.get(name))
+    return visit.page("delete_calendar.html", calendar=found)
+
+
+def _saved(changed: int, *, is_other: bool) -> str:
+    if not is_other:
+        return "Saved. It has the same days as before."
+    if not changed:
+        return "Saved. No schedule uses it yet."
+    return f"Saved: {changed} {'schedule changes' if changed == 1 else 'schedules change'} with it."
+
+
 @post("/calendars/{name:str}")
 async def change_calendar(visit: Visit, name: str) -> Response[Any]:
     """Change the days of a calendar, or remove it; what is wrong is told beside what was typed."""
-    there, dates = visit.there, visit.form.get("dates", "")
+    there = visit.there
     found = await there.calendars.get(name)
+    dates = visit.form.get("dates", "\n".join(found.document.dates))
     try:
         match visit.form.get("do"):
             case "save":
                 document = msgspec.structs.replace(found.document, dates=tuple(dates.split()))
                 _, changed = await there.calendars.put(name, document)
-                noun = "schedule changes" if changed == 1 else "schedules change"
-                return visit.back(visit.url("calendars", name), f"Saved: {changed} {noun} with it.")
+                return visit.back(
+                    visit.url("calendars", name), _saved(changed, is_other=document != found.document)
+                )
             case "delete":
                 await there.calendars.delete(name)
                 return visit.back(visit.url("calendars"), f"Deleted {name}.")
@@ -111,4 +128,4 @@ async def change_calendar(visit: Visit, name: str) -> Response[Any]:
         return _shown(visit, name, view_of(CalendarView, found), dates, error_text(error), 422)
 
 
-HANDLERS = [calendars_page, calendar_page, new_calendar, change_calendar]
+HANDLERS = [calendars_page, calendar_page, delete_page, new_calendar, change_calendar]

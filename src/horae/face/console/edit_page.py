@@ -17,8 +17,8 @@ from horae.checked import converted
 from horae.errors import ConflictTokenMismatchError, HoraeError, InvalidInputError
 from horae.face.console.create_page import CHOICES, refusal
 from horae.face.console.error_text import error_text
+from horae.face.console.form_fields import json_of, moment_of
 from horae.face.console.rendering import as_json
-from horae.face.console.schedule_actions import json_of, moment_of
 from horae.face.console.spec_form import form_of_policies, form_of_spec, policies_of, spec_of
 from horae.face.console.visit import Visit
 from horae.model import FUNCTION, Action, instant

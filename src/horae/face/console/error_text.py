@@ -15,7 +15,8 @@ def error_text(error: HoraeError) -> str:
     """What went wrong, then what would have been right, each as a sentence."""
     message = error.message
     if isinstance(error, InvalidInputError) and (field := error.details["field"]) in LABELS:
-        message = f"{LABELS[field]} {error.details['reason']}"
+        label = LABELS[field]
+        message = f"{f'“{label}”' if ' ' in label else label} {error.details['reason']}"
     return " ".join(sentence(part) for part in (message, error.hint) if part)
 
 

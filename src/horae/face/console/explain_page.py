@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+import msgspec
 from litestar import Response, get
 
 from horae.app import Filter, ScopedOperations
@@ -12,11 +13,12 @@ from horae.app.page import cursor_of
 from horae.app.schedule_views import ScheduleView
 from horae.app.view_base import view_of
 from horae.app.views import ExplanationView
-from horae.errors import HoraeError, RunNotFoundError
+from horae.errors import HoraeError, InvalidInputError, RunNotFoundError, ScheduleNotFoundError
+from horae.face.cli.time_parser import read_time
 from horae.face.console.error_text import error_text
-from horae.face.console.question_parser import schedule_in, time_of, wall_clock
+from horae.face.console.question_parser import names_in, schedule_in, schedules_like, time_of, wall_clock
 from horae.face.console.visit import Visit
-from horae.model import Schedule, ScheduleKey
+from horae.model import Schedule, ScheduleKey, instant
 
 FOUND = 8
 MAX_NAMES = 1000
@@ -32,43 +34,82 @@ PAGES = [
 """The pages that the palette leads to: their symbols, labels and places."""
 
 
-async def answer(visit: Visit, question: str) -> tuple[ExplanationView | None, str, str, str]:
-    """The explanation that a question asks for, the schedule and the time that it names, and what is missing."""
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """The explanation that was asked for; or what is missing, and what may have been meant."""
+
+    found: ExplanationView | None = None
+    schedule_id: str = ""
+    time: str = ""
+    problem: str = ""
+    meant: list[tuple[str, str]] = []
+    """The ids of schedules that may have been meant, each with the address that asks about it."""
+
+
+async def answer(visit: Visit, question: str) -> Answer:
+    """The answer to a question in words."""
     there = visit.there
     schedule_id = await schedule_in(question, there)
     if schedule_id is None:
-        return None, "", "", "Name a schedule, such as: why did nightly not run yesterday at 2:30"
-    zone = view_of(ScheduleView, await there.schedules.get(schedule_id)).timezone
-    time = time_of(question, wall_clock(zone, visit.now))
+        meant = [
+            (each, visit.url("explain", q=question.replace(word, each)))
+            for word in names_in(question)
+            for each in await schedules_like(word, there)
+        ]
+        problem = "Name a schedule, such as: why did nightly not run yesterday at 2:30."
+        return Answer(problem="No schedule has this name." if meant else problem, meant=meant)
+    time = time_of(question, wall_clock(await _zone_of(visit, schedule_id), visit.now))
     if time is None:
-        return None, schedule_id, "", "Name a time too, such as yesterday at 2:30, or 2027-03-14 02:30"
+        problem = "Name a time too, such as yesterday at 2:30, or 2027-03-14 02:30."
+        return Answer(schedule_id=schedule_id, problem=problem)
+    return await explanation(visit, schedule_id, time)
+
+
+async def explanation(visit: Visit, schedule_id: str, time: str) -> Answer:
+    """The explanation of a time, in ISO 8601 or in words; one without an offset is in the schedule's zone."""
     try:
-        return view_of(ExplanationView, await there.why.explain(schedule_id, time)), schedule_id, time, ""
+        at = _read(time, await _zone_of(visit, schedule_id), visit.now)
+        found = view_of(ExplanationView, await visit.there.why.explain(schedule_id, at))
+    except ScheduleNotFoundError as error:
+        meant = [
+            (each, visit.url("explain", schedule=each, time=time))
+            for each in await schedules_like(schedule_id, visit.there)
+        ]
+        return Answer(schedule_id=schedule_id, time=time, problem=error_text(error), meant=meant)
     except HoraeError as error:
-        return None, schedule_id, time, error_text(error)
+        return Answer(schedule_id=schedule_id, time=time, problem=error_text(error))
+    return Answer(found=found, schedule_id=schedule_id, time=time)
+
+
+def _read(text: str, zone: str, now_ms: int) -> str:
+    """A time as people write it, in ISO 8601."""
+    try:
+        return read_time(text, "time", zone, instant(now_ms)).isoformat()
+    except InvalidInputError:
+        if time := time_of(text, wall_clock(zone, now_ms)):
+            return time
+        raise
+
+
+async def _zone_of(visit: Visit, schedule_id: str) -> str:
+    """The zone of a schedule; of one that was deleted, the viewer's."""
+    try:
+        return str(view_of(ScheduleView, await visit.there.schedules.get(schedule_id)).timezone)
+    except ScheduleNotFoundError:
+        return visit.zone.key
 
 
 @get("/explain")
 async def explain_page(visit: Visit) -> Response[Any]:
     """Why a schedule did or did not run at a time, or will or will not."""
     schedule_id, time = visit.query.get("schedule", "").strip(), visit.query.get("time", "").strip()
-    question, problem, found = visit.query.get("q", "").strip(), "", None
+    question = visit.query.get("q", "").strip()
     if question:
-        found, schedule_id, time, problem = await answer(visit, question)
+        found = await answer(visit, question)
     elif schedule_id and time:
-        try:
-            found = view_of(ExplanationView, await visit.there.why.explain(schedule_id, time))
-        except HoraeError as error:
-            problem = error_text(error)
-    return visit.page(
-        "explain.html",
-        200,
-        found=found,
-        schedule_id=schedule_id,
-        time=time,
-        question=question,
-        problem=problem,
-    )
+        found = await explanation(visit, schedule_id, time)
+    else:
+        found = Answer(schedule_id=schedule_id, time=time)
+    return visit.page("explain.html", answer=found, found=found.found, question=question)
 
 
 @get("/go")
@@ -84,7 +125,7 @@ async def go(visit: Visit) -> Response[Any]:
         "run": None,
         "found": None,
         "text": text,
-        "problem": "",
+        "answer": Answer(),
     }
     if text:
         found["schedules"] = await matching(visit.there, text)
@@ -93,7 +134,8 @@ async def go(visit: Visit) -> Response[Any]:
             with contextlib.suppress(RunNotFoundError):
                 found["run"] = await visit.there.runs.get(text)
         if " " in text:
-            found["found"], _, _, found["problem"] = await answer(visit, text)
+            found["answer"] = await answer(visit, text)
+            found["found"] = found["answer"].found
     template = "go_found.html" if "hx-request" in visit.request.headers else "go.html"
     return visit.page(template, **found)
 

@@ -11,8 +11,8 @@ from horae.app.flow_views import FlowEventView, FlowInputView, FlowRunView, Hand
 from horae.errors import HoraeError, InvalidInputError
 from horae.face.console.dag import Drawing, draw
 from horae.face.console.error_text import error_text
+from horae.face.console.form_fields import json_of
 from horae.face.console.runs_pages import moment_of_query
-from horae.face.console.schedule_actions import json_of
 from horae.face.console.visit import Visit
 
 RUNS = EVENTS = INPUTS = 10
@@ -25,6 +25,8 @@ DECISIONS = {
     "skip": "Skip it",
 }  # fmt: skip
 """How a person resolves a failure, as the buttons say it."""
+TYPED = {"publish", "pause", "applied"}
+"""What has fields to fill in: its form is shown again with them when it is refused."""
 EVENT_TONES = {"pending": "pending", "reserved": "running", "consumed": "succeeded", "skipped": "skipped"}
 """How each status of an event looks; those of an input are among them."""
 
@@ -43,6 +45,10 @@ async def flows_page(visit: Visit) -> Response[Any]:
 @get("/flows/{name:str}")
 async def flow_page(visit: Visit, name: str) -> Response[Any]:
     """One flow: what it does, what is wrong, what it did lately and what it has not finished."""
+    return await _show(visit, name)
+
+
+async def _show(visit: Visit, name: str) -> Response[Any]:
 
     async def build() -> dict[str, Any]:
         flow = await visit.there.flows.show(name, owner=visit.query.get("owner"))
@@ -142,6 +148,8 @@ async def act_on_flow(visit: Visit, name: str) -> Response[Any]:
     try:
         text = await _act(visit, name, owner)
     except HoraeError as error:
+        if visit.form.get("do") in TYPED:
+            return await visit.show_again(error, lambda: _show(visit, name))
         await visit.there.flows.show(name, owner=owner)  # gone: say that instead
         return visit.refused(here, error)
     return visit.back(here, text)

@@ -9,7 +9,7 @@ from litestar import Response, get, post
 from horae.app.grant_views import GrantView
 from horae.app.view_base import page_of
 from horae.errors import HoraeError, InvalidInputError
-from horae.face.console.schedule_actions import moment_of
+from horae.face.console.form_fields import moment_of
 from horae.face.console.visit import Visit
 from horae.model import instant
 
@@ -24,7 +24,10 @@ def state_of(grant: GrantView, now: int) -> str:
 @get("/grants")
 async def grants_page(visit: Visit) -> Response[Any]:
     """The grants that the caller sees, also those that no longer hold."""
+    return await _show(visit)
 
+
+async def _show(visit: Visit) -> Response[Any]:
     async def build() -> dict[str, Any]:
         page = page_of(GrantView, await visit.there.grants.list(cursor=visit.query.get("cursor") or None))
         shown = [(each, state_of(each, visit.now)) for each in page.items]
@@ -33,17 +36,20 @@ async def grants_page(visit: Visit) -> Response[Any]:
     return await visit.live_page("grants.html", build)
 
 
+def scope_of(text: str) -> str:
+    """The scope that a line of the form means: a whole one, the id of a graph, or ``*`` for every graph; a graph's id has a colon."""
+    return f"graph:execute:{text}" if text == "*" or text.count(":") == 1 else text
+
+
 @post("/grants")
 async def new_grant(visit: Visit) -> Response[Any]:
     """Create a grant for the caller, or for the owner that the address names."""
-    here = visit.url("grants")
     try:
-        made = await visit.new.grants.create(
-            visit.form.get("scopes", "").split(), expires_at=moment_of(visit, "until")
-        )
+        scopes = [scope_of(each) for each in visit.form.get("scopes", "").split()]
+        made = await visit.new.grants.create(scopes, expires_at=moment_of(visit, "until"))
     except HoraeError as error:
-        return visit.refused(here, error)
-    return visit.back(here, f"Created {made.id}.")
+        return await visit.show_again(error, lambda: _show(visit))
+    return visit.back(visit.url("grants"), f"Created {made.id}.")
 
 
 @post("/grants/{grant_id:str}")

@@ -1,4 +1,4 @@
-"""The overview: what needs attention, what ran and will run, how late starts are, and the nodes."""
+"""The overview: what waits for a person, what went wrong, what ran and will run, how late starts are, and the nodes."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from litestar import Response, get
 
 from horae.app import ScopedOperations
 from horae.app.fire_times import times_ahead
+from horae.app.page import Page
 from horae.app.view_base import view_of
-from horae.app.views import ForecastView, NodeView, RunView
+from horae.app.views import ForecastView, NodeView, ledger_page
 from horae.face.console.alerts_page import alerts_of
+from horae.face.console.problems import problems_among
 from horae.face.console.rendering import called
 from horae.face.console.timeline import MAX_COMING, SPANS, by_relevance, lateness, timeline
 from horae.face.console.visit import Visit
-from horae.model import Run, Schedule, ScheduleKey, Status, instant
+from horae.model import Schedule, ScheduleKey, Status, instant
 
 ENTRIES = 600
 """How many runs and ranges the timeline draws, the latest ones."""
 LANES, MAX_LANES = 40, 400
 """How many schedules the timeline shows at first, and after asking for more."""
-ATTENTION = 8
+LISTED = 8
+"""How many alerts and problems are listed."""
 FORECAST_MINUTES = 60
 
 
@@ -52,13 +55,11 @@ async def overview_page(visit: Visit) -> Response[Any]:
         names = {each.key: called(each.action, each.id) for each in drawn_ones}
         ahead = await _coming(there, drawn_ones, visit.now, visit.now + span // timedelta(milliseconds=1))
         drawn = timeline(entries, ahead, now, span, visit.zone, order[:lanes], names)
-        failed = [
-            each for each in entries if isinstance(each, Run) and each.status in {"failed", "timed_out"}
-        ]
+        problems = problems_among(entries)
         return {
             "timeline": drawn, "spans": SPANS, "reach": reach, "late": lateness(entries), "nodes": [view_of(NodeView, each) for each in nodes],
-            "failed": [view_of(RunView, each) for each in failed[:ATTENTION]], "failures": len(failed),
-            "alerts": alerts[:ATTENTION], "more_alerts": max(len(alerts) - ATTENTION, 0), "now": now, "truncated": ENTRIES if found.next else None, "tag": tag,
+            "problems": ledger_page(Page(problems[:LISTED], None)).items, "more_problems": max(len(problems) - LISTED, 0),
+            "alerts": alerts[:LISTED], "more_alerts": max(len(alerts) - LISTED, 0), "now": now, "truncated": ENTRIES if found.next else None, "tag": tag,
             "total": bool(drawn.lanes) or bool(await there.schedules.list(limit=1)), "counts": _counts(entries),
             "hidden": max(len(order) - lanes, 0), "wider": lanes + LANES if lanes < MAX_LANES else None,
         }  # fmt: skip

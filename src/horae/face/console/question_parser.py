@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import re
 from datetime import datetime, timedelta
 
-from horae.app import ScopedOperations
+from horae.app import Filter, ScopedOperations
+from horae.app.page import cursor_of
 from horae.errors import HoraeError
 from horae.spec import load_zone
 
@@ -59,6 +62,10 @@ _FILLERS = frozenset(
     ]
 )
 MAX_WORDS = 30
+MAX_NAMES = 3
+"""How many words of a question are looked up as misspelt names."""
+MAX_ALIKE = 100
+"""How many schedules that begin alike are compared with a misspelt name."""
 
 
 def day_of(text: str, now: datetime) -> datetime | None:
@@ -104,9 +111,34 @@ def _clock_of(text: str) -> str | None:
     return f"{hour:02}:{minute:02}:{second:02}" if hour < 24 and minute < 60 and second < 60 else None
 
 
+def _words_of(text: str) -> list[str]:
+    return [word.strip("?,.!\"'“”") for word in text.split()][:MAX_WORDS]
+
+
+def names_in(text: str) -> list[str]:
+    """The words of a question that may name a schedule, the longest first."""
+    others = {*_FILLERS, *_DAYS, *_WEEKDAYS, "noon", "midnight"}
+    words = {each for each in _words_of(text) if each.lower() not in others and not _CLOCK.fullmatch(each)}
+    names = [each for each in words if len(each) >= 3 and not _DATE.match(each)]
+    return sorted(names, key=lambda each: (-len(each), each))[:MAX_NAMES]
+
+
+async def schedules_like(name: str, there: ScopedOperations) -> list[str]:
+    """The ids of schedules that a misspelt one may mean: those most alike, of some that begin alike."""
+    ids: set[str] = set()
+    for length in sorted({max(len(name) * share // 4, 1) for share in (1, 2, 3)}):
+        beginning = name[:length]
+        with contextlib.suppress(HoraeError):
+            found = await there.schedules.search(
+                Filter(prefix=beginning), cursor=cursor_of("", beginning), limit=MAX_ALIKE
+            )
+            ids |= {each.id for each in found}
+    return difflib.get_close_matches(name, sorted(ids), n=2, cutoff=0.7)
+
+
 async def schedule_in(text: str, there: ScopedOperations) -> str | None:
     """The id of the schedule that a question names: its longest word that is one."""
-    words = [word.strip("?,.!\"'“”") for word in text.split()][:MAX_WORDS]
+    words = _words_of(text)
     for word in sorted({*words}, key=lambda each: (each.lower() in _FILLERS, -len(each))):
         if word:
             try:

@@ -13,6 +13,7 @@ import msgspec
 from markupsafe import Markup
 
 from horae import __version__
+from horae.app.views import RunView, sentence_of
 from horae.face.console.assets import asset_url
 from horae.face.console.error_text import sentence
 from horae.face.console.statuses import STATUS_WORDS, symbol
@@ -42,6 +43,8 @@ class Templates:
             "called": called,
             "any_seconds": any_seconds,
             "sentence": sentence,
+            "origin": origin,
+            "why": sentence_of,
         }
         self._environment.filters |= filters
         words = {"asset": asset_url, "words": STATUS_WORDS, "symbol": symbol, "version": __version__}
@@ -51,10 +54,16 @@ class Templates:
         """A template with its context, in the zone of the visit."""
 
         def when(
-            moment: datetime | None, zone: str | None = None, *, date: bool = True, seconds: bool = False
+            moment: datetime | None,
+            zone: str | None = None,
+            *,
+            date: bool = True,
+            seconds: bool = False,
+            exact: bool = False,
         ) -> Markup:
             shown_in = ZoneInfo(zone) if zone else visit.zone
-            return moment_text(moment, shown_in, visit.zone, instant(visit.now), date=date, seconds=seconds)
+            now = instant(visit.now)
+            return moment_text(moment, shown_in, visit.zone, now, date=date, seconds=seconds, exact=exact)
 
         template = self._environment.get_template(name)
         return template.render(visit=visit, when=when, seen=context.pop("seen", ""), **context)
@@ -68,21 +77,38 @@ def moment_text(
     *,
     date: bool = True,
     seconds: bool = False,
+    exact: bool = False,
 ) -> Markup:
-    """A moment in a zone, as short as it can be told from others, with UTC on hover; with ``seconds``, these are always shown.
+    """A moment in a zone, as short as it can be told from others, with UTC on hover; with ``seconds``, these are always shown, and
+    with ``exact`` the date.
 
     Where the viewer's clock shows another time, both are told with their zones, and the date instead of "tomorrow".
     """
     if moment is None:
         return Markup('<span class="none">–</span>')
     here, there = moment.astimezone(zone), moment.astimezone(viewer)
-    clock = f"{here:%H:%M:%S}" if here.second or seconds else f"{here:%H:%M}"
+    clock = _clock(here, seconds=seconds)
     text = f"{_day(here, now.astimezone(zone))}, {clock}" if date else clock
-    if date and here.utcoffset() != there.utcoffset():
-        other_day = "" if here.date() == there.date() else f"{there:%a %d %b}, "
-        text = f"{_date(here, now)}, {clock} {_city(zone)} ({other_day}{there:%H:%M} {_city(viewer)})"
+    if exact or (date and here.utcoffset() != there.utcoffset()):
+        text = exact_text(moment, zone, viewer, now, seconds=seconds)
     title = f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC · {zone.key} {here:%z}"
     return Markup('<time datetime="{}" title="{}">{}</time>').format(iso(moment), title, text)
+
+
+def exact_text(
+    moment: datetime, zone: ZoneInfo, viewer: ZoneInfo, now: datetime, *, seconds: bool = False
+) -> str:
+    """A moment in a zone with its date, as plain text; where the viewer's clock shows another time, both with their zones."""
+    here, there = moment.astimezone(zone), moment.astimezone(viewer)
+    text = f"{_date(here, now)}, {_clock(here, seconds=seconds)}"
+    if here.utcoffset() == there.utcoffset():
+        return text
+    other_day = "" if here.date() == there.date() else f"{there:%a %d %b}, "
+    return f"{text} {_city(zone)} ({other_day}{there:%H:%M} {_city(viewer)})"
+
+
+def _clock(here: datetime, *, seconds: bool) -> str:
+    return f"{here:%H:%M:%S}" if here.second or seconds else f"{here:%H:%M}"
 
 
 _NEAR = {-1: "yesterday", 0: "today", 1: "tomorrow"}
@@ -152,6 +178,11 @@ def called(action: object, schedule_id: str) -> str:
     if schedule_id.startswith(("cron-", "launch-")) and isinstance(given, dict) and given.get("workflow_id"):
         return f"{given['workflow_id']}{', by hand' if schedule_id.startswith('launch-') else ''}"
     return schedule_id
+
+
+def origin(run: RunView) -> str:
+    """What a run that its schedule did not start comes from, in a word."""
+    return "rerun" if run.rerun_of else str(run.origin.kind)
 
 
 def as_json(value: object) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import msgspec
 from litestar import Response, get, post
@@ -20,6 +22,7 @@ from horae.app.views import (
 )
 from horae.errors import HoraeError, InvalidInputError, ScheduleNotFoundError
 from horae.face.cli.time_parser import instant_of
+from horae.face.console.problems import ASKED_FOR, PROBLEMS
 from horae.face.console.rendering import span
 from horae.face.console.visit import Visit
 from horae.face.console.workflows_pages import nodes_of
@@ -33,6 +36,7 @@ KINDS: dict[str, tuple[str, list[Status]]] = {
     "open": ("Open", list(OPEN)),
     "succeeded": ("Succeeded", [Status.SUCCEEDED]),
     "failed": ("Failed", [Status.FAILED, Status.TIMED_OUT]),
+    "problems": ("Problems", list(PROBLEMS)),
     "stopped": ("Stopped", [Status.CANCELLED, Status.TERMINATED]),
     "unstarted": ("Did not start", [Status.SKIPPED, Status.MISSED, Status.DROPPED]),
 }
@@ -71,7 +75,8 @@ async def runs_page(visit: Visit) -> Response[Any]:
 
 async def _search(visit: Visit, query: dict[str, str], statuses: list[Status]) -> Page[Run | UnstartedRange]:
     return await visit.there.runs.search(
-        status=statuses or None, reason=query.get("reason") or None, schedule_id=query.get("schedule") or None,
+        status=statuses or None, reason=query.get("reason") or None,
+        without_reasons=ASKED_FOR if query.get("state") == "problems" else (), schedule_id=query.get("schedule") or None,
         tag=query.get("tag") or None, since=moment_of_query(visit, "since"), until=moment_of_query(visit, "until"),
         limit=PAGE, cursor=query.get("cursor") or None,
     )  # fmt: skip
@@ -84,9 +89,11 @@ class Step(msgspec.Struct, frozen=True):
     at: datetime | None
     after: str
     tone: str
+    is_dated: bool = False
+    """Whether its day is told: of the first step, and of one on another day than the step before."""
 
 
-def life_of(run: RunWithAttempts) -> list[Step]:
+def life_of(run: RunWithAttempts, zone: ZoneInfo) -> list[Step]:
     """The steps of a run's life in order: its slot, its decision, its attempts, its end."""
     steps = [Step("slot", run.nominal, "", "coming")]
     if run.fire != run.nominal:
@@ -96,26 +103,24 @@ def life_of(run: RunWithAttempts) -> list[Step]:
         if each.attempt == run.attempt and run.ended_at is not None:
             continue
         if each.started_at:
-            steps.append(
-                Step(
-                    f"attempt {each.attempt}",
-                    each.started_at,
-                    _after(steps[-1].at, each.started_at),
-                    "running",
-                )
-            )
-        steps.append(
-            Step(_reason(each.reason), each.ended_at, _after(each.started_at, each.ended_at), "failed")
-        )
+            since = _after(steps[-1].at, each.started_at)
+            steps.append(Step(f"attempt {each.attempt}", each.started_at, since, "running"))
+        took = _after(each.started_at, each.ended_at)
+        steps.append(Step(_reason(each.reason), each.ended_at, took, "failed"))
     if run.started_at and not any(step.at == run.started_at for step in steps):
         label = f"attempt {run.attempt}" if run.attempt > 1 else "started"
         steps.append(Step(label, run.started_at, _after(steps[-1].at, run.started_at), "running"))
-    steps.append(
-        Step(run.status, run.ended_at, _after(run.started_at, run.ended_at), run.status)
-        if run.ended_at
-        else Step(run.status, None, "", run.status)
-    )
-    return steps
+    steps.append(Step(run.status, run.ended_at, _after(run.started_at, run.ended_at), run.status))
+    return list(_dated(steps, zone))
+
+
+def _dated(steps: list[Step], zone: ZoneInfo) -> Iterator[Step]:
+    """The steps, with the day where it is another than that of the step before."""
+    day = None
+    for each in steps:
+        own = each.at.astimezone(zone).date() if each.at else day
+        yield msgspec.structs.replace(each, is_dated=own != day)
+        day = own
 
 
 def _reason(reason: str) -> str:
@@ -149,7 +154,7 @@ async def run_page(visit: Visit, run_id: str) -> Response[Any]:
         visit.restless = run.status in OPEN  # its log grows without a change that is told
         return {
             "run": run,
-            "steps": life_of(run),
+            "steps": life_of(run, visit.zone),
             "lines": lines,
             "cut": cut,
             "is_open": run.status in OPEN,

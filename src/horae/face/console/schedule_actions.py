@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
-import msgspec
 from litestar import Response, post
 
+from horae.app.fire_times import skipped_times
+from horae.app.schedule_views import ScheduleView
+from horae.app.view_base import view_of
 from horae.errors import HoraeError, InvalidInputError
+from horae.face.console.form_fields import json_of, moment_of
+from horae.face.console.rendering import exact_text
+from horae.face.console.schedule_page import any_due, show_schedule, ways_to_resume
 from horae.face.console.visit import Visit
+from horae.model import Schedule, instant
 
-
-def moment_of(visit: Visit, name: str) -> datetime | None:
-    """The moment of a form's field, in the viewer's zone; ``None`` if it is empty."""
-    text = visit.form.get(name, "").strip()
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidInputError(name, f"is no time: {text[:40]}", hint="such as 2027-03-14T09:00") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=visit.zone)
-
-
-def json_of(visit: Visit, name: str) -> Any:  # noqa: ANN401 - any JSON
-    """The JSON of a form's field; unset if it is empty."""
-    text = visit.form.get(name, "").strip()
-    if not text:
-        return msgspec.UNSET
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise InvalidInputError(
-            name,
-            f"is not valid JSON: {str(error).removeprefix('JSON is malformed: ')}",
-            hint='such as {"pages": 3} or "text"',
-        ) from None
+IN_PANELS = {"trigger", "pause"}
+"""What is asked for in panels of the schedule's page: these stay open when it is refused."""
 
 
 async def _act(visit: Visit, schedule_id: str) -> tuple[str, str]:
@@ -56,6 +38,8 @@ async def _act(visit: Visit, schedule_id: str) -> tuple[str, str]:
             )
         case "resume":
             way = visit.form.get("on_resume") or None
+            if way is None and any_due(await ways_to_resume(visit, schedule_id)):
+                return "", visit.url("schedules", schedule_id, "resume")
             done = await schedules.resume(schedule_id, note, on_resume=way)  # type: ignore[arg-type]  # it is checked
             return f"Resumed. {done.resumption.sentence}", here
         case "trigger":
@@ -65,13 +49,26 @@ async def _act(visit: Visit, schedule_id: str) -> tuple[str, str]:
             return "Triggered: this is its run.", visit.url("runs", run_id)
         case "skip":
             number = visit.form.get("number", "1")
-            await schedules.skip_next(schedule_id, int(number) if number.isdecimal() else -1)
-            return "The next slot is skipped." if number == "1" else f"Slots to skip: {number}.", here
+            schedule = await schedules.skip_next(schedule_id, int(number) if number.isdecimal() else -1)
+            return await _skip_words(visit, schedule), here
         case "delete":
             await schedules.delete(schedule_id)
             return f"Deleted {schedule_id}. Its runs stay in the ledger.", visit.url("schedules")
         case other:
             raise InvalidInputError("do", f"is nothing that can be done: {other}")
+
+
+async def _skip_words(visit: Visit, schedule: Schedule) -> str:
+    """Which slots of a schedule will be skipped."""
+    number = schedule.state.skip_next
+    if not number:
+        return "No slot will be skipped."
+    skipped = await visit.there.evaluate(lambda: skipped_times(schedule, visit.now, 1))
+    if not skipped:
+        return "No slot is left to skip."
+    zone = ZoneInfo(view_of(ScheduleView, schedule).timezone)
+    first = exact_text(skipped[0], zone, visit.zone, instant(visit.now))
+    return f"{first} will be skipped." if number == 1 else f"{number:,} slots will be skipped, from {first}."
 
 
 @post("/schedules/{schedule_id:str}")
@@ -80,6 +77,8 @@ async def act_on_schedule(visit: Visit, schedule_id: str) -> Response[Any]:
     try:
         text, to = await _act(visit, schedule_id)
     except HoraeError as error:
+        if visit.form.get("do") in IN_PANELS:
+            return await visit.show_again(error, lambda: show_schedule(visit, schedule_id))
         await visit.there.schedules.get(schedule_id)  # gone: say that instead
         return visit.refused(visit.url("schedules", schedule_id), error)
     return visit.back(to, text)

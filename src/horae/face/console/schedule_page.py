@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 from litestar import Response, get
 
 from horae.app import ScopedOperations
-from horae.app.schedule_views import DescribedSchedule, description_view, resumed_view
+from horae.app.fire_times import skipped_times
+from horae.app.schedule_views import (
+    DescribedSchedule,
+    Description,
+    ResumedSchedule,
+    description_view,
+    resumed_view,
+)
 from horae.app.view_base import page_of
 from horae.app.views import BackfillView, RunView, UnstartedView
 from horae.errors import HoraeError
@@ -24,13 +33,28 @@ from horae.spec.clock_notes import clock_note
 
 RUNS = 60
 TIMES = 120
+SKIPPED = 5
+"""How many of the slots that will be skipped are listed."""
 
 
-def coming(visit: Visit, schedule: DescribedSchedule) -> list[tuple[Any, str]]:
-    """The next fire times, each with what the clocks do before it."""
-    times = schedule.info.next_times
+class Coming(msgspec.Struct, frozen=True):
+    """A slot ahead."""
+
+    at: datetime
+    note: str
+    """What the clocks do before it."""
+    is_skipped: bool
+
+
+async def coming(visit: Visit, found: Description, schedule: DescribedSchedule) -> list[Coming]:
+    """The next slots, and before them those that will be skipped."""
+    skipped = await visit.there.evaluate(lambda: skipped_times(found.schedule, visit.now, SKIPPED))
+    times = [*skipped, *schedule.info.next_times]
     notes = [clock_note(schedule.timezone, *pair) for pair in pairwise([instant(visit.now), *times])]
-    return list(zip(times, notes, strict=True))
+    return [
+        Coming(at, note, place < len(skipped))
+        for place, (at, note) in enumerate(zip(times, notes, strict=True))
+    ]
 
 
 async def _history(there: ScopedOperations, schedule_id: str, cursor: str | None) -> dict[str, Any]:
@@ -45,6 +69,11 @@ async def _history(there: ScopedOperations, schedule_id: str, cursor: str | None
 @get("/schedules/{schedule_id:str}")
 async def schedule_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """A schedule."""
+    return await show_schedule(visit, schedule_id)
+
+
+async def show_schedule(visit: Visit, schedule_id: str) -> Response[Any]:
+    """The page of a schedule."""
 
     async def build() -> dict[str, Any]:
         there = visit.there
@@ -53,7 +82,7 @@ async def schedule_page(visit: Visit, schedule_id: str) -> Response[Any]:
         history = await _history(there, schedule_id, visit.query.get("cursor") or None)
         runs, unstarted = history["runs"], history["unstarted"]
         return {
-            "schedule": schedule, "times": coming(visit, schedule), **history,
+            "schedule": schedule, "times": await coming(visit, found, schedule), **history,
             "marks": marks_of(visit, runs, unstarted), "durations": durations_of(visit, runs),
             "policies": policy_lines(schedule.policies),
         }  # fmt: skip
@@ -64,15 +93,25 @@ async def schedule_page(visit: Visit, schedule_id: str) -> Response[Any]:
 @get("/schedules/{schedule_id:str}/resume")
 async def resume_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """What ending a pause would start, either way, before it is ended."""
-    there = visit.there
-    found = [
-        resumed_view(await there.schedules.resume(schedule_id, on_resume=way, dry_run=True))
-        for way in ("catch_up", "skip")
-    ]
-    ways = [each.resumption for each in found]
-    any_due = any(each.starts or each.waits or each.unstarted for each in ways)
+    found = await ways_to_resume(visit, schedule_id)
     usual = found[0].policies["on_resume"]
-    return visit.page("resume.html", schedule=found[0], ways=ways, usual=usual, any_due=any_due)
+    ways = [each.resumption for each in found]
+    return visit.page("resume.html", schedule=found[0], ways=ways, usual=usual, any_due=any_due(found))
+
+
+async def ways_to_resume(visit: Visit, schedule_id: str) -> list[ResumedSchedule]:
+    """What ending a pause would start, if what fell due is made up, and if it is skipped."""
+    resume = visit.there.schedules.resume
+    return [
+        resumed_view(await resume(schedule_id, on_resume="catch_up", dry_run=True)),
+        resumed_view(await resume(schedule_id, on_resume="skip", dry_run=True)),
+    ]
+
+
+def any_due(ways: list[ResumedSchedule]) -> bool:
+    """Whether slots fell due in a pause: there is a choice then."""
+    found = [each.resumption for each in ways]
+    return any(each.starts or each.waits or each.unstarted for each in found)
 
 
 @get("/schedules/{schedule_id:str}/delete")

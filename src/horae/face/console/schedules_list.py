@@ -13,6 +13,7 @@ from horae.app.schedule_views import ScheduleView
 from horae.app.view_base import page_of
 from horae.errors import HoraeError, InvalidInputError
 from horae.face.console.error_text import error_text
+from horae.face.console.rendering import called
 from horae.face.console.visit import Visit
 from horae.model import Schedule
 
@@ -52,6 +53,10 @@ async def schedules_page(visit: Visit) -> Response[Any]:
     """The schedules that the address asks for."""
     if "hx-request" in visit.request.headers:
         return visit.page("schedules_further.html", **await _found(visit))
+    return await _show(visit)
+
+
+async def _show(visit: Visit) -> Response[Any]:
     return await visit.live_page("schedules.html", lambda: _found(visit))
 
 
@@ -65,10 +70,12 @@ async def _found(visit: Visit) -> dict[str, Any]:
     view = await there.evaluate(lambda: page_of(ScheduleView, found))
     latest = await there.runs.latest(found)
     would = await there.evaluate(lambda: [next_if_resumed(each, visit.now) for each in found])
-    shown = [
+    rows = [
         (each, latest.get(schedule.key), then)
         for each, schedule, then in zip(view.items, found, would, strict=True)
     ]
+    # Pages follow each other by id; the rows of one are in the order of the names that they show.
+    shown = sorted(rows, key=lambda row: called(row[0].action, row[0].id).casefold())
     further = view.next if len(found) < wanted else None
     return {
         "schedules": shown, "next": view.next, "states": STATES, "further": further, "before": PAGE - wanted + len(found),
@@ -84,6 +91,9 @@ async def change_schedules(visit: Visit) -> Response[Any]:
         raise InvalidInputError("do", f"is none of {', '.join(DONE)}")
     if len(visit.chosen) > MAX_CHOSEN:
         raise InvalidInputError("chosen", f"must be at most {MAX_CHOSEN}, and are {len(visit.chosen)}")
+    if not visit.chosen or (todo == "tag" and not visit.form.get("tag", "").strip()):
+        visit.problem = "Enter a tag first." if visit.chosen else "Choose schedules first."
+        return await _show(visit)
     done, failed = 0, ""
     for schedule_id in visit.chosen:
         try:
@@ -92,27 +102,23 @@ async def change_schedules(visit: Visit) -> Response[Any]:
         except HoraeError as error:
             failed = f" {schedule_id}: {error_text(error)}"
     noun = "schedule" if done == 1 else "schedules"
-    text = f"{DONE[todo]} {done} {noun}.{failed}" if visit.chosen else "Choose schedules first."
-    kind = "problem" if failed or not visit.chosen else "done"
-    return visit.back(visit.same(), text, kind)
+    return visit.back(visit.same(), f"{DONE[todo]} {done} {noun}.{failed}", "problem" if failed else "done")
 
 
 DONE = {"pause": "Paused", "resume": "Resumed", "trigger": "Triggered", "tag": "Tagged"}
 
 
 async def _change(visit: Visit, schedule_id: str, todo: str) -> None:
-    schedules = visit.there.schedules
+    schedules, note = visit.there.schedules, visit.form.get("note", "")
     match todo:
         case "pause":
-            await schedules.pause(schedule_id, visit.form.get("note", ""))
+            await schedules.pause(schedule_id, note)
         case "resume":
-            await schedules.resume(schedule_id, visit.form.get("note", ""))
+            await schedules.resume(schedule_id, note)
         case "trigger":
-            await schedules.trigger(schedule_id, author=visit.caller.user)
+            await schedules.trigger(schedule_id, note=note, author=visit.caller.user)
         case _:
-            tag = visit.form.get("note", "").strip()
-            if not tag:
-                raise InvalidInputError("note", "has no tag in it")
+            tag = visit.form["tag"].strip()
             schedule = await schedules.get(schedule_id)
             await schedules.update(schedule_id, tags=tuple(dict.fromkeys([*schedule.tags, tag])))
 

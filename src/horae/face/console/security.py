@@ -59,6 +59,9 @@ class Notice(msgspec.Struct, frozen=True):
 
     kind: str
     text: str
+    label: str = ""
+    href: str = ""
+    """Where to read more, and what the link says."""
 
 
 class Signer:
@@ -96,12 +99,14 @@ class Signer:
     def notice(self, notice: Notice) -> str:
         """The cookie of a notice."""
         until = self._now() // 1000 + _NOTICE_SECONDS
-        return self._sign({"kind": notice.kind, "text": notice.text, "exp": until})
+        return self._sign({**msgspec.structs.asdict(notice), "exp": until})
 
     def read_notice(self, cookie: str | None) -> Notice | None:
         """The notice of a cookie."""
         claims = self._read(cookie)
-        return None if claims is None or "text" not in claims else Notice(claims["kind"], claims["text"])
+        if claims is None or "text" not in claims:
+            return None
+        return Notice(claims["kind"], claims["text"], claims.get("label", ""), claims.get("href", ""))
 
     def form_token(self, session: Session) -> str:
         """What a form must send back: only a page that we rendered for this session has it."""

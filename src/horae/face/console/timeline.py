@@ -11,13 +11,14 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from horae.face.console.history_strip import local, why_run, why_unstarted
+from horae.face.console.problems import is_problem
 from horae.model import Run, ScheduleKey, UnstartedRange, owner_and_id
 
 WIDTH = 1000.0
-TROUBLE = frozenset({"failed", "timed_out", "missed", "dropped"})
-"""The statuses that a person should look at first."""
 MAX_COMING = 60
 """How many coming slots of a schedule are looked at."""
+NEAR = 60
+"""Labels of the axis that are nearer than this to "now" are left out."""
 CLOSE = 8.0
 """Coming slots that are closer than this on the axis become one band."""
 SPANS: dict[str, tuple[str, timedelta]] = {
@@ -76,7 +77,7 @@ def by_relevance(
             else entry.ended_at or entry.started_at or entry.fire
         )
         near[key] = min(near.get(key, timedelta.max), abs(now - ended))
-        if entry.status in TROUBLE:
+        if is_problem(entry):
             trouble.add(key)
     return sorted(near, key=lambda key: (key not in trouble, near[key], key))
 
@@ -93,15 +94,18 @@ def timeline(
     """Lay out what happened to some schedules and what comes. ``coming`` has their next fire times, ``called`` their names."""
     start, end = now - reach, now + reach
     pieces: dict[ScheduleKey, list[Piece]] = defaultdict(list)
+    trouble = set()
     for entry in entries:
         if (key := entry.schedule_key) in shown and (piece := _piece(entry, start, end, now, zone)):
             pieces[key].append(piece)
+            if is_problem(entry):
+                trouble.add(key)
     for key, times in coming.items():
         if ahead := _coming(times, start, end, now, zone):
             pieces[key] += ahead
     # Trouble first, then by name: a page that lives must not shuffle its lines.
     names = {key: owner_and_id(key)[::-1] for key in pieces}
-    order = sorted(pieces, key=lambda key: (not _trouble(pieces[key]), called.get(key, ""), names[key]))
+    order = sorted(pieces, key=lambda key: (key not in trouble, called.get(key, ""), names[key]))
     lanes = [
         Lane(*names[key], pieces[key], _summary(pieces[key]), called.get(key) or names[key][0])
         for key in order
@@ -163,10 +167,6 @@ def _x(moment: datetime, start: datetime, end: datetime) -> float:
     return round((moment - start) / (end - start) * WIDTH, 1)
 
 
-def _trouble(pieces: Iterable[Piece]) -> bool:
-    return any(each.status in TROUBLE for each in pieces)
-
-
 def _summary(pieces: Iterable[Piece]) -> str:
     counted = Counter(each.status.replace("_", " ").replace("band", "coming band") for each in pieces)
     return ", ".join(f"{number} {status}" for status, number in sorted(counted.items()))
@@ -184,7 +184,7 @@ def _ticks(start: datetime, end: datetime, zone: ZoneInfo) -> list[tuple[float, 
     for at in range(first, int(end.timestamp()), step):
         moment = datetime.fromtimestamp(at, zone)
         x = _x(moment, start, end)
-        if 20 <= x <= WIDTH - 20 and abs(x - WIDTH / 2) > 40:
+        if 20 <= x <= WIDTH - 20 and abs(x - WIDTH / 2) > NEAR:
             found.append((x, moment.strftime(form)))
     return found
 

@@ -45,6 +45,8 @@ class Visit:
         self.zone = _zone(request.cookies.get(ZONE))
         theme = request.cookies.get(THEME, "auto")
         self.theme = theme if theme in THEMES else "auto"
+        self.problem = ""
+        """Why the form of this request was refused, where the page shows it again."""
         self.live = False
         """Whether only the part of the page that changes is rendered."""
         self.restless = False
@@ -131,8 +133,9 @@ class Visit:
         return self.url(*parts, **query, **({"owner": owner} if owner not in {"", self.caller.user} else {}))
 
     def page(self, template: str, status: int = 200, /, **context: Any) -> Response[bytes]:  # noqa: ANN401 - what a template shows
-        """A page."""
-        notice = self.console.signer.read_notice(self.request.cookies.get(NOTICE))
+        """A page, or a part of one, which leaves the notice to the page."""
+        is_part = "hx-request" in self.request.headers
+        notice = None if is_part else self.console.signer.read_notice(self.request.cookies.get(NOTICE))
         body = self.console.templates.render(template, self, notice=notice, **context)
         cookies = [] if notice is None else [Cookie(NOTICE, path="/console", max_age=0)]
         headers = headers_of({"Cache-Control": "no-store", "Vary": "Accept, Cookie"})
@@ -142,9 +145,10 @@ class Visit:
 
     async def live_page(self, template: str, build: Build) -> Response[Any]:
         """A page that changes by itself; asked for events, the stream of its changes."""
-        if "text/event-stream" not in self.request.headers.get("accept", ""):
+        if self.problem or "text/event-stream" not in self.request.headers.get("accept", ""):
             seen, context = self.console.feed.mark, await build()
-            return self.page(template, **context, seen="behind" if self.restless else seen)
+            status = 422 if self.problem else 200
+            return self.page(template, status, **context, seen="behind" if self.restless else seen)
         self.live = True
 
         async def render() -> str:
@@ -156,11 +160,13 @@ class Visit:
             key, render, self.query.get("seen"), self.session.until, lambda: self.restless
         )
 
-    def back(self, to: str, text: str = "", kind: str = "done") -> Response[Any]:
-        """Go to another page after a change, which says what was done."""
+    def back(
+        self, to: str, text: str = "", kind: str = "done", link: tuple[str, str] = ("", "")
+    ) -> Response[Any]:
+        """Go to another page after a change, which says what was done; a link, a label and an address, may lead further."""
         cookies = []
         if text:
-            value = self.console.signer.notice(Notice(kind, text[:500]))
+            value = self.console.signer.notice(Notice(kind, text[:500], *link))
             cookies.append(self.console.cookie(NOTICE, value, 60, path="/console"))
         return Redirect(
             to, status_code=303, headers=headers_of({"Cache-Control": "no-store"}), cookies=cookies
@@ -169,6 +175,21 @@ class Visit:
     def refused(self, to: str, error: HoraeError) -> Response[Any]:
         """Go back to a page, which says why nothing was done."""
         return self.back(to, error_text(error), "problem")
+
+    async def show_again(
+        self, error: HoraeError, show: Callable[[], Awaitable[Response[Any]]]
+    ) -> Response[Any]:
+        """The page of a form that was refused: what was typed is still there, beside what is wrong with it."""
+        self.problem = error_text(error)
+        return await show()
+
+    def is_refused(self, todo: str) -> bool:
+        """Whether the page shows the form again that asked for this."""
+        return bool(self.problem) and self.form.get("do") == todo
+
+    def typed(self, todo: str, name: str, otherwise: str = "") -> str:
+        """What was typed into a field of the form that asked for this, if it was refused."""
+        return self.form.get(name, "") if self.is_refused(todo) else otherwise
 
 
 def _fields(query: str) -> dict[str, str]:

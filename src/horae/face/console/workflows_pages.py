@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from horae.face.cli.files import document_of
 from horae.face.cli.workflows import EXAMPLE as SHORTEST
 from horae.face.console.dag import Drawing, draw
 from horae.face.console.error_text import error_text
-from horae.face.console.schedule_actions import json_of
+from horae.face.console.form_fields import json_of
 from horae.face.console.visit import Visit
 from horae.face.service.route_helpers import READS
 
@@ -94,9 +95,20 @@ async def deploy_workflow(visit: Visit) -> Response[Any]:
     except HoraeError as error:
         return await _form(visit, text, 422, error_text(error))
     made = "Deployed" if done.created else "It was deployed before:"
-    schedules = f" Its triggers are schedules: {', '.join(done.schedules)}." if done.schedules else ""
+    when, link = await _when_it_runs(visit, done.schedules)
     to = visit.url("workflows", done.workflow_id, version=done.version)
-    return visit.back(to, f"{made} version {done.version}.{schedules}")
+    return visit.back(to, f"{made} version {done.version}. {when}", link=link)
+
+
+async def _when_it_runs(visit: Visit, schedules: Sequence[str]) -> tuple[str, tuple[str, str]]:
+    """When the triggers of a workflow start it, and a link to its schedule."""
+    if not schedules:
+        return "It runs when it is started.", ("", "")
+    if len(schedules) > 1:
+        return f"It has {len(schedules)} schedules.", ("When it runs", "#h-schedules")
+    schedule = view_of(ScheduleView, await visit.new.schedules.get(schedules[0]))
+    sentence = schedule.sentence[:1].lower() + schedule.sentence[1:]
+    return f"It runs {sentence}.", ("Its schedule", visit.of_schedule(schedule))
 
 
 @post("/workflows/preview", opt=READS)
@@ -135,6 +147,10 @@ async def preview(visit: Visit, text: str) -> dict[str, Any]:
 @get("/workflows/{workflow_id:str}")
 async def workflow_page(visit: Visit, workflow_id: str) -> Response[Any]:
     """A version of a workflow, or the latest: its graph, its runs, its schedules and its document."""
+    return await _show(visit, workflow_id)
+
+
+async def _show(visit: Visit, workflow_id: str) -> Response[Any]:
     asked = visit.query.get("version", "")
     there = visit.there
     found = await there.workflows.get(workflow_id, int(asked) if asked.isdecimal() else None)
@@ -171,9 +187,8 @@ async def _activity(there: ScopedOperations, workflow_id: str, user: str) -> tup
 
 @post("/workflows/{workflow_id:str}")
 async def run_workflow(visit: Visit, workflow_id: str) -> Response[Any]:
-    """Run a workflow now."""
-    asked = visit.form.get("version", "")
-    here = visit.url("workflows", workflow_id, version=asked)
+    """Run a version of a workflow now."""
+    asked = visit.query.get("version", "")
     try:
         given = json_of(visit, "input")
         run = await visit.new.workflows.launch(
@@ -181,7 +196,7 @@ async def run_workflow(visit: Visit, workflow_id: str) -> Response[Any]:
             key=visit.form.get("key", "").strip() or None,
         )  # fmt: skip
     except HoraeError as error:
-        return visit.refused(here, error)
+        return await visit.show_again(error, lambda: _show(visit, workflow_id))
     return visit.back(visit.url("runs", run.id), "Started: this is its run.")
 
 

@@ -51,6 +51,14 @@
     for (const box of event.target.form.elements) if (box.name === "chosen") box.checked = event.target.checked;
   });
 
+  // A list that is shown again keeps its selection, also of rows that a search finds later.
+  document.addEventListener("htmx:load", (event) => {
+    const form = document.querySelector("[data-chosen]");
+    if (!form) return;
+    const chosen = JSON.parse(form.dataset.chosen);
+    for (const box of event.detail.elt.querySelectorAll?.("[name=chosen]") ?? []) if (chosen.includes(box.value)) box.checked = true;
+  });
+
   // One menu is open at a time; Escape and a click elsewhere close it.
   document.addEventListener("click", (event) => {
     for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;

@@ -1,0 +1,25 @@
+"""Which runs and slots are problems: what failed, timed out, was missed or dropped, unless a caller asked for it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from horae.model import Reason, Run, Status, UnstartedRange
+
+PROBLEMS = (Status.FAILED, Status.TIMED_OUT, Status.MISSED, Status.DROPPED)
+ASKED_FOR = (Reason.BACKFILL_CANCELLED, Reason.DELETED, Reason.CANCELLED, Reason.TERMINATED)
+"""The reasons of what did not run because a caller cancelled or deleted it: nothing went wrong."""
+
+
+def is_problem(entry: Run | UnstartedRange) -> bool:
+    """Whether something went wrong with a run, or with slots that did not start."""
+    return entry.status in PROBLEMS and entry.reason not in ASKED_FOR
+
+
+def problems_among(entries: Iterable[Run | UnstartedRange]) -> list[Run | UnstartedRange]:
+    """The problems among some entries of the ledger; of a run that was run again, its rerun counts."""
+    entries = list(entries)
+    repeated = {each.rerun_of for each in entries if isinstance(each, Run)}
+    return [
+        each for each in entries if is_problem(each) and not (isinstance(each, Run) and each.id in repeated)
+    ]
