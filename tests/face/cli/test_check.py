@@ -97,15 +97,15 @@ async def forgo_durability(postgres: str) -> None:
     await connection.close()
 
 
-def test_postgresql_is_asked_what_its_commits_are_worth(postgres: str):
-    assert answered("migrate", "--database", postgres) == {"from": 0, "to": len(migrations(POSTGRES))}
-    status, things = found("--database", postgres)
+def test_postgresql_is_asked_what_its_commits_are_worth(empty_postgres: str):
+    assert answered("migrate", "--database", empty_postgres) == {"from": 0, "to": len(migrations(POSTGRES))}
+    status, things = found("--database", empty_postgres)
     assert status == 0, things
     assert things["durability"] == ("ok", "synchronous_commit on, fsync on, full_page_writes on")
     assert "ms" in things["clock"][1]
-    assert answered("schedules", "list", "--database", postgres) == []
-    asyncio.run(forgo_durability(postgres))
-    status, things = found("--database", postgres)
+    assert answered("schedules", "list", "--database", empty_postgres) == []
+    asyncio.run(forgo_durability(empty_postgres))
+    status, things = found("--database", empty_postgres)
     assert (status, things["durability"][0]) == (1, "fail")
 
 

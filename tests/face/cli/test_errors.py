@@ -111,7 +111,7 @@ def test_a_database_that_is_not_there_is_not_made(command: list[str], tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_database_of_something_else_is_not_touched(tmp_path: Path, postgres: str):
+def test_a_database_of_something_else_is_not_touched(tmp_path: Path, empty_postgres: str):
     file = tmp_path / "other.db"
     with closing(sqlite3.connect(file)) as other:
         other.execute("CREATE TABLE schedule (id TEXT)")
@@ -119,10 +119,10 @@ def test_a_database_of_something_else_is_not_touched(tmp_path: Path, postgres: s
     problem = refused("schedules", "list", "--database", f"sqlite:///{file}")
     assert "There is no Horae database at" in problem["message"]
     assert (file.read_bytes(), list(tmp_path.iterdir())) == (before, [file])
-    problem = refused("schedules", "list", "--database", postgres)
+    problem = refused("schedules", "list", "--database", empty_postgres)
     assert problem["message"].endswith(", schema horae")
     assert "horae migrate" in problem["hint"]
-    found = asyncio.run(fetch(postgres, "SELECT nspname FROM pg_namespace WHERE nspname = 'horae'"))
+    found = asyncio.run(fetch(empty_postgres, "SELECT nspname FROM pg_namespace WHERE nspname = 'horae'"))
     assert found == []
 
 

@@ -15,14 +15,14 @@ from tests.support.wait import wait_until
 
 
 async def test_pgbouncer_in_transaction_mode_is_refused_and_nothing_is_created(
-    postgres_server: Any, postgres: str
+    postgres_server: Any, empty_postgres: str
 ):
-    with behind_pgbouncer(postgres_server, postgres, "transaction") as address:
+    with behind_pgbouncer(postgres_server, empty_postgres, "transaction") as address:
         for attempt in (App(address).open(), inspect(address, "horae", lambda: 0)):
             with pytest.raises(ConnectionPoolerError) as refused:
                 await attempt
             assert "pool_mode = session" in (refused.value.hint or "")
-    assert await fetch(postgres, "SELECT 1 FROM pg_namespace WHERE nspname = 'horae'") == []
+    assert await fetch(empty_postgres, "SELECT 1 FROM pg_namespace WHERE nspname = 'horae'") == []
 
 
 async def test_pgbouncer_in_session_mode_works(postgres_server: Any, postgres: str):
