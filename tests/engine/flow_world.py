@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections import Counter
@@ -24,7 +23,7 @@ from typing import Any
 from horae import App, Config
 from horae.flows import Applied, Flow, NotApplied, Prepared, Reservation, Transient
 from horae.store.port import Store, Transaction
-from tests.support.process import ROOT, environment
+from tests.support.process import ROOT, Process, environment, fork_server, kill
 
 CONFIG = Config(lease_ms=1500, housekeeping_ms=200, tick_ms=100, terminate_ms=200)
 FAILURES = ("refused", "lost before", "lost during", "failed after")
@@ -256,33 +255,21 @@ async def host(database: str, address: str, point: str, folder: str) -> None:
         await app.serve()
 
 
-class ForkServer:
-    """A process that has loaded everything, and makes others by a fork: each is a node, begins at once, and can be killed."""
+class Hosts:
+    """Processes that host the flow; each is a node, and can be killed."""
 
     def __init__(self) -> None:
-        command = [sys.executable, "-m", "tests.engine.flow_world"]
-        self._process = subprocess.Popen(
-            command, cwd=ROOT, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self._started: list[int] = []
+        self._started: list[Process] = []
 
     def start(self, *arguments: str) -> int:
-        """The id of a new process that hosts the flow."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        print(json.dumps(arguments), file=self._process.stdin, flush=True)
-        self._started.append(int(self._process.stdout.readline()))
-        return self._started[-1]
+        """The id of a new process."""
+        command = ["-m", "tests.engine.flow_world", *arguments]
+        self._started.append(fork_server().start(command, ROOT, environment()))
+        return self._started[-1].pid
 
     def kill_all(self) -> None:
-        for each in self._started:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(each, signal.SIGKILL)
+        kill(*self._started)
         self._started.clear()
-
-    def close(self) -> None:
-        self.kill_all()
-        self._process.communicate()
 
 
 def is_alive(process: int) -> bool:
@@ -293,20 +280,5 @@ def is_alive(process: int) -> bool:
     return True
 
 
-def make_processes() -> None:
-    """Fork a host for each line of arguments, and say which process it is."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process waits for them
-    for line in sys.stdin:
-        if child := os.fork():
-            sys.stdout.write(f"{child}\n")
-            sys.stdout.flush()
-            continue
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        try:
-            asyncio.run(host(*json.loads(line)))
-        finally:
-            os._exit(0)
-
-
 if __name__ == "__main__":
-    make_processes()
+    asyncio.run(host(*sys.argv[1:]))

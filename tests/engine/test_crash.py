@@ -210,7 +210,7 @@ KINDS = (
     Policies(overlap=Overlap.SKIP, at_most_once=True),
 )
 EVERY = (2, 3, 4, 5)
-MANY = 2000
+MANY = 400
 
 
 async def create_many_schedules(database: str) -> None:
@@ -238,7 +238,7 @@ def test_nodes_and_the_database_are_killed_at_any_time_and_every_slot_is_in_the_
     )
     nodes = [node() for _ in range(3)]
     for round_number, victim in enumerate((0, 2, 1, 1, 0, 2)):
-        wait_for(partial(grown, programs, programs.lines() + 2500))
+        wait_for(partial(grown, programs, programs.lines() + 500))
         kill(nodes[victim])
         if round_number == 2:
             fragile_server.stop("immediate")
@@ -252,6 +252,9 @@ def test_nodes_and_the_database_are_killed_at_any_time_and_every_slot_is_in_the_
     wait_for(lambda: asyncio.run(fetch(database, living, reached))[0][0] == 0)
     # A killed node lives on for the rest of its lease; then the others take over what it held, and bury it.
     wait_for(lambda: asyncio.run(fetch(database, "SELECT count(*) FROM node"))[0][0] == len(nodes))
+    # A node that ends claims nothing more, so first they claim everything that is released.
+    unclaimed = "SELECT count(*) FROM run WHERE status = 'starting' AND epoch = 0"
+    wait_for(lambda: asyncio.run(fetch(database, unclaimed))[0][0] == 0)
     for process in nodes:
         process.send_signal(signal.SIGTERM)
     assert [process.wait(30) for process in nodes] == [0, 0, 0]
@@ -264,7 +267,7 @@ def check_ledger(database: str, programs: Programs) -> None:
               "JOIN schedule AS s ON s.key = d.schedule_key")
     )  # fmt: skip
     runs = asyncio.run(
-        fetch(database, "SELECT schedule_key, nominal_ms / 1000, id, status, reason, attempt, epoch FROM run")
+        fetch(database, "SELECT schedule_key, nominal_ms / 1000, id, status, reason, attempt FROM run")
     )
     unstarted = asyncio.run(
         fetch(
@@ -289,8 +292,7 @@ def check_ledger(database: str, programs: Programs) -> None:
     assert {status for *_, status, _ in unstarted} <= never
     assert all(reason for *_, reason in unstarted)
     assert all(row[4] for row in runs if row[3] in never)
-    # Nothing was left lying: what the nodes released and had no time to claim is free for others.
-    assert [row for row in runs if row[3] == "running" or (row[3] == "starting" and row[6] != 0)] == []
+    assert [row for row in runs if row[3] in {"starting", "running"}] == []  # nothing was left lying
     check_log(runs, programs)
 
 

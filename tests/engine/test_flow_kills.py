@@ -15,7 +15,7 @@ import pytest
 from horae import App
 from horae.app.flow_views import FlowRunView
 from horae.errors import FlowRefusedError
-from tests.engine.flow_world import CONFIG, FAILURES, ForkServer, Kills, World, flow_of, is_alive
+from tests.engine.flow_world import CONFIG, FAILURES, Hosts, Kills, World, flow_of, is_alive
 from tests.support.dice import Dice
 from tests.support.nodes import running
 from tests.support.wait import wait_until
@@ -47,11 +47,11 @@ def world() -> Iterator[World]:
     made.close()
 
 
-@pytest.fixture(scope="module")
-def fork_server() -> Iterator[ForkServer]:
-    made = ForkServer()
+@pytest.fixture
+def hosts() -> Iterator[Hosts]:
+    made = Hosts()
     yield made
-    made.close()
+    made.kill_all()
 
 
 async def finish(database: str, events: int = 1) -> list[FlowRunView]:
@@ -96,7 +96,7 @@ def check(world: World, runs: list[FlowRunView], log: Path, events: int = 1) -> 
 @pytest.mark.contract("FLOW-18", "FLOW-23", "FLOW-24")
 @pytest.mark.parametrize(("database", "nodes", "point"), KILLS, indirect=["database"])
 async def test_a_node_that_is_killed_repeats_and_forgets_nothing(
-    database: str, world: World, fork_server: ForkServer, tmp_path: Path, point: str, nodes: int
+    database: str, world: World, hosts: Hosts, tmp_path: Path, point: str, nodes: int
 ):
     if "reconcile" in point:
         world.failures = ["lost during"]
@@ -104,7 +104,7 @@ async def test_a_node_that_is_killed_repeats_and_forgets_nothing(
         world.hold[point] = threading.Event()
     log, killed = tmp_path / "log", tmp_path / "killed"
     arguments = (database, world.address, "" if held else point, str(tmp_path))
-    started = [fork_server.start(*arguments) for _ in range(nodes)]
+    started = [hosts.start(*arguments) for _ in range(nodes)]
     try:
         if held:
             await wait_until(lambda: point in world.reached)
@@ -113,13 +113,13 @@ async def test_a_node_that_is_killed_repeats_and_forgets_nothing(
         await wait_until(lambda: not all(map(is_alive, started)))
         assert held or killed.exists()
         if nodes == 1:
-            fork_server.start(*arguments)
+            hosts.start(*arguments)
         runs = await finish(database)
     finally:
         for each in world.hold.values():
             each.set()
         check_alive = [each for each in started if is_alive(each)]
-        fork_server.kill_all()
+        hosts.kill_all()
     assert len(check_alive) == nodes - 1
     if (
         point == "before the effect"
@@ -155,14 +155,14 @@ async def test_the_world_fails_before_during_and_after(world: World, tmp_path: P
 @pytest.mark.skipif(not SEEDS, reason="make soak kills at random moments, with three nodes")
 @pytest.mark.parametrize("seed", range(SEEDS))
 async def test_three_nodes_that_are_killed_at_any_moment(
-    database: str, world: World, fork_server: ForkServer, tmp_path: Path, seed: int
+    database: str, world: World, hosts: Hosts, tmp_path: Path, seed: int
 ):
     dice, events = Dice(seed), 40
     world.failures = [
         dice.choice(["", "", "lost during", "lost before", "failed after"]) for _ in range(events)
     ]
     arguments = (database, world.address, "", str(tmp_path))
-    nodes = [fork_server.start(*arguments) for _ in range(3)]
+    nodes = [hosts.start(*arguments) for _ in range(3)]
     try:
         async with App(database, config=CONFIG) as app:
             await wait_until((tmp_path / "log").exists)
@@ -173,10 +173,10 @@ async def test_three_nodes_that_are_killed_at_any_moment(
             await asyncio.sleep((100 + dice.below(1400)) / 1000)
             place = dice.below(3)
             os.kill(nodes[place], signal.SIGKILL)
-            nodes[place] = fork_server.start(*arguments)
+            nodes[place] = hosts.start(*arguments)
         runs = await finish(database, events)
     finally:
-        fork_server.kill_all()
+        hosts.kill_all()
     assert world.events == {f"e{number}": 1 for number in range(events)}
     assert {run.prepared["key"] for run in runs if run.events and run.status == "committed"} == set(
         +world.done

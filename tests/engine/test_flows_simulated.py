@@ -12,7 +12,7 @@ import pytest
 from tests.engine.flow_history import History
 from tests.engine.flow_simulator import FlowWorld
 
-SEEDS = int(os.environ.get("HORAE_SEEDS", "250")) // 10
+SEEDS = int(os.environ.get("HORAE_SEEDS", "120")) // 10
 CHUNK = 25
 EVERY_MS = (25_000, 70_000)
 

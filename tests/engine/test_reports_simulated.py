@@ -16,7 +16,7 @@ from tests.engine.ledger import Ledger, check
 from tests.engine.simulator import Crash, Machine, World
 from tests.support.dice import Dice
 
-SEEDS = int(os.environ.get("HORAE_SEEDS", "15"))
+SEEDS = int(os.environ.get("HORAE_SEEDS", "8"))
 CHUNK = 25
 SILENCE = "90s"
 

@@ -10,7 +10,7 @@ import pytest
 from tests.engine.ledger import Ledger, check
 from tests.engine.simulator import World
 
-SEEDS = int(os.environ.get("HORAE_SEEDS", "60"))
+SEEDS = int(os.environ.get("HORAE_SEEDS", "30"))
 CHUNK = 25
 
 # Seeds that found something once.

@@ -84,7 +84,7 @@ def load_horae() -> None:
 
 def fork_for_requests(path: str) -> socket.socket | None:
     """Fork for each connection. Returns the connection in the child, and nothing in the fork server, when its work is over."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, _reap)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(64)
@@ -96,6 +96,13 @@ def fork_for_requests(path: str) -> socket.socket | None:
                 return connection
             connection.close()
     return None
+
+
+def _reap(*_: object) -> None:
+    """Wait for children that have ended, so that their processor time counts as the fork server's."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def start_child(connection: socket.socket) -> dict[str, Any]:
