@@ -223,7 +223,7 @@ async def test_what_is_ahead(machine: TimeMachine):
         "limit_reached", "2026-03-01T00:05:00Z will not fire: the schedule has no starts left.",
     )  # fmt: skip
     assert await ask(machine, at(9)) == (
-        "excluded", '2026-03-01T00:09:00Z is excluded by exclusion "at minute 9".',
+        "excluded", '2026-03-01T00:09:00Z is excluded by exclusion "at minute 9 of every hour".',
     )  # fmt: skip
     await schedules.skip_next("s", 2)
     assert [(await ask(machine, at(m)))[0] for m in (1, 2, 3)] == ["skip_next", "skip_next", "will_fire"]

@@ -110,6 +110,7 @@ def test_canonical_crons(expression: str, canonical: str):
     [
         ({"crons": ["* * * * *"]}, "Every minute, UTC time"),
         ({"crons": ["*/5 * * * *"]}, "Every 5 minutes, UTC time"),
+        ({"crons": ["0 * * * *"]}, "At minute 0 of every hour, UTC time"),
         ({"crons": ["30 2 * * *"]}, "At 02:30 every day, UTC time"),
         ({"crons": ["0 9 * * 1-5"]}, "At 09:00 on Monday to Friday, UTC time"),
         ({"crons": ["0 9,17 * * 1,3"]}, "At 09:00 and 17:00 on Monday and Wednesday, UTC time"),

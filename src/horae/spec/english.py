@@ -100,7 +100,8 @@ def _time_of_day(calendar: Calendar) -> str:
     if times <= MAX_TIMES_LISTED:
         return f"at {_joined(_clock_times(calendar))}"
     if seconds == 1:
-        return _unit_phrase(minutes, EVERY_MINUTE, cron_field.MINUTE) + _hours(hours, "of")
+        phrase = _unit_phrase(minutes, EVERY_MINUTE, cron_field.MINUTE)
+        return phrase + (_hours(hours, "of") or (" of every hour" if phrase.startswith("at ") else ""))
     if minutes == EVERY_MINUTE:
         return _unit_phrase(seconds, EVERY_SECOND, cron_field.SECOND) + _hours(hours, "in")
     return (
