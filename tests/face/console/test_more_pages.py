@@ -58,7 +58,8 @@ def test_flows_say_what_is_wrong_and_are_resolved_run_paused_fed_and_explained(w
     page.locator("h1 .badge", has_text="Stopped").wait_for()
     run_now = page.get_by_role("button", name="Run now")
     assert run_now.is_disabled()
-    assert "It is paused: resume it to run it." in window.text()
+    assert run_now.get_attribute("title") == "It is paused: resume it to run it"
+    assert page.locator("#h-issue").inner_text() == "Paused: until noon"
     page.get_by_role("button", name="Resume").click()
     page.get_by_role("button", name="Run now").click()
     assert "It runs as soon as it can." in window.text()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import re
 from datetime import datetime, timedelta
 
-from horae.app import Filter, ScopedOperations
+from horae.app import ScopedOperations
 from horae.app.page import cursor_of
 from horae.errors import HoraeError
 from horae.spec import load_zone
@@ -62,10 +61,10 @@ _FILLERS = frozenset(
     ]
 )
 MAX_WORDS = 30
-MAX_NAMES = 3
+MAX_NAMES = 2
 """How many words of a question are looked up as misspelt names."""
 MAX_ALIKE = 100
-"""How many schedules that begin alike are compared with a misspelt name."""
+"""How many schedules from each beginning of a misspelt name on are compared with it."""
 
 
 def day_of(text: str, now: datetime) -> datetime | None:
@@ -127,13 +126,9 @@ async def schedules_like(name: str, there: ScopedOperations) -> list[str]:
     """The ids of schedules that a misspelt one may mean: those most alike, of some that begin alike."""
     ids: set[str] = set()
     for length in sorted({max(len(name) * share // 4, 1) for share in (1, 2, 3)}):
-        beginning = name[:length]
-        with contextlib.suppress(HoraeError):
-            found = await there.schedules.search(
-                Filter(prefix=beginning), cursor=cursor_of("", beginning), limit=MAX_ALIKE
-            )
-            ids |= {each.id for each in found}
-    return difflib.get_close_matches(name, sorted(ids), n=2, cutoff=0.7)
+        found = await there.schedules.list(cursor=cursor_of("", name[:length]), limit=MAX_ALIKE)
+        ids |= {each.id for each in found}
+    return difflib.get_close_matches(name[:200], sorted(ids), n=2, cutoff=0.7)
 
 
 async def schedule_in(text: str, there: ScopedOperations) -> str | None:

@@ -13,7 +13,7 @@ import msgspec
 from markupsafe import Markup
 
 from horae import __version__
-from horae.app.views import RunView, sentence_of
+from horae.app.views import sentence_of
 from horae.face.console.assets import asset_url
 from horae.face.console.error_text import sentence
 from horae.face.console.statuses import STATUS_WORDS, symbol
@@ -43,7 +43,6 @@ class Templates:
             "called": called,
             "any_seconds": any_seconds,
             "sentence": sentence,
-            "origin": origin,
             "why": sentence_of,
         }
         self._environment.filters |= filters
@@ -178,11 +177,6 @@ def called(action: object, schedule_id: str) -> str:
     if schedule_id.startswith(("cron-", "launch-")) and isinstance(given, dict) and given.get("workflow_id"):
         return f"{given['workflow_id']}{', by hand' if schedule_id.startswith('launch-') else ''}"
     return schedule_id
-
-
-def origin(run: RunView) -> str:
-    """What a run that its schedule did not start comes from, in a word."""
-    return "rerun" if run.rerun_of else str(run.origin.kind)
 
 
 def as_json(value: object) -> str:

@@ -26,7 +26,7 @@ from horae.face.console.problems import ASKED_FOR, PROBLEMS
 from horae.face.console.rendering import span
 from horae.face.console.visit import Visit
 from horae.face.console.workflows_pages import nodes_of
-from horae.model import OPEN, Reason, Run, Status, UnstartedRange, instant
+from horae.model import OPEN, OriginKind, Reason, Run, Status, UnstartedRange, instant
 
 PAGE = 50
 MAX_LINES = 2000
@@ -95,8 +95,12 @@ class Step(msgspec.Struct, frozen=True):
 
 def life_of(run: RunWithAttempts, zone: ZoneInfo) -> list[Step]:
     """The steps of a run's life in order: its slot, its decision, its attempts, its end."""
-    steps = [Step("slot", run.nominal, "", "coming")]
-    if run.fire != run.nominal:
+    kind = run.origin.kind
+    steps = [Step("triggered" if kind == OriginKind.TRIGGER else "slot", run.nominal, "", "coming")]
+    if run.fire != run.nominal and kind not in {
+        OriginKind.TRIGGER,
+        OriginKind.RERUN,
+    }:  # these fire when decided
         steps.append(Step("fires", run.fire, _after(run.nominal, run.fire), "coming"))
     steps.append(Step("decided", run.decided_at, _after(steps[-1].at, run.decided_at), "pending"))
     for each in run.attempts:

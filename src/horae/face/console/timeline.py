@@ -174,7 +174,7 @@ def _summary(pieces: Iterable[Piece]) -> str:
 
 def _ticks(start: datetime, end: datetime, zone: ZoneInfo) -> list[tuple[float, str]]:
     """Labels of the axis, at round times of the viewer's clock."""
-    steps = [60, 300, 900, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86400, 2 * 86400]
+    steps = [60, 120, 300, 900, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86400, 2 * 86400]
     wanted = (end - start).total_seconds() / 8
     step = next((each for each in steps if each >= wanted), steps[-1])
     form = "%H:%M" if step < 86400 else "%a %d"
