@@ -107,7 +107,8 @@ class Window:
         return re.sub(r"\d+", "#", found)
 
     def text(self) -> str:
-        """What a reader sees of the page."""
+        """What a reader sees of the page, once it is whole: a click may just have left for it."""
+        self.page.wait_for_load_state("domcontentloaded")
         found: str = self.page.inner_text("body")
         return found
 

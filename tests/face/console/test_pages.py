@@ -14,6 +14,15 @@ from tests.support.process import Server
 from tests.support.wait import wait_for
 
 pytestmark = needs_chromium
+OVERPRINTED = """() => {
+    const now = document.querySelector(".tick-now").getBoundingClientRect();
+    return [...document.querySelectorAll(".ticks li:not(.tick-now)")]
+        .filter((each) => each.checkVisibility())
+        .map((each) => [each.textContent, each.getBoundingClientRect()])
+        .filter(([, box]) => box.left < now.right && box.right > now.left)
+        .map(([text]) => text);
+}"""
+"""The labels of the timeline's axis that "now" overlaps."""
 
 
 def change_of(year: int, month: int) -> date:
@@ -31,9 +40,14 @@ def test_the_root_leads_to_the_overview(open_window: Callable[..., Window], serv
     assert "Timeline" in window.text()
     assert window.page.title() == "Overview · Horae"
     window.page.get_by_text("the peak is").wait_for()  # the load ahead comes after the first paint
-    for reach in ("5m", "1w"):
+    for reach in ("5m", "1h", "1w"):
         window.page.get_by_role("link", name=reach, exact=True).click()
         assert f"span={reach}" in window.page.url
+        for width in (
+            () if reach == "5m" else (360, 740, 970, 1160, 2560, 1280)
+        ):  # nothing may come in five minutes
+            window.page.set_viewport_size({"width": width, "height": 800})
+            assert window.page.evaluate(OVERPRINTED) == [], (reach, width)
     assert window.page.get_by_role("link", name="root-hourly").count()
     for part in ("How late starts were", "Nodes", "alive"):
         assert part in window.text()
@@ -45,6 +59,7 @@ def test_the_root_leads_to_the_overview(open_window: Callable[..., Window], serv
     assert "Times in Asia/Tokyo" in window.text()
     window.page.get_by_role("button", name="show UTC").click()
     assert "Times in UTC" in window.text()
+    assert "on hover" not in window.text(), "there is nothing else to show"
     assert "tag=roots" in window.page.url
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from horae.face.console.dag import MAX_DRAWN, draw
@@ -53,6 +54,11 @@ async def test_a_run_shows_its_graph_with_the_state_of_each_node(machine: TimeMa
     runs = await app.owned_by("local").runs.list(deployed.schedules[0])
     async with client_of(app) as client:
         assert "report" in (await client.get("/console/workflows")).text
+        for name in ("zebra", "Apple"):
+            await app.owned_by("local").schedules.create(name, "0 9 * * *", "work")
+        listed = (await client.get("/console/schedules")).text
+        names = re.findall(r'<a class="id"[^>]*><bdi>(.*?)</bdi>', listed)
+        assert names == ["Apple", "report", "zebra"], "by the names that are shown"
         page = await client.get("/console/workflows/report?owner=local")
         assert page.status_code == 200
         assert "2 nodes, 1 edge" in page.text
