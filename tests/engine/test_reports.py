@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from horae.executor.stored_output import MAX_RESULT_LENGTH
 from horae.model import Run, Status
 from horae.testing import TimeMachine
 from tests.support.nodes import end_leases, running
+from tests.support.process import run_program
 from tests.support.wait import wait_until
 
 QUICK = Config(lease_ms=60_000, housekeeping_ms=200, tick_ms=100, terminate_ms=200, drain_ms=500)
@@ -354,7 +354,7 @@ async def test_a_report_on_no_run_is_refused_by_every_database(database: str, ru
 
 
 PROGRAM = """
-import asyncio, os, sys, signal
+import asyncio, os, signal, sys
 from horae import Accepted, App, Config, Policies
 
 async def main(database, log):
@@ -377,13 +377,20 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
+async def killed(database: str, folder: Path) -> list[str]:
+    """What a program wrote that dies with its token out: the run, the attempt, and the token."""
+    program, log = folder / "program.py", folder / "log"
+    program.write_text(PROGRAM)
+    ended = await asyncio.to_thread(run_program, str(program), database, str(log))
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    await end_leases(database)
+    (line,) = log.read_text().splitlines()
+    return line.split()
+
+
 @pytest.mark.contract("CRON-13", "CRON-16")
 async def test_a_node_killed_between_token_and_acceptance(database: str, tmp_path: Path):
-    log = tmp_path / "log"
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", PROGRAM, database, str(log))
-    assert await process.wait() == -signal.SIGKILL
-    await end_leases(database)
-    ((run_id, attempt, token),) = [line.split() for line in log.read_text().splitlines()]
+    run_id, attempt, token = await killed(database, tmp_path)
     assert attempt == "1"
     async with started(database, create=False) as (app, outside):
         await wait_until(lambda: is_handed_off(app, run_id))
@@ -396,17 +403,13 @@ async def test_a_node_killed_between_token_and_acceptance(database: str, tmp_pat
 
 @pytest.mark.contract("CRON-13", "CRON-16")
 async def test_a_token_of_a_killed_node_is_heard_until_another_takes_over(database: str, tmp_path: Path):
-    log = tmp_path / "log"
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", PROGRAM, database, str(log))
-    await process.wait()
-    await end_leases(database)
-    ((run_id, _, token),) = [line.split() for line in log.read_text().splitlines()]
+    run_id, _, token = await killed(database, tmp_path)
     app = App(database)
     await app.open()  # no node: it takes nothing over
     ended = await app.runs.report(run_id, token, "succeeded", result="done")
     await app.close()
     assert (ended.status, ended.result) == ("succeeded", "done")
     async with started(database, create=False) as (app, outside):
-        await asyncio.sleep(2)
+        await asyncio.sleep(3 * QUICK.housekeeping_ms / 1000)
         assert outside.attempts == []
         assert (await app.runs.get(run_id)).result == "done"

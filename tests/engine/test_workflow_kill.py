@@ -6,8 +6,6 @@ import asyncio
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import asyncpg
@@ -15,7 +13,7 @@ import pytest
 
 from horae.workflow.document import NODE_TYPES
 from tests.engine.workflow_program import workflow
-from tests.support.process import environment
+from tests.support.process import run_program
 
 PROGRAM = Path(__file__).parent / "workflow_program.py"
 SAVES = 15
@@ -36,17 +34,8 @@ class Runs:
         self._folder, self._database = folder, database
 
     def run(self, kill_at: int = 0, when: str = "after") -> int:
-        command = [
-            sys.executable,
-            str(PROGRAM),
-            self._database,
-            str(self._folder / "log"),
-            str(kill_at),
-            when,
-        ]
-        return subprocess.run(
-            command, env=environment(), check=False, timeout=60, stderr=subprocess.DEVNULL
-        ).returncode
+        arguments = (str(PROGRAM), self._database, str(self._folder / "log"), str(kill_at), when)
+        return run_program(*arguments).returncode
 
     def log(self) -> list[str]:
         return (self._folder / "log").read_text().splitlines()

@@ -20,7 +20,7 @@ from horae import App, Config
 from horae.executor.celery_executor import CeleryExecutor
 from horae.model import Run
 from tests.support.nodes import ended
-from tests.support.process import ROOT, environment, kill
+from tests.support.process import ROOT, environment, kill, run_program
 from tests.support.wait import PATIENCE, wait_for, wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server here")
@@ -127,18 +127,11 @@ async def test_overlap_and_timeouts_reach_tasks(celery: Any, engine: dict[str, s
 async def test_a_crash_between_hand_off_and_record_starts_the_work_once_and_loses_none(
     engine: dict[str, str], tmp_path: Path
 ):
-    program = [
-        sys.executable,
-        "-m",
-        "tests.executor.dying_programs",
-        "celery",
-        f"sqlite:///{tmp_path}/horae.db",
-    ]
+    program = ["-m", "tests.executor.dying_programs", "celery", f"sqlite:///{tmp_path}/horae.db"]
     done = await asyncio.to_thread(
-        subprocess.run, [*program, "claimed", "submitted", "submitted", "following"], env=environment(**engine),
-        cwd=ROOT, check=True, timeout=PATIENCE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert done.stdout == "succeeded 5\n"
+        run_program, *program, "claimed", "submitted", "submitted", "following", **engine
+    )
+    assert (done.returncode, done.stdout) == (0, "succeeded 5\n"), done.stderr
     assert said(engine).count("add 2 3") == 1
 
 

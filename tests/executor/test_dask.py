@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -18,7 +16,7 @@ from horae import App, Config
 from horae.executor.dask_executor import DaskExecutor
 from horae.model import Run
 from tests.support.nodes import ended
-from tests.support.process import ROOT, environment
+from tests.support.process import run_program
 from tests.support.wait import PATIENCE, wait_until
 
 NAMES = ("add", "boom", "identify", "large", "slow", "deaf")
@@ -146,18 +144,17 @@ async def test_a_task_that_is_lost_fails_its_run(cluster: Cluster):
 async def test_processes_that_die_around_the_hand_off_neither_lose_the_work_nor_repeat_it(
     cluster: Cluster, tmp_path: Path
 ):
-    program = [
-        sys.executable,
-        "-m",
-        "tests.executor.dying_programs",
-        "dask",
-        f"sqlite:///{tmp_path}/horae.db",
-    ]
+    program = ["-m", "tests.executor.dying_programs", "dask", f"sqlite:///{tmp_path}/horae.db"]
     done = await asyncio.to_thread(
-        subprocess.run, [*program, "claimed", "submitted", "submitted", "following"],
-        env=environment(HORAE_TEST_DASK=cluster.address), cwd=ROOT, check=True, timeout=90, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert done.stdout == "succeeded 5\n"
+        run_program,
+        *program,
+        "claimed",
+        "submitted",
+        "submitted",
+        "following",
+        HORAE_TEST_DASK=cluster.address,
+    )
+    assert (done.returncode, done.stdout) == (0, "succeeded 5\n"), done.stderr
     assert cluster.said().count("add 2 3") == 1
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 import sys
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,10 @@ from horae.errors import ConfigError
 from horae.executor.graph_provider_port import Caller, UsageEvent, drain, graph_input
 from horae.executor.langgraph_provider import LangGraphProvider
 from horae.model import Status, Timeouts
+from tests.support.forked import ForkServer
 from tests.support.graph_worker import FAST
 from tests.support.graphs import ended, settings
-from tests.support.process import ROOT
+from tests.support.process import environment, run_program
 from tests.support.wait import PATIENCE
 
 POINTS = ["graph", "before usage", "after usage", "before end"]
@@ -116,6 +116,14 @@ async def test_a_graph_resumes_to_the_same_end_after_each_save_of_its_state(
         assert (await run(resumed, "langgraph:steps"))[1] == result
 
 
+@pytest.fixture(scope="module")
+def graph_forks() -> Iterator[ForkServer]:
+    """What forks workers that have loaded LangGraph."""
+    made = ForkServer(sys.executable, environment(), PLACE)
+    yield made
+    made.close()
+
+
 @pytest.mark.contract("GRNT-07", "GRNT-08")
 @pytest.mark.parametrize(
     ("store", "point"),
@@ -125,7 +133,12 @@ async def test_a_graph_resumes_to_the_same_end_after_each_save_of_its_state(
     ],
 )
 async def test_a_killed_worker_repeats_no_step_that_was_done_and_no_charge(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str, point: str
+    request: pytest.FixtureRequest,
+    graph_forks: ForkServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    store: str,
+    point: str,
 ):
     steps, database = tmp_path / "steps", f"sqlite:///{tmp_path / 'horae.db'}"
     if store == "postgres":
@@ -136,12 +149,10 @@ async def test_a_killed_worker_repeats_no_step_that_was_done_and_no_charge(
         ada = app.owned_by("ada")
         await ada.schedules.create("s", "0 0 1 1 *", "graph:langgraph:steps")
         run_id = await ada.schedules.trigger("s")
-    environment = {**os.environ, "HORAE_TEST_KILL": point, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "tests.support.graph_worker", database, run_id]
-    killed = await asyncio.to_thread(
-        subprocess.run, command, env=environment, cwd=ROOT, capture_output=True, timeout=60
-    )
-    assert killed.returncode == -9, killed.stderr.decode()[-2000:]
+    settings_of_worker = {"HORAE_TEST_STEPS": str(steps), "HORAE_TEST_KILL": point}
+    command = ["-m", "tests.support.graph_worker", database, run_id]
+    killed = await asyncio.to_thread(run_program, *command, forks=graph_forks, **settings_of_worker)
+    assert killed.returncode == -9, killed.stderr[-2000:]
     monkeypatch.setenv("HORAE_TEST_KILL", "")
     async with App(database, config=settings(database, **FAST)) as app:
         app.use_builtin()

@@ -20,7 +20,7 @@ from horae.executor.procrastinate_executor import ProcrastinateExecutor
 from tests.executor.procrastinate_tasks import app as tasks
 from tests.support.nodes import ended
 from tests.support.postgres import new_postgres_database
-from tests.support.process import ROOT, environment, kill
+from tests.support.process import ROOT, environment, kill, run_program
 from tests.support.wait import PATIENCE, wait_until
 
 TASKS = ["add", "boom", "slow"]
@@ -160,11 +160,11 @@ async def test_a_database_that_cannot_have_jobs_is_refused_when_the_schedule_is_
 
 
 async def test_processes_that_die_around_the_claim_neither_lose_the_job_nor_repeat_it(jobs: Jobs):
-    program = [sys.executable, "-m", "tests.executor.dying_programs", "procrastinate", jobs.database]
+    program = ["-m", "tests.executor.dying_programs", "procrastinate", jobs.database]
     done = await asyncio.to_thread(
-        subprocess.run, [*program, "prepared", "claimed", "following", "following"], env=environment(**jobs.environment),
-        cwd=ROOT, check=True, timeout=90, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        run_program, *program, "prepared", "claimed", "following", "following", **jobs.environment
+    )
+    assert done.returncode == 0, done.stderr
     (row,) = [each for each in await jobs.rows() if each["lock"] == "horae:k"]
     assert done.stdout == f"succeeded {{'job': {row['id']}, 'attempts': 1}}\n"
     assert jobs.said().count("add 2 3") == 1

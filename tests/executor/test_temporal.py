@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from horae.executor.temporal_ends import end_of
 from horae.executor.temporal_executor import TemporalExecutor
 from horae.model import OPEN, Run
 from tests.support.network import Network
-from tests.support.process import ROOT, environment
+from tests.support.process import ROOT, run_program
 from tests.support.temporal_cluster import QUEUE, TemporalCluster, free_port
 from tests.support.wait import PATIENCE, wait_for, wait_until
 
@@ -67,17 +66,8 @@ async def last_event(cluster: TemporalCluster, workflow_id: str) -> HistoryEvent
 def test_a_crash_between_hand_off_and_record_starts_the_workflow_once_and_loses_none(
     temporal_cluster: TemporalCluster, tmp_path: Path
 ):
-    program = [
-        sys.executable,
-        str(ROOT / "tests/executor/temporal_program.py"),
-        f"sqlite:///{tmp_path}/horae.db",
-    ]
-
-    def run(*more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*program, temporal_cluster.address, *more],
-            env=environment(), check=False, timeout=60, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+    program = str(ROOT / "tests/executor/temporal_program.py")
+    run = partial(run_program, program, f"sqlite:///{tmp_path}/horae.db", temporal_cluster.address)
 
     assert run("die").returncode == -9
     greeted = ["greet forwarded", "greet named"]

@@ -1,6 +1,6 @@
 """A process that has loaded Horae and forks for each request: the child runs a Python program, which need not load it again.
 
-``python fork_server.py SOCKET`` serves until its standard input ends. It stands alone, because it also runs in environments without our tests.
+``python fork_server.py SOCKET [MODULE …]`` loads these modules too, and serves until its standard input ends. It stands alone, because it also runs in environments without our tests.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def run_forked(path: str, program: str) -> None:
     sys.exit(code if code >= 0 else 128 - code)
 
 
-def load_horae() -> None:
-    """Import all of Horae that this environment can import."""
+def load_horae(*modules: str) -> None:
+    """Import all of Horae that this environment can import, and some modules."""
     import importlib  # noqa: PLC0415 - the client, which starts often, needs none of this
     import pkgutil  # noqa: PLC0415
 
@@ -78,6 +78,8 @@ def load_horae() -> None:
         if not LEFT_OUT.search(found.name):
             with contextlib.suppress(ImportError):  # an extra that is not installed
                 importlib.import_module(found.name)
+    for module in modules:
+        importlib.import_module(module)
     gc.collect()
     gc.freeze()
 
@@ -148,9 +150,9 @@ def run(request: dict[str, Any]) -> None:
         runpy.run_path(first, run_name="__main__")
 
 
-def main(path: str) -> None:
+def main(path: str, *modules: str) -> None:
     sys.path.pop(0)  # the folder of this file, which is no folder of the programs
-    load_horae()
+    load_horae(*modules)
     connection = fork_for_requests(path)
     if connection is None:
         os.unlink(path)  # noqa: PTH108
@@ -159,4 +161,4 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

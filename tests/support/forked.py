@@ -54,13 +54,13 @@ class Forked:
 
 
 class ForkServer:
-    """A process that forks others, in an environment of Python; it ends with this one."""
+    """A process that forks others, in an environment of Python; it ends with this one. It has loaded Horae, and some modules."""
 
-    def __init__(self, python: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, python: str, environment: Mapping[str, str], *modules: str) -> None:
         self._folder = tempfile.mkdtemp(prefix="horae-")  # sockets have short names only
         self.address = f"{self._folder}/socket"
         self._process = subprocess.Popen(
-            [python, fork_server.__file__, self.address], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [python, fork_server.__file__, self.address, *modules], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )  # fmt: skip
         atexit.register(self.close)
         assert self._process.stdout is not None

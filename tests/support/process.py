@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -46,6 +47,23 @@ class Process(Protocol):
 def fork_server() -> ForkServer:
     """What forks the processes of this tree, once for all tests of this process."""
     return ForkServer(sys.executable, environment())
+
+
+def run_program(
+    *arguments: str, forks: ForkServer | None = None, **settings: str
+) -> subprocess.CompletedProcess[str]:
+    """Run ``python ARGUMENTS`` in a fork, to its end."""
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        process = (forks or fork_server()).start(
+            arguments, ROOT, environment(**settings), output=output.fileno(), errors=errors.fileno()
+        )
+        try:
+            code = process.wait(PATIENCE)
+        finally:
+            process.kill()
+        for written in (output, errors):
+            written.seek(0)
+        return subprocess.CompletedProcess(arguments, code, output.read(), errors.read())
 
 
 def kill(*processes: Process) -> None:
