@@ -25,7 +25,7 @@ from tests.support.temporal_cluster import ABSENT, COMMAND, TemporalCluster
 # `make soak` asks for many; the default keeps a run of all tests within a few minutes.
 settings.register_profile(
     "horae",
-    max_examples=int(os.environ.get("HORAE_EXAMPLES", "80")),
+    max_examples=int(os.environ.get("HORAE_EXAMPLES", "50")),
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

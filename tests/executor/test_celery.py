@@ -129,7 +129,7 @@ async def test_a_crash_between_hand_off_and_record_starts_the_work_once_and_lose
 ):
     program = ["-m", "tests.executor.dying_programs", "celery", f"sqlite:///{tmp_path}/horae.db"]
     done = await asyncio.to_thread(
-        run_program, *program, "claimed", "submitted", "submitted", "following", **engine
+        run_program, *program, "claimed", "submitted", "submitted", "following", settings=engine
     )
     assert (done.returncode, done.stdout) == (0, "succeeded 5\n"), done.stderr
     assert said(engine).count("add 2 3") == 1

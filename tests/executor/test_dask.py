@@ -152,7 +152,7 @@ async def test_processes_that_die_around_the_hand_off_neither_lose_the_work_nor_
         "submitted",
         "submitted",
         "following",
-        HORAE_TEST_DASK=cluster.address,
+        settings={"HORAE_TEST_DASK": cluster.address},
     )
     assert (done.returncode, done.stdout) == (0, "succeeded 5\n"), done.stderr
     assert cluster.said().count("add 2 3") == 1

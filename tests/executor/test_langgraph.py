@@ -149,9 +149,9 @@ async def test_a_killed_worker_repeats_no_step_that_was_done_and_no_charge(
         ada = app.owned_by("ada")
         await ada.schedules.create("s", "0 0 1 1 *", "graph:langgraph:steps")
         run_id = await ada.schedules.trigger("s")
-    settings_of_worker = {"HORAE_TEST_STEPS": str(steps), "HORAE_TEST_KILL": point}
+    given = {"HORAE_TEST_STEPS": str(steps), "HORAE_TEST_KILL": point}
     command = ["-m", "tests.support.graph_worker", database, run_id]
-    killed = await asyncio.to_thread(run_program, *command, forks=graph_forks, **settings_of_worker)
+    killed = await asyncio.to_thread(run_program, *command, settings=given, forks=graph_forks)
     assert killed.returncode == -9, killed.stderr[-2000:]
     monkeypatch.setenv("HORAE_TEST_KILL", "")
     async with App(database, config=settings(database, **FAST)) as app:

@@ -162,7 +162,7 @@ async def test_a_database_that_cannot_have_jobs_is_refused_when_the_schedule_is_
 async def test_processes_that_die_around_the_claim_neither_lose_the_job_nor_repeat_it(jobs: Jobs):
     program = ["-m", "tests.executor.dying_programs", "procrastinate", jobs.database]
     done = await asyncio.to_thread(
-        run_program, *program, "prepared", "claimed", "following", "following", **jobs.environment
+        run_program, *program, "prepared", "claimed", "following", "following", settings=jobs.environment
     )
     assert done.returncode == 0, done.stderr
     (row,) = [each for each in await jobs.rows() if each["lock"] == "horae:k"]

@@ -319,7 +319,7 @@ COSTLY = st.fixed_dictionaries(
 
 @pytest.mark.contract("SCHD-08")
 @given(COSTLY, st.integers(NOW, NOW + 60 * 366 * DAY))
-@pytest.mark.long
+@settings(max_examples=max(settings().max_examples // 2, 1))  # each asks all questions of a decision
 def test_no_spec_that_was_accepted_goes_over_the_budget_of_a_decision(document: dict[str, Any], moment: int):
     """The search for the worst case: Hypothesis drives the number of steps up, and finds none that is over."""
     try:

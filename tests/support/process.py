@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -50,12 +50,12 @@ def fork_server() -> ForkServer:
 
 
 def run_program(
-    *arguments: str, forks: ForkServer | None = None, **settings: str
+    *arguments: str, settings: Mapping[str, str] | None = None, forks: ForkServer | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run ``python ARGUMENTS`` in a fork, to its end."""
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         process = (forks or fork_server()).start(
-            arguments, ROOT, environment(**settings), output=output.fileno(), errors=errors.fileno()
+            arguments, ROOT, environment(**settings or {}), output=output.fileno(), errors=errors.fileno()
         )
         try:
             code = process.wait(PATIENCE)
