@@ -42,16 +42,27 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let each process begin with its share of the long tests; each is first given a part of the list, as it stands."""
+    """Let one process begin with the heavy tests, and the others with the long ones; each is first given a part of the list.
+
+    What a process has not begun others may take over, the last first: so heavy tests run one after another.
+    """
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    long = [each for each in items if each.get_closest_marker("long")]
-    others = [each for each in items if not each.get_closest_marker("long")]
-    part = -(-len(others) // workers)
-    items[:] = [
-        each
-        for worker in range(workers)
-        for each in [*long[worker::workers], *others[worker * part : (worker + 1) * part]]
-    ]
+    marked: dict[str, list[pytest.Item]] = {"heavy": [], "long": [], "": []}
+    for each in items:
+        marked[next(filter(each.get_closest_marker, ("heavy", "long")), "")].append(each)
+    heavy, long, others = marked.values()
+    beginnings = (
+        [heavy, *(long[place :: workers - 1] for place in range(workers - 1))]
+        if workers > 1
+        else [heavy + long]
+    )
+    ordered: list[pytest.Item] = []
+    for place, beginning in enumerate(beginnings):
+        size = (len(items) - len(ordered)) // (workers - place)  # as many as the process is first given
+        room = max(size - len(beginning), 0)
+        ordered += [*beginning, *others[:room]]
+        others = others[room:]
+    items[:] = [*ordered, *others]
 
 
 @pytest.fixture(scope="session", autouse=True)

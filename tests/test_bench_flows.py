@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 
+@pytest.mark.heavy
 @pytest.mark.contract("FLOW-29")
 def test_every_contestant_has_every_figure(tmp_path: Path):
     written = tmp_path / "explanation" / "flows-speed.md"

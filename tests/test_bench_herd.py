@@ -20,7 +20,7 @@ COMPARED = rf"{NUMBER}( \([\d.]+× (faster|slower|sooner|later|more|less)\))?"
 
 
 @pytest.mark.contract("SCHD-31", "DECL-41")
-@pytest.mark.long
+@pytest.mark.heavy
 def test_every_contestant_has_every_figure(tmp_path: Path) -> None:
     # One test, because it takes a minute, and tests that share a fixture may be run by several processes.
     written = tmp_path / "explanation" / "herd.md"

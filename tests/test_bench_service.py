@@ -5,11 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.process import environment
 
 ROW = r"^\| (.+?) \| (create|describe|list) \| [\d,]+( \([\d.]+×\))? \| [\d.]+ \| [\d.]+ \|$"
 
 
+@pytest.mark.heavy
 def test_every_request_has_every_figure(tmp_path: Path):
     written = tmp_path / "page.md"
     command = [sys.executable, "-m", "bench.service", "--schedules", "1000", "--requests", "50"]

@@ -12,6 +12,7 @@ from tests.support.process import environment
 ROW = r"^\| SQLite \| [\d,]+ \| [\d.]+ \| [\d.]+ \| ([\d,]+) of ([\d,]+) \| \d+ \| \d+ \| \d+ \|$"
 
 
+@pytest.mark.heavy
 @pytest.mark.contract("SCHD-30")
 def test_calls_are_answered_and_every_schedule_fires_meanwhile(tmp_path: Path):
     written = tmp_path / "page.md"

@@ -5,9 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from bench.workflows.__main__ import CHECKPOINTS, DBOS, HORAE, ROWS
 
 
+@pytest.mark.heavy
 def test_every_contestant_has_every_figure(tmp_path: Path):
     written = tmp_path / "explanation" / "workflows-speed.md"
     command = [sys.executable, "-X", "utf8", "-m", "bench.workflows", "--quick", "--write", str(written)]

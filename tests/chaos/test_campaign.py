@@ -20,7 +20,7 @@ SECONDS, SEED = 5, 3
 
 @pytest.mark.contract("CRON-16")
 @pytest.mark.parametrize("store", ["postgresql", "sqlite"])
-@pytest.mark.long
+@pytest.mark.heavy
 async def test_a_short_campaign_is_clean(store: str, tmp_path: Path):
     settings = Settings(store, SECONDS, SEED, tmp_path)
     evidence = await run_campaign(settings)

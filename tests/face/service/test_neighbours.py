@@ -201,6 +201,7 @@ def watch(log: Path) -> list[float]:
     return lateness(log, first, last)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_a_hundred_hostile_schedules_do_not_delay_a_thousand_good_ones(
     store: str, start: StartServer, request: pytest.FixtureRequest, tmp_path: Path
@@ -225,11 +226,7 @@ def test_a_hundred_hostile_schedules_do_not_delay_a_thousand_good_ones(
     said = f"{alone[middle]:.3f} s late alone, {beside[middle]:.3f} s beside; answered {dict(neighbour.statuses)}"
     assert len(alone) == len(beside) == GOOD * WATCHED // EVERY, said
     assert set(refused) <= {"spec_too_costly"}
-    assert {status for path, status in pulse.answers if path == "/healthz"} == {200}, said
-    ready = [status for path, status in pulse.answers if path == "/readyz"]
-    assert ready.count(200) > 0.9 * len(ready), (
-        said
-    )  # a machine that is busy with other tests may delay a proof
+    assert set(pulse.answers) == {("/healthz", 200), ("/readyz", 200)}, said
     assert neighbour.surprises == []
     assert "taken for dead" not in server.log
     assert "Traceback" not in server.log

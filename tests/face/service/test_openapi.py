@@ -65,7 +65,7 @@ def run_schemathesis(folder: Path, server: Server, *arguments: str) -> None:
     assert server.client.get("/readyz").status_code == 200
 
 
-@pytest.mark.long
+@pytest.mark.heavy
 def test_the_service_does_what_its_document_says_also_with_what_it_made(start: StartServer, tmp_path: Path):
     server = start(HORAE_JWT_SECRET=SECRET, HORAE_REQUESTS_PER_SECOND="1000000")
     run_schemathesis(tmp_path, server, "--phases", "examples,stateful")
