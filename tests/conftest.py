@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from horae.testing import TimeMachine
 from tests.support.installed import unpacked_wheel
 from tests.support.machine import START, Recorder
+from tests.support.memory import copied_tables
 from tests.support.postgres import (
     FragileServer,
     new_postgres_database,
@@ -81,6 +82,12 @@ def littered_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     }
     with contextlib.chdir(folder), mock.patch.dict(os.environ, noise):
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_memory() -> Iterator[None]:
+    with copied_tables():
+        yield
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ CONFIG: dict[str, Any] = {
 SETTLING = 90.0
 """Seconds that the nodes have, after the last fault, to decide and do what is left."""
 EXPLAINED = 400
-"""How many slots are asked about."""
+"""How many slots are asked about at most: twenty for each second."""
 
 PLACES = "SELECT s.id, s.created_at_ms / 1000, d.cursor_ms / 1000 FROM schedule AS s JOIN due AS d ON d.schedule_key = s.key"
 CURSOR = "SELECT cursor_ms / 1000 FROM due WHERE schedule_key = '{schedule}'"
@@ -266,7 +266,7 @@ class Campaign:
         dice = Dice(f"{self._settings.seed}:{self._settings.store}:answers")
         answers = []
         begin = cutoff - int(self._settings.seconds)
-        for _ in range(EXPLAINED):
+        for _ in range(min(EXPLAINED, int(20 * self._settings.seconds))):
             schedule = dice.choice(self._schedules)
             second = begin + 2 + dice.below(max(cutoff - begin - 2, 1))
             moment = datetime.fromtimestamp(second, UTC)

@@ -375,7 +375,7 @@ class World:
             await self.happen()
         self._make_peace()
         await self._ask(self.schedules.resume("s"))
-        await self.pass_time(3000)
+        await self.pass_time(1500)
 
     async def happen(self) -> None:
         dice = self.dice

@@ -154,19 +154,19 @@ async def test_raising_the_limit_takes_a_finished_schedule_back(
     machine: TimeMachine, hello: Recorder, to: int | None
 ):
     """What went by at the limit is gone."""
-    await machine.app.schedules.create("s", "*/10 * * * *", "hello", remaining_actions=1)
+    await machine.app.schedules.create("s", "0 */4 * * *", "hello", remaining_actions=1)
     await machine.advance(days=6)
     assert (await machine.app.schedules.get("s")).state.completed_at_ms is not None
     raised = await machine.app.schedules.update("s", remaining_actions=to)
     assert raised.state.completed_at_ms is None
     day = 6 * 1440
     assert (await machine.app.schedules.describe("s")).next_times[:3] == (
-        at(day + 10),
-        at(day + 20),
-        at(day + 30),
+        at(day + 240),
+        at(day + 480),
+        at(day + 720),
     )
-    await machine.advance(minutes=31)
-    assert hello.nominal == [at(10), at(day + 10), at(day + 20), at(day + 30)]
+    await machine.advance(minutes=721)
+    assert hello.nominal == [at(240), at(day + 240), at(day + 480), at(day + 720)]
     assert ((await machine.app.schedules.get("s")).state.completed_at_ms is None) is (to is None)
 
 

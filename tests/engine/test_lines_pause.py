@@ -516,10 +516,10 @@ async def test_a_schedule_at_its_limit_takes_triggers_and_is_kept(machine: TimeM
     async def note(context: Context) -> None:
         seen.append(context.origin.kind)
 
-    await machine.app.schedules.create("s", "* * * * *", "note", remaining_actions=0)
+    await machine.app.schedules.create("s", "*/10 * * * *", "note", remaining_actions=0)
     await machine.advance(days=2)
     await machine.app.schedules.trigger("s")
     await machine.advance(seconds=1)
     assert seen == ["trigger"]
     assert (await machine.app.schedules.get("s")).state.remaining_actions == 0
-    assert (await unstarted(machine)) == [(at(1), at(2 * 1440), 2 * 1440, "limit_reached")]
+    assert (await unstarted(machine)) == [(at(10), at(2 * 1440), 2 * 144, "limit_reached")]
