@@ -41,6 +41,7 @@ PAGES = {
     "runs": "/runs",
     "runs, open": "/runs?state=open",
     "runs, failed": "/runs?state=failed",
+    "runs, problems": "/runs?state=problems",
     "runs, unstarted": "/runs?state=unstarted",
     "runs, a tag": "/runs?tag=t3",
     "runs, a tag that none has": "/runs?tag=none",
@@ -56,6 +57,8 @@ PAGES = {
     "nodes": "/nodes",
     "explain": "/explain?schedule=job-000007&time=2026-01-01T00:00:00Z",
     "a question": "/explain?q=why+did+job-000007+not+run+yesterday+at+2:30",
+    "explain, a misspelt id": "/explain?schedule=job-099l99&time=yesterday",
+    "a question, a misspelt id": "/explain?q=why+did+jbo-000007+not+run+yesterday+at+2:30",
     "go to, the last": "/go?q=job-0999",
     "go to, none": "/go?q=nothing",
 }
