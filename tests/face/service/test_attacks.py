@@ -852,7 +852,6 @@ def test_a_storm_on_one_schedule(start: StartServer, database: str) -> None:
     assert "Traceback" not in server.log
 
 
-@pytest.mark.long
 def test_calendars_and_the_schedules_that_exclude_them_change_at_once(
     start: StartServer, postgres: str
 ) -> None:
@@ -878,7 +877,7 @@ def test_calendars_and_the_schedules_that_exclude_them_change_at_once(
         if answer.status_code != 200:
             wrong.append(f"{answer.status_code} {answer.text}")
 
-    storm(server, 40, act)
+    storm(server, 15, act)
     assert wrong == []
 
 

@@ -16,20 +16,21 @@ import pytest
 
 from tests.face.cli.command import horae
 from tests.face.service.requests import create, ended_runs
-from tests.support.process import ROOT, Server, StartServer, environment
-from tests.support.wait import wait_for
+from tests.support.process import ROOT, Server, StartServer, environment, fork_server
+from tests.support.wait import PATIENCE, wait_for
 
 
 def refused(*arguments: str, **settings: str) -> str:
     """What a service says that does not start."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("HORAE_")}
-    ran = subprocess.run(
-        [sys.executable, "-m", "horae", "serve", *arguments], capture_output=True, text=True, timeout=60,
-        env=environment | {"PYTHONPATH": str(ROOT), "COLUMNS": "200"} | settings, check=False,
-    )  # fmt: skip
-    assert ran.returncode == 2, ran.stderr
-    assert "Traceback" not in ran.stderr
-    return ran.stderr
+    command = ["-m", "horae", "serve", *arguments]
+    process, written = fork_server().start_piped(
+        command, Path.cwd(), environment(**{"COLUMNS": "200"} | settings)
+    )
+    with written:
+        said = written.read()
+    assert process.wait(PATIENCE) == 2, said
+    assert "Traceback" not in said
+    return said
 
 
 @pytest.mark.contract("CRON-18")
