@@ -70,7 +70,11 @@ async def test_what_a_caller_cancelled_is_no_problem_and_links_lead_to_what_was_
         counted = await _page(client, most_often)
         assert counted.count("tone-failed") == 4
         assert "Nothing waits for you." in alerts
-        assert "Waits for you" not in await _page(client, "/console")
+        overview = await _page(client, "/console")
+        assert "Waits for you" not in overview
+        assert problems_in(overview).count("the shop is closed") == 1, "one line for each schedule"
+        (all_four,) = links_of(overview, "4 problems")
+        assert (await _page(client, all_four)).count("tone-failed") == 4
 
 
 async def test_a_slot_that_failed_again_is_listed_once(app_with_problems: TimeMachine):

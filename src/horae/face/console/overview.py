@@ -16,7 +16,7 @@ from horae.app.page import Page
 from horae.app.view_base import view_of
 from horae.app.views import ForecastView, NodeView, ledger_page
 from horae.face.console.alerts_page import alerts_of
-from horae.face.console.problems import problems_among
+from horae.face.console.problems import latest_of_each, problems_among
 from horae.face.console.rendering import called
 from horae.face.console.timeline import MAX_COMING, SPANS, by_relevance, lateness, timeline
 from horae.face.console.visit import Visit
@@ -55,10 +55,11 @@ async def overview_page(visit: Visit) -> Response[Any]:
         names = {each.key: called(each.action, each.id) for each in drawn_ones}
         ahead = await _coming(there, drawn_ones, visit.now, visit.now + span // timedelta(milliseconds=1))
         drawn = timeline(entries, ahead, now, span, visit.zone, order[:lanes], names)
-        problems = problems_among(entries)
+        problems = latest_of_each(problems_among(entries))
+        listed = ledger_page(Page(each for each, _ in problems[:LISTED])).items
         return {
             "timeline": drawn, "spans": SPANS, "reach": reach, "late": lateness(entries), "nodes": [view_of(NodeView, each) for each in nodes],
-            "problems": ledger_page(Page(problems[:LISTED], None)).items, "more_problems": max(len(problems) - LISTED, 0),
+            "problems": [(each, number) for each, (_, number) in zip(listed, problems, strict=False)], "more_problems": max(len(problems) - LISTED, 0),
             "alerts": alerts[:LISTED], "more_alerts": max(len(alerts) - LISTED, 0), "now": now, "truncated": ENTRIES if found.next else None, "tag": tag,
             "total": bool(drawn.lanes) or bool(await there.schedules.list(limit=1)), "counts": _counts(entries),
             "hidden": max(len(order) - lanes, 0), "wider": lanes + LANES if lanes < MAX_LANES else None,
