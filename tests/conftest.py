@@ -22,6 +22,7 @@ from tests.support.postgres import (
     remove_postgres_server,
 )
 from tests.support.temporal_cluster import ABSENT, COMMAND, TemporalCluster
+from tests.support.tls import shared_trust
 
 # `make soak` asks for many; the default keeps a run of all tests within a few minutes.
 settings.register_profile(
@@ -85,8 +86,9 @@ def littered_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def quick_memory() -> Iterator[None]:
-    with copied_tables():
+def loaded_once() -> Iterator[None]:
+    """What would take most of the time of short tests."""
+    with copied_tables(), shared_trust():
         yield
 
 

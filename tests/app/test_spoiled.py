@@ -31,12 +31,12 @@ SPOILED: list[tuple[str, str, str, dict[str, Any]]] = [
     ("state", "x", "state is no JSON", {"paused": False}),
     ("tags", "{}", "tags must be a list, not a mapping", {"tags": ["t"]}),
 ]  # fmt: skip
-IDS = [f"{field}-{number}" for number, (field, *_) in enumerate(SPOILED)]
+BAD = [f"bad-{number}" for number in range(len(SPOILED))]
 
 
-async def spoil(database: str, column: str, value: str) -> None:
-    """Change a column of the schedule "bad", as an operator with a client of the database would."""
-    update = f"UPDATE %s SET {column} = $1 WHERE id = 'bad'"  # noqa: S608
+async def spoil(database: str, column: str, value: str, schedule_id: str = "bad") -> None:
+    """Change a column of a schedule, as an operator with a client of the database would."""
+    update = f"UPDATE %s SET {column} = $1 WHERE id = '{schedule_id}'"  # noqa: S608
     if database.startswith("sqlite"):
         with closing(sqlite3.connect(database.removeprefix("sqlite:///"))) as connection, connection:
             connection.execute(update % "schedule", (value,))
@@ -47,14 +47,14 @@ async def spoil(database: str, column: str, value: str) -> None:
 
 
 @asynccontextmanager
-async def at_work(database: str, *spoiled: tuple[str, str]) -> AsyncIterator[App]:
-    """An app with a good schedule and a spoiled one, which it finds spoiled when it begins to keep time."""
+async def at_work(database: str, *spoiled: tuple[str, str, str]) -> AsyncIterator[App]:
+    """An app with a good schedule and spoiled ones, which it finds spoiled when it begins to keep time."""
     async with App(database, config=CONFIG) as app:
         app.action("work")(lambda: None)
-        for each in ("bad", "good"):
+        for each in {"good", *(bad for bad, _, _ in spoiled)}:
             await app.schedules.create(each, EVERY_SECOND, "work", tags=["t"])
-        for column, value in spoiled:
-            await spoil(database, column, value)
+        for bad, column, value in spoiled:
+            await spoil(database, column, value, bad)
         serving = asyncio.create_task(app.serve())
         yield app
         serving.cancel()
@@ -73,46 +73,39 @@ def runs_of(app: App, schedule_id: str, number: int = 1) -> Callable[[], Awaitab
     return has
 
 
-@pytest.mark.parametrize(("column", "value", "sentence", "repair"), SPOILED, ids=IDS)
-async def test_a_spoiled_row_is_named_stops_no_other_and_is_repaired_by_an_update(
-    database: str,
-    caplog: pytest.LogCaptureFixture,
-    column: str,
-    value: str,
-    sentence: str,
-    repair: dict[str, Any],
+async def test_spoiled_rows_are_named_stop_no_other_and_are_repaired_by_updates(
+    database: str, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.WARNING, "horae")
-    async with at_work(database, (column, value)) as app:
+    rows = [(bad, *row[:2]) for bad, row in zip(BAD, SPOILED, strict=True)]
+    async with at_work(database, *rows) as app:
         await wait_until(runs_of(app, "good", 2))
-        view = description_view(await app.schedules.describe("bad"))
-        assert view.state == "paused"
-        assert sentence in view.attention
-        said = [record.getMessage() for record in caplog.records if '"bad"' in record.getMessage()]
-        assert len(said) == 1, said
-        assert sentence in said[0]
-        listed = {
-            "attention": await app.schedules.list(Filter(attention=True)),
-            "paused": await app.schedules.list(Filter(paused=True)),
-        }
-        assert {name: [each.id for each in found] for name, found in listed.items()} == {
-            "attention": ["bad"],
-            "paused": ["bad"],
-        }
-        assert [each.id for each in await app.schedules.list()] == ["bad", "good"]
+        for bad, (_, _, sentence, _) in zip(BAD, SPOILED, strict=True):
+            view = description_view(await app.schedules.describe(bad))
+            assert (bad, view.state) == (bad, "paused")
+            assert sentence in view.attention
+            said = [text for text in map(logging.LogRecord.getMessage, caplog.records) if f'"{bad}"' in text]
+            assert len(said) == 1, said
+            assert sentence in said[0]
+        for only in (Filter(attention=True), Filter(paused=True)):
+            assert [each.id for each in await app.schedules.list(only)] == BAD
+        assert [each.id for each in await app.schedules.list()] == [*BAD, "good"]
         assert "good" in [each.id for each in await app.schedules.list(Filter(tag="t", action="work"))]
-        await app.schedules.update("bad", **repair)
-        if column == "state":
-            assert (await app.schedules.get("bad")).state.remaining_actions == (9 if "9" in value else None)
-        await wait_until(runs_of(app, "bad"))
+        for bad, (column, value, _, repair) in zip(BAD, SPOILED, strict=True):
+            await app.schedules.update(bad, **repair)
+            if column == "state":
+                left = (await app.schedules.get(bad)).state.remaining_actions
+                assert left == (9 if "9" in value else None)
         assert await app.schedules.unreadable() == []
-        fixed = await app.schedules.get("bad")
-        assert (fixed.unreadable, fixed.state.attention, fixed.state.note) == ({}, "", "")
-        await app.schedules.delete("bad")
+        await asyncio.gather(*(wait_until(runs_of(app, bad)) for bad in BAD))
+        for bad in BAD:
+            fixed = await app.schedules.get(bad)
+            assert (fixed.unreadable, fixed.state.attention, fixed.state.note) == ({}, "", "")
+            await app.schedules.delete(bad)
 
 
 async def test_it_is_refused_what_would_overwrite_it_and_checked_and_counted(database: str):
-    async with at_work(database, ("policies", '{"overlap":"skp"}'), ("tags", "{}")) as app:
+    async with at_work(database, ("bad", "policies", '{"overlap":"skp"}'), ("bad", "tags", "{}")) as app:
 
         async def is_counted_and_set_aside() -> bool:
             set_aside = (await app.schedules.get("bad")).state.paused

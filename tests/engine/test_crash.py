@@ -210,7 +210,7 @@ KINDS = (
     Policies(overlap=Overlap.SKIP, at_most_once=True),
 )
 EVERY = (2, 3, 4, 5)
-MANY = 400
+MANY = 200
 
 
 async def create_many_schedules(database: str) -> None:
@@ -238,7 +238,7 @@ def test_nodes_and_the_database_are_killed_at_any_time_and_every_slot_is_in_the_
     )
     nodes = [node() for _ in range(3)]
     for round_number, victim in enumerate((0, 2, 1, 1, 0, 2)):
-        wait_for(partial(grown, programs, programs.lines() + 500))
+        wait_for(partial(grown, programs, programs.lines() + 300))
         kill(nodes[victim])
         if round_number == 2:
             fragile_server.stop("immediate")

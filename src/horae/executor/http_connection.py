@@ -69,12 +69,17 @@ def _resolvers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(MAX_LOOK_UPS, thread_name_prefix="horae-look-up")
 
 
+def load_trust() -> ssl.SSLContext:
+    """The certificates that this machine trusts, and those that certifi does."""
+    trust = ssl.create_default_context()
+    trust.load_verify_locations(certifi.where())
+    return trust
+
+
 def new_pool(destinations: Destinations, resolve: Resolve) -> httpcore.AsyncConnectionPool:
     """A pool that connects only to allowed destinations. It follows no redirect and uses no proxy."""
-    trust = ssl.create_default_context()  # what this machine trusts, and what certifi does
-    trust.load_verify_locations(certifi.where())
     return httpcore.AsyncConnectionPool(
-        ssl_context=trust,
+        ssl_context=load_trust(),
         max_connections=None,  # as many as the node runs at once
         max_keepalive_connections=0,
         network_backend=_Guarded(destinations, resolve),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from horae.errors import InvalidInputError, MissingExtraError, NotStartedError
@@ -26,7 +27,6 @@ class Sealer:
 
     def __init__(self, secret_key: str) -> None:
         self._secret_key = secret_key
-        self._fernet: Fernet | None = None
 
     def seal(self, value: str, field: str) -> str:
         """A secret as it is stored."""
@@ -61,14 +61,18 @@ class Sealer:
                 "cannot be stored: it is kept encrypted, and there is no key for it",
                 hint="the operator sets HORAE_SECRET_KEY, to a long text that stays the same on every node",
             )
-        if self._fernet is None:
-            try:
-                from cryptography.fernet import Fernet  # noqa: PLC0415 - only secrets need it
-            except ImportError:
-                raise MissingExtraError("service", "cryptography") from None
-            key = hashlib.scrypt(self._secret_key.encode(), salt=_SALT, n=2**14, r=8, p=1, dklen=32)
-            self._fernet = Fernet(base64.urlsafe_b64encode(key))
-        return self._fernet
+        return _derived(self._secret_key)
+
+
+@lru_cache(maxsize=8)
+def _derived(secret_key: str) -> Fernet:
+    """The key that encrypts. It takes long to derive, on purpose."""
+    try:
+        from cryptography.fernet import Fernet  # noqa: PLC0415 - only secrets need it
+    except ImportError:
+        raise MissingExtraError("service", "cryptography") from None
+    key = hashlib.scrypt(secret_key.encode(), salt=_SALT, n=2**14, r=8, p=1, dklen=32)
+    return Fernet(base64.urlsafe_b64encode(key))
 
 
 def redact(options: Any) -> Any:  # noqa: ANN401 - any JSON
