@@ -20,6 +20,7 @@ NOW = datetime.fromisoformat("2026-11-17T23:30Z")
         (HoraeError("Unknown time zone", hint="did you mean Europe/Berlin?"), "Unknown time zone. Did you mean Europe/Berlin?"),
         (HoraeError("It is wrong (character 11)", hint="allowed are 0-7"), "It is wrong (character 11). Allowed are 0-7."),
         (InvalidInputError("id", "is needed"), "Id is needed."),
+        (InvalidInputError("every", "needs a span", hint="such as 15m or 1h30m"), "Every needs a span. For example: 15m or 1h30m."),
         (InvalidInputError("expires_at", "must be in the future"), "Until must be in the future."),
         (InvalidInputError("scopes", 'has "x", which is no scope'), '“May run” has "x", which is no scope.'),
         (InvalidInputError("spec.crons[0]", "is empty"), "spec.crons[0] is empty."),

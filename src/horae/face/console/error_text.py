@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from horae.errors import HoraeError, InvalidInputError
 
 LABELS = {
@@ -17,7 +19,8 @@ def error_text(error: HoraeError) -> str:
     if isinstance(error, InvalidInputError) and (field := error.details["field"]) in LABELS:
         label = LABELS[field]
         message = f"{f'“{label}”' if ' ' in label else label} {error.details['reason']}"
-    return " ".join(sentence(part) for part in (message, error.hint) if part)
+    hint = re.sub("^such as ", "for example: ", error.hint or "")
+    return " ".join(sentence(part) for part in (message, hint) if part)
 
 
 def sentence(text: str) -> str:

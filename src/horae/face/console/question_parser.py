@@ -14,6 +14,8 @@ from horae.spec import load_zone
 _CLOCK = re.compile(r"\b(\d{1,2})(?::(\d\d)(?::(\d\d))?)\s*(am|pm)?\b|\b(\d{1,2})\s*(am|pm)\b", re.IGNORECASE)
 _NAMED = re.compile(r"\b(noon|midnight)\b", re.IGNORECASE)
 _DATE = re.compile(r"\b(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?))?(Z|[+-]\d\d:\d\d)?")
+_AGO = re.compile(r"\b(\d{1,4})\s*(w|d|h|m|s)[a-z]*\s+ago\b", re.IGNORECASE)
+_UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 _DAYS = {"yesterday": -1, "today": 0, "tonight": 0, "tomorrow": 1, "now": 0}
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _FILLERS = frozenset(
@@ -88,6 +90,9 @@ def time_of(text: str, now: datetime) -> str | None:
     if match := _DATE.search(text):
         clock = match[2] or _clock_of(text[match.end() :]) or "00:00:00"
         return f"{match[1]}T{clock}{match[3] or ''}"
+    if match := _AGO.search(text):
+        back = timedelta(**{_UNITS[match[2].lower()]: int(match[1])})
+        return (now - back).replace(microsecond=0).isoformat()
     day, clock = day_of(text, now), _clock_of(text)
     if re.search(r"\bnow\b", text, re.IGNORECASE) and clock is None:
         return now.replace(microsecond=0).isoformat()
