@@ -6,9 +6,11 @@ import asyncio
 import signal
 import sqlite3
 from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -20,7 +22,9 @@ from tests.engine.programs import Programs
 from tests.support.nodes import end_leases, fetch
 from tests.support.postgres import FragileServer
 from tests.support.process import kill
-from tests.support.wait import wait_for
+from tests.support.wait import wait_for, wait_until
+
+T = TypeVar("T")
 
 
 def grown(programs: Programs, beyond: int) -> bool:
@@ -60,9 +64,32 @@ async def trigger(database: str, action: str) -> str:
         return await app.schedules.trigger("s")
 
 
-async def saved_by(database: str, run_id: str) -> list[Checkpoint]:
-    async with App(database) as app:
-        return await app.runs.checkpoints(run_id)
+async def saved_by(database: str, run_id: str, least: int = 0) -> list[Checkpoint]:
+    """What attempts of a run saved, once there is as much."""
+    async with reading(database) as app:
+        return await at_least(least, partial(app.runs.checkpoints, run_id))
+
+
+@asynccontextmanager
+async def reading(database: str) -> AsyncIterator[App]:
+    """An app that is no node."""
+    app = App(database)
+    await app.open()
+    try:
+        yield app
+    finally:
+        await app.close()
+
+
+async def at_least(number: int, read: Callable[[], Awaitable[Sequence[T]]]) -> list[T]:
+    found: list[T] = []
+
+    async def are_there() -> bool:
+        found[:] = await read()
+        return len(found) >= number
+
+    await wait_until(are_there)
+    return found
 
 
 def test_the_next_attempt_sees_what_a_killed_one_saved(database: str, programs: Programs):
@@ -84,22 +111,23 @@ def test_the_next_attempt_sees_what_a_killed_one_saved(database: str, programs: 
     assert [(each.key, each.attempt) for each in saved] == [("one", 1), ("two", 2), ("three", 2)]
 
 
-async def logged_by(database: str, run_id: str) -> list[tuple[int, str]]:
-    async with App(database) as app:
-        return [(line.attempt, line.message) for line in await app.runs.logs(run_id)]
+async def logged_by(database: str, run_id: str, least: int) -> list[tuple[int, str]]:
+    """What attempts of a run logged, once there is as much."""
+    async with reading(database) as app:
+        lines = await at_least(least, partial(app.runs.logs, run_id))
+    return [(line.attempt, line.message) for line in lines]
 
 
 def test_what_a_killed_attempt_logged_can_be_read_up_to_its_last_write(database: str, programs: Programs):
     run_id = asyncio.run(trigger(database, "talk"))
     settings = {"lease_ms": 60_000, "housekeeping_ms": 300, "attempt_log_flush_ms": 20}
     killed = programs.start(60, database, **settings)
-    wait_for(lambda: asyncio.run(logged_by(database, run_id)))
+    asyncio.run(logged_by(database, run_id, 1))
     kill(killed)
     asyncio.run(end_leases(database))
     again = programs.start(0.01, database, **settings)
     wait_for(lambda: any(word == "done" for _, word, _ in programs.log()))
-    wait_for(lambda: len(asyncio.run(logged_by(database, run_id))) == 3)
-    assert asyncio.run(logged_by(database, run_id)) == [
+    assert asyncio.run(logged_by(database, run_id, 3)) == [
         (1, f"attempt 1 begins in {killed.pid}"),
         (2, f"attempt 2 begins in {again.pid}"),
         (2, "attempt 2 ends"),
@@ -113,7 +141,7 @@ def test_a_node_that_stood_still_while_its_run_was_taken_over_saves_nothing(
     run_id = asyncio.run(trigger(postgres, "keep saving"))
     lease = {"lease_ms": 4000, "housekeeping_ms": 300}
     stopped = programs.start(0.02, postgres, **lease)
-    wait_for(lambda: len(asyncio.run(saved_by(postgres, run_id))) > 3)
+    asyncio.run(saved_by(postgres, run_id, 4))
     stopped.send_signal(signal.SIGSTOP)
     programs.start(0.02, postgres, **lease)
     wait_for(lambda: any(word == "2" for _, word, _ in programs.log()))

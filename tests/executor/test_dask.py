@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from distributed import Client, LocalCluster
 
 from horae import App, Config
 from horae.executor.dask_executor import DaskExecutor
@@ -49,9 +48,18 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def local_cluster() -> Any:
+    # It takes a second to import, and every process of the tests collects this file.
+    from distributed import LocalCluster  # noqa: PLC0415
+
     return LocalCluster(
         n_workers=1, threads_per_worker=4, processes=False, protocol="tcp://", dashboard_address=":0"
     )  # fmt: skip
+
+
+def client_of(address: str) -> Any:
+    from distributed import Client  # noqa: PLC0415
+
+    return Client(address, asynchronous=True, set_as_default=False)
 
 
 @contextlib.asynccontextmanager
@@ -115,7 +123,7 @@ async def test_a_task_is_kept_for_a_while_after_its_end():
             await app.schedules.create("sum", {}, "dask:identify")
             run = await ended(app, await app.schedules.trigger("sum"))
             key = f"horae-{run.result}"
-            async with Client(started.scheduler_address, asynchronous=True, set_as_default=False) as client:
+            async with client_of(started.scheduler_address) as client:
 
                 async def state() -> Any:
                     return (await client.scheduler.get_task_status(keys=[key]))[key]
@@ -134,7 +142,7 @@ async def test_a_task_that_is_lost_fails_its_run(cluster: Cluster):
         run_id = await app.schedules.trigger("deaf")
         await wait_until(lambda: "deaf begins kept" in cluster.said())
         key = f"horae-{(await app.runs.get(run_id)).key}-1"
-        async with Client(cluster.address, asynchronous=True, set_as_default=False) as client:
+        async with client_of(cluster.address) as client:
             await client.cancel([client.submit(len, "", key=key)], force=True)
             run = await ended(app, run_id)
             assert "its scheduler knows the task no more" in str(run.failure)
