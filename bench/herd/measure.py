@@ -37,7 +37,7 @@ FIRST_GUESS = 500.0
 """Jobs registered per second, before anything is known about a contestant."""
 COUNTING = 1.0
 """Seconds allowed beside registering, in which PostgreSQL counts its rows."""
-JOINING = 0.5
+JOINING = 1.5
 """Seconds allowed for each of several nodes to start."""
 ATTEMPTS = 6
 TIME_LIMIT = 3600
