@@ -20,6 +20,11 @@ def problems_in(page: str) -> str:
     return re.sub(r"<[^>]+>", " ", panel)
 
 
+def counts_in(page: str) -> str:
+    """The counts above the timeline."""
+    return page.partition('class="counts"')[2].partition("</p>")[0]
+
+
 def links_of(page: str, text: str) -> list[str]:
     """Where the links lead whose text contains this."""
     found = re.findall(r'<a [^>]*href="([^"]+)"[^>]*>(.*?)</a>', page, re.DOTALL)
@@ -104,3 +109,16 @@ async def test_slots_that_did_not_run_lead_to_their_explanation(app_with_problem
         first, last = [each for each in links_of(page, "<time") if "/explain?" in each]
         for link in (first, last):
             assert "a caller asked to skip it" in await _page(client, link)
+
+
+async def test_slots_of_a_cancelled_backfill_crowd_nothing_out(
+    app_with_problems: TimeMachine, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("horae.face.console.overview.ENTRIES", 4)
+    async with client_of(app_with_problems.app) as client:
+        overview = await _page(client, "/console")
+        assert "4 problems" in problems_in(overview)
+        timeline = overview.partition("h-timeline")[2]
+        assert timeline.count("piece piece-failed") == 4, "what went wrong is drawn"
+        assert "dropped</span>" not in counts_in(overview), "a caller asked for it"
+        assert "of the latest 4 runs" in counts_in(overview), "what is cut is told beside the counts"

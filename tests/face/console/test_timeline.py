@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -52,3 +53,18 @@ def _lanes(page: str) -> list[Any]:
         for part in page.split('class="lane-name"')[1:]
         for part in [part.split("<bdi>")[1]]
     ]
+
+
+async def test_a_short_window_counts_the_slots_in_it_and_what_is_over_ends_at_now(machine: TimeMachine):
+    @machine.app.action("hold")
+    async def hold(context: Context) -> None:
+        await machine.sleep(hours=3)
+
+    await machine.app.owned_by("local").schedules.create("long", "* * * * *", "hold")
+    await machine.advance(minutes=45)
+    async with client_of(machine.app) as client:
+        page = (await client.get("/console?span=5m")).text
+    (skipped,) = re.findall(r"([\d,]+) skipped</span>", page)
+    assert int(skipped) in {5, 6}
+    bars = re.findall(r'piece-skipped" x="([\d.]+)" y="16" width="([\d.]+)"', page)
+    assert [float(x) + float(width) for x, width in bars] == [500.0]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -16,14 +17,16 @@ from horae.app.page import Page
 from horae.app.view_base import view_of
 from horae.app.views import ForecastView, NodeView, ledger_page
 from horae.face.console.alerts_page import alerts_of
-from horae.face.console.problems import latest_of_each, problems_among
+from horae.face.console.problems import ASKED_FOR, PROBLEMS, latest_of_each, problems_among
 from horae.face.console.rendering import called
-from horae.face.console.timeline import MAX_COMING, SPANS, by_relevance, lateness, timeline
+from horae.face.console.timeline import MAX_COMING, SPANS, by_relevance, lateness, slots_since, timeline
 from horae.face.console.visit import Visit
-from horae.model import Schedule, ScheduleKey, Status, instant
+from horae.model import Reason, Run, Schedule, ScheduleKey, Status, UnstartedRange, instant
 
 ENTRIES = 600
-"""How many runs and ranges the timeline draws, the latest ones."""
+"""How many runs and ranges the timeline draws and counts, the latest ones; and how many of the latest problems are looked at beside them."""
+CROWDS = (Reason.BACKFILL_CANCELLED, Reason.DELETED)
+"""What a caller drops by the thousand with one click is left out: it would crowd out the rest."""
 LANES, MAX_LANES = 40, 400
 """How many schedules the timeline shows at first, and after asking for more."""
 LISTED = 8
@@ -42,13 +45,16 @@ async def overview_page(visit: Visit) -> Response[Any]:
         now, span = instant(visit.now), SPANS[reach][1]
         asked = visit.query.get("lanes", "")
         lanes = min(int(asked), MAX_LANES) if asked.isdecimal() else LANES
-        found, alerts, soonest, nodes = await asyncio.gather(
-            there.runs.search(since=now - span, tag=tag, limit=ENTRIES),
+        found, wrong, alerts, soonest, nodes = await asyncio.gather(
+            there.runs.search(since=now - span, tag=tag, without_reasons=CROWDS, limit=ENTRIES),
+            there.runs.search(
+                since=now - span, tag=tag, status=PROBLEMS, without_reasons=ASKED_FOR, limit=ENTRIES
+            ),
             alerts_of(visit),
             there.schedules.soonest(lanes + 1, tag=tag),
             visit.app.nodes(),
         )
-        entries = list(found)
+        entries = _together(found, wrong)
         attention = {each.schedule_key for each in alerts if each.schedule_key}
         order = by_relevance(entries, soonest, attention, now, now + span)
         drawn_ones = await there.schedules.get_many(order[:lanes])
@@ -58,22 +64,30 @@ async def overview_page(visit: Visit) -> Response[Any]:
         problems = latest_of_each(problems_among(entries))
         listed = ledger_page(Page(each for each, _ in problems[:LISTED])).items
         return {
-            "timeline": drawn, "spans": SPANS, "reach": reach, "late": lateness(entries), "nodes": [view_of(NodeView, each) for each in nodes],
+            "timeline": drawn, "spans": SPANS, "reach": reach, "late": lateness(found), "nodes": [view_of(NodeView, each) for each in nodes],
             "problems": [(each, number) for each, (_, number) in zip(listed, problems, strict=False)], "more_problems": max(len(problems) - LISTED, 0),
             "alerts": alerts[:LISTED], "more_alerts": max(len(alerts) - LISTED, 0), "now": now, "truncated": ENTRIES if found.next else None, "tag": tag,
-            "total": bool(drawn.lanes) or bool(await there.schedules.list(limit=1)), "counts": _counts(entries),
+            "total": bool(drawn.lanes) or bool(await there.schedules.list(limit=1)), "counts": _counts(found, now - span),
             "hidden": max(len(order) - lanes, 0), "wider": lanes + LANES if lanes < MAX_LANES else None,
         }  # fmt: skip
 
     return await visit.live_page("overview.html", build)
 
 
-def _counts(entries: list[Any]) -> dict[str, int]:
+def _together(
+    found: Iterable[Run | UnstartedRange], wrong: Iterable[Run | UnstartedRange]
+) -> list[Run | UnstartedRange]:
+    """The latest entries, and the problems that are older than these, newest first."""
+    both = {each.id if isinstance(each, Run) else each.number: each for each in (*found, *wrong)}
+    return sorted(both.values(), key=lambda each: each.decided_at_ms, reverse=True)
+
+
+def _counts(entries: Iterable[Run | UnstartedRange], since: datetime) -> dict[str, int]:
     """How many slots of the window became what."""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for each in entries:
-        counts[each.status] = counts.get(each.status, 0) + getattr(each, "count", 1)
-    return {status.value: counts[status] for status in Status if status in counts}
+        counts[each.status] += slots_since(each, since) if isinstance(each, UnstartedRange) else 1
+    return {status.value: counts[status] for status in Status if counts[status]}
 
 
 async def _coming(

@@ -130,7 +130,9 @@ def _piece(
     width = max(
         _x(min(ended, end), start, end) - x, 3.0 if run_id else 6.0
     )  # a low mark must be wider to be seen
-    return Piece(min(x, WIDTH - 3.0), round(min(width, WIDTH - x), 1), entry.status, why, run_id)
+    if ended <= now:  # nor may what is over reach past now
+        x = min(x, WIDTH / 2 - width)
+    return Piece(round(min(x, WIDTH - 3.0), 1), round(min(width, WIDTH - x), 1), entry.status, why, run_id)
 
 
 def _coming(
@@ -153,6 +155,16 @@ def _coming(
     return [
         Piece(x, 3.0, "coming", f"{local(each, zone)}: coming") for x, each in zip(places, shown, strict=True)
     ]
+
+
+def slots_since(unstarted: UnstartedRange, since: datetime) -> int:
+    """How many slots of a range are at a moment or later, as if they were evenly apart."""
+    if unstarted.start >= since:
+        return unstarted.count
+    if unstarted.end < since:
+        return 0
+    apart = (unstarted.end - unstarted.start) / (unstarted.count - 1)
+    return (unstarted.end - since) // apart + 1
 
 
 def late(run: Run) -> str:
