@@ -18,9 +18,9 @@ from tests.support.service import client_of
 FORMS: dict[str, dict[str, str]] = {
     "plain": {"kind": "plain", "days": "workdays", "time": "9:00", "action": "ping", "timezone": "Europe/Berlin"},
     "everything": {
-        "kind": "cron", "cron": "30 2 * * *\n0 12 * * 1", "timezone": "America/New_York", "exclude": "holidays", "jitter": "30s",
+        "kind": "cron", "cron": "30 2 * * *\n0 12 * * 1", "timezone": "America/New_York", "exclude": "holidays, works closed", "jitter": "30s",
         "gap": "shift", "fold": "first", "action": "ping", "input": """{"it's": ["\\"<\\u00e9>\\"", null, 1.5, true]}""",
-        "description": "It's “quoted” $HOME `x`\\", "tags": "a b", "overlap": "buffer_one", "catch_up": "latest", "attempts": "3",
+        "description": "It's “quoted” $HOME `x`\\", "tags": 'a,b "my team"', "overlap": "buffer_one", "catch_up": "latest", "attempts": "3",
         "run_timeout": "10m", "paused": "1",
     },
     "some days": {"kind": "plain", "days": "some", "on_mon": "1", "on_sun": "1", "time": "9:30:05", "action": "ping"},
@@ -59,7 +59,8 @@ async def run_curl(text: str, client: httpx.AsyncClient) -> None:
 async def test_each_does_what_the_form_does(name: str, machine: TimeMachine, monkeypatch: pytest.MonkeyPatch):
     machine.app.use_builtin()
     machine.app.action("ping")(lambda: None)
-    await machine.app.calendars.put("holidays", {"dates": ["2026-12-25"]})
+    for calendar in ("holidays", "works closed"):
+        await machine.app.calendars.put(calendar, {"dates": ["2026-12-25"]})
     async with client_of(machine.app) as client:
         token = await csrf(client)
 
@@ -90,7 +91,8 @@ async def test_the_form_of_an_edit_is_filled_in_from_the_schedule_and_changes_no
 ):
     machine.app.use_builtin()
     machine.app.action("ping")(lambda: None)
-    await machine.app.calendars.put("holidays", {"dates": ["2026-12-25"]})
+    for calendar in ("holidays", "works closed"):
+        await machine.app.calendars.put(calendar, {"dates": ["2026-12-25"]})
     async with client_of(machine.app) as client:
         token = await csrf(client)
         given = {**FORMS[name], "id": "edited", "csrf": token, "do": "create"}

@@ -91,11 +91,17 @@ def test_schedules_are_searched_filtered_and_changed_together(window: Window, se
     assert "Enter a tag first." in page.locator(".notice-problem").inner_text()
     assert page.locator("[name=chosen]:checked").count() == 3
     assert page.get_by_label("Note", exact=True).input_value() == "kept"
-    page.get_by_label("Tag to add").fill("spring")
+    page.get_by_label("Tag to add").fill('spring, "my team"')
     page.get_by_role("button", name="Tag").click()
     assert "Tagged 3 schedules." in window.text()
     window.go("/schedules?tag=spring")
     assert page.locator("tbody tr").count() == 3
+    window.go("/schedules/many-0/edit")
+    page.get_by_label("Description").fill("only this")
+    page.get_by_role("button", name="Save").click()
+    edited = server.get("/schedules/many-0")
+    assert (edited["description"], edited["tags"]) == ("only this", ["bulk", "spring", "my team"])
+    window.go("/schedules?tag=spring")
     page.get_by_label("Choose many-2").check()
     page.get_by_role("button", name="Trigger").click()
     assert "Triggered 1 schedule." in window.text()
@@ -163,10 +169,12 @@ def test_a_schedule_says_when_and_what_became_of_its_slots(window: Window, serve
     for part in (
         "At 02:30 every day, America/New_York time",
         "The backup of the night",
-        '"30 2 * * *"',
         "Nothing has fallen due yet",
     ):
         assert part in text
+    assert '"30 2 * * *"' not in text, "the document is folded"
+    page.locator("summary", has_text="Spec document").click()
+    assert '"30 2 * * *"' in page.get_by_label("The spec").inner_text()
     times = page.locator(".times time")
     assert times.count() == 10
     assert " UTC" in times.first.get_attribute("title")
@@ -293,6 +301,9 @@ def test_a_backfill_is_counted_started_and_followed_until_it_is_done_or_cancelle
     fill("Start the backfill")
     backfill = page.locator("li.backfill").first
     page.locator("li.backfill", has_text="0 of 5 done, 1 running, 4 waiting").wait_for()
+    place = backfill.bounding_box()
+    assert place is not None
+    assert 0 < place["y"] < 900, "its progress is in sight"
     assert backfill.locator(".tone-running").count() == 1
     backfill.get_by_role("button", name="Cancel").click()
     page.locator("li.backfill", has_text="4 dropped").wait_for()
@@ -348,7 +359,14 @@ def test_runs_are_found_explained_stopped_and_run_again(window: Window, server: 
     assert run_of(server, "holds", "cancelled")["id"] == holding["id"]
     window.go("/runs?since=-1h&reason=cancelled")
     assert "holds" in window.text()
-    assert window.go("/runs?since=sometime").status == 422
+    assert window.go("/runs?schedule=holds&since=sometime&reason=cancelled").status == 422
+    since = page.get_by_label("Since")
+    assert since.input_value() == "sometime"
+    assert since.get_attribute("aria-invalid") == "true"
+    assert 'Since is "sometime", which is no time.' in page.locator(".notice-problem").inner_text()
+    since.fill("-1h")
+    page.get_by_role("button", name="Search").click()
+    assert page.locator("tbody tr").count() == 1, "the other filters are still there"
 
 
 def test_questions_are_answered_everywhere(window: Window, server: Server):
@@ -394,8 +412,10 @@ def test_questions_are_answered_everywhere(window: Window, server: Server):
 
 
 def test_a_schedule_is_created_with_its_meaning_beside_it(window: Window, server: Server):
+    assert server.ask("PUT", "/calendars/works%20closed", {"dates": ["2026-12-25"]}).is_success
     page = window.page
     window.go("/new")
+    assert page.locator("#calendars option[value='works closed']").count() == 1
     page.get_by_text("A day of the month", exact=True).click()
     page.get_by_label("Time of day").fill("7:45")
     page.locator("#preview .sentence", has_text="At 07:45 on day 1 of the month").wait_for()
@@ -433,11 +453,14 @@ def test_a_schedule_is_created_with_its_meaning_beside_it(window: Window, server
     page.locator("[data-refused]").wait_for(state="detached")
     assert page.locator("[aria-invalid]").count() == 0
     assert "Next, Europe/Berlin time" in page.locator("#preview").inner_text()
-    page.get_by_label("Tags").fill("made here")
+    page.get_by_label("Tags").fill("made, here")
+    page.get_by_label("Except calendars").fill("works closed")
     page.get_by_role("button", name="Create").click()
     assert "Created from-a-form." in window.text()
     made = server.get("/schedules/from-a-form")
-    assert made["spec"] == {"crons": ["0 9 * * 1-5"], "timezone": "Europe/Berlin"}
+    assert made["spec"] == {
+        "crons": ["0 9 * * 1-5"], "timezone": "Europe/Berlin", "exclude": [{"calendar": "works closed"}],
+    }  # fmt: skip
     assert (made["tags"], made["owner"]) == (["made", "here"], "local")
 
 

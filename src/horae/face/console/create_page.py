@@ -9,12 +9,13 @@ from uuid import uuid4
 import msgspec
 from litestar import Response, get, post
 
-from horae.app import NewSchedule, Trigger
+from horae.app import NewSchedule, ScopedOperations, Trigger
 from horae.app.schedule_fields import ScheduleFields
 from horae.checked import converted
 from horae.errors import HoraeError
 from horae.face.console.equivalents import as_curl, as_python, as_yaml
 from horae.face.console.error_text import error_text
+from horae.face.console.name_list import calendars_text
 from horae.face.console.spec_form import DAYS, KINDS, schedule_of, spec_of, wrong_field
 from horae.face.console.visit import Visit
 from horae.face.service.route_helpers import READS
@@ -38,7 +39,13 @@ CATCH_UPS = {
 CHOICES: dict[str, Any] = {
     "kinds": KINDS, "days": DAYS, "zones": sorted(installed_zones()), "overlaps": OVERLAPS, "catch_ups": CATCH_UPS,
 }  # fmt: skip
-"""What the fields of the form offer."""
+"""What the fields of the form offer, on every service."""
+
+
+async def choices(visit: Visit, scope: ScopedOperations) -> dict[str, Any]:
+    """What the fields of the form offer: also the actions of this service, and calendars of the schedule's owner."""
+    calendars = [calendars_text([each.name]) for each in await scope.calendars.list()]
+    return {**CHOICES, "actions": await visit.actions(), "calendars": calendars}
 
 
 async def preview(visit: Visit, form: dict[str, str]) -> dict[str, Any]:
@@ -82,8 +89,8 @@ async def _page(visit: Visit, form: dict[str, str], error: HoraeError | None = N
     found = await preview(visit, form)
     refused = {"problem": "", "wrong": ""} if error is None else refusal(error, form)
     return visit.page(
-        "new.html", 422 if error else 200, form=form, actions=await visit.actions(), refused=refused["problem"],
-        **CHOICES, **{**found, "wrong": refused["wrong"] or found["wrong"]},
+        "new.html", 422 if error else 200, form=form, refused=refused["problem"],
+        **await choices(visit, visit.new), **{**found, "wrong": refused["wrong"] or found["wrong"]},
     )  # fmt: skip
 
 

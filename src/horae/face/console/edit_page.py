@@ -15,9 +15,10 @@ from horae.app.view_base import page_of, view_of
 from horae.app.views import PreviewView
 from horae.checked import converted
 from horae.errors import ConflictTokenMismatchError, HoraeError, InvalidInputError
-from horae.face.console.create_page import CHOICES, refusal
+from horae.face.console.create_page import choices, refusal
 from horae.face.console.error_text import error_text
 from horae.face.console.form_fields import json_of, moment_of
+from horae.face.console.name_list import names_of, text_of
 from horae.face.console.rendering import as_json
 from horae.face.console.spec_form import form_of_policies, form_of_spec, policies_of, spec_of
 from horae.face.console.visit import Visit
@@ -39,7 +40,7 @@ def form_of(schedule: DescribedSchedule, now: datetime) -> dict[str, str]:
     """The form that shows a schedule as it is."""
     return {
         **form_of_spec(schedule.spec, now), **form_of_policies(schedule.policies),
-        "description": schedule.description, "tags": " ".join(schedule.tags), "version": str(schedule.version),
+        "description": schedule.description, "tags": text_of(schedule.tags), "version": str(schedule.version),
         "input": "" if schedule.action["input"] is None else as_json(schedule.action["input"]),
         "action": address_of(schedule.action), "options": as_json(schedule.action["options"]) if schedule.action["options"] else "",
     }  # fmt: skip
@@ -72,7 +73,7 @@ async def changes(visit: Visit, schedule_id: str, form: dict[str, str]) -> dict[
 def _edit_of(form: dict[str, str], visit: Visit) -> dict[str, Any]:
     return {
         "spec": spec_of(form, instant(visit.now)), "policies": converted(policies_of(form), Policies, "policies"),
-        "description": form.get("description", "").strip(), "tags": tuple(form.get("tags", "").split()),
+        "description": form.get("description", "").strip(), "tags": tuple(names_of(form.get("tags", ""))),
     }  # fmt: skip
 
 
@@ -84,9 +85,8 @@ async def _page(
     **context: Any,  # noqa: ANN401 - what a template shows
 ) -> Response[Any]:
     shown = {"refused": "", "conflict": False, **await changes(visit, schedule.id, form), **context}
-    return visit.page(
-        "edit.html", status, schedule=schedule, form=form, actions=await visit.actions(), **CHOICES, **shown
-    )
+    offered = await choices(visit, visit.there)
+    return visit.page("edit.html", status, schedule=schedule, form=form, **offered, **shown)
 
 
 @get("/schedules/{schedule_id:str}/edit")
@@ -157,7 +157,7 @@ async def backfill(visit: Visit, schedule_id: str) -> Response[Any]:
                 schedule_id, start, end, overlap=form.get("overlap") or None,  # type: ignore[arg-type]  # it is checked
                 author=visit.caller.user, note=form.get("note", ""),
             )  # fmt: skip
-            return visit.back(visit.url("schedules", schedule_id), "The backfill has begun.")
+            return visit.back(f"{visit.url('schedules', schedule_id)}#h-backfills", "The backfill has begun.")
         found = await there.backfills.preview(schedule_id, start, end)
     except HoraeError as error:
         refused = error_text(error)

@@ -22,6 +22,7 @@ from horae.app.views import (
 )
 from horae.errors import HoraeError, InvalidInputError, ScheduleNotFoundError
 from horae.face.cli.time_parser import instant_of
+from horae.face.console.error_text import error_text
 from horae.face.console.problems import ASKED_FOR, PROBLEMS
 from horae.face.console.rendering import span
 from horae.face.console.visit import Visit
@@ -49,22 +50,33 @@ def moment_of_query(visit: Visit, name: str) -> datetime | None:
     return instant_of(text, name, visit.zone.key, instant(visit.now)) if text else None
 
 
+def wrong_times(visit: Visit) -> dict[str, str]:
+    """The fields of the search whose text is no time, each with what is wrong."""
+    wrong = {}
+    for name in ("since", "until"):
+        try:
+            moment_of_query(visit, name)
+        except HoraeError as error:
+            wrong[name] = error_text(error)
+    return wrong
+
+
 @get("/runs")
 async def runs_page(visit: Visit) -> Response[Any]:
     """The runs, and the slots that did not run, that the address asks for."""
     kind = visit.query.get("state", "")
     if kind not in KINDS:
         raise InvalidInputError("state", f"is none of {', '.join(filter(None, KINDS))}")
+    shown = {
+        "kinds": KINDS, "reasons": [(each.value, sentence_of(each)) for each in Reason], "unknown": False,
+        "wrong": wrong_times(visit),
+    }  # fmt: skip
+    if shown["wrong"]:
+        return visit.page("runs.html", 422, **shown, shown=[], next=None)
 
     async def build() -> dict[str, Any]:
-        query = visit.query
-        shown = {
-            "kinds": KINDS,
-            "reasons": [(each.value, sentence_of(each)) for each in Reason],
-            "unknown": False,
-        }
         try:
-            found = await _search(visit, query, KINDS[kind][1])
+            found = await _search(visit, visit.query, KINDS[kind][1])
         except ScheduleNotFoundError:
             return {**shown, "shown": [], "next": None, "unknown": True}
         page = ledger_page(found)

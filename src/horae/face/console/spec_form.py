@@ -20,6 +20,7 @@ from horae.errors import (
     UnknownTimezoneError,
 )
 from horae.face.cli.time_parser import read_time
+from horae.face.console.name_list import calendars_of, calendars_text, names_of
 from horae.face.console.rendering import as_json
 from horae.policies import Policies
 from horae.spec import Spec
@@ -59,7 +60,7 @@ def spec_of(form: Mapping[str, str], now: datetime) -> Json:
     zone = form.get("timezone", "").strip()
     if zone and zone != "UTC":
         spec["timezone"] = zone
-    if excluded := form.get("exclude", "").split():
+    if excluded := calendars_of(form.get("exclude", "")):
         spec["exclude"] = [{"calendar": name} for name in excluded]
     if jitter := form.get("jitter", "").strip():
         spec["jitter"] = jitter
@@ -137,7 +138,7 @@ def schedule_of(form: Mapping[str, str], now: datetime) -> Json:
         document["policies"] = policies
     if description := form.get("description", "").strip():
         document["description"] = description
-    if tags := form.get("tags", "").split():
+    if tags := names_of(form.get("tags", "")):
         document["tags"] = tags
     if form.get("paused"):
         document["paused"] = True
@@ -253,7 +254,7 @@ def _meaning(spec: Json) -> Json:
 def _fields_of(spec: Json) -> dict[str, str]:
     choices = ("jitter", "gap", "fold", "clock_change", "dialect")
     fields: Json = {name: spec[name] for name in choices if isinstance(spec.get(name), str)}
-    fields["exclude"] = " ".join(each["calendar"] for each in spec.get("exclude", ()))
+    fields["exclude"] = calendars_text([each["calendar"] for each in spec.get("exclude", ())])
     match spec:
         case {"crons": lines}:
             return fields | {"kind": "cron", "cron": "\n".join(lines)}
