@@ -48,7 +48,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     """A search attribute, which has ``search_value`` as a text."""
     search_value: str | None = None
     text: str | None = None
-    """What their id, description, tags or action contain, in lower case."""
+    """What their id, description, tags, action or workflow contain, in lower case."""
 
     @property
     def along(self) -> str | None:

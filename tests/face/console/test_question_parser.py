@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from horae.face.console.question_parser import names_in, time_of
+from horae.face.console.question_parser import names_in, phrases_in, time_of
 from tests.support.cases import each_of
 
 WEDNESDAY = datetime.fromisoformat("2026-11-18T10:20:30")
@@ -48,3 +48,17 @@ def test_the_time_of_a_question(question: str, time: str | None):
 )
 def test_the_names_of_a_question(question: str, names: list[str]):
     assert names_in(question) == names, question
+
+
+@each_of(
+    ("question", "phrases"),
+    [
+        ('why did "x y" not run', ["x y"]),
+        ("why didn't 'the big one' run", ["the big one", "the big", "big one"]),
+        ("why did “x y” not run today?", ["x y", "y” not run today"]),
+        ("why did x y not run today?", ["y not run today", "x y"]),
+        ("why did it not run", []),
+    ],
+)
+def test_the_ids_with_spaces_of_a_question(question: str, phrases: list[str]):
+    assert phrases_in(question) == phrases, question

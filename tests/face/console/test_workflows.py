@@ -66,3 +66,51 @@ async def test_a_run_shows_its_graph_with_the_state_of_each_node(machine: TimeMa
         shown = (await client.get(f"/console/runs/{runs[0].id}?owner=local")).text
         assert "dag-succeeded" in shown
         assert "&lt;b&gt;yes&lt;/b&gt;" in shown
+
+
+async def test_a_schedule_is_found_by_the_name_that_pages_show(machine: TimeMachine):
+    app, local = machine.app, machine.app.owned_by("local")
+    app.action("work")(lambda: None)
+    app.use_builtin("http://127.0.0.1")
+    timed = {"kind": "schedule_based", "schedule": {"cron_expr": "0 9 * * *", "timezone": "UTC"}}
+    document: dict[str, Any] = {
+        "workflow_id": "Release", "version": 1, "edges": [{"source": "daily", "target": "work"}],
+        "nodes": [{"id": "daily", "type": "trigger", "data": timed}, {"id": "work", "type": "action", "data": {"action": "work"}}],
+    }  # fmt: skip
+    (schedule_id,) = (await local.workflows.deploy(document)).schedules
+    await local.schedules.skip_next(schedule_id)
+    await local.schedules.create("x y", "0 9 * * *", "work")
+    await machine.advance(hours=49)
+    async with client_of(app) as client:
+
+        async def page(path: str, **query: str) -> str:
+            answer = await client.get(f"/console/{path}", params=query)
+            assert answer.status_code == 200
+            return answer.text
+
+        link = f"/console/schedules/{schedule_id}"
+        assert link in await page("schedules", q="release")
+        assert link in await page("go", q="release")
+        for path, query in (
+            ("go", {"q": "why did release not run today at 9:00"}),
+            ("explain", {"q": 'why did "Release" not run today at 9:00'}),
+            ("explain", {"schedule": "release", "time": "2026-03-01T09:00"}),
+        ):
+            shown = await page(path, **query)
+            assert 'class="answer verdict-' in shown, query
+            assert f'{link}"><bdi>Release</bdi>' in shown, "it is called as elsewhere"
+        for question in ("why did x y run today at 9:00", "why did 'x y' run today at 9:00?"):
+            assert 'href="/console/schedules/x%20y"' in await page("explain", q=question)
+        runs = await page("runs", schedule="release")
+        assert runs.count("<bdi>Release</bdi>") == 2, "the slot that was skipped, and the run"
+        other = {"kind": "schedule_based", "schedule": {"cron_expr": "0 10 * * *", "timezone": "UTC"}}
+        document["nodes"].append({"id": "later", "type": "trigger", "data": other})
+        document["edges"].append({"source": "later", "target": "work"})
+        await local.workflows.deploy(document | {"version": 2})
+        for path, query in (
+            ("runs", {"schedule": "Release"}),
+            ("explain", {"q": "why did release not run at 9:00"}),
+        ):
+            shown = await page(path, **query)
+            assert "Several schedules are called" in shown
+            assert f"schedule={schedule_id}" in shown

@@ -19,6 +19,8 @@ from horae.app.views import NodeView, ledger_page
 from horae.face.console.flows_pages import NEEDS_ATTENTION
 from horae.face.console.grants_pages import state_of
 from horae.face.console.problems import ASKED_FOR, PROBLEMS, problems_among
+from horae.face.console.rendering import called
+from horae.face.console.schedule_names import names_of
 from horae.face.console.visit import Visit
 from horae.model import ScheduleKey, instant, schedule_key
 
@@ -54,10 +56,11 @@ async def alerts_page(visit: Visit) -> Response[Any]:
         found = await visit.there.runs.search(
             status=PROBLEMS, without_reasons=ASKED_FOR, since=since, limit=LISTED
         )
-        problems = ledger_page(Page(problems_among(found), found.next)).items
+        among = Page(problems_among(found), found.next)
+        problems = ledger_page(among).items
         counts = Counter((each.owner, each.schedule_id) for each in problems)
         return {
-            "alerts": await alerts_of(visit), "problems": problems, "more": found.next is not None, "reach": reach,
+            "alerts": await alerts_of(visit), "names": await names_of(visit.there, among), "problems": problems, "more": found.next is not None, "reach": reach,
             "reaches": SINCE, "often": [(*key, number) for key, number in counts.most_common(3) if number > 2],
         }  # fmt: skip
 
@@ -110,7 +113,7 @@ async def _schedules(visit: Visit) -> list[Alert]:
     shown = [view_of(ScheduleView, each) for each in found]
     return [
         Alert(
-            "attention", "Schedule", each.id, each.attention, visit.of_schedule(each),
+            "attention", "Schedule", called(each.action, each.id), each.attention, visit.of_schedule(each),
             schedule_key=schedule_key(each.owner, each.id),
         )
         for each in shown

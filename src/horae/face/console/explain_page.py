@@ -16,7 +16,9 @@ from horae.app.views import ExplanationView
 from horae.errors import HoraeError, InvalidInputError, RunNotFoundError, ScheduleNotFoundError
 from horae.face.cli.time_parser import read_time
 from horae.face.console.error_text import error_text
-from horae.face.console.question_parser import names_in, schedule_in, schedules_like, time_of, wall_clock
+from horae.face.console.question_parser import names_in, schedules_in, schedules_like, time_of, wall_clock
+from horae.face.console.rendering import called
+from horae.face.console.schedule_names import ids_called
 from horae.face.console.visit import Visit
 from horae.model import Schedule, ScheduleKey, instant
 
@@ -39,6 +41,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     found: ExplanationView | None = None
     schedule_id: str = ""
+    name: str = ""
+    """What pages call the schedule."""
     time: str = ""
     problem: str = ""
     meant: list[tuple[str, str]] = []
@@ -48,7 +52,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 async def answer(visit: Visit, question: str) -> Answer:
     """The answer to a question in words."""
     there = visit.there
-    schedule_id = await schedule_in(question, there)
+    ids = await schedules_in(question, there)
+    if len(ids) > 1:
+        return _several(visit, ids, time_of(question, visit.now_in_zone.replace(tzinfo=None)))
+    schedule_id = ids[0] if ids else None
     if schedule_id is None:
         meant = [
             (each, visit.url("explain", q=question.replace(word, each)))
@@ -66,6 +73,10 @@ async def answer(visit: Visit, question: str) -> Answer:
 
 async def explanation(visit: Visit, schedule_id: str, time: str) -> Answer:
     """The explanation of a time, in ISO 8601 or in words; one without an offset is in the schedule's zone."""
+    ids = await ids_called(visit.there, schedule_id)
+    if len(ids) > 1:
+        return _several(visit, ids, time)
+    schedule_id = ids[0] if ids else schedule_id
     try:
         at = _read(time, await _zone_of(visit, schedule_id), visit.now)
         found = view_of(ExplanationView, await visit.there.why.explain(schedule_id, at))
@@ -77,7 +88,13 @@ async def explanation(visit: Visit, schedule_id: str, time: str) -> Answer:
         return Answer(schedule_id=schedule_id, time=time, problem=error_text(error), meant=meant)
     except HoraeError as error:
         return Answer(schedule_id=schedule_id, time=time, problem=error_text(error))
-    return Answer(found=found, schedule_id=schedule_id, time=time)
+    return Answer(found=found, schedule_id=schedule_id, name=await _name_of(visit, schedule_id), time=time)
+
+
+def _several(visit: Visit, ids: list[str], time: str | None) -> Answer:
+    """Which of several schedules of one name is meant."""
+    meant = [(each, visit.url("explain", schedule=each, time=time)) for each in ids]
+    return Answer(problem="Several schedules are called so.", meant=meant)
 
 
 def _read(text: str, zone: str, now_ms: int) -> str:
@@ -96,6 +113,14 @@ async def _zone_of(visit: Visit, schedule_id: str) -> str:
         return str(view_of(ScheduleView, await visit.there.schedules.get(schedule_id)).timezone)
     except ScheduleNotFoundError:
         return visit.zone.key
+
+
+async def _name_of(visit: Visit, schedule_id: str) -> str:
+    """What pages call a schedule; one that was deleted has its id."""
+    try:
+        return called((await visit.there.schedules.get(schedule_id)).action, schedule_id)
+    except ScheduleNotFoundError:
+        return schedule_id
 
 
 @get("/explain")

@@ -19,6 +19,7 @@ from horae.app.views import ForecastView, NodeView, ledger_page
 from horae.face.console.alerts_page import alerts_of
 from horae.face.console.problems import ASKED_FOR, PROBLEMS, latest_of_each, problems_among
 from horae.face.console.rendering import called
+from horae.face.console.schedule_names import names_of
 from horae.face.console.timeline import MAX_COMING, SPANS, by_relevance, lateness, slots_since, timeline
 from horae.face.console.visit import Visit
 from horae.model import Reason, Run, Schedule, ScheduleKey, Status, UnstartedRange, instant
@@ -62,11 +63,12 @@ async def overview_page(visit: Visit) -> Response[Any]:
         ahead = await _coming(there, drawn_ones, visit.now, visit.now + span // timedelta(milliseconds=1))
         drawn = timeline(entries, ahead, now, span, visit.zone, order[:lanes], names)
         problems = latest_of_each(problems_among(entries))
-        listed = ledger_page(Page(each for each, _ in problems[:LISTED])).items
+        latest = Page(each for each, _ in problems[:LISTED])
+        listed = ledger_page(latest).items
         return {
             "timeline": drawn, "spans": SPANS, "reach": reach, "late": lateness(found), "nodes": [view_of(NodeView, each) for each in nodes],
             "problems": [(each, number) for each, (_, number) in zip(listed, problems, strict=False)], "more_problems": max(len(problems) - LISTED, 0),
-            "alerts": alerts[:LISTED], "more_alerts": max(len(alerts) - LISTED, 0), "now": now, "truncated": ENTRIES if found.next else None, "tag": tag,
+            "alerts": alerts[:LISTED], "more_alerts": max(len(alerts) - LISTED, 0), "names": await names_of(there, latest), "now": now, "truncated": ENTRIES if found.next else None, "tag": tag,
             "total": bool(drawn.lanes) or bool(await there.schedules.list(limit=1)), "counts": _counts(found, now - span),
             "hidden": max(len(order) - lanes, 0), "wider": lanes + LANES if lanes < MAX_LANES else None,
         }  # fmt: skip

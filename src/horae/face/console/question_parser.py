@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from horae.app import ScopedOperations
 from horae.app.page import cursor_of
 from horae.errors import HoraeError
+from horae.face.console.schedule_names import ids_called
 from horae.spec import load_zone
 
 _CLOCK = re.compile(r"\b(\d{1,2})(?::(\d\d)(?::(\d\d))?)\s*(am|pm)?\b|\b(\d{1,2})\s*(am|pm)\b", re.IGNORECASE)
@@ -62,7 +63,11 @@ _FILLERS = frozenset(
         "it",
     ]
 )
+_QUOTED = re.compile(r"""["“]([^"“”]+)["”]|\B'([^']+)'\B""")
+_MARKS = "?,.!\"'“”"
 MAX_WORDS = 30
+MAX_PHRASE, MAX_PHRASES = 4, 40
+"""How many words an id in a question may have without quotes, and how many such phrases are looked up."""
 MAX_NAMES = 2
 """How many words of a question are looked up as misspelt names."""
 MAX_ALIKE = 100
@@ -116,7 +121,7 @@ def _clock_of(text: str) -> str | None:
 
 
 def _words_of(text: str) -> list[str]:
-    return [word.strip("?,.!\"'“”") for word in text.split()][:MAX_WORDS]
+    return [word.strip(_MARKS) for word in text.split()][:MAX_WORDS]
 
 
 def names_in(text: str) -> list[str]:
@@ -136,17 +141,42 @@ async def schedules_like(name: str, there: ScopedOperations) -> list[str]:
     return difflib.get_close_matches(name[:200], sorted(ids), n=2, cutoff=0.7)
 
 
-async def schedule_in(text: str, there: ScopedOperations) -> str | None:
-    """The id of the schedule that a question names: its longest word that is one."""
-    words = _words_of(text)
-    for word in sorted({*words}, key=lambda each: (each.lower() in _FILLERS, -len(each))):
-        if word:
-            try:
-                if await there.schedules.exists(word):
-                    return word
-            except HoraeError:
-                continue
-    return None
+async def schedules_in(text: str, there: ScopedOperations) -> list[str]:
+    """The id of the schedule that a question names: its longest words that are one, or else the ids of those that are called so."""
+    words = sorted({*_words_of(text)} - {""}, key=lambda each: (each.lower() in _FILLERS, -len(each)))
+    meant = [each for each in words if each.lower() not in _FILLERS]
+    for each in [*phrases_in(text), *meant]:
+        if await _is_schedule(each, there):
+            return [each]
+    for name in [*quoted_in(text), *names_in(text)]:
+        if ids := await ids_called(there, name):
+            return ids
+    fillers = words[len(meant) :]
+    return [each for each in fillers if await _is_schedule(each, there)][:1]
+
+
+async def _is_schedule(name: str, there: ScopedOperations) -> bool:
+    try:
+        return await there.schedules.exists(name)
+    except HoraeError:
+        return False
+
+
+def quoted_in(text: str) -> list[str]:
+    """What a question has in quotes."""
+    return [single or double for single, double in _QUOTED.findall(text)][:MAX_NAMES]
+
+
+def phrases_in(text: str) -> list[str]:
+    """What may be an id with spaces: what is in quotes, and then words that follow each other, the longest first."""
+    words = text.split()[:MAX_WORDS]
+    phrases = [
+        " ".join(words[place : place + length]).strip(_MARKS)
+        for length in range(MAX_PHRASE, 1, -1)
+        for place in range(len(words) - length + 1)
+        if not _FILLERS & {words[place].lower(), words[place + length - 1].lower()}
+    ]
+    return list(dict.fromkeys([*quoted_in(text), *phrases[:MAX_PHRASES]]))
 
 
 def wall_clock(zone: str, now_ms: int) -> datetime:

@@ -171,10 +171,14 @@ def size(count: int) -> str:
     return f"{count:,} B" if count < 1024 else f"{count / 1024:,.0f} KiB"
 
 
+HASHED = ("cron-", "launch-")
+"""How the ids of a workflow's schedules begin that were made from a hash."""
+
+
 def called(action: object, schedule_id: str) -> str:
     """What people call a schedule: one of a workflow by the workflow, because its id is a hash."""
     given = action.get("input") if isinstance(action, dict) else getattr(action, "input", None)
-    if schedule_id.startswith(("cron-", "launch-")) and isinstance(given, dict) and given.get("workflow_id"):
+    if schedule_id.startswith(HASHED) and isinstance(given, dict) and given.get("workflow_id"):
         return f"{given['workflow_id']}{', by hand' if schedule_id.startswith('launch-') else ''}"
     return schedule_id
 

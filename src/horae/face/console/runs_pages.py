@@ -25,6 +25,7 @@ from horae.face.cli.time_parser import instant_of
 from horae.face.console.error_text import error_text
 from horae.face.console.problems import ASKED_FOR, PROBLEMS
 from horae.face.console.rendering import span
+from horae.face.console.schedule_names import ids_called, names_of
 from horae.face.console.visit import Visit
 from horae.face.console.workflows_pages import nodes_of
 from horae.model import OPEN, OriginKind, Reason, Run, Status, UnstartedRange, instant
@@ -68,19 +69,24 @@ async def runs_page(visit: Visit) -> Response[Any]:
     if kind not in KINDS:
         raise InvalidInputError("state", f"is none of {', '.join(filter(None, KINDS))}")
     shown = {
-        "kinds": KINDS, "reasons": [(each.value, sentence_of(each)) for each in Reason], "unknown": False,
+        "kinds": KINDS, "reasons": [(each.value, sentence_of(each)) for each in Reason], "unknown": False, "meant": [],
         "wrong": wrong_times(visit),
     }  # fmt: skip
     if shown["wrong"]:
         return visit.page("runs.html", 422, **shown, shown=[], next=None)
 
     async def build() -> dict[str, Any]:
+        query = visit.query
         try:
-            found = await _search(visit, visit.query, KINDS[kind][1])
+            found = await _search(visit, query, KINDS[kind][1])
         except ScheduleNotFoundError:
-            return {**shown, "shown": [], "next": None, "unknown": True}
+            ids = await ids_called(visit.there, query["schedule"])
+            if len(ids) != 1:
+                return {**shown, "shown": [], "next": None, "unknown": not ids, "meant": ids}
+            found = await _search(visit, {**query, "schedule": ids[0]}, KINDS[kind][1])
         page = ledger_page(found)
-        return {**shown, "shown": page.items, "next": page.next}
+        names = await names_of(visit.there, found)
+        return {**shown, "shown": page.items, "next": page.next, "names": names}
 
     return await visit.live_page("runs.html", build)
 

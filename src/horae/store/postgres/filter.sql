@@ -13,4 +13,5 @@
     AND (:text::text IS NULL OR strpos(lower(id), :text) > 0 OR strpos(lower(description), :text) > 0 OR strpos(lower(tags), :text) > 0
         OR strpos(lower(coalesce(
             ({json(action)} ->> 'kind') || ':' || ({json(action)} ->> 'name'), {json(action)} ->> 'kind', {json(action)} ->> 'name'
-        )), :text) > 0)
+        )), :text) > 0
+        OR strpos(lower({json(action)} -> 'input' ->> 'workflow_id'), :text) > 0)

@@ -18,4 +18,5 @@
         OR instr(lower(coalesce(
             json_extract({json(action)}, '$.kind') || ':' || json_extract({json(action)}, '$.name'),
             json_extract({json(action)}, '$.kind'), json_extract({json(action)}, '$.name')
-        )), :text) > 0)
+        )), :text) > 0
+        OR instr(lower(json_extract({json(action)}, '$.input.workflow_id')), :text) > 0)
