@@ -139,9 +139,14 @@ class Why:
         return await self._scope.evaluate(work)
 
     async def forecast(
-        self, *, minutes: int = 60, jitter: Duration | None = None, limit: int = MAX_SCHEDULES
+        self,
+        *,
+        minutes: int = 60,
+        jitter: Duration | None = None,
+        tag: str | None = None,
+        limit: int = MAX_SCHEDULES,
     ) -> Forecast:
-        """The number of starts in each minute ahead, over all schedules that are not paused.
+        """The number of starts in each minute ahead, over all schedules that are not paused, or those with a tag.
 
         With ``jitter``, also the number if every schedule had that much. At most ``limit`` schedules and
         :data:`~horae.policy.forecast.MAX_STARTS` fire times are counted; ``truncated`` says whether there were more.
@@ -151,7 +156,7 @@ class Why:
         jitter_ms = milliseconds(jitter, "jitter")
         if jitter_ms is not None and not 1000 <= jitter_ms <= MAX_JITTER * 1000:
             raise InvalidInputError("jitter", f"must be from 1s to 24h, and is {duration_text(jitter_ms)}")
-        only = self._scope.only(Filter(paused=False))
+        only = self._scope.only(Filter(paused=False, tag=tag))
         forecast, after, left = ForecastBuilder(self._scope.now(), minutes, jitter_ms), BEGINNING, limit
         while not forecast.is_full:
             async with self._scope.store.reading() as transaction:

@@ -68,3 +68,21 @@ async def test_a_short_window_counts_the_slots_in_it_and_what_is_over_ends_at_no
     assert int(skipped) in {5, 6}
     bars = re.findall(r'piece-skipped" x="([\d.]+)" y="16" width="([\d.]+)"', page)
     assert [float(x) + float(width) for x, width in bars] == [500.0]
+
+
+async def test_a_tag_narrows_the_whole_overview_and_one_that_no_schedule_has_is_told(machine: TimeMachine):
+    @machine.app.action("ok")
+    async def ok(context: Context) -> None: ...
+
+    schedules = machine.app.owned_by("local").schedules
+    await schedules.create("often", "* * * * *", "ok")
+    await schedules.create("rare", "30 * * * *", "ok", tags=("shop",))
+    async with client_of(machine.app) as client:
+        ahead = (await client.get("/console/forecast?tag=shop")).text
+        assert "1 start;" in ahead
+        shop = (await client.get("/console?tag=shop")).text
+        assert "/console/forecast?tag=shop" in shop
+        assert "nothing went wrong with schedules tagged" in shop
+        none = (await client.get("/console?tag=nosuch")).text
+        assert "No schedule is tagged" in none
+        assert "nothing went wrong" not in none

@@ -11,7 +11,7 @@ from typing import Any
 
 from litestar import Response, get
 
-from horae.app import ScopedOperations
+from horae.app import Filter, ScopedOperations
 from horae.app.fire_times import times_ahead
 from horae.app.page import Page
 from horae.app.view_base import view_of
@@ -69,11 +69,18 @@ async def overview_page(visit: Visit) -> Response[Any]:
             "timeline": drawn, "spans": SPANS, "reach": reach, "late": lateness(found), "nodes": [view_of(NodeView, each) for each in nodes],
             "problems": [(each, number) for each, (_, number) in zip(listed, problems, strict=False)], "more_problems": max(len(problems) - LISTED, 0),
             "alerts": alerts[:LISTED], "more_alerts": max(len(alerts) - LISTED, 0), "names": await names_of(there, latest), "now": now, "truncated": ENTRIES if found.next else None, "tag": tag,
+            "is_tagged": not tag or bool(drawn.lanes) or await _is_tagged(there, tag),
             "total": bool(drawn.lanes) or bool(await there.schedules.list(limit=1)), "counts": _counts(found, now - span),
             "hidden": max(len(order) - lanes, 0), "wider": lanes + LANES if lanes < MAX_LANES else None,
         }  # fmt: skip
 
     return await visit.live_page("overview.html", build)
+
+
+async def _is_tagged(there: ScopedOperations, tag: str) -> bool:
+    """Whether a schedule has a tag, or may have it: a search examines some schedules of very many."""
+    found = await there.schedules.search(Filter(tag=tag), limit=1)
+    return bool(found) or found.next is not None
 
 
 def _together(
@@ -108,9 +115,9 @@ async def _coming(
 @get("/forecast")
 async def forecast_part(visit: Visit) -> Response[Any]:
     """The starts of each minute ahead, as a plot; a part of the overview that may take a moment with many schedules."""
-    there = visit.there
+    there, tag = visit.there, visit.query.get("tag") or None
     found = await visit.console.kept.get(
-        f"forecast {there.owner!r}", lambda: there.why.forecast(minutes=FORECAST_MINUTES)
+        f"forecast {there.owner!r} {tag!r}", lambda: there.why.forecast(minutes=FORECAST_MINUTES, tag=tag)
     )
     forecast = view_of(ForecastView, found)
     by_minute = {each.minute: each.starts for each in forecast.minutes}
