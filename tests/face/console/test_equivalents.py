@@ -150,3 +150,17 @@ def fields_of(page: str) -> dict[str, str]:
 async def view(client: httpx.AsyncClient, schedule_id: str) -> dict[str, Any]:
     found: dict[str, Any] = (await client.get(f"/api/v1/schedules/{schedule_id}")).json()
     return {key: value for key, value in found.items() if key not in OWN}
+
+
+async def test_an_edit_says_which_slot_will_now_be_skipped(machine: TimeMachine):
+    machine.app.action("ping")(lambda: None)
+    await machine.app.schedules.create("edited", "0 9 * * *", "ping")
+    await machine.app.schedules.skip_next("edited")
+    async with client_of(machine.app) as client:
+        form = fields_of((await client.get("/console/schedules/edited/edit")).text)
+        typed = {"kind": "cron", "cron": "0 11 * * *"}
+        answer = await client.post("/console/schedules/edited/edit", data={**form, **typed, "do": "save"})
+        assert answer.status_code == 303, answer.text
+        page = (await client.get(answer.headers["location"])).text
+    (told,) = re.findall(r"Changed\.[^<]*", page)
+    assert "11:00 will be skipped." in told

@@ -20,6 +20,7 @@ from horae.face.console.error_text import error_text
 from horae.face.console.form_fields import json_of, moment_of
 from horae.face.console.name_list import names_of, text_of
 from horae.face.console.rendering import as_json
+from horae.face.console.schedule_actions import skip_words
 from horae.face.console.spec_form import form_of_policies, form_of_spec, policies_of, spec_of
 from horae.face.console.visit import Visit
 from horae.model import FUNCTION, Action, instant
@@ -106,7 +107,7 @@ async def edit(visit: Visit, schedule_id: str) -> Response[Any]:
         fields = _edit_of(form, visit)
         fields |= _action(visit, (await there.schedules.get(schedule_id)).action)
         expected = int(version) if version.isdecimal() else -1
-        await there.schedules.edit(schedule_id, lambda _: Edit(**fields), version=expected)
+        changed = await there.schedules.edit(schedule_id, lambda _: Edit(**fields), version=expected)
     except ConflictTokenMismatchError:
         refused, wrong = (
             "Another change came first. What you typed is still here; what the schedule is now is beside it.",
@@ -115,7 +116,9 @@ async def edit(visit: Visit, schedule_id: str) -> Response[Any]:
     except HoraeError as error:
         refused, wrong = refusal(error, form).values()
     else:
-        return visit.back(visit.url("schedules", schedule_id), "Changed.")
+        # A skip is of the next slots, whichever these are: after an edit it may be of others.
+        skipped = f" {await skip_words(visit, changed)}" if changed.state.skip_next else ""
+        return visit.back(visit.url("schedules", schedule_id), f"Changed.{skipped}")
     schedule = await described(there, schedule_id)
     conflict, form = str(schedule.version) != version, {**form, "version": str(schedule.version)}
     return await _page(

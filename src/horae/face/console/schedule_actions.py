@@ -50,7 +50,7 @@ async def _act(visit: Visit, schedule_id: str) -> tuple[str, str]:
         case "skip":
             number = visit.form.get("number", "1")
             schedule = await schedules.skip_next(schedule_id, int(number) if number.isdecimal() else -1)
-            return await _skip_words(visit, schedule), here
+            return await skip_words(visit, schedule), here
         case "delete":
             await schedules.delete(schedule_id)
             return f"Deleted {schedule_id}. Its runs stay in the ledger.", visit.url("schedules")
@@ -58,7 +58,7 @@ async def _act(visit: Visit, schedule_id: str) -> tuple[str, str]:
             raise InvalidInputError("do", f"is nothing that can be done: {other}")
 
 
-async def _skip_words(visit: Visit, schedule: Schedule) -> str:
+async def skip_words(visit: Visit, schedule: Schedule) -> str:
     """Which slots of a schedule will be skipped."""
     number = schedule.state.skip_next
     if not number:
