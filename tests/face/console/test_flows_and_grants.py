@@ -66,7 +66,7 @@ async def test_a_flow_says_what_is_wrong_and_has_the_button_that_resolves_it(
     behind = (await client.get("/console/flows/mail?operator=1")).text
     for part in ("Handlers", "poll", "Take", "failed:logic", "Handlers and topics"):
         assert part in behind
-    assert "Resolved." in await post(client, "/flows/mail", "/flows/mail", do="retry")
+    assert "It is tried again." in await post(client, "/flows/mail", "/flows/mail", do="retry")
     assert "Paused." in await post(client, "/flows/mail", "/flows/mail", do="pause", note="for a while")
     assert "Stopped" in (await client.get("/console/flows")).text
     assert "Resumed." in await post(client, "/flows/mail", "/flows/mail", do="resume")

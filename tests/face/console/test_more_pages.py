@@ -18,8 +18,14 @@ def test_flows_say_what_is_wrong_and_are_resolved_run_paused_fed_and_explained(w
     page.get_by_role("link", name="Orders into the <b>books</b>").click()
     page.locator("h2", has_text="the <i>sheet</i> has no column").wait_for()
     assert "Order 1" in page.locator("section", has_text="Pending inputs").last.inner_text()
+    box = page.locator("section.attention")
+    assert "Its event: o-1 of orders" in box.inner_text()
+    assert "Book failed: the <i>sheet</i>" in page.locator("section", has_text="Recent activity").last.inner_text()
+    box.get_by_role("link", name="the run of Book that failed").click()
+    assert "the <i>sheet</i> has no column" in page.locator("pre.failure").inner_text()
+    page.go_back()
     page.get_by_role("button", name="Try it again").click()
-    assert "Resolved." in window.text()
+    assert "It is tried again." in page.locator(".notice-done").inner_text()
     page.locator("h1 .badge", has_text="Idle").wait_for()  # it follows without a reload
     page.get_by_role("link", name="Show handlers").click()
     assert "3 nodes, 2 edges" in page.locator(".dag svg").get_attribute("aria-label")
@@ -55,7 +61,7 @@ def test_flows_say_what_is_wrong_and_are_resolved_run_paused_fed_and_explained(w
     page.locator("summary", has_text="Pause").click()
     page.get_by_label("Note").fill("until noon")
     page.get_by_role("button", name="Pause").click()
-    page.locator("h1 .badge", has_text="Stopped").wait_for()
+    page.locator("h1 .badge", has_text="Stopped: paused").wait_for()
     run_now = page.get_by_role("button", name="Run now")
     assert run_now.is_disabled()
     assert run_now.get_attribute("title") == "It is paused: resume it to run it"
@@ -67,7 +73,10 @@ def test_flows_say_what_is_wrong_and_are_resolved_run_paused_fed_and_explained(w
 
 def test_an_input_is_skipped_and_an_unknown_effect_is_settled(window: Window, server: Server):
     page = window.page
+    event = {"topic": "orders", "message_id": "without-input", "payload": {}}
+    assert server.ask("POST", "/flows/stuck/events", event).is_success
     window.go("/flows/stuck")
+    page.locator("section", has_text="Pending inputs").locator("li", has_text="without-input").wait_for()
     page.get_by_role("button", name="Skip Order 1").click()
     assert "Skipped o-1: 1 of its events will not be processed." in window.text()
     assert server.get("/flows/stuck/inputs")["items"][0]["status"] == "skipped"

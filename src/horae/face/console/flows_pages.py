@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from litestar import Response, get, post
 
-from horae.app.flow_views import FlowEventView, FlowInputView, FlowRunView, HandlerView
+from horae.app.flow_views import FlowEventView, FlowInputView, FlowRunView, FlowView, HandlerView
 from horae.errors import HoraeError, InvalidInputError
 from horae.face.console.dag import Drawing, draw
 from horae.face.console.error_text import error_text
@@ -20,11 +20,15 @@ RUNS = EVENTS = INPUTS = 10
 NEEDS_ATTENTION = "Needs attention"
 TONES = {"Running": "running", "Idle": "succeeded", NEEDS_ATTENTION: "attention", "Stopped": "paused"}
 """How each status of a flow looks."""
+LABELS = {"Stopped": "Stopped: paused"}
+"""What the badge of a status says where the status alone does not say why."""
 DECISIONS = {
     "retry": "Try it again", "approved": "It is approved", "applied": "The change was made", "not_applied": "The change was not made",
     "skip": "Skip it",
 }  # fmt: skip
 """How a person resolves a failure, as the buttons say it."""
+TRIED_AGAIN = {"retry": "It is tried again.", "approved": "Approved: it is tried again."}
+"""What these decisions lead to; the others settle the failure."""
 TYPED = {"publish", "pause", "applied"}
 """What has fields to fill in: its form is shown again with them when it is refused."""
 EVENT_TONES = {"pending": "pending", "reserved": "running", "consumed": "succeeded", "skipped": "skipped"}
@@ -37,7 +41,7 @@ async def flows_page(visit: Visit) -> Response[Any]:
 
     async def build() -> dict[str, Any]:
         found = await visit.there.flows.list(cursor=visit.query.get("cursor") or None)
-        return {"flows": list(found), "next": found.next, "tones": TONES}
+        return {"flows": list(found), "next": found.next, "tones": TONES, "labels": LABELS}
 
     return await visit.live_page("flows.html", build)
 
@@ -56,11 +60,29 @@ async def _show(visit: Visit, name: str) -> Response[Any]:
         operator = visit.query.get("operator") == "1" and flow.operator is not None
         behind = await _behind(visit, name, flow.operator.handlers) if flow.operator and operator else {}
         return {
-            "flow": flow, "tones": TONES, "operator": operator, "decisions": chosen, "event_tones": EVENT_TONES,
-            "run_tones": run_tone, **await _explained(visit, name), **behind,
+            "flow": flow, "tones": TONES, "labels": LABELS, "operator": operator, "decisions": chosen, "event_tones": EVENT_TONES,
+            "run_tones": run_tone, "waiting": await _waiting(visit, flow), **await _explained(visit, name), **behind,
         }  # fmt: skip
 
     return await visit.live_page("flow.html", build)
+
+
+async def _waiting(visit: Visit, flow: FlowView) -> list[FlowEventView]:
+    """The events that the handler that failed has not processed, oldest first: those of its run, or those that it would take next."""
+    trouble = flow.operator.trouble if flow.operator else None
+    if flow.operator is None or trouble is None:
+        return []
+    topics = [
+        topic for each in flow.operator.handlers if each.name == trouble.handler for topic in each.subscribes
+    ]
+    found: list[FlowEventView] = []
+    for topic in topics:
+        for status in flow.operator.events.get(topic, {}):
+            found += await visit.there.flows.events(
+                flow.name, topic=topic, status=status, limit=EVENTS, owner=visit.query.get("owner")
+            )
+    taken = [each for each in found if each.run_id == trouble.run_id]
+    return sorted(taken or found, key=lambda each: each.created_at)[:EVENTS]
 
 
 async def _behind(visit: Visit, name: str, handlers: list[HandlerView]) -> dict[str, Any]:
@@ -183,7 +205,7 @@ async def _act(visit: Visit, name: str, owner: str | None) -> str:
             result = json_of(visit, "result") if decision == "applied" else None
             result = None if result is msgspec.UNSET else result
             await flows.resolve(name, decision, result=result, owner=owner)  # type: ignore[arg-type]  # it is one
-            return "Resolved."
+            return TRIED_AGAIN.get(decision, "Resolved.")
         case other:
             raise InvalidInputError("do", f"is nothing that can be done: {other}")
 
