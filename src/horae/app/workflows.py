@@ -137,6 +137,16 @@ class Workflows:
         self._triggers(plan)
         return plan
 
+    async def free_version(self, plan: Plan) -> int:
+        """The version under which a plan can be deployed: its own, or the next if its own is deployed with another document."""
+        workflow = plan.workflow
+        async with self._scope.store.reading() as transaction:
+            there = await transaction.workflow(self._owner, workflow.workflow_id, workflow.version)
+            if there is None or there.owner != self._owner or there.document == document_text(workflow):
+                return workflow.version
+            latest = await transaction.workflow(self._owner, workflow.workflow_id)
+        return (latest or there).version + 1
+
     def _triggers(self, plan: Plan) -> dict[str, _Trigger]:
         """The triggers of a workflow that have schedules, by the ids of these."""
         found: dict[str, _Trigger] = {}

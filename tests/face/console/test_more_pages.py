@@ -20,7 +20,10 @@ def test_flows_say_what_is_wrong_and_are_resolved_run_paused_fed_and_explained(w
     assert "Order 1" in page.locator("section", has_text="Pending inputs").last.inner_text()
     box = page.locator("section.attention")
     assert "Its event: o-1 of orders" in box.inner_text()
-    assert "Book failed: the <i>sheet</i>" in page.locator("section", has_text="Recent activity").last.inner_text()
+    assert (
+        "Book failed: the <i>sheet</i>"
+        in page.locator("section", has_text="Recent activity").last.inner_text()
+    )
     box.get_by_role("link", name="the run of Book that failed").click()
     assert "the <i>sheet</i> has no column" in page.locator("pre.failure").inner_text()
     page.go_back()
@@ -128,12 +131,19 @@ def test_a_workflow_is_deployed_with_its_faults_beside_it_run_and_deployed_again
     page.get_by_label("Input, as JSON").fill('{"day": "<u>monday</u>"}')
     page.get_by_role("button", name="Run now").click()
     page.locator(".dag-succeeded").nth(2).wait_for()
-    page.locator("summary", has_text="send").click()
+    page.locator(".dag-node", has_text="send").click()
     assert "<u>monday</u>" in page.get_by_label("Output of send").inner_text()
     window.go("/workflows/report")
     assert page.locator("#h-runs ~ .table-wrap tbody tr").count() == 1
     page.get_by_role("link", name="New version").click()
-    assert json.loads(text.input_value())["version"] == 2
+    second = text.input_value()
+    assert json.loads(second)["version"] == 2
+    document["nodes"][1]["data"]["input"] = {"other": "input"}
+    text.fill(json.dumps(document))
+    page.locator("#preview", has_text="Deploy this one as version 2.").wait_for()
+    assert "It can be deployed" not in page.locator("#preview").inner_text()
+    text.fill(second)
+    page.locator("#preview", has_text="It can be deployed.").wait_for()
     page.get_by_role("button", name="Deploy").click()
     assert page.get_by_role("link", name="Version 1").count() == 1
     page.get_by_role("link", name="Version 1").click()

@@ -125,10 +125,10 @@ async def _form(visit: Visit, text: str, status: int = 200, refused: str = "") -
 async def preview(visit: Visit, text: str) -> dict[str, Any]:
     """The graph of a document as far as it can be read, and every fault in it."""
     faults: list[dict[str, str]] = []
-    drawing, problem, document = None, "", {}
+    drawing, problem, document, free = None, "", {}, None
     try:
         document = document_of(text.encode(), "the document", SHORTEST)
-        await visit.new.workflows.check(document)
+        free = await visit.new.workflows.free_version(await visit.new.workflows.check(document))
     except InvalidWorkflowError as error:
         faults = error.details["faults"]
     except HoraeError as error:
@@ -139,7 +139,7 @@ async def preview(visit: Visit, text: str) -> dict[str, Any]:
     except (KeyError, TypeError, AttributeError):  # nodes or edges that are none: a fault says which
         drawing = None
     return {
-        "drawing": drawing, "faults": faults, "problem": problem, "document": document,
+        "drawing": drawing, "faults": faults, "problem": problem, "document": document, "free": free,
         "count": len(document["nodes"]) if isinstance(document.get("nodes"), list) else 0,
     }  # fmt: skip
 
@@ -213,7 +213,9 @@ async def nodes_of(visit: Visit, run: RunView) -> dict[str, Any]:
             drawing = drawing_of(document, {each.place: each.state for each in nodes})
         except HoraeError:  # its version is gone, or another owner's
             drawing = None
-    return {"nodes": nodes[:MAX_LISTED], "node_count": len(nodes), "drawing": drawing}
+    listed = nodes[:MAX_LISTED]
+    entries = {each.place: f"node-{number}" for number, each in enumerate(listed, 1)}
+    return {"nodes": listed, "node_count": len(nodes), "drawing": drawing, "entries": entries}
 
 
 HANDLERS = [

@@ -86,6 +86,12 @@
   for (const link of document.querySelectorAll(".palette-open")) link.addEventListener("click", (event) => { event.preventDefault(); openPalette(); });
   palette?.addEventListener("click", (event) => { if (event.target === palette) palette.close(); });
 
+  // A box of a graph unfolds its entry in the list below.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("[data-unfold]");
+    if (link) document.querySelector(link.getAttribute("href")).open = true;
+  });
+
   // Copy buttons.
   document.addEventListener("click", async (event) => {
     const button = event.target.closest?.("[data-copy]");
