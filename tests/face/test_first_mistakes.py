@@ -78,7 +78,7 @@ MISTAKES = [
     zone("UTC+2", "write +02:00, or Etc/GMT-2, whose sign is the other way round"),
     every("0s", "is shorter than 1s"),
     every("-5m", 'is "-5m", which is not a duration', "such as"),
-    every("90", "is 90, a number without a unit", 'write "90s", or "90ms"'),
+    every("90", "is 90, a number without a unit", 'write "90s", "90m" or "90ms"'),
     every("99999999h", "must be from 0s to 36600d, which is a hundred years"),
     Mistake(create("--every", "5m", "--timeout", "30"), "policies.timeouts.run is 30, a number without a unit", 'write "30s"', body("@daily", policies={"timeouts": {"run": 30}})),
     Mistake(create("--every", "5m", "--retries", "-1"), "--retries must be at least 0", "see horae schedules create --help"),

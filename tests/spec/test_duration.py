@@ -64,7 +64,7 @@ def test_a_number_has_no_unit(number: Any):
     with pytest.raises(InvalidInputError) as refused:
         milliseconds(number, "timeouts.run")
     assert refused.value.message == f"timeouts.run is {number}, a number without a unit"
-    assert refused.value.hint == f'write "{number}s", or "{number}ms"'
+    assert refused.value.hint == f'write "{number}s", "{number}m" or "{number}ms"'
 
 
 @each_of(
@@ -125,7 +125,7 @@ def test_a_spec_has_no_bare_numbers(document: dict[str, Any], element: str):
         with pytest.raises(InvalidSpecError) as refused:
             Spec.parse(source)
         assert refused.value.details["element"] == element
-        assert refused.value.hint == 'write "60s", or "60ms"'
+        assert refused.value.hint == 'write "60s", "60m" or "60ms"'
 
 
 def test_a_spec_takes_a_timedelta_and_iso_8601():

@@ -101,7 +101,7 @@ def _refusal(given: object, field: str) -> InvalidInputError:
             field, f"must be a duration as a text, not {type(given).__name__}", hint=_HINT
         )
     if _NUMBER.fullmatch(given):
-        hint = f'write "{given}s", or "{given}ms"'
+        hint = f'write "{given}s", "{given}m" or "{given}ms"'
         return InvalidInputError(field, f"is {given}, a number without a unit", hint=hint)
     return InvalidInputError(field, f'is "{given[:60]}", which is not a duration', hint=_HINT)
 

@@ -199,7 +199,7 @@ def test_a_number_without_a_unit_in_a_file(target: list[str], tmp_path: Path):
     file.write_text('{"spec": "0 9 * * *", "action": "greet", "policies": {"timeouts": {"run": 30000}}}')
     problem = refused("schedules", "create", "x", "--file", str(file), *target)
     assert problem["message"] == "policies.timeouts.run is 30000, a number without a unit"
-    assert problem["hint"] == 'write "30000s", or "30000ms"'
+    assert problem["hint"] == 'write "30000s", "30000m" or "30000ms"'
 
 
 @pytest.mark.parametrize(

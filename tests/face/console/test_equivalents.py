@@ -111,7 +111,17 @@ async def test_the_form_of_an_edit_is_filled_in_from_the_schedule_and_changes_no
     [
         ({"policies": '{"overlapp": "skip"}'}, "did you mean overlap?", "policies"),
         ({"policies": '{"retry": {"attempts": 3}}'}, "has its own field", "policies"),
-        ({"run_timeout": "soon"}, "timeouts.run", "run_timeout"),
+        ({"run_timeout": "soon"}, '“Time limit of an attempt” is "soon"', "run_timeout"),
+        (
+            {"kind": "every", "every": "15m", "phase": "15"},
+            "“Shifted by” is 15, a number without a unit",
+            "phase",
+        ),
+        (
+            {"kind": "plain", "time": "9:00", "days": "month", "day_of_month": "33"},
+            "“Day of the month” has 33",
+            "day_of_month",
+        ),
         ({"timezone": "Europe/Berlim"}, "did you mean Europe/Berlin?", "timezone"),
         ({"exclude": "holidayz"}, "Defined: holidays", "exclude"),
         ({"kind": "spec", "spec": '{"exclude": ["holidays"]}'}, '{"calendar": "holidays"}', "spec"),

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from horae.errors import HoraeError, InvalidInputError
+from horae.errors import HoraeError, InvalidInputError, InvalidSpecError
 from horae.face.console.error_text import error_text
 from horae.face.console.rendering import moment_text
 
@@ -24,10 +24,20 @@ NOW = datetime.fromisoformat("2026-11-17T23:30Z")
         (InvalidInputError("expires_at", "must be in the future"), "Until must be in the future."),
         (InvalidInputError("scopes", 'has "x", which is no scope'), '“May run” has "x", which is no scope.'),
         (InvalidInputError("spec.crons[0]", "is empty"), "spec.crons[0] is empty."),
+        (InvalidSpecError("crons[0]", 'Invalid cron expression "x": it is short', position=0), 'Invalid cron expression "x": it is short.'),
+        (InvalidSpecError("intervals[0].every", "is 15, a number without a unit", position=0), "Every is 15, a number without a unit."),
+        (InvalidSpecError("calendars[0].hour", "has 25, which is too many", position=0), "“Time of day” has 25, which is too many."),
+        (InvalidSpecError("berlin offdays.dates[1]", '"2026-13-01" is not a date', position=0), 'Dates: "2026-13-01" is not a date.'),
+        (InvalidInputError("policies.timeouts.run", "is empty"), "“Time limit of an attempt” is empty."),
     ],
 )  # fmt: skip
 def test_an_error_is_told_in_sentences(error: HoraeError, text: str):
     assert error_text(error) == text
+
+
+def test_a_part_of_a_document_is_named_by_its_path():
+    error = InvalidSpecError("intervals[0].every", "is empty")
+    assert error_text(error, of_document=True) == "intervals[0].every is empty."
 
 
 @pytest.mark.parametrize(

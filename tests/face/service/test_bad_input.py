@@ -427,7 +427,7 @@ def test_a_duration_has_a_unit(server: Server, change: dict[str, Any], path: str
             server.ask(method, where, body), 422, "invalid_spec" if "spec" in change else "invalid_input"
         )
         assert problem["errors"][0]["path"].removeprefix("schedules[0].") == path
-        assert problem["hint"] == 'write "90s", or "90ms"'
+        assert problem["hint"] == 'write "90s", "90m" or "90ms"'
 
 
 def test_a_duration_is_shown_in_its_short_form(server: Server):

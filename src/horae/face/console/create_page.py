@@ -82,7 +82,8 @@ async def preview(visit: Visit, form: dict[str, str]) -> dict[str, Any]:
 
 def refusal(error: HoraeError, form: dict[str, str]) -> dict[str, str]:
     """What is wrong with a form, and the name of the field that has it."""
-    return {"problem": error_text(error), "wrong": wrong_field(error, form.get("kind", ""))}
+    kind = form.get("kind", "")
+    return {"problem": error_text(error, of_document=kind == "spec"), "wrong": wrong_field(error, kind)}
 
 
 async def _page(visit: Visit, form: dict[str, str], error: HoraeError | None = None) -> Response[Any]:

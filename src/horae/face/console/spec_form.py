@@ -313,6 +313,8 @@ def wrong_field(error: HoraeError, kind: str) -> str:
             path = str(error.details.get("field", ""))
     if path in _POLICY_FIELDS:
         return _POLICY_FIELDS[path]
+    if kind != "spec" and path.endswith((".phase", ".day_of_month")):
+        return path.rpartition(".")[2]
     name = re.split(r"[.\[]", path)[0]
     if kind == "spec" and name in SpecDocument.__struct_fields__:
         return "spec"
