@@ -306,6 +306,7 @@ def test_a_backfill_is_counted_started_and_followed_until_it_is_done_or_cancelle
     assert 0 < place["y"] < 900, "its progress is in sight"
     assert backfill.locator(".tone-running").count() == 1
     backfill.get_by_role("button", name="Cancel").click()
+    page.get_by_text("The backfill is cancelled: 4 dropped, 1 running.").wait_for()
     page.locator("li.backfill", has_text="4 dropped").wait_for()
     assert backfill.get_by_role("button", name="Cancel").count() == 0
     runs = server.get("/schedules/refilled/runs")["items"]

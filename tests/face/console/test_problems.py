@@ -122,3 +122,29 @@ async def test_slots_of_a_cancelled_backfill_crowd_nothing_out(
         assert timeline.count("piece piece-failed") == 4, "what went wrong is drawn"
         assert "dropped</span>" not in counts_in(overview), "a caller asked for it"
         assert "of the latest 4 runs" in counts_in(overview), "what is cut is told beside the counts"
+
+
+async def test_a_large_backfill_is_asked_for_twice_and_says_what_ran_before_it_was_cancelled(
+    app_with_problems: TimeMachine,
+):
+    machine, path = app_with_problems, "/console/schedules/busy/backfill"
+    local = machine.app.owned_by("local")
+    async with client_of(machine.app) as client:
+        (token, *_) = re.findall(r'name="csrf" value="([0-9a-f]+)"', await _page(client, path))
+        form = {"csrf": token, "start": "2026-01-01T00:00", "end": "2026-01-14T00:00", "overlap": "buffer_all", "do": "start"}  # fmt: skip
+        asked = await client.post(path, data=form)
+        assert "Start all 1,873 runs" in asked.text
+        assert (await client.post(path, data=form | {"sure": "1"})).status_code == 200, (
+            "it is of another range"
+        )
+        assert len(await local.backfills.list("busy")) == 1
+        assert (await client.post(path, data=form | {"sure": "1873"})).status_code == 303
+        await machine.advance(hours=7)
+        filled, _ = await local.backfills.list("busy")
+        done = await client.post(f"/console/backfills/{filled.id}", data={"csrf": token})
+        page = await _page(client, done.headers["location"].partition("#")[0])
+        told = "1 ran, 1,871 dropped, 1 running"
+        assert f"The backfill is cancelled: {told}." in page
+        assert f"<span>{told}</span>" in page
+        assert '<progress max="1873" value="1"' in page
+        assert "<span>1 ran, 30 dropped</span>" in page, "so does the one that had queued all its slots"

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from datetime import timedelta
 
 import msgspec
 
+from horae.app import ScopedOperations
 from horae.app.views import BackfillView, RunView
 from horae.face.console.rendering import number
 from horae.face.console.statuses import STATUS_WORDS
-from horae.model import OPEN, OriginKind, Reason, Status
+from horae.model import OPEN, BackfillStatus, OriginKind, Reason, Run, Status
+
+MAX_DROPPED = 1000
+"""How many dropped runs are counted: a backfill lets fewer wait at once."""
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -23,8 +28,26 @@ class Progress(msgspec.Struct, frozen=True):
     can_be_cancelled: bool
 
 
-def progress_of(backfill: BackfillView, still_open: Counter[Status], latest: Iterable[RunView]) -> Progress:
-    """Count the slots of a backfill; how they ended is told if all of them are among the latest runs."""
+async def dropped_runs(there: ScopedOperations, backfill: BackfillView) -> int | None:
+    """How many runs of a cancelled backfill were dropped; ``None`` if it has too many to count."""
+    until = backfill.ended_at and backfill.ended_at + timedelta(seconds=1)  # no run was made later
+    found = await there.runs.search(
+        schedule_id=backfill.schedule_id, reason=Reason.BACKFILL_CANCELLED, since=backfill.created_at, until=until,
+        limit=MAX_DROPPED,
+    )  # fmt: skip
+    own = sum(isinstance(each, Run) and each.origin.id == backfill.id for each in found)
+    return own if found.next is None else None
+
+
+def progress_of(
+    backfill: BackfillView,
+    still_open: Counter[Status],
+    latest: Iterable[RunView],
+    dropped: int | None = None,
+) -> Progress:
+    """Count the slots of a backfill. How they ended is told if all of them are among the latest runs; of a cancelled one, how many ran
+    is told if it is known how many of its runs were dropped.
+    """
     running = still_open[Status.RUNNING] + still_open[Status.STARTING]
     waiting = still_open.total() - running
     own = [
@@ -37,11 +60,15 @@ def progress_of(backfill: BackfillView, still_open: Counter[Status], latest: Ite
     )
     done = backfill.made - still_open.total()
     left = backfill.total - backfill.made
-    if (
-        backfill.status == "cancelled" or ended["dropped"]
-    ):  # with all slots queued, cancelling drops runs only
+    # With all slots queued, cancelling drops runs only.
+    if backfill.status == BackfillStatus.CANCELLED or ended["dropped"] or dropped:
+        if len(own) < backfill.made and dropped is not None:
+            ended = Counter({"ran": done - dropped, "dropped": dropped})
+        known = ended.total() == done
+        done -= ended["dropped"]
         ended["dropped"] += left
-        words = _counted(ended) if len(own) == backfill.made else f"{number(left)} never became runs"
+        ended["running"] = running
+        words = _counted(ended) if known else f"{number(left)} never became runs"
         return Progress(backfill, "cancelled", done, words, can_be_cancelled=waiting > 0)
     if backfill.status == "open" or still_open.total():
         rest = _counted(Counter({"running": running, "waiting": waiting + left}))

@@ -29,6 +29,8 @@ from horae.policies import Policies
 DAYS = 30
 LISTED = 12
 VERSIONS = 20
+MANY = 1000
+"""How many runs a backfill may start without being asked for twice."""
 
 
 async def described(there: ScopedOperations, schedule_id: str) -> DescribedSchedule:
@@ -145,7 +147,7 @@ def _action(visit: Visit, before: Action) -> dict[str, Any]:
 async def backfill_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """The form that backfills a range."""
     schedule = await described(visit.there, schedule_id)
-    return visit.page("backfill.html", schedule=schedule, form={}, found=None, refused="")
+    return visit.page("backfill.html", schedule=schedule, form={}, found=None, refused="", many=MANY)
 
 
 @post("/schedules/{schedule_id:str}/backfill")
@@ -155,17 +157,24 @@ async def backfill(visit: Visit, schedule_id: str) -> Response[Any]:
     schedule = await described(there, schedule_id)
     try:
         start, end = _moment(visit, "start"), _moment(visit, "end")
-        if form.get("do") == "start":
+        found = await there.backfills.preview(schedule_id, start, end)
+        sure = found.slots <= MANY or form.get("sure") == str(found.slots)
+        if form.get("do") == "start" and sure:
             await there.backfills.start(
                 schedule_id, start, end, overlap=form.get("overlap") or None,  # type: ignore[arg-type]  # it is checked
                 author=visit.caller.user, note=form.get("note", ""),
             )  # fmt: skip
             return visit.back(f"{visit.url('schedules', schedule_id)}#h-backfills", "The backfill has begun.")
-        found = await there.backfills.preview(schedule_id, start, end)
     except HoraeError as error:
         refused = error_text(error)
     return visit.page(
-        "backfill.html", 422 if refused else 200, schedule=schedule, form=form, found=found, refused=refused
+        "backfill.html",
+        422 if refused else 200,
+        schedule=schedule,
+        form=form,
+        found=found,
+        refused=refused,
+        many=MANY,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -11,7 +12,9 @@ import msgspec
 from litestar import Response, get, post
 
 from horae.app.page import Page
+from horae.app.view_base import view_of
 from horae.app.views import (
+    BackfillView,
     LogLineView,
     RunView,
     RunWithAttempts,
@@ -22,6 +25,7 @@ from horae.app.views import (
 )
 from horae.errors import HoraeError, InvalidInputError, ScheduleNotFoundError
 from horae.face.cli.time_parser import instant_of
+from horae.face.console.backfill_progress import dropped_runs, progress_of
 from horae.face.console.error_text import error_text
 from horae.face.console.problems import ASKED_FOR, PROBLEMS
 from horae.face.console.rendering import span
@@ -212,9 +216,13 @@ async def act_on_run(visit: Visit, run_id: str) -> Response[Any]:
 @post("/backfills/{backfill_id:str}")
 async def cancel_backfill(visit: Visit, backfill_id: str) -> Response[Any]:
     """Cancel a backfill."""
-    done = await visit.there.backfills.cancel(backfill_id)
+    there = visit.there
+    done = view_of(BackfillView, await there.backfills.cancel(backfill_id))
+    still_open = (await there.backfills.open_runs(done.schedule_id)).get(backfill_id, Counter())
+    told = progress_of(done, still_open, (), await dropped_runs(there, done)).words
     return visit.back(
-        visit.url("schedules", done.schedule_id), "The backfill is cancelled; what runs goes on."
+        f"{visit.url('schedules', done.schedule_id)}#h-backfills",
+        f"The backfill is cancelled: {told}. What runs goes on.",
     )
 
 

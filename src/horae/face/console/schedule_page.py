@@ -22,13 +22,13 @@ from horae.app.schedule_views import (
 from horae.app.view_base import page_of
 from horae.app.views import BackfillView, RunView, UnstartedView
 from horae.errors import HoraeError
-from horae.face.console.backfill_progress import progress_of
+from horae.face.console.backfill_progress import MAX_DROPPED, dropped_runs, progress_of
 from horae.face.console.error_text import error_text
 from horae.face.console.history_strip import durations_of, marks_of
 from horae.face.console.policy_words import policy_lines
 from horae.face.console.runs_pages import moment_of_query
 from horae.face.console.visit import Visit
-from horae.model import instant
+from horae.model import BackfillStatus, instant
 from horae.spec.clock_notes import clock_note
 
 RUNS = 60
@@ -62,8 +62,26 @@ async def _history(there: ScopedOperations, schedule_id: str, cursor: str | None
     unstarted = page_of(UnstartedView, await there.runs.unstarted_ranges(schedule_id, RUNS))
     backfills = page_of(BackfillView, await there.backfills.list(schedule_id, 5)).items
     still_open = await there.backfills.open_runs(schedule_id) if backfills else {}
-    progress = [progress_of(each, still_open.get(each.id, Counter()), runs.items) for each in backfills]
+    progress = [
+        progress_of(
+            each, still_open.get(each.id, Counter()), runs.items, await _dropped(there, each, runs.items)
+        )
+        for each in backfills
+    ]
     return {"runs": runs.items, "next": runs.next, "unstarted": unstarted.items, "backfills": progress}
+
+
+async def _dropped(there: ScopedOperations, backfill: BackfillView, latest: list[RunView]) -> int | None:
+    """How many runs of a backfill were dropped, if it may have been cancelled and the latest runs do not tell.
+
+    One that had queued all its slots counts as done, also if these were dropped: then it had few.
+    """
+    if backfill.made == sum(each.origin.id == backfill.id for each in latest):
+        return None
+    is_few = backfill.status == BackfillStatus.DONE and backfill.made <= MAX_DROPPED
+    if backfill.status == BackfillStatus.CANCELLED or is_few:
+        return await dropped_runs(there, backfill)
+    return None
 
 
 @get("/schedules/{schedule_id:str}")
