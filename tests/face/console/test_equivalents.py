@@ -25,6 +25,7 @@ FORMS: dict[str, dict[str, str]] = {
     },
     "some days": {"kind": "plain", "days": "some", "on_mon": "1", "on_sun": "1", "time": "9:30:05", "action": "ping"},
     "day of month": {"kind": "plain", "days": "month", "day_of_month": "1,15", "time": "0:00", "action": "ping", "attempts": "unlimited"},
+    "minutes": {"kind": "plain", "days": "minutes", "minutes": "15", "phase": "3m", "gap": "shift", "time": "9:00", "action": "ping"},
     "policies": {"kind": "cron", "cron": "@daily", "action": "ping", "catch_up": "latest", "policies": '{"catch_up": {"window": "1h"}}'},
     "interval": {"kind": "every", "every": "90m", "phase": "15m", "action": "ping"},
     "once": {"kind": "once", "at": "2099-03-14T09:00", "timezone": "Asia/Tokyo", "action": "ping"},
@@ -100,7 +101,7 @@ async def test_the_form_of_an_edit_is_filled_in_from_the_schedule_and_changes_no
         before = (await client.get("/api/v1/schedules/edited")).json()
         page = (await client.get("/console/schedules/edited/edit")).text
         form = fields_of(page)
-        assert form["kind"] == FORMS[name]["kind"]
+        assert form["kind"] == ("every" if name == "minutes" else FORMS[name]["kind"])
         saved = await client.post("/console/schedules/edited/edit", data={**form, "do": "save"})
         assert saved.status_code == 303, saved.text
         assert (await client.get("/api/v1/schedules/edited")).json() == before
@@ -121,6 +122,11 @@ async def test_the_form_of_an_edit_is_filled_in_from_the_schedule_and_changes_no
             {"kind": "plain", "time": "9:00", "days": "month", "day_of_month": "33"},
             "“Day of the month” has 33",
             "day_of_month",
+        ),
+        (
+            {"kind": "plain", "days": "minutes", "minutes": "often"},
+            "Minutes must be a whole number from 1.",
+            "minutes",
         ),
         ({"timezone": "Europe/Berlim"}, "did you mean Europe/Berlin?", "timezone"),
         ({"exclude": "holidayz"}, "Defined: holidays", "exclude"),

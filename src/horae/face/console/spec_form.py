@@ -53,6 +53,8 @@ def spec_of(form: Mapping[str, str], now: datetime) -> Json:
     kind = form.get("kind", "plain")
     if kind == "spec":
         return _document(form.get("spec", ""))
+    if kind == "plain" and form.get("days") == "minutes":
+        kind, form = "every", {**form, "every": _minutes(form), "phase": ""}
     makers = {"cron": _cron, "every": _every, "plain": _plain}
     if kind not in KINDS:
         raise InvalidInputError("kind", f"is none of {', '.join(KINDS)}")
@@ -98,6 +100,13 @@ def _every(form: Mapping[str, str]) -> Json:
     if phase := form.get("phase", "").strip():
         interval["phase"] = phase
     return {"intervals": [interval]}
+
+
+def _minutes(form: Mapping[str, str]) -> str:
+    minutes = form.get("minutes", "").strip()
+    if not minutes.isdecimal() or not int(minutes):
+        raise InvalidInputError("minutes", "must be a whole number from 1", hint="such as 15")
+    return f"{int(minutes)}m"
 
 
 def _once(form: Mapping[str, str], now: datetime) -> Json:
