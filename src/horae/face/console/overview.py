@@ -46,16 +46,13 @@ async def overview_page(visit: Visit) -> Response[Any]:
         now, span = instant(visit.now), SPANS[reach][1]
         asked = visit.query.get("lanes", "")
         lanes = min(int(asked), MAX_LANES) if asked.isdecimal() else LANES
-        found, wrong, alerts, soonest, nodes = await asyncio.gather(
+        found, alerts, soonest, nodes = await asyncio.gather(
             there.runs.search(since=now - span, tag=tag, without_reasons=CROWDS, limit=ENTRIES),
-            there.runs.search(
-                since=now - span, tag=tag, status=PROBLEMS, without_reasons=ASKED_FOR, limit=ENTRIES
-            ),
             alerts_of(visit),
             there.schedules.soonest(lanes + 1, tag=tag),
             visit.app.nodes(),
         )
-        entries = _together(found, wrong)
+        entries = [*found, *await _problems_before(there, found, now - span, tag)]
         attention = {each.schedule_key for each in alerts if each.schedule_key}
         order = by_relevance(entries, soonest, attention, now, now + span)
         drawn_ones = await there.schedules.get_many(order[:lanes])
@@ -68,7 +65,7 @@ async def overview_page(visit: Visit) -> Response[Any]:
         return {
             "timeline": drawn, "spans": SPANS, "reach": reach, "late": lateness(found), "nodes": [view_of(NodeView, each) for each in nodes],
             "problems": [(each, number) for each, (_, number) in zip(listed, problems, strict=False)], "more_problems": max(len(problems) - LISTED, 0),
-            "alerts": alerts[:LISTED], "more_alerts": max(len(alerts) - LISTED, 0), "names": await names_of(there, latest), "now": now, "truncated": ENTRIES if found.next else None, "tag": tag,
+            "alerts": alerts[:LISTED], "more_alerts": max(len(alerts) - LISTED, 0), "names": await names_of(there, latest), "now": now, "truncated": len(found) if found.next else None, "tag": tag,
             "is_tagged": not tag or bool(drawn.lanes) or await _is_tagged(there, tag),
             "total": bool(drawn.lanes) or bool(await there.schedules.list(limit=1)), "counts": _counts(found, now - span),
             "hidden": max(len(order) - lanes, 0), "wider": lanes + LANES if lanes < MAX_LANES else None,
@@ -83,12 +80,15 @@ async def _is_tagged(there: ScopedOperations, tag: str) -> bool:
     return bool(found) or found.next is not None
 
 
-def _together(
-    found: Iterable[Run | UnstartedRange], wrong: Iterable[Run | UnstartedRange]
-) -> list[Run | UnstartedRange]:
-    """The latest entries, and the problems that are older than these, newest first."""
-    both = {each.id if isinstance(each, Run) else each.number: each for each in (*found, *wrong)}
-    return sorted(both.values(), key=lambda each: each.decided_at_ms, reverse=True)
+async def _problems_before(
+    there: ScopedOperations, found: Page[Run | UnstartedRange], since: datetime, tag: str | None
+) -> Iterable[Run | UnstartedRange]:
+    """The problems of a window that are older than the entries that were found, newest first."""
+    if found.next is None or (tag and not found):  # a tag so rare is not worth a second search
+        return ()
+    return await there.runs.search(
+        since=since, tag=tag, status=PROBLEMS, without_reasons=ASKED_FOR, limit=ENTRIES, cursor=found.next
+    )
 
 
 def _counts(entries: Iterable[Run | UnstartedRange], since: datetime) -> dict[str, int]:
