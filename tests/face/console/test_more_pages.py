@@ -24,7 +24,7 @@ def test_flows_say_what_is_wrong_and_are_resolved_run_paused_fed_and_explained(w
         "Book failed: the <i>sheet</i>"
         in page.locator("section", has_text="Recent activity").last.inner_text()
     )
-    box.get_by_role("link", name="the run of Book that failed").click()
+    box.get_by_role("link", name="this run of Book").click()
     assert "the <i>sheet</i> has no column" in page.locator("pre.failure").inner_text()
     page.go_back()
     page.get_by_role("button", name="Try it again").click()

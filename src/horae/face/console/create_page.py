@@ -25,7 +25,14 @@ from horae.spec import installed_zones
 from horae.spec.clock_notes import clock_note
 
 TIMES = 8
-BLANK = {"kind": "plain", "days": "workdays", "time": "9:00", "attempts": "1", "does": "action"}
+BLANK = {
+    "kind": "plain",
+    "days": "workdays",
+    "time": "9:00",
+    "minutes": "15",
+    "attempts": "1",
+    "does": "action",
+}
 OVERLAPS = {
     "skip": "skip the slot", "buffer_one": "let one wait", "buffer_all": "let all wait", "cancel_other": "cancel the running one",
     "terminate_other": "terminate the running one", "allow_all": "run them at once",
