@@ -287,6 +287,7 @@ class SyncWorkflows(Proxy[Workflows]):
 
     deploy = Blocking(Workflows.deploy)
     check = Blocking(Workflows.check)
+    free_version = Blocking(Workflows.free_version)
     get = Blocking(Workflows.get)
     list = Blocking(Workflows.list)
     versions = Blocking(Workflows.versions)
