@@ -20,6 +20,8 @@ from horae.spec.cron_field import WEEKDAY_NAMES, Field
 from horae.spec.duration import duration_text
 
 MAX_TIMES_LISTED = 6
+HOUR, DAY = 3600, 86_400
+"""Seconds."""
 _CALENDAR_STEPS = 20
 """The steps that describing a calendar costs."""
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
@@ -66,9 +68,12 @@ def _frame(elements: Elements) -> list[str]:
 
 def _interval(every: Every, start_at: int | None) -> str:
     text = f"every {duration_text(every.every * 1000)}"
-    origin = "1970-01-01T00:00:00Z"
     if every.anchor == "start" and start_at is not None:
         origin = render_instant(start_at)
+    elif HOUR % every.every == 0 and not every.phase:
+        return text  # the same in each hour, which needs no origin
+    else:
+        origin = "midnight UTC" if DAY % every.every == 0 else "1970-01-01T00:00:00Z"
     phase = f" plus {duration_text(every.phase * 1000)}" if every.phase else ""
     return f"{text}, counted from {origin}{phase}"
 
