@@ -10,6 +10,7 @@ import pytest
 from horae.errors import HoraeError, InvalidInputError, InvalidSpecError
 from horae.face.console.error_text import error_text
 from horae.face.console.rendering import moment_text
+from horae.face.console.statuses import resolution
 
 NOW = datetime.fromisoformat("2026-11-17T23:30Z")
 
@@ -33,6 +34,19 @@ NOW = datetime.fromisoformat("2026-11-17T23:30Z")
 )  # fmt: skip
 def test_an_error_is_told_in_sentences(error: HoraeError, text: str):
     assert error_text(error) == text
+
+
+def test_what_resolves_a_flow_is_said_as_its_buttons_say_it():
+    assert resolution(None) == ""
+    assert (
+        resolution("Deploy a new version, or resolve it with retry")
+        == "Deploy a new version, or try it again"
+    )
+    assert resolution("Do that, then resolve it as approved") == "Do that, then say that it is approved"
+    assert (
+        resolution("Say what happened: resolve it as applied, not_applied or skip")
+        == "Say what happened: the change was made, was not made, or is to be skipped"
+    )
 
 
 def test_a_part_of_a_document_is_named_by_its_path():

@@ -21,6 +21,7 @@ from horae.face.console.grants_pages import state_of
 from horae.face.console.problems import ASKED_FOR, PROBLEMS, problems_among
 from horae.face.console.rendering import called
 from horae.face.console.schedule_names import names_of
+from horae.face.console.statuses import resolution
 from horae.face.console.visit import Visit
 from horae.model import ScheduleKey, instant, schedule_key
 
@@ -101,7 +102,7 @@ async def _flows(visit: Visit) -> list[Alert]:
             each.title,
             each.issue or "",
             visit.of_owner(each.owner, "flows", each.name),
-            each.action or "",
+            resolution(each.action),
         )
         for each in await visit.there.flows.list(limit=1000)
         if each.status == NEEDS_ATTENTION

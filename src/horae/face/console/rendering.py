@@ -16,7 +16,7 @@ from horae import __version__
 from horae.app.views import sentence_of
 from horae.face.console.assets import asset_url
 from horae.face.console.error_text import sentence
-from horae.face.console.statuses import STATUS_WORDS, symbol
+from horae.face.console.statuses import STATUS_WORDS, resolution, symbol
 from horae.face.console.visit import Visit
 from horae.model import instant
 
@@ -44,6 +44,7 @@ class Templates:
             "any_seconds": any_seconds,
             "sentence": sentence,
             "why": sentence_of,
+            "resolution": resolution,
         }
         self._environment.filters |= filters
         words = {"asset": asset_url, "words": STATUS_WORDS, "symbol": symbol, "version": __version__}

@@ -22,6 +22,11 @@ STATUS_WORDS: dict[str, str] = {
     "paused": "paused",
     "completed": "completed",
 }
+_RESOLUTIONS = {
+    "resolve it with retry": "try it again",
+    "resolve it as approved": "say that it is approved",
+    "resolve it as applied, not_applied or skip": "the change was made, was not made, or is to be skipped",
+}
 _PATHS = {
     "succeeded": "M3.5 8.5l3 3 6-7",
     "completed": "M3.5 8.5l3 3 6-7",
@@ -57,6 +62,14 @@ _PATHS = {
     "clock": "M8 4.5V8l2.5 2M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2z",
     "out": "M9 3H3v10h6M7 8h7m-2.5-2.5L14 8l-2.5 2.5",
 }
+
+
+def resolution(action: str | None) -> str:
+    """What resolves a flow's issue, as the buttons of its page say it and not as a command does."""
+    text = action or ""
+    for command, words in _RESOLUTIONS.items():
+        text = text.replace(command, words)
+    return text
 
 
 def symbol(name: str) -> Markup:
