@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horae.face.console.name_list import calendars_of, calendars_text, names_of, text_of
+from horae.face.console.name_list import calendars_of, calendars_text, tags_of, tags_text
 
 
 @pytest.mark.parametrize(
@@ -22,11 +22,11 @@ from horae.face.console.name_list import calendars_of, calendars_text, names_of,
     ],
 )
 def test_commas_separate_names_and_spaces_separate_tags(text: str, tags: list[str], calendars: list[str]):
-    assert names_of(text) == tags
+    assert tags_of(text) == tags
     assert calendars_of(text) == calendars
 
 
 @given(st.lists(st.text('ab ,"', min_size=1)))
 def test_the_text_of_a_field_has_the_names_it_was_made_of(names: list[str]):
-    assert names_of(text_of(names)) == names
+    assert tags_of(tags_text(names)) == names
     assert calendars_of(calendars_text(names)) == names

@@ -18,7 +18,7 @@ from horae.errors import ConflictTokenMismatchError, HoraeError, InvalidInputErr
 from horae.face.console.create_page import choices, refusal
 from horae.face.console.error_text import error_text
 from horae.face.console.form_fields import json_of, moment_of
-from horae.face.console.name_list import names_of, text_of
+from horae.face.console.name_list import tags_of, tags_text
 from horae.face.console.rendering import as_json
 from horae.face.console.schedule_actions import skip_words
 from horae.face.console.spec_form import form_of_policies, form_of_spec, policies_of, spec_of
@@ -43,7 +43,7 @@ def form_of(schedule: DescribedSchedule, now: datetime) -> dict[str, str]:
     """The form that shows a schedule as it is."""
     return {
         **form_of_spec(schedule.spec, now), **form_of_policies(schedule.policies),
-        "description": schedule.description, "tags": text_of(schedule.tags), "version": str(schedule.version),
+        "description": schedule.description, "tags": tags_text(schedule.tags), "version": str(schedule.version),
         "input": "" if schedule.action["input"] is None else as_json(schedule.action["input"]),
         "action": address_of(schedule.action), "options": as_json(schedule.action["options"]) if schedule.action["options"] else "",
     }  # fmt: skip
@@ -76,7 +76,7 @@ async def changes(visit: Visit, schedule_id: str, form: dict[str, str]) -> dict[
 def _edit_of(form: dict[str, str], visit: Visit) -> dict[str, Any]:
     return {
         "spec": spec_of(form, instant(visit.now)), "policies": converted(policies_of(form), Policies, "policies"),
-        "description": form.get("description", "").strip(), "tags": tuple(names_of(form.get("tags", ""))),
+        "description": form.get("description", "").strip(), "tags": tuple(tags_of(form.get("tags", ""))),
     }  # fmt: skip
 
 

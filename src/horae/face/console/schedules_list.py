@@ -13,7 +13,7 @@ from horae.app.schedule_views import ScheduleView
 from horae.app.view_base import page_of
 from horae.errors import HoraeError, InvalidInputError
 from horae.face.console.error_text import error_text
-from horae.face.console.name_list import names_of
+from horae.face.console.name_list import tags_of
 from horae.face.console.rendering import called
 from horae.face.console.visit import Visit
 from horae.model import Schedule
@@ -92,7 +92,7 @@ async def change_schedules(visit: Visit) -> Response[Any]:
         raise InvalidInputError("do", f"is none of {', '.join(DONE)}")
     if len(visit.chosen) > MAX_CHOSEN:
         raise InvalidInputError("chosen", f"must be at most {MAX_CHOSEN}, and are {len(visit.chosen)}")
-    if not visit.chosen or (todo == "tag" and not names_of(visit.form.get("tag", ""))):
+    if not visit.chosen or (todo == "tag" and not tags_of(visit.form.get("tag", ""))):
         visit.problem = "Enter a tag first." if visit.chosen else "Choose schedules first."
         return await _show(visit)
     done, failed = 0, ""
@@ -120,7 +120,7 @@ async def _change(visit: Visit, schedule_id: str, todo: str) -> None:
             await schedules.trigger(schedule_id, note=note, author=visit.caller.user)
         case _:
             schedule = await schedules.get(schedule_id)
-            tags = dict.fromkeys([*schedule.tags, *names_of(visit.form["tag"])])
+            tags = dict.fromkeys([*schedule.tags, *tags_of(visit.form["tag"])])
             await schedules.update(schedule_id, tags=tuple(tags))
 
 

@@ -20,7 +20,7 @@ from horae.errors import (
     UnknownTimezoneError,
 )
 from horae.face.cli.time_parser import read_time
-from horae.face.console.name_list import calendars_of, calendars_text, names_of
+from horae.face.console.name_list import calendars_of, calendars_text, tags_of
 from horae.face.console.rendering import as_json
 from horae.policies import Policies
 from horae.spec import Spec
@@ -147,7 +147,7 @@ def schedule_of(form: Mapping[str, str], now: datetime) -> Json:
         document["policies"] = policies
     if description := form.get("description", "").strip():
         document["description"] = description
-    if tags := names_of(form.get("tags", "")):
+    if tags := tags_of(form.get("tags", "")):
         document["tags"] = tags
     if form.get("paused"):
         document["paused"] = True
