@@ -18,7 +18,7 @@ from horae.errors import InvalidInputError
 from horae.face.cli.client import Client, connected, path
 from horae.face.cli.printing import none, print_json, show
 from horae.face.cli.target import Target
-from horae.face.cli.time_parser import instant_of, needs_zone
+from horae.face.time_parser import instant_of, needs_zone
 
 _INTERRUPTED = 130
 EVERYWHERE = ("url", "token", "database", "owner", "as_json")

@@ -16,7 +16,7 @@ from horae.face.cli.options import ScheduleId, argument
 from horae.face.cli.printing import both, clock, instant, none, word
 from horae.face.cli.render import Json
 from horae.face.cli.tables import facts, printable, table
-from horae.face.cli.time_parser import instant_of, is_day, needs_zone, read_time
+from horae.face.time_parser import instant_of, is_day, needs_zone, read_time
 from horae.spec import Spec
 
 MAX_SLOTS = 200

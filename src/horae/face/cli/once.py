@@ -12,7 +12,7 @@ from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.options import Input, argument, option
 from horae.face.cli.schedule_options import given, read_json
 from horae.face.cli.schedules_write import summary
-from horae.face.cli.time_parser import instant_of
+from horae.face.time_parser import instant_of
 from horae.spec.duration import milliseconds
 
 cli = group()

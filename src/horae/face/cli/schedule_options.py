@@ -12,7 +12,7 @@ from horae.errors import InvalidInputError
 from horae.face.cli.files import contents
 from horae.face.cli.files import document as read_document
 from horae.face.cli.options import HOW, WHAT, WHEN, Input, OverlapChoice, option
-from horae.face.cli.time_parser import read_time
+from horae.face.time_parser import read_time
 from horae.model import CatchUp, Overlap
 from horae.spec import ClockChange, Dialect, Fold, Gap, Spec
 from horae.spec.duration import milliseconds

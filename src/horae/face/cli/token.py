@@ -13,7 +13,7 @@ from horae.errors import AuthenticationError, InvalidInputError
 from horae.face.cli.client import needed
 from horae.face.cli.command_base import Command, command, group
 from horae.face.cli.options import argument, option
-from horae.face.cli.time_parser import instant_of
+from horae.face.time_parser import instant_of
 
 cli = group("token", "Create tokens, which identify callers to a server.")
 

@@ -24,7 +24,6 @@ from horae.app.views import (
     sentence_of,
 )
 from horae.errors import HoraeError, InvalidInputError, ScheduleNotFoundError
-from horae.face.cli.time_parser import instant_of
 from horae.face.console.backfill_progress import dropped_runs, progress_of
 from horae.face.console.error_text import error_text
 from horae.face.console.problems import ASKED_FOR, PROBLEMS
@@ -32,6 +31,7 @@ from horae.face.console.rendering import span
 from horae.face.console.schedule_names import ids_called, names_of
 from horae.face.console.visit import Visit
 from horae.face.console.workflows_pages import nodes_of
+from horae.face.time_parser import instant_of
 from horae.model import OPEN, OriginKind, Reason, Run, Status, UnstartedRange, instant
 
 PAGE = 50

@@ -19,9 +19,9 @@ from horae.errors import (
     UnknownCalendarError,
     UnknownTimezoneError,
 )
-from horae.face.cli.time_parser import read_time
 from horae.face.console.name_list import calendars_of, calendars_text, tags_of
 from horae.face.console.rendering import as_json
+from horae.face.time_parser import read_time
 from horae.policies import Policies
 from horae.spec import Spec
 from horae.spec.document import SpecDocument

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from horae.errors import InvalidInputError
-from horae.face.cli.time_parser import instant_of, is_day, needs_zone
+from horae.face.time_parser import instant_of, is_day, needs_zone
 
 NOW = datetime(2026, 3, 28, 23, 30, 15, 250_000, tzinfo=UTC)
 """In Berlin it is 00:30:15 of the 29th, the day on which the clocks skip the hour from 02:00."""
