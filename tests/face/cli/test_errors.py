@@ -48,6 +48,13 @@ def test_an_address_that_is_none(url: str):
     assert problem["hint"]
 
 
+def test_an_id_that_is_empty(tmp_path: Path):
+    target = ("--database", f"sqlite:///{tmp_path / 'horae.db'}")
+    horae("migrate", *target)
+    for words in ("schedules describe", "schedules pause", "runs show", "calendars show"):
+        assert refused(*words.split(), "", *target)["message"] == "id is empty", words
+
+
 @pytest.fixture
 def other_server() -> Iterator[str]:
     """A server that speaks HTTP, and is not Horae."""

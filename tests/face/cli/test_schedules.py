@@ -70,6 +70,14 @@ def test_a_schedule_is_created_described_listed_and_deleted(target: list[str], n
     assert problem["hint"] == "horae schedules list shows those that there are"
 
 
+@BOTH
+@pytest.mark.parametrize("dots", [".", "..", "a/../b"])
+def test_an_id_of_dots_is_no_way_to_other_pages(target: list[str], dots: str):
+    create(target, dots, "--every", "1h")
+    assert answered("schedules", "describe", dots, *target)["id"] == dots
+    assert answered("schedules", "delete", dots, "--yes", *target) == {"deleted": dots}
+
+
 def test_people_read_a_panel_with_local_times_and_utc(target: list[str], name: str):
     create(target, name, "--cron", "0 9 * * *", "--tz", "Asia/Kolkata", "--description", "for the board")
     ran = horae("schedules", "describe", name, *target)

@@ -41,8 +41,10 @@ _HINTS = {
 
 
 def path(*parts: str) -> str:
-    """The path of a resource; ids may have any characters."""
-    return "/" + "/".join(quote(part, safe="") for part in parts)
+    """The path of a resource; ids may have any characters. One of dots is escaped: a client would take it for a way to other pages."""
+    if "" in parts:
+        raise InvalidInputError("id", "is empty", hint="give the id of what you mean")
+    return "/" + "/".join(quote(part, safe="").replace(".", "%2E") for part in parts)
 
 
 class Client:
