@@ -1,11 +1,11 @@
 """The herd runs, and every contestant has every figure reported. No test checks how fast they are."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.process import run_program
 
 TABLES = {
     "SQLite": ["Horae", "Horae, one-shot", "Horae, declarative", "APScheduler", "ceiling"],
@@ -37,17 +37,9 @@ def test_every_contestant_has_every_figure(tmp_path: Path) -> None:
 
 
 def printed(*arguments: str) -> str:
-    command = [sys.executable, "-X", "utf8", "-m", "bench.herd", *arguments]
-    root = Path(__file__).parents[1]
-    with subprocess.Popen(
-        command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
-    ) as process:
-        try:
-            output, errors = process.communicate(timeout=300)
-        finally:
-            process.terminate()  # not killed: it has a PostgreSQL server to stop
-    assert process.returncode == 0, errors
-    return output
+    ran = run_program("-m", "bench.herd", *arguments)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
 
 
 def rows_of(report: str, title: str) -> list[list[str]]:

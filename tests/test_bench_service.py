@@ -1,13 +1,11 @@
 """The benchmark of the service runs, and every figure is reported. How fast it is, no test says."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.process import environment
+from tests.support.process import run_program
 
 ROW = r"^\| (.+?) \| (create|describe|list) \| [\d,]+( \([\d.]+×\))? \| [\d.]+ \| [\d.]+ \|$"
 
@@ -15,12 +13,10 @@ ROW = r"^\| (.+?) \| (create|describe|list) \| [\d,]+( \([\d.]+×\))? \| [\d.]+ 
 @pytest.mark.heavy
 def test_every_request_has_every_figure(tmp_path: Path):
     written = tmp_path / "page.md"
-    command = [sys.executable, "-m", "bench.service", "--schedules", "1000", "--requests", "50"]
-    root = Path(__file__).parents[1]
-    ran = subprocess.run(
-        [*command, "--write", str(written)], cwd=root, env=environment(), capture_output=True, text=True,
-        timeout=240, check=True,
-    )  # fmt: skip
+    ran = run_program(
+        "-m", "bench.service", "--schedules", "1000", "--requests", "50", "--write", str(written)
+    )
+    assert ran.returncode == 0, ran.stderr
     rows = {(name, request) for name, request, _ in re.findall(ROW, ran.stdout, re.MULTILINE)}
     services = ("ceiling", "Horae on SQLite", "Horae on PostgreSQL")
     assert rows == {(name, request) for name in services for request in ("create", "describe", "list")}

@@ -34,6 +34,9 @@ LONG = {
 }
 """The pages that take a reader ten seconds or more."""
 
+STARTED = "docs/how-to/cron-service.md"
+"""The page whose programs and service start as its reader's do. Those of other pages begin as forks, which need not load Horae."""
+
 NOT_RUN: dict[str, dict[str, str]] = {
     "README.md": {"make run ": "needs a checkout and a network; make test is what runs this"},
     "docs/how-to/back-up.md": {
@@ -98,8 +101,8 @@ NOT_RUN: dict[str, dict[str, str]] = {
 
 
 @pytest.fixture
-def reader(tmp_path: Path, wheel: Path) -> Iterator[Reader]:
-    reader = Reader(tmp_path, wheel)
+def reader(tmp_path: Path, wheel: Path, page: str) -> Iterator[Reader]:
+    reader = Reader(tmp_path, wheel, forks=page != STARTED)
     yield reader
     reader.kill()
 
@@ -192,4 +195,5 @@ def test_examples_of_python_run(tmp_path: Path, wheel: Path):
     assert sum(map(len, pages.values())) > 15
     for number, (requirements, some) in enumerate(pages.items()):
         reader = Reader(tmp_path / str(number), wheel, *requirements)
-        reader.run(shlex.join(["python", "-c", EXAMPLES, *some]))
+        (reader.folder / "examples.py").write_text(EXAMPLES)
+        reader.run(shlex.join(["python", "examples.py", *some]))

@@ -1,75 +1,31 @@
 """A process that has loaded Horae and forks for each request: the child runs a Python program, which need not load it again.
 
 ``python fork_server.py SOCKET [MODULE …]`` loads these modules too, and serves until its standard input ends. It stands alone, because it also runs in environments without our tests.
+``fork_client.py`` has the other side.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
-import json
+import marshal
 import os
 import re
 import select
 import signal
 import socket
-import struct
 import sys
 from typing import Any
 
 LEFT_OUT = re.compile(r"temporal|celery|dask|langgraph|procrastinate|__main__")
 """What few programs need, and takes long to import or, like gRPC, does not survive a fork."""
-NUMBER = struct.Struct("!i")
+SIZE = 4
 STANDARD_FILES = 3
-
-
-def send_request(connection: socket.socket, request: dict[str, Any], files: list[int]) -> int:
-    """Have a program run, with these as its standard files; the id of its process."""
-    body = json.dumps(request).encode()
-    socket.send_fds(connection, [NUMBER.pack(len(body))], files)
-    connection.sendall(body)
-    return read_number(connection)
-
-
-def read_number(connection: socket.socket) -> int:
-    """First the id of the process, then its wait status."""
-    number: int = NUMBER.unpack(_read(connection, NUMBER.size))[0]
-    return number
-
-
-def _read(connection: socket.socket, size: int) -> bytes:
-    found = b""
-    while len(found) < size:
-        more = connection.recv(size - len(found))
-        if not more:
-            raise ConnectionError("the fork server has ended")
-        found += more
-    return found
-
-
-def run_forked(path: str, program: str) -> None:
-    """Be a program in a fork of the fork server. What serves until it is interrupted is started anew, and so is all once the fork server is gone."""
-    endless = sys.argv[1:2] == ["serve"] or sys.argv[1:3] == ["runs", "tail"]
-    with socket.socket(socket.AF_UNIX) as connection:
-        try:
-            if endless:
-                raise ConnectionError
-            connection.connect(path)
-        except OSError:
-            os.execv(program, [program, *sys.argv[1:]])  # noqa: S606
-        request = {
-            "arguments": [program, *sys.argv[1:]],
-            "folder": os.getcwd(),  # noqa: PTH109
-            "environment": dict(os.environ),
-        }
-        send_request(connection, request, [0, 1, 2])
-        code = os.waitstatus_to_exitcode(read_number(connection))
-    sys.exit(code if code >= 0 else 128 - code)
 
 
 def load_horae(*modules: str) -> None:
     """Import all of Horae that this environment can import, and some modules."""
-    import importlib  # noqa: PLC0415 - the client, which starts often, needs none of this
+    import importlib  # noqa: PLC0415
     import pkgutil  # noqa: PLC0415
 
     import horae  # noqa: PLC0415
@@ -84,49 +40,85 @@ def load_horae(*modules: str) -> None:
     gc.freeze()
 
 
-def fork_for_requests(path: str) -> socket.socket | None:
-    """Fork for each connection. Returns the connection in the child, and nothing in the fork server, when its work is over."""
-    signal.signal(signal.SIGCHLD, _reap)
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
-        listener.listen(64)
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
-        while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
-            connection, _ = listener.accept()
-            if os.fork() == 0:
-                return connection
-            connection.close()
-    return None
+class Children:
+    """The programs that run, and who asked for each."""
+
+    def __init__(self) -> None:
+        self._clients: dict[int, socket.socket] = {}
+        self._ended, writing = os.pipe()  # is written to when a child ends
+        os.set_blocking(writing, False)
+        signal.set_wakeup_fd(writing)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+
+    def fork_for_requests(self, path: str) -> dict[str, Any] | None:
+        """Fork for each connection. Returns the request in the child, and nothing in the fork server, when its work is over."""
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            listener.listen(64)
+            sys.stdout.write("ready\n")
+            sys.stdout.flush()
+            while True:
+                watched = [listener, sys.stdin, self._ended, *self._clients.values()]
+                ready = select.select(watched, [], [])[0]
+                if sys.stdin in ready:
+                    return None
+                if self._ended in ready:
+                    self._reap()
+                self._end_with_clients(ready)
+                if listener in ready and (request := self._take(listener.accept()[0])):
+                    return request
+
+    def _reap(self) -> None:
+        """Wait for children that have ended, and report how."""
+        os.read(self._ended, 4096)
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                child, status = os.waitpid(-1, os.WNOHANG)
+                if not child:
+                    break
+                with contextlib.suppress(OSError), self._clients.pop(child) as client:
+                    client.sendall(status.to_bytes(SIZE, "big"))
+
+    def _end_with_clients(self, ready: list[Any]) -> None:
+        """Kill programs whose clients are gone: nothing else knows them."""
+        for child, client in self._clients.items():
+            if client in ready:
+                os.kill(child, signal.SIGKILL)
+
+    def _take(self, connection: socket.socket) -> dict[str, Any] | None:
+        """Fork: the child returns the request, and its parent tells the client who that is."""
+        head, files, _, _ = socket.recv_fds(connection, SIZE, STANDARD_FILES)
+        request: dict[str, Any] = marshal.loads(_read(connection, int.from_bytes(head, "big")))  # noqa: S302 - of our tests
+        child = os.fork()
+        if child:
+            self._clients[child] = connection
+            with contextlib.suppress(OSError):  # the client was killed
+                connection.sendall(child.to_bytes(SIZE, "big"))
+        else:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for client in (connection, *self._clients.values()):
+                client.close()
+            for number, file in enumerate(files):
+                os.dup2(file, number)
+        for file in files:
+            os.close(file)
+        return None if child else request
 
 
-def _reap(*_: object) -> None:
-    """Wait for children that have ended, so that their processor time counts as the fork server's."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+def _read(connection: socket.socket, size: int) -> bytes:
+    found = b""
+    while len(found) < size:
+        found += connection.recv(size - len(found))
+    return found
 
 
-def start_child(connection: socket.socket) -> dict[str, Any]:
-    """Fork once more: the child takes the request, and its parent reports how the child ends."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    head, files, _, _ = socket.recv_fds(connection, NUMBER.size, STANDARD_FILES)
-    request: dict[str, Any] = json.loads(_read(connection, NUMBER.unpack(head)[0]))
-    child = os.fork()
-    if child:
-        for each in files:
-            os.close(each)
-        with contextlib.suppress(OSError):  # the client was killed
-            connection.sendall(NUMBER.pack(child))
-        _, status = os.waitpid(child, 0)
-        with contextlib.suppress(OSError):
-            connection.sendall(NUMBER.pack(status))
-        os._exit(0)
-    connection.close()
-    for number, each in enumerate(files):
-        os.dup2(each, number)
-        os.close(each)
-    return request
+def _install(prefix: str, executable: str) -> None:
+    """Have the packages of another environment, which contains this one."""
+    place = next(number for number, each in enumerate(sys.path) if each.endswith("site-packages"))
+    sys.path[place] = prefix + sys.path[place].removeprefix(sys.prefix)
+    sys.prefix = sys.exec_prefix = prefix
+    sys.executable = executable
 
 
 def run(request: dict[str, Any]) -> None:
@@ -137,6 +129,8 @@ def run(request: dict[str, Any]) -> None:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    if "executable" in request:
+        _install(request["prefix"], request["executable"])
     time.tzset()
     sys.path[:0] = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     first, *rest = request["arguments"]
@@ -145,19 +139,20 @@ def run(request: dict[str, Any]) -> None:
         sys.path.insert(0, request["folder"])
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     else:
-        sys.argv = [first, *rest]
-        sys.path.insert(0, os.path.dirname(first))  # noqa: PTH120
-        runpy.run_path(first, run_name="__main__")
+        file = os.path.abspath(first)  # noqa: PTH100 - as in tracebacks of an interpreter
+        sys.argv = [file, *rest]
+        sys.path.insert(0, os.path.dirname(file))  # noqa: PTH120
+        runpy.run_path(file, run_name="__main__")
 
 
 def main(path: str, *modules: str) -> None:
     sys.path.pop(0)  # the folder of this file, which is no folder of the programs
     load_horae(*modules)
-    connection = fork_for_requests(path)
-    if connection is None:
+    request = Children().fork_for_requests(path)
+    if request is None:
         os.unlink(path)  # noqa: PTH108
     else:
-        run(start_child(connection))
+        run(request)
 
 
 if __name__ == "__main__":

@@ -7,20 +7,23 @@ import os
 import select
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
+from _socket import socket
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import IO
 
-from tests.support import fork_server
+from tests.support.fork_client import connected, read_number, send_request
+
+SUPPORT = str(Path(__file__).parent)
 
 
 class Forked:
     """A process of a fork server, with the part of ``subprocess.Popen`` that tests use."""
 
-    def __init__(self, connection: socket.socket, pid: int) -> None:
+    def __init__(self, connection: socket, pid: int) -> None:
         self._connection, self.pid = connection, pid
         self.returncode: int | None = None
 
@@ -38,7 +41,7 @@ class Forked:
 
     def _ended(self, seconds: float | None) -> int | None:
         if self.returncode is None and select.select([self._connection], [], [], seconds)[0]:
-            self.returncode = os.waitstatus_to_exitcode(fork_server.read_number(self._connection))
+            self.returncode = os.waitstatus_to_exitcode(read_number(self._connection))
             self._connection.close()
         return self.returncode
 
@@ -57,10 +60,11 @@ class ForkServer:
     """A process that forks others, in an environment of Python; it ends with this one. It has loaded Horae, and some modules."""
 
     def __init__(self, python: str, environment: Mapping[str, str], *modules: str) -> None:
+        self._interpreter = python
         self._folder = tempfile.mkdtemp(prefix="horae-")  # sockets have short names only
         self.address = f"{self._folder}/socket"
         self._process = subprocess.Popen(
-            [python, fork_server.__file__, self.address, *modules], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [python, f"{SUPPORT}/fork_server.py", self.address, *modules], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )  # fmt: skip
         atexit.register(self.close)
         assert self._process.stdout is not None
@@ -76,11 +80,13 @@ class ForkServer:
         errors: int = 2,
     ) -> Forked:
         """Run ``python ARGUMENTS`` with these files as its standard output and error, and an empty input."""
-        request = {"arguments": list(arguments), "folder": str(folder), "environment": dict(environment)}
-        connection = socket.socket(socket.AF_UNIX)
-        connection.connect(self.address)
+        request = {
+            "arguments": list(arguments), "folder": str(folder), "environment": dict(environment),
+            "prefix": str(Path(self._interpreter).parents[1]), "executable": self.python,
+        }  # fmt: skip
+        connection = connected(self.address)
         with open(os.devnull, "rb") as nothing:  # noqa: PTH123
-            pid = fork_server.send_request(connection, request, [nothing.fileno(), output, errors])
+            pid = send_request(connection, request, [nothing.fileno(), output, errors])
         return Forked(connection, pid)
 
     def start_piped(
@@ -98,3 +104,20 @@ class ForkServer:
         atexit.unregister(self.close)
         self._process.communicate()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    @cached_property
+    def python(self) -> str:
+        """A program that is Python to those who start it, and runs files and modules in forks."""
+        file = Path(self._folder) / "python"
+        write_program(
+            file, self._interpreter, f"be_python({self.address!r}, {self._interpreter!r}, {str(file)!r})"
+        )
+        return str(file)
+
+
+def write_program(file: Path, python: str, call: str) -> None:
+    """Make a program that calls ``fork_client``."""
+    file.write_text(
+        f"#!{python} -IS\nimport sys\nsys.path.insert(0, {SUPPORT!r})\nimport fork_client\nfork_client.{call}\n"
+    )
+    file.chmod(0o755)

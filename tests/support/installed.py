@@ -19,10 +19,8 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from tests.support.forked import ForkServer
+from tests.support.forked import ForkServer, write_program
 from tests.support.process import ROOT
-
-SUPPORT = str(Path(__file__).parent)
 
 
 def unpacked_wheel(shared: Path) -> Path:
@@ -47,10 +45,10 @@ class Installed:
     It is a link to one that everyone shares who has installed the same.
     """
 
-    def __init__(self, folder: Path, wheel: Path) -> None:
-        self._link, self._wheel = folder, wheel
+    def __init__(self, folder: Path, wheel: Path, *, forks: bool) -> None:
+        self._link, self._wheel, self._forks = folder, wheel, forks
         self._requirements: set[str] = set()
-        self.bin = folder / "bin"
+        self.path = f"{folder}/forking:{folder}/bin" if forks else f"{folder}/bin"
         folder.parent.mkdir(parents=True, exist_ok=True)
         self.install(())
 
@@ -60,27 +58,47 @@ class Installed:
         made = made_environment(self._wheel, sorted(self._requirements))
         self._link.unlink(missing_ok=True)
         self._link.symlink_to(made)
+        if self._forks and (address := fork_address(self._wheel, made)):
+            fork_programs(made, address)
 
-    def forking(self) -> Path:
-        """The folder with a command ``horae`` that does what the installed one does, in a fork of a process that has loaded it."""
-        folder = self._link.resolve() / "forking"
-        with locked(folder.parent):
-            if not folder.exists() and (self.bin / "horae").exists():
-                python = f"{folder.parent}/bin/python"
-                kept = {
-                    key: value
-                    for key, value in os.environ.items()
-                    if not key.startswith(("HORAE_", "PYTHON"))
-                }
-                address = ForkServer(python, kept | {"COLUMNS": "200"}).address
-                folder.mkdir()
-                run = f"run_forked({address!r}, {str(folder.parent / 'bin/horae')!r})"
-                program(
-                    folder / "horae",
-                    f"{python} -IS",
-                    f"sys.path.insert(0, {SUPPORT!r})\nfrom fork_server import run_forked\n{run}",
-                )
-        return folder
+
+def fork_programs(made: Path, address: str) -> None:
+    """Let programs that are installed in an environment, and those of its reader, be forks."""
+    python, executable = f"{made}/bin/python", f"{made}/forking/python"
+    with locked(made):
+        if (made / "forking").exists():
+            return
+        (made / "forking").mkdir()
+        for each in (made / "bin").iterdir():
+            if each.is_symlink():
+                call = f"be_python({address!r}, {python!r}, {executable!r})"
+            else:
+                call = f"run_forked({address!r}, [{str(each)!r}, *sys.argv[1:]], {python!r}, {executable!r})"
+            write_program(made / "forking" / each.name, python, call)
+
+
+def fork_address(wheel: Path, made: Path) -> str:
+    """The address of a fork server with no more packages than an environment has, started once for all processes."""
+    for requirement in ("horae[service]", "horae"):
+        base = made_environment(wheel, [requirement])
+        if packages_of(base) <= packages_of(made):
+            with locked(base):
+                address = base / "address"
+                if not address.exists():
+                    kept = {
+                        key: value
+                        for key, value in os.environ.items()
+                        if not key.startswith(("HORAE_", "PYTHON"))
+                    }
+                    address.write_text(ForkServer(f"{base}/bin/python", kept).address)
+                return address.read_text()
+    return ""
+
+
+def packages_of(environment: Path) -> set[tuple[str, Path]]:
+    """What is installed: names, and where they are linked from."""
+    found = environment.glob("lib/*/site-packages/*")
+    return {(each.name, each.readlink()) for each in found if each.is_symlink()}
 
 
 @contextmanager

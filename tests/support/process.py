@@ -52,7 +52,7 @@ def fork_server() -> ForkServer:
 def run_program(
     *arguments: str, settings: Mapping[str, str] | None = None, forks: ForkServer | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``python ARGUMENTS`` in a fork, to its end."""
+    """Run ``python ARGUMENTS`` in a fork, to its end. What it starts with ``sys.executable`` is forked too."""
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         process = (forks or fork_server()).start(
             arguments, ROOT, environment(**settings or {}), output=output.fileno(), errors=errors.fileno()
@@ -60,7 +60,7 @@ def run_program(
         try:
             code = process.wait(PATIENCE)
         finally:
-            process.kill()
+            process.terminate()  # not killed: it may have a server of its own to stop
         for written in (output, errors):
             written.seek(0)
         return subprocess.CompletedProcess(arguments, code, output.read(), errors.read())

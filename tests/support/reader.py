@@ -20,7 +20,6 @@ import httpx
 
 from tests.support.installed import Installed
 from tests.support.pages import Block, blocks_of
-from tests.support.process import kill
 from tests.support.shown import Shown, as_here
 from tests.support.wait import wait_for
 
@@ -96,10 +95,11 @@ class Running:
 class Reader:
     """Someone with an empty folder, and an environment in which nothing is installed yet."""
 
-    def __init__(self, folder: Path, wheel: Path, *requirements: str) -> None:
+    def __init__(self, folder: Path, wheel: Path, *requirements: str, forks: bool = True) -> None:
+        """``forks``: programs begin as forks of a process that has loaded Horae."""
         self.folder = folder / "reader"
         self.folder.mkdir(parents=True)
-        self.installed = Installed(folder / "environment", wheel)
+        self.installed = Installed(folder / "environment", wheel, forks=forks)
         self.installed.install(requirements)
         self.port, self.temporal_port = free_port(), free_port()
         kept = {
@@ -109,7 +109,7 @@ class Reader:
         self._programs = folder / "programs"
         self._programs.mkdir()
         self.environment = kept | {
-            "PATH": ":".join([str(self._programs), str(self.installed.bin), *path]),
+            "PATH": ":".join([str(self._programs), self.installed.path, *path]),
             "COLUMNS": "200", "HORAE_PORT": str(self.port),
         }  # fmt: skip
         self.running: list[Running] = []
@@ -193,8 +193,7 @@ class Reader:
             for each in self.running
             if each.command == command or (serves and _SERVERS.search(each.command))
         )
-        running = Running(command, self.folder, self.environment)
-        self.running.append(running)
+        running = self._launch(command, {})
         if shown:
             self._here |= running.wait_for(Shown(shown))
         elif command.endswith("horae serve") or "horae serve " in command:
@@ -205,6 +204,10 @@ class Reader:
             self.folder / program[1]
         ).read_text():
             wait_for(lambda: any(self.folder.glob("horae.db.node-*")), PATIENCE)  # it has become a node
+
+    def _launch(self, command: str, settings: dict[str, str]) -> Running:
+        self.running.append(Running(command, self.folder, self.environment | settings))
+        return self.running[-1]
 
     def _answers(self, running: Running) -> bool:
         assert running.process.poll() is None, running.printed
@@ -244,8 +247,6 @@ class Reader:
     def _execute(self, commands: str, settings: dict[str, str]) -> subprocess.CompletedProcess[str]:
         """Run commands in a shell. What they export is kept, as in a terminal."""
         kept = self.folder.parent / "exported"
-        if "horae " in commands:
-            self._fork_commands()
         script = f"trap 'env -0 > {kept}' EXIT\n{commands}"
         ran = subprocess.run(
             ["/bin/bash", "-euo", "pipefail", "-c", script], cwd=self.folder, text=True, stdout=subprocess.PIPE,
@@ -255,13 +256,6 @@ class Reader:
         self.environment |= {name: exported[name] for name in exported if name not in settings}
         self.printed += ran.stdout
         return ran
-
-    def _fork_commands(self) -> None:
-        """Let ``horae`` be the one that need not load itself each time."""
-        link = self._programs / "horae"
-        link.unlink(missing_ok=True)
-        if (found := self.installed.forking() / "horae").exists():
-            link.symlink_to(found)
 
     # What tests ask besides
 
@@ -275,8 +269,7 @@ class Reader:
 
     def serve(self, command: str = "horae serve", **settings: str) -> None:
         """Start the service, which is there once it says where it listens."""
-        self.running.append(Running(command, self.folder, self.environment | settings))
-        self.running[-1].wait_for(LISTENS)
+        self._launch(command, settings).wait_for(LISTENS)
 
     @property
     def log(self) -> list[str]:
@@ -300,7 +293,8 @@ class Reader:
 
     def kill(self) -> None:
         """Kill what still runs."""
-        kill(*(each.process for each in self.running))
+        for each in self.running:
+            each.end(signal.SIGKILL)
 
     def statuses(self, schedule_id: str) -> list[str]:
         """What became of a schedule's slots, asked without a command, because waiting asks often."""
