@@ -48,6 +48,9 @@ class Databases:
         self._has_template = False
         # With hundreds of databases, it would start several processes every second.
         self._execute("ALTER SYSTEM SET autovacuum = off")
+        # No test that shares it looks at what is left after the machine itself failed.
+        self._execute("ALTER SYSTEM SET fsync = off")
+        self._execute("ALTER SYSTEM SET full_page_writes = off")
         self._execute("SELECT pg_reload_conf()")
 
     def new(self, *, empty: bool) -> str:
@@ -59,7 +62,7 @@ class Databases:
             with ThreadPoolExecutor(1) as thread:  # a test's own event loop may be running here
                 thread.submit(lambda: asyncio.run(_make_tables(address))).result()
             self._has_template = True
-        return self._create(name, f"TEMPLATE {_TEMPLATE}")
+        return self._create(name, f"TEMPLATE {_TEMPLATE} STRATEGY file_copy")
 
     def _create(self, name: str, option: str = "") -> str:
         self._execute(f"CREATE DATABASE {name} {option}")

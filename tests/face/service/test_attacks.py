@@ -818,7 +818,7 @@ def test_a_storm_on_one_schedule(start: StartServer, database: str) -> None:
             if "version" in said:
                 tokens[said["memo"]["life"]].append(said["version"])
 
-    storm(server, 40, act)
+    storm(server, 20, act)
     assert {status for _, status in answers} <= {200, 201, 202, 204, 404, 409}, {
         a for a in answers if a[1] >= 500
     }
@@ -877,7 +877,7 @@ def test_calendars_and_the_schedules_that_exclude_them_change_at_once(
         if answer.status_code != 200:
             wrong.append(f"{answer.status_code} {answer.text}")
 
-    storm(server, 15, act)
+    storm(server, 10, act)
     assert wrong == []
 
 

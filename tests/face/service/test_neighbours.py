@@ -22,7 +22,7 @@ GOOD = 1000
 EVERY = 10
 """Each good schedule fires so often, in seconds; a part of them each second."""
 HOSTILE = 100
-WATCHED = 5
+WATCHED = 3
 """Seconds that are compared: first without the hostile ones, then with them."""
 PROMPTLY = {"timeouts": {"start": f"{EVERY // 2}s"}, "catch_up": {"mode": "none"}}
 """The policies of the good ones: the ledger itself judges lateness. A slot that does not start within half of the period never does."""

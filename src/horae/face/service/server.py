@@ -222,6 +222,7 @@ def _server(config: Config, service: Any, connections: Connections) -> uvicorn.S
         uvicorn.Config(
             in_pieces(service),
             http=partial(HttpProtocol, connections),  # type: ignore[arg-type]  # it is called, and nothing else
+            ws="none",  # it has no routes for them, and to load their protocol takes a tenth of the start
             lifespan="off",
             log_config=None,
             access_log=False,
