@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
+import sys
 from collections.abc import Callable
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoints, entry_points
 
 import msgspec
 
@@ -23,13 +25,19 @@ _PLACE = re.compile(r"[\w.]+:[\w.]+")
 
 def graph_providers(config: Config, memory: GraphMemoryTable) -> list[GraphProvider]:
     """The providers of installed packages, and that of the graphs that the settings name, which loads when it is used."""
-    found: list[GraphProvider] = [each.load()() for each in entry_points(group=GROUP)]
+    found: list[GraphProvider] = [each.load()() for each in _installed(tuple(sys.path))]
     graphs = read_graphs(config)
     if graphs:
         from horae.executor.langgraph_provider import LangGraphProvider  # noqa: PLC0415 - only some programs have graphs
 
         found.append(LangGraphProvider(graphs, memory))
     return found
+
+
+@functools.cache
+def _installed(path: tuple[str, ...]) -> EntryPoints:  # noqa: ARG001 - where packages are looked for
+    """The entry points of installed packages. Finding them reads a file of each package, so it is done once."""
+    return entry_points(group=GROUP)
 
 
 def read_graphs(config: Config) -> dict[str, str]:

@@ -5,6 +5,7 @@ Each command is a file. Only what is asked for is loaded: ``horae next`` needs n
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 import traceback
@@ -102,6 +103,12 @@ def _root(
     context.obj = Target(url=url, token=token, database=database, owner=owner, as_json=as_json)
 
 
+@functools.cache
+def _command() -> Any:  # noqa: ANN401 - typer's own, which differs between versions
+    """The command, whose parts are made once."""
+    return get_command(cli)
+
+
 def main() -> None:
     """Run the command. An error becomes a sentence, not a traceback; an unexpected one also says where it was raised."""
     try:
@@ -120,7 +127,7 @@ def main() -> None:
 def _run() -> int:
     """Run the command; its exit status. What typer says of wrong options becomes an error like all others."""
     try:
-        status = cli(standalone_mode=False, prog_name="horae")
+        status = _command()(standalone_mode=False, prog_name="horae")
     except typer.Abort:
         typer.echo("Nothing was done.", err=True)
         return 1
