@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import marshal
@@ -15,6 +16,7 @@ import select
 import signal
 import socket
 import sys
+import threading
 from typing import Any
 
 LEFT_OUT = re.compile(r"temporal|celery|dask|langgraph|procrastinate|__main__")
@@ -145,6 +147,23 @@ def run(request: dict[str, Any]) -> None:
         runpy.run_path(file, run_name="__main__")
 
 
+def run_to_end(request: dict[str, Any]) -> None:
+    """Be the program, and exit in order, but leave what it has loaded to the system: to tear it down would copy all that forks share."""
+    code = 0
+    try:
+        run(request)
+    except SystemExit as end:
+        if not isinstance(end.code, int | None):
+            raise
+        code = end.code or 0
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for each in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # the reader has left, or it was closed
+            each.flush()
+    os._exit(code)
+
+
 def main(path: str, *modules: str) -> None:
     sys.path.pop(0)  # the folder of this file, which is no folder of the programs
     load_horae(*modules)
@@ -152,7 +171,7 @@ def main(path: str, *modules: str) -> None:
     if request is None:
         os.unlink(path)  # noqa: PTH108
     else:
-        run(request)
+        run_to_end(request)
 
 
 if __name__ == "__main__":
