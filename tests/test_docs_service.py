@@ -335,7 +335,8 @@ def test_what_was_running_when_the_backup_was_made(
         "import asyncio\nimport horae\n\napp = horae.App()\n\n\n@app.action('rest')\n"
         "async def rest(context):\n    await asyncio.sleep(600)\n"
     )
-    reader.serve("horae serve --app jobs")
+    settings = {"HORAE_LEASE_MS": "4000", "HORAE_HOUSEKEEPING_MS": "1000"}
+    reader.serve("horae serve --app jobs", **settings)
     api = f"{reader.environment['HORAE_URL']}/api/v1/schedules"
     body = {
         "id": "long", "spec": {}, "action": "rest", "policies": {"at_most_once": at_most_once}, "trigger": True,
@@ -351,7 +352,7 @@ def test_what_was_running_when_the_backup_was_made(
     key = run()["key"]
     reader.kill()
     reader.run("mkdir before; mv horae.db* before/; cp kept.db horae.db")
-    reader.serve("horae serve --app jobs")
+    reader.serve("horae serve --app jobs", **settings)
     wait_for(lambda: (run()["status"], run()["attempt"]) == expected)
     assert run()["key"] == key
 
