@@ -109,4 +109,4 @@ def test_parameters_are_numbered_in_the_order_of_their_first_use():
     assert parameters == ("now", "keys")
     assert ":" not in text.replace("::", "")
     assert "next_at_ms < $1 THEN" in text
-    assert "= ANY ($2::text[])" in text
+    assert "= ANY ($2::text[]::text[])" in text

@@ -47,8 +47,9 @@ $$;""".replace(";\n", "; \n")  # a semicolon at the end of a line ends a stateme
 POSTGRES = Dialect(
     "postgres",
     {
-        "among": "= ANY (:{0}::{1}[])",
-        "elements": "unnest(:{0}::{1}[]) AS elements (value)",
+        # Lists go as texts: the driver would look up the type of every other list, in each new connection.
+        "among": "= ANY (:{0}::text[]::{1}[])",
+        "elements": "unnest(:{0}::text[]::{1}[]) AS elements (value)",
         "bytes": "octet_length({0})",
         "position": "strpos",
         "json": "readable_json({0})",
@@ -58,7 +59,7 @@ POSTGRES = Dialect(
         "update_lock": "FOR UPDATE",
         "skip_locked": "FOR UPDATE SKIP LOCKED",
         "also_new": "{new},",
-        "elements_as": "unnest(:{0}::{1}[]) AS {0} (value)",
+        "elements_as": "unnest(:{0}::text[]::{1}[]) AS {0} (value)",
         "new_rows": "{new}",
         "from_new": "FROM {new}",
         "values": "SELECT",
@@ -98,6 +99,11 @@ def array_of(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
         ]
         return "{" + ",".join(quoted) + "}"
     return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
+
+
+def sent(value: Any) -> Any:  # noqa: ANN401 - what a database takes
+    """A parameter as the driver takes it."""
+    return [str(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def _shifted(by: int, match: re.Match[str]) -> str:
