@@ -155,8 +155,10 @@ def test_a_first_mistake(mistake: Mistake, server: Server, folder: Path):
 
 
 def refused(*typed: str, folder: Path, sentence: str, hint: str = "", **environment: str) -> None:
-    run = horae_process if "another program" in sentence else command  # a service ends its process
-    ran = run(*typed, folder=folder, **environment)
+    if "another program" in sentence:  # a service ends its process
+        ran = horae_process(*typed, folder=folder, forks=True, **environment)
+    else:
+        ran = command(*typed, folder=folder, **environment)
     assert (ran.returncode, ran.stdout) == (2, "")
     check(ran.stderr, sentence, hint)
 

@@ -16,7 +16,7 @@ from typing import Any
 from unittest import mock
 
 from horae.face.cli import main
-from tests.support.process import ROOT
+from tests.support.process import ROOT, fork_server
 
 PLAIN = {
     "PATH": "/usr/bin:/bin", "NO_COLOR": "1", "COLUMNS": "200", "LANG": "C.UTF-8", "HOME": "/nowhere",
@@ -62,11 +62,11 @@ def written_to(stream: io.TextIOWrapper) -> str:
 
 
 def horae_process(
-    *arguments: str, stdin: str = "", folder: Path | None = None, **environment: str
+    *arguments: str, stdin: str = "", folder: Path | None = None, forks: bool = False, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """The same as a process, for what only a process shows."""
+    """The same as a process, for what only a process shows; one that ``forks`` need not load Horae."""
     ran = subprocess.run(
-        [sys.executable, "-m", "horae", *arguments],
+        [fork_server().python if forks else sys.executable, "-m", "horae", *arguments],
         input=stdin, capture_output=True, text=True, timeout=120, check=False, cwd=folder, env=PLAIN | environment,
     )  # fmt: skip
     return without_traceback(ran)

@@ -244,7 +244,7 @@ def test_a_process_says_what_it_says_in_the_process_of_a_test(target: list[str])
         (["nodes", *target], ""),
         (["schedulse", "--json"], ""),
     ):
-        here, there = horae(*arguments, stdin=stdin), horae_process(*arguments, stdin=stdin)
+        here, there = horae(*arguments, stdin=stdin), horae_process(*arguments, stdin=stdin, forks=True)
         assert (there.returncode, there.stdout, there.stderr) == (here.returncode, here.stdout, here.stderr)
 
 

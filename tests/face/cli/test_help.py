@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from horae.face.cli import cli
 from tests.face.cli.command import answered, horae, horae_process
-from tests.support.process import Server
+from tests.support.process import Server, fork_server
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "cli.md").read_text("utf-8")
 
@@ -74,7 +74,7 @@ def test_flags_have_no_type_and_usage_no_double_brackets():
 def completed(words: str, **environment: str) -> set[str]:
     """What a shell is offered for the last of some words."""
     ran = subprocess.run(
-        [str(Path(sys.executable).parent / "horae")], capture_output=True, text=True, check=False, timeout=60,
+        [fork_server().python, "-m", "horae"], capture_output=True, text=True, check=False, timeout=60,
         env={
             "PATH": "/usr/bin:/bin", "_HORAE_COMPLETE": "complete_bash", "COMP_WORDS": words,
             "COMP_CWORD": str(len(words.split(" ")) - 1), **environment,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import uuid
 from typing import Any
 
 import pytest
 
 from tests.face.cli.command import PLAIN, answered, horae, refused
+from tests.support.process import fork_server
 from tests.support.wait import wait_for
 
 BOTH = pytest.mark.parametrize("target", ["url", "database"], indirect=True)
@@ -88,7 +88,7 @@ def test_runs_are_followed_live(target: list[str], tag: str):
     assert run["id"] in followed
     assert "the [red]source[/red] is empty" in followed
     process = subprocess.Popen(
-        [sys.executable, "-m", "horae", "runs", "tail", tag, "-n", "2", "--json", *target],
+        [fork_server().python, "-m", "horae", "runs", "tail", tag, "-n", "2", "--json", *target],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=PLAIN,
     )  # fmt: skip
     wait_for(lambda: triggered(target, tag) and process.poll() is not None)
