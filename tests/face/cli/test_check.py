@@ -19,6 +19,7 @@ from horae.store.inspection import Health
 from horae.store.postgres.dialect import POSTGRES
 from horae.store.sqlite import SQLITE
 from tests.face.cli.command import answered, horae
+from tests.support.postgres import FragileServer
 
 KNOWN = len(migrations(SQLITE))
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - nothing listens there, it is only checked
@@ -97,15 +98,16 @@ async def forgo_durability(postgres: str) -> None:
     await connection.close()
 
 
-def test_postgresql_is_asked_what_its_commits_are_worth(empty_postgres: str):
-    assert answered("migrate", "--database", empty_postgres) == {"from": 0, "to": len(migrations(POSTGRES))}
-    status, things = found("--database", empty_postgres)
+def test_postgresql_is_asked_what_its_commits_are_worth(fragile_server: FragileServer):
+    database = fragile_server.address  # those that tests share forgo durability
+    assert answered("migrate", "--database", database) == {"from": 0, "to": len(migrations(POSTGRES))}
+    status, things = found("--database", database)
     assert status == 0, things
     assert things["durability"] == ("ok", "synchronous_commit on, fsync on, full_page_writes on")
     assert "ms" in things["clock"][1]
-    assert answered("schedules", "list", "--database", empty_postgres) == []
-    asyncio.run(forgo_durability(empty_postgres))
-    status, things = found("--database", empty_postgres)
+    assert answered("schedules", "list", "--database", database) == []
+    asyncio.run(forgo_durability(database))
+    status, things = found("--database", database)
     assert (status, things["durability"][0]) == (1, "fail")
 
 
