@@ -21,6 +21,12 @@ from tests.support.machine import START
 from tests.support.service import served
 
 pytestmark = needs_chromium
+ALERTS = (
+    ("Flow", "Mail to rows", "the sheet has no column"),
+    ("Schedule", "stranded", 'no living node can run the action "withdrawn"'),
+    ("Grant", "graph:execute:*", "what runs by it then stops"),
+)
+"""The kind, the name and the text of alerts."""
 
 
 @asynccontextmanager
@@ -93,19 +99,14 @@ def test_every_kind_of_alert_is_shown_and_leads_to_what_resolves_it(
 ):
     with portal.wrap_async_context_manager(bad_day()) as (machine, url):
         window = open_window(url)
-        for page in ("", "/alerts"):
-            window.go(page)
-            for kind, name, text, leads_to in (
-                ("Flow", "Mail to rows", "the sheet has no column", "Mail to rows"),
-                ("Schedule", "stranded", 'no living node can run the action "withdrawn"', "stranded"),
-                ("Grant", "graph:execute:*", "what runs by it then stops", "Grants"),
-            ):
-                alert = window.page.locator(".alerts li", has_text=text)
-                assert kind in alert.inner_text()
-                assert name in alert.inner_text()
-                alert.get_by_role("link").click()
-                assert leads_to in window.page.locator("h1").inner_text()
-                window.page.go_back()
+        window.go("")
+        links = [_link_of_alert(window, *alert) for alert in ALERTS]
+        window.go("/alerts")
+        assert [_link_of_alert(window, *alert) for alert in ALERTS] == links
+        for (_, _, text), leads_to in zip(ALERTS, ("Mail to rows", "stranded", "Grants"), strict=True):
+            window.page.locator(".alerts li", has_text=text).get_by_role("link").click()
+            assert leads_to in window.page.locator("h1").inner_text()
+            window.page.go_back()
         for schedule, outcome in (
             ("fails", "failed"),
             ("takes-long", "timed out"),
@@ -120,6 +121,14 @@ def test_every_kind_of_alert_is_shown_and_leads_to_what_resolves_it(
         assert "Traceback" in window.text()
         _nodes_in_trouble(window, portal, machine, monkeypatch)
         _resolved(window, portal, machine)
+
+
+def _link_of_alert(window: Window, kind: str, name: str, text: str) -> str | None:
+    alert = window.page.locator(".alerts li", has_text=text)
+    assert kind in alert.inner_text()
+    assert name in alert.inner_text()
+    link: str | None = alert.get_by_role("link").get_attribute("href")
+    return link
 
 
 def _nodes_in_trouble(
