@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.reader import Reader
 from tests.support.shown import Shown, as_here
+from tests.support.wait import wait_for
 
 WRONG = {
     "a block that is neither run nor saved": "```toml\na = 1\n```\n",
@@ -16,6 +17,8 @@ WRONG = {
     "a command that was never installed": "```sh\nhorae next '@daily'\n```\n",
     "a part that was not installed": "```sh\npip install horae\n```\n\n```sh\npython -c 'import httpx'\n```\n",
     "a package of the developer's": "```sh\npip install horae\n```\n\n```sh\npython -c 'import pytest'\n```\n",
+    "a program of a part that was not installed": "```sh\npip install horae\n```\n\n```python\n# a.py\nimport httpx\n```\n\n```sh\npython a.py\n```\n",
+    "a program of another package": "```sh\npip install 'horae[service]'\n```\n\n```python\n# a.py\nimport flask\n```\n\n```sh\npython a.py\n```\n",
     "a command that fails": "```sh\nfalse\ntrue\n```\n",
     "another output": "```console\n$ echo hello\ngoodbye\n```\n",
     "more output": "```console\n$ printf 'a\\nb\\n'\na\n```\n",
@@ -61,6 +64,33 @@ $ echo 00000000-0000-0000-0000-000000000000
 """
     reader.follow(page(tmp_path, text), {})
     assert "01a1e2ff-0338-8c14-af5f-62ea58553042\n" in reader.printed
+
+
+def test_programs_begin_as_forks_and_end_with_their_clients(reader: Reader, tmp_path: Path):
+    text = """
+```sh
+pip install horae flask
+```
+
+```python
+# wait.py
+import os, sys, threading, flask
+print(os.getpid(), sys.prefix, flask.__file__, flush=True)
+threading.Event().wait()
+```
+
+```sh
+python wait.py
+```
+"""
+    reader.follow(page(tmp_path, text), {})
+    (running,) = reader.running
+    wait_for(lambda: running.printed.endswith("\n"))
+    child, prefix, package = running.printed.split()
+    assert int(child) != running.process.pid
+    assert package.startswith(prefix)
+    reader.kill()
+    wait_for(lambda: not Path(f"/proc/{child}").exists())
 
 
 def test_a_gap_may_be_empty():
