@@ -310,7 +310,7 @@ def test_pages_fit_every_width_survive_reload_and_back_and_axe_finds_nothing_ser
     server.ask("POST", "/grants", {"scopes": ["graph:execute:*"]})
     explained = f"/explain?schedule={here.rpartition('/')[2]}&time=2026-01-01T00:00"
     paths = [
-        "?tag=axe", "/schedules?q=seen-", here, f"{here}/edit", f"{here}/backfill", f"{here}/versions", f"{here}/delete", f"{here}/times", f"/runs?schedule={here.rpartition('/')[2]}", "/calendars/closed/delete",
+        "?tag=axe", "/schedules?q=seen-", here, f"{here}/edit", f"{here}/backfill", f"{here}/versions", f"{here}/delete", f"{here}/times", "/runs?schedule=seen-busy", "/calendars/closed/delete",
         f"/runs/{run['id']}", "/new", explained, "/calendars",
         "/calendars/closed", "/nodes", "/go?q=se", "/schedules/seen-paused", "/schedules/seen-paused/resume", "/schedules/seen-busy", "/flows", "/flows/stuck",
         "/flows/orders?operator=1", f"/flows/orders/runs/{flow_run}", "/workflows", "/workflows/new", "/workflows/seen",
