@@ -47,12 +47,13 @@ gc.disable()
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)  # what tests leave in cycles is little, and each is over soon
     gc.enable()
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: some tests wait for processes, leases and seconds, and others start many nodes."""
-    return (os.cpu_count() or 1) + 1
+    """Two more than there are cores: some tests wait for processes, leases and seconds, and others start many nodes."""
+    return (os.cpu_count() or 1) + 2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

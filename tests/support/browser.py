@@ -145,7 +145,7 @@ class Window:
         """What axe finds serious or critical on the page, by all rules or some."""
         if not self.page.evaluate("typeof window.axe === 'object'"):
             self.page.evaluate(f"{AXE.read_text('utf-8')}; null")
-        options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
+        options = {"resultTypes": ["violations"], "preload": False, **({"runOnly": rules} if rules else {})}
         found: list[str] = self.page.evaluate(FLAWS, options)
         return found
 
