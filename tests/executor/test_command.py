@@ -208,6 +208,7 @@ async def test_a_command_that_was_given_up_is_killed_all_the_same(tmp_path: Path
     tree.attempts.pass_time(5000)
     assert (await tree.attempts.end()).failure == "it did not stop when it was asked to"
     await gone(*tree.pids)
+    await wait_until(lambda: asyncio.all_tasks() == {asyncio.current_task()})  # its end was noticed
 
 
 async def test_what_a_command_leaves_behind_ends_with_it(tmp_path: Path):

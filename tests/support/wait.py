@@ -15,7 +15,7 @@ def pauses(seconds: float) -> Iterator[float]:
     """Pauses between looks, each a tenth of the time that has passed: looking often costs more than the tests that wait."""
     waited = 0.0
     while waited < seconds:
-        pause = min(max(waited / 10, 0.01), 0.15)
+        pause = min(max(waited / 10, 0.05), 0.15)
         yield pause
         waited += pause
 
