@@ -126,6 +126,7 @@ def test_two_windows_see_each_others_changes(
     other.page.get_by_label("Note", exact=True).fill("half typed")
     window.page.locator("summary", has_text="Pause").click()
     window.page.get_by_role("button", name="Pause").click()
+    window.page.get_by_role("button", name="Resume").wait_for()  # before all of it is gone
     other.page.locator(".tone-paused").wait_for()
     assert other.page.get_by_label("Choose shared").is_checked()
     assert other.page.get_by_label("Note", exact=True).input_value() == "half typed"
