@@ -21,7 +21,7 @@ from horae.spec import slot_key
 from tests.engine.programs import Programs
 from tests.support.nodes import end_leases, fetch
 from tests.support.postgres import FragileServer
-from tests.support.process import kill
+from tests.support.process import Process, kill
 from tests.support.wait import wait_for, wait_until
 
 T = TypeVar("T")
@@ -265,6 +265,7 @@ def test_nodes_and_the_database_are_killed_at_any_time_and_every_slot_is_in_the_
         programs.start, 0.1, database, lease_ms=3000, housekeeping_ms=750, drain_ms=5000, terminate_ms=1000
     )
     nodes = [node() for _ in range(3)]
+    wait_for(partial(take_part, programs, nodes))
     for round_number, victim in enumerate((0, 2, 1, 1, 0, 2)):
         wait_for(partial(grown, programs, programs.lines() + 300))
         kill(nodes[victim])
@@ -272,8 +273,7 @@ def test_nodes_and_the_database_are_killed_at_any_time_and_every_slot_is_in_the_
             fragile_server.stop("immediate")
             fragile_server.start()
         nodes[victim] = node()
-    living_nodes = {str(process.pid) for process in nodes}
-    wait_for(lambda: living_nodes <= {pid for _, _, pid in programs.log()})  # the last one has begun
+    wait_for(partial(take_part, programs, nodes))
     assert all(process.poll() is None for process in nodes)  # losing the database ended no node
     reached = asyncio.run(fetch(database, "SELECT max(cursor_ms) / 1000 FROM due"))[0][0]
     living = "SELECT count(*) FROM due WHERE cursor_ms / 1000 < $1"
@@ -287,6 +287,11 @@ def test_nodes_and_the_database_are_killed_at_any_time_and_every_slot_is_in_the_
         process.send_signal(signal.SIGTERM)
     assert [process.wait(30) for process in nodes] == [0, 0, 0]
     check_ledger(database, programs)
+
+
+def take_part(programs: Programs, nodes: list[Process]) -> bool:
+    """Whether each node has begun a run."""
+    return {str(process.pid) for process in nodes} <= {pid for _, word, pid in programs.log() if word == "1"}
 
 
 def check_ledger(database: str, programs: Programs) -> None:
@@ -327,8 +332,8 @@ def check_ledger(database: str, programs: Programs) -> None:
 def check_log(runs: list[Any], programs: Programs) -> None:
     assert begun_twice(programs) == []
     lines = programs.log()
-    # Every process takes part; on a crowded machine one may be killed before it decides anything.
-    assert len({pid for _, word, pid in lines if word == "1"}) >= 7
+    # The first three and the last three; others may be killed before they decide anything.
+    assert len({pid for _, word, pid in lines if word == "1"}) >= 6
     once = {slot_key(row[0], row[1]): row[5] for row in runs if KINDS[int(row[0]) // 4 % 4].at_most_once}
     begun = Counter(key for key, word, _ in lines if word.isdigit())
     assert all(begun[key] <= 1 for key in once)
