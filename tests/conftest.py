@@ -52,8 +52,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two more than there are cores: some tests wait for processes, leases and seconds, and others start many nodes."""
-    return (os.cpu_count() or 1) + 2
+    """One more than there are cores: some tests wait for processes, leases and seconds, and others start many nodes."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
