@@ -13,7 +13,7 @@ import pytest
 from horae.store.dialect import migrations, query
 from horae.store.mapping import to_json
 from horae.store.postgres import PLANNING, PostgresStore
-from horae.store.postgres.dialect import array_of, prepared, sent
+from horae.store.postgres.dialect import array_of, as_parameter, prepared
 from horae.store.sqlite import SQLITE
 from horae.store.tables import KINDS
 
@@ -67,7 +67,7 @@ async def connection(postgres: str) -> AsyncIterator[Any]:
 
 async def plan_of(connection: Any, name: str, values: dict[str, Any]) -> str:
     text, names = prepared(name)
-    rows = await connection.fetch(f"EXPLAIN {text}", *(sent(values[each]) for each in names))
+    rows = await connection.fetch(f"EXPLAIN {text}", *(as_parameter(values[each]) for each in names))
     return "\n".join(row[0] for row in rows)
 
 

@@ -56,10 +56,11 @@ def run_schemathesis(folder: Path, server: Server) -> None:
         "-H", f"Authorization: Bearer {token}", "--seed", str(SEED), "--max-examples", EXAMPLES, "--workers", "1",
         "--no-color", "--continue-on-failure", "--generation-database", "none", "--tls-verify", "false",
     ]  # fmt: skip
+    # Its client would look for certificates and for a file with passwords at each request, so it is told that there are none.
     environment = os.environ | {
         "SCHEMATHESIS_HOOKS": "tests.face.service.schemathesis_hooks",
         "PYTHONPATH": str(ROOT),
-        "NETRC": "",  # else its client looks for the file of the home folder at each request
+        "NETRC": "",
     }
     server.client.get(
         "/openapi.json", timeout=PATIENCE

@@ -17,7 +17,7 @@ from horae.store.dialect import migrations, number_parameters
 from horae.store.mapping import Row, Table
 from horae.store.port import HasClaims, Store, Transaction, Write, observed
 from horae.store.postgres.connection_reason import connection_reason
-from horae.store.postgres.dialect import POSTGRES, array_of, prepared, prepared_together, sent
+from horae.store.postgres.dialect import POSTGRES, array_of, as_parameter, prepared, prepared_together
 from horae.store.postgres.pooler import check_sessions
 from horae.store.postgres.setup import check_version, migrate, set_session
 from horae.store.tables import NODE
@@ -287,7 +287,9 @@ class PostgresTransaction(Transaction):
 
     async def rows(self, name: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
         text, names = prepared(name)
-        found: Sequence[Row] = await self._connection.fetch(text, *(sent(values[each]) for each in names))
+        found: Sequence[Row] = await self._connection.fetch(
+            text, *(as_parameter(values[each]) for each in names)
+        )
         return found
 
     async def execute(self, text: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
@@ -299,7 +301,7 @@ class PostgresTransaction(Transaction):
         if not rows:
             return 0
         text, names = prepared(name)
-        given = (sent(shared[each]) if each in shared else array_of(each, rows) for each in names)
+        given = (as_parameter(shared[each]) if each in shared else array_of(each, rows) for each in names)
         done = await self._connection.execute(text, *given)
         return int(done.rpartition(" ")[2])
 
@@ -309,7 +311,7 @@ class PostgresTransaction(Transaction):
             return await super().write_together(*writes)
         text, names = prepared_together(tuple(each.name for each in wanted))
         given = (
-            sent(each.shared[name]) if name in each.shared else array_of(name, each.rows)
+            as_parameter(each.shared[name]) if name in each.shared else array_of(name, each.rows)
             for each, mine in zip(wanted, names, strict=True)
             for name in mine
         )  # fmt: skip

@@ -101,8 +101,8 @@ def array_of(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
     return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
 
 
-def sent(value: Any) -> Any:  # noqa: ANN401 - what a database takes
-    """A parameter as the driver takes it."""
+def as_parameter(value: Any) -> Any:  # noqa: ANN401 - what a database takes
+    """A value as the driver takes it: of lists, one of texts."""
     return [str(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
