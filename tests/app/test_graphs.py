@@ -347,11 +347,11 @@ async def test_bad_graphs_end_with_a_code(worker: Open):
         TestGraphs(no_json=no_json, flood=flood, never=never), lease_ms=3000, housekeeping_ms=100
     ) as app:
         ada = app.owned_by("ada")
-        for name, status, reason in (
-            ("no_json", Status.FAILED, Reason.INVALID_RESULT), ("flood", Status.TIMED_OUT, Reason.RUN_TIMEOUT),
-            ("never", Status.TIMED_OUT, Reason.RUN_TIMEOUT),
+        for name, timeout, status, reason in (
+            ("no_json", None, Status.FAILED, Reason.INVALID_RESULT), ("flood", "150ms", Status.TIMED_OUT, Reason.RUN_TIMEOUT),
+            ("never", "150ms", Status.TIMED_OUT, Reason.RUN_TIMEOUT),
         ):  # fmt: skip
-            policies = Policies(timeouts=Timeouts(run="150ms"))
+            policies = Policies(timeouts=Timeouts(run=timeout))
             await ada.schedules.create(name, "0 0 1 1 *", f"graph:test:{name}", policies=policies)
             run = await ended(app, await ada.schedules.trigger(name))
             assert (run.status, run.reason) == (status, reason), run.failure

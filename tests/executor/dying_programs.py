@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 
 from horae import App, Config, Policies
 from horae.executor.hand_off import End, HandOff, HandOffExecutor
-from horae.model import OPEN
+from horae.model import OPEN, Run
 
 GIVEN = {"x": 2, "y": 3}
 
@@ -72,17 +73,24 @@ async def main(engine: str, database: str, point: str) -> None:
     app, executor = App(database, config=settings), executor_of(engine)
     app.use(executor)
     dying(executor, app, point)
-    async with app, asyncio.timeout(120):
+    async with app:
         await app.once(f"{engine}:add", key="k", in_="0s", input=GIVEN, policies=Policies(start_attempts=20))
         serving = asyncio.create_task(app.serve())
-        while not (found := await app.runs.list("k")) or found[0].status in OPEN:
-            await asyncio.sleep(0.02)
+        found: list[Run] = []
+        try:
+            async with asyncio.timeout(120):
+                while not found or found[0].status in OPEN:
+                    await asyncio.sleep(0.02)
+                    found = await app.runs.list("k")
+        except TimeoutError:
+            raise AssertionError(f"at {app.now()}: {found}, {await app.nodes()}, {serving}") from None
         serving.cancel()
         sys.stdout.write(f"{found[0].status} {found[0].result}\n")
 
 
 if __name__ == "__main__":
     engine, database, *points = sys.argv[1:]
+    logging.basicConfig()
     executor_of(engine)  # imports what it needs
     for point in [*points, "none"]:
         if (child := os.fork()) == 0:

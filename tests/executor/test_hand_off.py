@@ -121,7 +121,7 @@ async def test_work_that_was_not_taken_is_submitted_again_under_the_same_id():
 
 async def test_cancelled_work_is_waited_for_and_terminated_when_it_does_not_stop():
     there = Engine()
-    async with serving(there, policies={"timeouts": {"cancel": "100ms"}}) as app:
+    async with serving(there) as app:
         first = await app.schedules.trigger("work")
         await wait_until(lambda: len(there.submitted) == 1)
         await app.runs.cancel(first)
@@ -129,6 +129,7 @@ async def test_cancelled_work_is_waited_for_and_terminated_when_it_does_not_stop
         assert (run.status, run.failure, there.stops) == ("cancelled", None, [False])
 
         there.obeys[False] = None
+        await app.schedules.update("work", policies={"timeouts": {"cancel": "100ms"}})
         second = await app.schedules.trigger("work")
         await wait_until(lambda: len(there.submitted) == 2)
         await app.runs.cancel(second)
