@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import timedelta
 from typing import Any
 
@@ -32,6 +33,18 @@ async def test_an_action_runs_once(
     await machine.advance(days=3)
     assert hello.nominal == [START + timedelta(minutes=minutes)]
     assert (await machine.app.schedules.get(made.id)).state.completed_at is not None
+
+
+@pytest.mark.parametrize("when", [{"in_": "0s"}, {"at": START + timedelta(seconds=1)}])
+async def test_it_runs_although_its_time_is_over_before_it_is_stored(
+    machine: TimeMachine, hello: Recorder, when: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+):
+    looks = itertools.count()
+    monkeypatch.setattr(machine.clock, "now", lambda: START + timedelta(seconds=2) * next(looks))
+    await machine.app.once("hello", **when)
+    monkeypatch.undo()
+    await machine.advance(minutes=1)
+    assert hello.nominal == [START + timedelta(seconds=1)]
 
 
 async def test_it_takes_an_input_and_retries(machine: TimeMachine):

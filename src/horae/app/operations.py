@@ -15,6 +15,7 @@ from horae.app.grants import Grants
 from horae.app.owner_scope import OwnerScope
 from horae.app.reconcile import Tasks
 from horae.app.runs import Runs
+from horae.app.schedule_creation import Creator
 from horae.app.schedule_draft import NewSchedule
 from horae.app.schedule_options import policies_of, time_of_once
 from horae.app.schedules import Schedules
@@ -47,8 +48,8 @@ class ScopedOperations:
         self.evaluate = scope.evaluate
         """Evaluates specs with a function without side effects, in a thread if it takes long."""
         self.now = scope.now
-        self._own = self.schedules if scope.owner is not None else Schedules(scope.for_owner(""))
-        """The schedules of the owner of what is created here."""
+        self._own = scope if scope.owner is not None else scope.for_owner("")
+        """The scope of the owner of what is created here."""
 
     async def once(
         self,
@@ -70,11 +71,13 @@ class ScopedOperations:
         request = "" if key is None else f"once:{key}"
         if key is not None:
             with contextlib.suppress(ScheduleNotFoundError):
-                there = await self._own.get(key)
+                there = await Schedules(self._own).get(key)
                 if there.request_id == request:  # its time may be over, which is no fault of a repeated call
                     return there
+        now = self.now()
         new = NewSchedule(
-            id=str(uuid4()) if key is None else key, spec=time_of_once(in_, at, timezone, self.now()), action=action,
+            id=str(uuid4()) if key is None else key, spec=time_of_once(in_, at, timezone, now), action=action,
             input=input, policies=policies_of(Policies(), policies, retries=retries, timeout=timeout), request_id=request,
         )  # fmt: skip
-        return (await self._own.create_once([new])).schedules[0]
+        # Its only time may be over when it is stored: it fires all the same, because it is ahead of `now`.
+        return (await Creator(self._own).create([new], now=now)).schedules[0]

@@ -35,8 +35,11 @@ class Creator:
     def __init__(self, scope: OwnerScope) -> None:
         self._scope = scope
 
-    async def create(self, new: Iterable[NewSchedule], *, dry_run: bool) -> Creation:
-        """Create schedules; of several equal requests with a ``request_id`` one creates, the others get what it created."""
+    async def create(self, new: Iterable[NewSchedule], *, now: int, dry_run: bool = False) -> Creation:
+        """Create schedules, which fire from ``now`` on, however long it takes until they are stored.
+
+        Of several equal requests with a ``request_id`` one creates, the others get what it created.
+        """
         wanted: dict[ScheduleKey, NewSchedule] = {}
         for each in map(self._owned, new):
             if (key := each.key) in wanted:
@@ -44,7 +47,7 @@ class Creator:
             wanted[key] = each
         actions = self._actions(wanted)
         await self._scope.check_actions(actions.values())
-        answers, now = self._scope.answers(), self._scope.now()
+        answers = self._scope.answers()
         grants = await grants_for(self._scope, wanted, actions)
         drafts = {
             key: self._draft(each, actions[key], key, {}, now)

@@ -121,7 +121,7 @@ class Schedules:
 
         With ``dry_run`` nothing is stored, and the answer is what would be.
         """
-        return await Creator(self._scope).create(new, dry_run=dry_run)
+        return await Creator(self._scope).create(new, now=self._scope.now(), dry_run=dry_run)
 
     async def knows_action(self, action: ActionLike) -> bool:
         """Whether an action is registered by this program, or by a live node."""

@@ -15,7 +15,7 @@ BOTH = pytest.mark.parametrize("target", ["url", "database"], indirect=True)
 @BOTH
 def test_an_action_is_run_once_after_a_span(target: list[str]):
     key = f"once-{uuid.uuid4().hex}"
-    asked = ["once", "greet", "--in", "1s", "--input", '{"rows": 10}', "--key", key, *target]
+    asked = ["once", "greet", "--in", "0s", "--input", '{"rows": 10}', "--key", key, *target]
     made = answered(*asked)
     assert (made["id"], made["action"]["input"]) == (key, {"rows": 10})
     wait_for(lambda: [each["status"] for each in answered("runs", "list", key, *target)] == ["succeeded"])

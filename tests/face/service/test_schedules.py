@@ -57,6 +57,31 @@ def test_a_schedule_from_creation_to_deletion(service: Server):
     assert_problem(service.ask("DELETE", f"/schedules/{created['id']}"), 404, "schedule_not_found")
 
 
+def test_an_action_is_run_once_on_the_clock_of_the_service(service: Server):
+    key, action = new_id(), {"name": "ping", "input": {"rows": 10}}
+    policies = {"retry": {"attempts": 2}}
+    asked = {"action": action, "in": "0s", "key": key, "policies": policies}
+    answer = service.ask("POST", "/once", asked)
+    made = answer.json()
+    assert (answer.status_code, answer.headers["Location"]) == (201, f"/api/v1/schedules/{key}")
+    assert (made["id"], made["action"]["input"], made["policies"]["retry"]["attempts"]) == (
+        key, {"rows": 10}, 2,
+    )  # fmt: skip
+    (run,) = wait_for(lambda: ended_runs(service, key))
+    assert (run["status"], run["nominal"]) == ("succeeded", made["spec"]["times"][0])
+    assert service.ask("POST", "/once", asked).json()["spec"] == made["spec"]  # the same again
+    at = {"action": "ping", "at": "2099-03-08T09:00", "timezone": "Asia/Kolkata"}
+    assert service.ask("POST", "/once", at).json()["next_time"] == "2099-03-08T03:30:00Z"
+    for wrong, words in [
+        ({}, "in one way"), ({"in": "1h", "at": "2099-03-08T09:00:00Z"}, "in one way"),
+        ({"in": "soon"}, 'in is "soon", which is not a duration'), ({"at": "2020-01-01T00:00:00Z"}, "is not ahead"),
+    ]:  # fmt: skip
+        problem = assert_problem(
+            service.ask("POST", "/once", {"action": "ping", **wrong}), 422, "invalid_input"
+        )
+        assert words in problem["detail"]
+
+
 def test_an_id_may_have_any_character_that_can_be_shown(service: Server):
     for name in ("a/b", "100%", "ümläut ∞", "a?b#c&d", "%2F", "..", " ", "a+b"):
         created = create(service, id=f"{new_id()}{name}")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Annotated
-from uuid import uuid4
 
 from horae.clock import SystemClock
 from horae.errors import InvalidInputError
@@ -42,17 +40,16 @@ async def once(
     """
     if (in_ is None) == (at is None):
         raise InvalidInputError("the time", "must be given in one way", hint="--in 10m or --at TIME")
-    now = SystemClock().now()
+    when: dict[str, str] = {}
     if in_ is not None:
-        # A time has whole seconds, and must not be over when it arrives.
-        time = now.replace(microsecond=0) + timedelta(seconds=1, milliseconds=milliseconds(in_, "--in"))
+        milliseconds(in_, "--in")
+        when["in"] = in_
     else:
+        now = SystemClock().now()
         time = instant_of(str(at), "--at", timezone or "UTC", now)
         if time <= now:
             raise InvalidInputError("--at", f"is over: {at}", hint="give a time ahead, or --in 10m")
-    body = {
-        "id": key or str(uuid4()), "request_id": f"once:{key}" if key else "",
-        "action": {"name": action} | ({} if input is None else {"input": read_json(input, "--input")}),
-        "spec": {"times": [time.isoformat()]} | given(timezone=timezone),
-    }  # fmt: skip
-    session.show(await session.client.post("/schedules", body), lambda made: summary("Scheduled", made))
+        when["at"] = time.isoformat()
+    body = {"action": {"name": action} | ({} if input is None else {"input": read_json(input, "--input")})}
+    body |= when | given(timezone=timezone, key=key)
+    session.show(await session.client.post("/once", body), lambda made: summary("Scheduled", made))

@@ -24,6 +24,7 @@ from horae.face.service.grants import grants_router
 from horae.face.service.graph_execution import internal_router
 from horae.face.service.metrics import Metrics
 from horae.face.service.nodes import nodes_router
+from horae.face.service.once import once_router
 from horae.face.service.openapi import Document, document_of
 from horae.face.service.problems import (
     StatusError,
@@ -186,7 +187,7 @@ def make_service(app: App, config: Config, counted: Metrics | None = None) -> Se
 def _routers() -> tuple[Router, ...]:
     """The routes of the API and of what is beside it; a service registers copies of them."""
     return (
-        schedules_router(), runs_router(), reports_router(), why_router(), bulk_router(), calendars_router(),
-        nodes_router(), grants_router(), usage_router(), flows_router(), workflows_router(), internal_router(),
+        schedules_router(), once_router(), runs_router(), reports_router(), why_router(), bulk_router(),
+        calendars_router(), nodes_router(), grants_router(), usage_router(), flows_router(), workflows_router(), internal_router(),
         registrar_router(), launcher_router(), Router("/", route_handlers=[health, readiness, metrics, openapi, home]),
     )  # fmt: skip

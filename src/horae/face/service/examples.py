@@ -100,6 +100,7 @@ REQUESTS: dict[str, Any] = {
     "PauseFlow": {"note": "until the import is done"},
     "ResolveFlow": {"decision": "applied", "result": {"row": 7}},
     "SkipInput": {"source": "gmail", "type": "message", "id": "m-17"},
+    "RunOnce": {"action": {"name": "ping", "input": {"rows": 10}}, "in": "10m", "key": "report-of-ada"},
     "CreateSchedules": {"schedules": [{"id": "every-minute", "spec": "* * * * *", "action": "ping"}]},
     "ReplaceSchedule": {"spec": "0 3 * * *", "action": "report", "version": 1},
     "MergeSchedule": {"policies": {"overlap": "allow_all"}},

@@ -120,6 +120,24 @@ class CreateSchedules(Body, frozen=True):
     ]
 
 
+class RunOnce(Body, frozen=True, kw_only=True, rename={"in_": "in"}):
+    """A single run of an action, after a span or at a time."""
+
+    action: Annotated[Action | str, about("What: an action, or just its address.")]
+    in_: Annotated[
+        Annotated[str, about(examples=["10m"])] | None, about("After this much time. Not together with `at`.")
+    ] = None
+    at: Annotated[
+        Annotated[str, about(examples=["2099-03-08T09:00:00Z"])] | None,
+        about("At this time: with an offset, or in the `timezone`."),
+    ] = None
+    timezone: Annotated[str | None, about("The zone of a time without an offset.")] = None
+    key: Annotated[
+        Id | None, about("The id of the schedule: the same key again creates nothing more. Else a UUID.")
+    ] = None
+    policies: Annotated[Policies | None, about("What becomes of its slot.")] = None
+
+
 class Versioned(Body, frozen=True):
     """A change that may require a version."""
 

@@ -147,8 +147,11 @@ async def create_schedule(
 
 
 async def _created(new: ScopedOperations, made: Creation) -> Response[StoredSchedule]:
-    (schedule,) = made.schedules
-    status = 200 if made.repeated else 201
+    return await created(new, made.schedules[0], 200 if made.repeated else 201)
+
+
+async def created(new: ScopedOperations, schedule: Schedule, status: int = 201) -> Response[StoredSchedule]:
+    """A schedule that was created, and where it is."""
     return await _stored(new, schedule, status, Location=f"/api/v1/schedules/{quote(schedule.id, safe='')}")
 
 

@@ -1,0 +1,35 @@
+"""``/api/v1/once``: run an action once."""
+
+from __future__ import annotations
+
+from litestar import Response, Router, post
+
+from horae.app import ScopedOperations
+from horae.app.schedule_views import StoredSchedule
+from horae.errors import InvalidInputError
+from horae.face.service.request_bodies import RunOnce
+from horae.face.service.route_helpers import API
+from horae.face.service.schedules import created
+from horae.spec.duration import milliseconds
+
+
+@post("/", summary="Run an action once")
+async def run_once(new: ScopedOperations, data: RunOnce) -> Response[StoredSchedule]:
+    """After a span, on the clock of the service, or at a time: a schedule with one time. It runs even if that time is over when the
+    schedule is stored. With a `key`, repeating the request creates nothing and answers with what is there.
+    """
+    if (data.in_ is None) == (data.at is None):
+        raise InvalidInputError(
+            "the time", "must be given in one way", hint='"in": "10m" or "at": "2026-03-08T09:00:00Z"'
+        )
+    if data.in_ is not None:
+        milliseconds(data.in_, "in")
+    schedule = await new.once(
+        data.action, in_=data.in_, at=data.at, timezone=data.timezone, key=data.key, policies=data.policies
+    )
+    return await created(new, schedule)
+
+
+def once_router() -> Router:
+    """The route of single runs."""
+    return Router(f"{API}/once", route_handlers=[run_once], tags=["schedules"])
