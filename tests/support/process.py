@@ -88,8 +88,9 @@ class Programs:
         return process
 
     def text(self) -> str:
-        """What all of them wrote so far."""
-        return self.file.read_text() if self.file.exists() else ""
+        """The lines that all of them wrote so far; of one that is being written, a part may be seen."""
+        written = self.file.read_text() if self.file.exists() else ""
+        return written[: written.rfind("\n") + 1]
 
     def end(self) -> None:
         kill(*self._started)
