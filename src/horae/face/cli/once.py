@@ -42,6 +42,7 @@ async def once(
         raise InvalidInputError("the time", "must be given in one way", hint="--in 10m or --at TIME")
     when: dict[str, str] = {}
     if in_ is not None:
+        # A mistake names the option. The service counts the span, from when it creates the schedule.
         milliseconds(in_, "--in")
         when["in"] = in_
     else:

@@ -23,7 +23,7 @@ async def run_once(new: ScopedOperations, data: RunOnce) -> Response[StoredSched
             "the time", "must be given in one way", hint='"in": "10m" or "at": "2026-03-08T09:00:00Z"'
         )
     if data.in_ is not None:
-        milliseconds(data.in_, "in")
+        milliseconds(data.in_, "in")  # a mistake names the field
     schedule = await new.once(
         data.action, in_=data.in_, at=data.at, timezone=data.timezone, key=data.key, policies=data.policies
     )
