@@ -88,7 +88,7 @@ class Programs:
         return process
 
     def text(self) -> str:
-        """The lines that all of them wrote so far; of one that is being written, a part may be seen."""
+        """The whole lines that all of them wrote so far: without one that is only partly written."""
         written = self.file.read_text() if self.file.exists() else ""
         return written[: written.rfind("\n") + 1]
 

@@ -55,9 +55,8 @@ def time_of_once(
 ) -> SpecLike:
     """The spec of a single time ahead: after a span, or at a time."""
     if (in_ is None) == (at is None):
-        raise InvalidInputError(
-            "the time", "must be given in one way", hint='in_="10m" or at="2026-03-08T09:00:00Z"'
-        )
+        hint = "either after a span, such as 10m, or at a time, such as 2026-03-08T09:00:00Z"
+        raise InvalidInputError("the time", "must be given in one way", hint=hint)
     if in_ is not None:
         after_ms = now_ms + milliseconds(in_, "in_")
         # Specs name whole seconds; the second of now is over.

@@ -6,7 +6,6 @@ from litestar import Response, Router, post
 
 from horae.app import ScopedOperations
 from horae.app.schedule_views import StoredSchedule
-from horae.errors import InvalidInputError
 from horae.face.service.request_bodies import RunOnce
 from horae.face.service.route_helpers import API
 from horae.face.service.schedules import created
@@ -18,10 +17,6 @@ async def run_once(new: ScopedOperations, data: RunOnce) -> Response[StoredSched
     """After a span, on the clock of the service, or at a time: a schedule with one time. It runs even if that time is over when the
     schedule is stored. With a `key`, repeating the request creates nothing and answers with what is there.
     """
-    if (data.in_ is None) == (data.at is None):
-        raise InvalidInputError(
-            "the time", "must be given in one way", hint='"in": "10m" or "at": "2026-03-08T09:00:00Z"'
-        )
     if data.in_ is not None:
         milliseconds(data.in_, "in")  # a mistake names the field
     schedule = await new.once(
