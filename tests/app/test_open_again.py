@@ -84,3 +84,13 @@ async def test_an_executor_that_cannot_be_closed_keeps_nothing_else_open(
     assert 'the executor of the kind "broken" cannot be closed' in caplog.text
     async with app:  # its node has left the database, and joins again
         assert await app.schedules.list() == []
+
+
+@pytest.mark.parametrize("address", [":memory:", "sqlite:///:memory:"])
+async def test_a_database_in_memory_is_no_file(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    async with App(address) as app:
+        app.functions.register("work", lambda: None)
+        await app.schedules.create("s", "0 9 * * *", "work")
+        assert await app.schedules.count() == 1
+    assert list(tmp_path.iterdir()) == []

@@ -17,7 +17,7 @@ def store_of(database: str, config: Config, clock: Clock) -> Store:
         return PostgresStore(database, schema=config.schema, lease=lease)
     from horae.store.sqlite import SqliteStore  # noqa: PLC0415
 
-    if database == ":memory:":
+    if database in {":memory:", "sqlite:///:memory:"}:
         return SqliteStore(":memory:", inline=True)
     if database.startswith("sqlite:///") and len(database) > len("sqlite:///"):
         inline = not isinstance(clock, SystemClock)

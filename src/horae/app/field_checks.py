@@ -26,12 +26,12 @@ MAX_TAGS = 100
 MAX_MEMO_LENGTH = 64 * 1024
 
 
-def check_id(schedule_id: object) -> None:
-    """Require an id to be a printable text."""
+def check_id(schedule_id: object, field: str = "id") -> None:
+    """Require an id to be a printable text; ``field`` names it in the error."""
     if not isinstance(schedule_id, str) or not 1 <= len(schedule_id) <= MAX_ID_LENGTH:
-        raise InvalidInputError("id", f"must be a text of 1 to {MAX_ID_LENGTH} characters")
+        raise InvalidInputError(field, f"must be a text of 1 to {MAX_ID_LENGTH} characters")
     if not schedule_id.isprintable():
-        raise InvalidInputError("id", f"has a character that cannot be shown: {schedule_id!r}")
+        raise InvalidInputError(field, f"has a character that cannot be shown: {schedule_id!r}")
 
 
 def check_owner(owner: str) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from datetime import datetime
 from typing import Any
-from uuid import uuid4
 
 from horae.app.argument_checks import checks_arguments
 from horae.app.backfills import Backfills
@@ -15,14 +13,13 @@ from horae.app.grants import Grants
 from horae.app.owner_scope import OwnerScope
 from horae.app.reconcile import Tasks
 from horae.app.runs import Runs
-from horae.app.schedule_creation import Creator
-from horae.app.schedule_draft import NewSchedule
-from horae.app.schedule_options import policies_of, time_of_once
+from horae.app.schedule_creation import Creation
+from horae.app.schedule_options import policies_of
 from horae.app.schedules import Schedules
+from horae.app.single_run import SingleRun, create_single_run
 from horae.app.usage import UsageSums
 from horae.app.why import Why
 from horae.app.workflows import Workflows
-from horae.errors import ScheduleNotFoundError
 from horae.executor.registry import ActionLike
 from horae.model import Schedule
 from horae.policies import Policies, PolicyFields
@@ -68,16 +65,12 @@ class ScopedOperations:
 
         ``key`` is its id, and makes the call idempotent: the same key again creates nothing, and returns the schedule that is there.
         """
-        request = "" if key is None else f"once:{key}"
-        if key is not None:
-            with contextlib.suppress(ScheduleNotFoundError):
-                there = await Schedules(self._own).get(key)
-                if there.request_id == request:  # its time may be over, which is no fault of a repeated call
-                    return there
-        now = self.now()
-        new = NewSchedule(
-            id=str(uuid4()) if key is None else key, spec=time_of_once(in_, at, timezone, now), action=action,
-            input=input, policies=policies_of(Policies(), policies, retries=retries, timeout=timeout), request_id=request,
-        )  # fmt: skip
-        # Its only time may be over when it is stored: it fires all the same, because it is ahead of `now`.
-        return (await Creator(self._own).create([new], now=now)).schedules[0]
+        wanted = policies_of(Policies(), policies, retries=retries, timeout=timeout)
+        run = SingleRun(
+            action=action, input=input, in_=in_, at=at, timezone=timezone, key=key, policies=wanted
+        )
+        return (await self.run_once(run)).schedules[0]
+
+    async def run_once(self, run: SingleRun) -> Creation:
+        """The same as :meth:`once`, and whether the same request created the schedule before."""
+        return await create_single_run(self._own, run)

@@ -9,7 +9,7 @@ from typing import Any
 from horae.app.schedule_fields import SpecLike
 from horae.app.update import edited_policies
 from horae.checked import changed
-from horae.errors import InvalidInputError, NaiveTimeError
+from horae.errors import InvalidInputError, InvalidSpecError, NaiveTimeError
 from horae.model import instant
 from horae.policies import (
     CatchUp,
@@ -61,7 +61,12 @@ def time_of_once(
         after_ms = now_ms + milliseconds(in_, "in_")
         # Specs name whole seconds; the second of now is over.
         at = instant(max(-(-after_ms // 1000), now_ms // 1000 + 1) * 1000)
-    spec = Spec.parse(spec_of(None, None, at, timezone))  # type: ignore[arg-type]  # it is a document
+    try:
+        spec = Spec.parse(spec_of(None, None, at, timezone))  # type: ignore[arg-type]  # it is a document
+    except InvalidSpecError as error:
+        if error.details["element"] != "times[0]":
+            raise
+        raise InvalidInputError("at", error.details["reason"], hint=error.hint) from None
     if spec.next_instant(now_ms // 1000) is None:
         raise InvalidInputError("at", f"is not ahead: {at}")
     return spec

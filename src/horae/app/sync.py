@@ -327,6 +327,7 @@ class SyncOperations(Proxy[ScopedOperations]):
         self.why = SyncWhy(background, target.why)
 
     once = Blocking(ScopedOperations.once)
+    run_once = Blocking(ScopedOperations.run_once)
 
 
 class SyncNode(Proxy[App]):

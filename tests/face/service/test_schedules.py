@@ -69,16 +69,19 @@ def test_an_action_is_run_once_on_the_clock_of_the_service(service: Server):
     )  # fmt: skip
     (run,) = wait_for(lambda: ended_runs(service, key))
     assert (run["status"], run["nominal"]) == ("succeeded", made["spec"]["times"][0])
-    assert service.ask("POST", "/once", asked).json()["spec"] == made["spec"]  # the same again
+    again = service.ask("POST", "/once", asked)
+    assert (again.status_code, again.json()["spec"]) == (200, made["spec"])
     at = {"action": "ping", "at": "2099-03-08T09:00", "timezone": "Asia/Kolkata"}
     assert service.ask("POST", "/once", at).json()["next_time"] == "2099-03-08T03:30:00Z"
-    for wrong, words in [
+    mistakes: list[tuple[dict[str, Any], str]] = [
         ({}, "in one way"), ({"in": "1h", "at": "2099-03-08T09:00:00Z"}, "in one way"),
-        ({"in": "soon"}, 'in is "soon", which is not a duration'), ({"at": "2020-01-01T00:00:00Z"}, "is not ahead"),
-    ]:  # fmt: skip
-        problem = assert_problem(
-            service.ask("POST", "/once", {"action": "ping", **wrong}), 422, "invalid_input"
-        )
+        ({"in": "soon"}, 'in is "soon", which is not a duration'), ({"in": 10}, "in is 10, a number without a unit"),
+        ({"at": "2020-01-01T00:00:00Z"}, "at is not ahead"), ({"at": "2099-13-01"}, 'at "2099-13-01" is not a time'),
+        ({"in": "1h", "key": ""}, "key must be a text of 1 to 500 characters"),
+    ]  # fmt: skip
+    for wrong, words in mistakes:
+        answer = service.ask("POST", "/once", {"action": "ping", **wrong})
+        problem = assert_problem(answer, 422, "invalid_input")
         assert words in problem["detail"]
 
 

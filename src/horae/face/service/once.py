@@ -6,6 +6,7 @@ from litestar import Response, Router, post
 
 from horae.app import ScopedOperations
 from horae.app.schedule_views import StoredSchedule
+from horae.app.single_run import SingleRun
 from horae.face.service.request_bodies import RunOnce
 from horae.face.service.route_helpers import API
 from horae.face.service.schedules import created
@@ -15,14 +16,14 @@ from horae.spec.duration import milliseconds
 @post("/", summary="Run an action once")
 async def run_once(new: ScopedOperations, data: RunOnce) -> Response[StoredSchedule]:
     """After a span, on the clock of the service, or at a time: a schedule with one time. It runs even if that time is over when the
-    schedule is stored. With a `key`, repeating the request creates nothing and answers with what is there.
+    schedule is stored. With a `key`, repeating the request creates nothing and answers 200.
     """
     if data.in_ is not None:
         milliseconds(data.in_, "in")  # a mistake names the field
-    schedule = await new.once(
-        data.action, in_=data.in_, at=data.at, timezone=data.timezone, key=data.key, policies=data.policies
-    )
-    return await created(new, schedule)
+    run = SingleRun(
+        action=data.action, in_=data.in_, at=data.at, timezone=data.timezone, key=data.key, policies=data.policies
+    )  # fmt: skip
+    return await created(new, await new.run_once(run))
 
 
 def once_router() -> Router:

@@ -83,6 +83,7 @@ _LOCATION = {"Location": {"description": "Where the schedule is.", "schema": {"t
 _WITH_ETAG = {"ScheduleView", "StoredSchedule", "DescribedSchedule", "ResumedSchedule"}
 _MORE_ANSWERS: dict[str, dict[str, tuple[str, str]]] = {
     "createSchedule": {"200": ("StoredSchedule", "This very request was carried out before; nothing was created.")},
+    "runOnce": {"200": ("StoredSchedule", "This very request was carried out before; nothing was created.")},
     "replaceSchedule": {"201": ("StoredSchedule", "It was created.")},
     "deployWorkflow": {"201": ("DeployedView", "It was deployed.")},
     "putWorkflow": {"201": ("DeployedView", "It was deployed.")},

@@ -27,6 +27,7 @@ from horae.app.schedule_fields import (
 )
 from horae.app.why import MAX_DAYS
 from horae.model import Action, OnResume, Policies, Reason, Status
+from horae.spec.duration import Duration
 
 MAX_BACKFILLS = 100
 """The most backfills that one request may start."""
@@ -124,9 +125,7 @@ class RunOnce(Body, frozen=True, kw_only=True, rename={"in_": "in"}):
     """A single run of an action, after a span or at a time."""
 
     action: Annotated[Action | str, about("What: an action, or just its address.")]
-    in_: Annotated[
-        Annotated[str, about(examples=["10m"])] | None, about("After this much time. Not together with `at`.")
-    ] = None
+    in_: Annotated[Duration | None, about("After this much time. Not together with `at`.")] = None
     at: Annotated[
         Annotated[str, about(examples=["2099-03-08T09:00:00Z"])] | None,
         about("At this time: with an offset, or in the `timezone`."),
@@ -135,7 +134,7 @@ class RunOnce(Body, frozen=True, kw_only=True, rename={"in_": "in"}):
     key: Annotated[
         Id | None, about("The id of the schedule: the same key again creates nothing more. Else a UUID.")
     ] = None
-    policies: Annotated[Policies | None, about("What becomes of its slot.")] = None
+    policies: Annotated[Policies, about("What becomes of its slot.")] = Policies()
 
 
 class Versioned(Body, frozen=True):

@@ -143,15 +143,12 @@ async def create_schedule(
     """
     check_backfills(len(data.backfills))
     with _bad_request(of_graph=data.graph_id is not msgspec.UNSET):
-        return await _created(new, await new.schedules.create_once([new_schedule(data, caller)]))
+        return await created(new, await new.schedules.create_once([new_schedule(data, caller)]))
 
 
-async def _created(new: ScopedOperations, made: Creation) -> Response[StoredSchedule]:
-    return await created(new, made.schedules[0], 200 if made.repeated else 201)
-
-
-async def created(new: ScopedOperations, schedule: Schedule, status: int = 201) -> Response[StoredSchedule]:
-    """A schedule that was created, and where it is."""
+async def created(new: ScopedOperations, made: Creation) -> Response[StoredSchedule]:
+    """The schedule of a request that creates one, and where it is; 200 if the same request created it before."""
+    (schedule,), status = made.schedules, 200 if made.repeated else 201
     return await _stored(new, schedule, status, Location=f"/api/v1/schedules/{quote(schedule.id, safe='')}")
 
 
@@ -189,7 +186,7 @@ async def replace_schedule(
 
     async def create() -> Response[StoredSchedule]:
         made = await new.schedules.create_once([NewSchedule(**fields, id=schedule_id)], dry_run=data.dry_run)
-        return await (_stored(new, made.schedules[0]) if data.dry_run else _created(new, made))
+        return await (_stored(new, made.schedules[0]) if data.dry_run else created(new, made))
 
     async def replace() -> Response[StoredSchedule]:
         return await _edited(
