@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from horae.flow_model import Lane, Phase
 from horae.flows import Applied, Flow, Prepared, Reservation, Unknown
 from horae.model import LogBatch, LogChunk, LogEntry
 from horae.store.flow_queries import FlowRecords, RunMove
+from horae.store.postgres import PostgresStore
 from tests.support.flows import Script, crash, events_of, never, publish, runs_of, statuses
 from tests.support.nodes import end_leases, step
 from tests.support.wait import wait_until
@@ -153,6 +154,28 @@ async def test_an_event_published_on_another_node_wakes_a_consumer(postgres: str
         await wait_until(lambda: script.effects == [["1"]])
         assert host.flow_host.revisions == ["1"]
         assert other.flow_host.is_empty
+
+
+@pytest.mark.contract("FLOW-28")
+async def test_what_changed_before_a_node_listens_is_found_when_it_does(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+):
+    script, reachable = Script(), asyncio.Event()
+    listen = PostgresStore._listen
+
+    async def listen_late(store: PostgresStore, wake: Callable[..., None]) -> None:
+        await reachable.wait()
+        await listen(store, wake)
+
+    monkeypatch.setattr(PostgresStore, "_listen", listen_late)
+    hourly = Config(lease_ms=60_000, housekeeping_ms=20_000, tick_ms=3_600_000)
+    async with serving(postgres, script.flow, config=hourly), App(postgres, config=CONFIG) as other:
+        try:
+            await wait_until(lambda: script.calls == ["prepare", "next"])
+            await publish(other, "1")  # no node hears of it
+        finally:
+            reachable.set()
+        await wait_until(lambda: script.effects == [["1"]])
 
 
 @pytest.mark.contract("FLOW-11", "FLOW-28")

@@ -137,6 +137,7 @@ async def test_cancelled_work_is_waited_for_and_terminated_when_it_does_not_stop
         assert there.stops == [False, False, True]
 
         there.obeys[False] = Ending.SUCCEEDED
+        await app.schedules.update("work", policies={"timeouts": {"cancel": "1m"}})
         third = await app.schedules.trigger("work")
         await wait_until(lambda: len(there.submitted) == 3)
         await app.runs.cancel(third)

@@ -68,12 +68,8 @@ async def test_two_schemas_of_one_database_do_not_disturb_each_other(empty_postg
             assert await asyncio.wait_for(two.register_node(node), 30)  # it waits for no lock of the other
         assert await one.register_node(node)  # nor is its name taken there
 
-        async def listens() -> bool:
-            """Whether the server has carried out the LISTEN of the second store, the only one with a wake-up to count."""
-            last = "SELECT count(*) FROM pg_stat_activity WHERE query ILIKE 'listen%two%' AND state = 'idle'"
-            return bool((await fetch(empty_postgres, last))[0][0])
-
-        await wait_until(listens)
+        await wait_until(lambda: bool(woken))  # it listens
+        woken.clear()
         await notify(one)
         await notify(two)  # notifications come in the order of commits: that of the other would come first
         await wait_until(lambda: bool(woken))

@@ -146,6 +146,7 @@ class PostgresStore(Store):
                     await connection.add_listener(
                         self._schema, lambda *about: self._hear(str(about[-1]), wake)
                     )
+                    wake()  # what changed before was not heard
                     await self._reconnect_listener.wait()
                 finally:
                     connection.remove_termination_listener(self._lost)  # it is closed on purpose
