@@ -14,11 +14,11 @@ from horae.config import Config
 from horae.errors import (
     ExecutionInProgressError,
     IdempotencyMismatchError,
-    MissingExtraError,
     NoCreditError,
     NotStartedError,
 )
 from horae.executor.graph import Watch
+from horae.extras import import_extra
 from horae.grant_model import GRANT_ERRORS, ExecutionOutcome, ExecutionRequest
 from horae.model import Reason
 
@@ -81,15 +81,12 @@ class RemoteExecution:
         config = self._config
         if config.graph_execution_token or not config.jwt_secret:
             return config.graph_execution_token or "none"
-        try:
-            import jwt  # noqa: PLC0415 - an extra
-        except ImportError:
-            raise MissingExtraError("service", "jwt") from None
+        jwt = import_extra("jwt")
         now = self._now() // 1000
         claims = {"sub": "horae-worker", "aud": config.jwt_audience, "scope": "service", "iat": now}
         claims |= {"exp": now + TOKEN_LIFETIME}
         claims |= {"iss": config.jwt_issuer} if config.jwt_issuer else {}
-        return jwt.encode(claims, config.jwt_secret, "HS256")
+        return str(jwt.encode(claims, config.jwt_secret, "HS256"))
 
     async def close(self) -> None:
         """Close the connections."""

@@ -11,7 +11,8 @@ import hashlib
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from horae.errors import InvalidInputError, MissingExtraError, NotStartedError
+from horae.errors import InvalidInputError, NotStartedError
+from horae.extras import import_extra
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
@@ -67,12 +68,10 @@ class Sealer:
 @lru_cache(maxsize=8)
 def _derived(secret_key: str) -> Fernet:
     """The key that encrypts. It takes long to derive, on purpose."""
-    try:
-        from cryptography.fernet import Fernet  # noqa: PLC0415 - only secrets need it
-    except ImportError:
-        raise MissingExtraError("service", "cryptography") from None
+    fernet = import_extra("cryptography.fernet")
     key = hashlib.scrypt(secret_key.encode(), salt=_SALT, n=2**14, r=8, p=1, dklen=32)
-    return Fernet(base64.urlsafe_b64encode(key))
+    made: Fernet = fernet.Fernet(base64.urlsafe_b64encode(key))
+    return made
 
 
 def redact(options: Any) -> Any:  # noqa: ANN401 - any JSON

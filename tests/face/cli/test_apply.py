@@ -13,7 +13,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from horae.face.cli import apply as apply_command
-from horae.face.cli.apply_plan import plan
+from horae.face.documents.apply_plan import plan
 from tests.face.cli.command import answered, horae, refused
 from tests.spec.strategies import unix_crons
 from tests.support.process import Server

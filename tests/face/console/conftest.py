@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from horae.face.cli.crontab_parser import read_crontab
+from horae.face.documents.crontab_parser import read_crontab
 from tests.face.console.ledger import CRONTAB
 from tests.support.browser import Window, launched
 from tests.support.process import Server

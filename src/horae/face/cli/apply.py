@@ -10,13 +10,13 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from horae.errors import InvalidInputError, ServerError
-from horae.face.cli.apply_plan import OUTCOMES, SIGNS, Step, as_json, checked_labels, in_order, plan
 from horae.face.cli.command_base import Session, command, group
-from horae.face.cli.documents import read_documents
 from horae.face.cli.options import DryRun, flag, option
 from horae.face.cli.printing import none, warn
 from horae.face.cli.render import short
 from horae.face.cli.tables import printable
+from horae.face.documents.apply_plan import OUTCOMES, SIGNS, Step, as_json, checked_labels, in_order, plan
+from horae.face.documents.schedule_documents import read_documents
 
 WOULD_CHANGE = 1
 """The exit status of a dry run that found changes."""

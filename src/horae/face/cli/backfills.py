@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from horae.face.cli.client import path
+from horae.face.api_client import path
 from horae.face.cli.command_base import Session
 from horae.face.cli.options import DryRun, Input, Limit, Note, OverlapChoice, ScheduleId, flag, option
 from horae.face.cli.printing import both, console

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 from rich.text import Text
 
 from horae.errors import InvalidInputError
-from horae.face.cli.client import path
+from horae.face.api_client import path
 from horae.face.cli.command_base import Session, command, confirm, group
-from horae.face.cli.files import document
 from horae.face.cli.options import Limit, Yes, argument, option
 from horae.face.cli.render import at, details, joined, listing, short
 from horae.face.cli.schedule_options import CALENDAR_EXAMPLE
+from horae.face.documents.files import document
 
 cli = group("calendars", "Calendars that many schedules exclude, such as holidays.")
 

@@ -19,8 +19,9 @@ from horae.clock import SystemClock
 from horae.config import Config, setting_name
 from horae.errors import ConfigError, HoraeError, MissingExtraError, StoreUnavailableError
 from horae.executor.permissions import EVERY_CALLER, read_permissions
-from horae.face.cli.client import needed, settings
+from horae.extras import import_extra
 from horae.face.cli.command_base import Command, command, group
+from horae.face.cli.connection import settings
 from horae.face.cli.printing import word
 from horae.face.cli.tables import table
 from horae.model import Node, Schedule
@@ -97,7 +98,7 @@ def _about_service(config: Config) -> Finding:
     """The address and the authentication: what the service itself refuses to start with."""
     try:
         for module in ("litestar", "uvicorn", "jwt"):
-            needed(module)
+            import_extra(module)
         importlib.import_module("horae.face.service.auth").check_start(config)
     except MissingExtraError as error:
         return Finding(

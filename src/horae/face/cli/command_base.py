@@ -15,7 +15,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from horae.clock import SystemClock
 from horae.errors import InvalidInputError
-from horae.face.cli.client import Client, connected, path
+from horae.face.api_client import Client, path
+from horae.face.cli.connection import connected
 from horae.face.cli.printing import none, print_json, show
 from horae.face.cli.target import Target
 from horae.face.time_parser import instant_of, needs_zone

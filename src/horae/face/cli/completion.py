@@ -7,7 +7,7 @@ import asyncio
 import msgspec
 import typer
 
-from horae.face.cli.client import connected
+from horae.face.cli.connection import connected
 from horae.face.cli.target import Target
 
 MAX_COMPLETIONS = 50

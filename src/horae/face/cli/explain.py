@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from horae.clock import SystemClock
-from horae.face.cli.client import path
+from horae.face.api_client import path
 from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.options import ScheduleId, argument
 from horae.face.cli.printing import both, clock, instant, none, word

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from horae.face.cli.client import path
+from horae.face.api_client import path
 from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.options import Limit, argument, option
 from horae.face.cli.printing import utc

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from rich.text import Text
 
-from horae.face.cli.client import path
+from horae.face.api_client import path
 from horae.face.cli.command_base import Session, command, confirm, group
 from horae.face.cli.options import Limit, Yes, argument, option
 from horae.face.cli.render import at, details, joined, listing

@@ -16,16 +16,17 @@ from rich.text import Text
 from horae.clock import SystemClock
 from horae.config import Config
 from horae.errors import InvalidInputError, ServerError
+from horae.face.api_client import Client
 from horae.face.cli.backfills import progress
-from horae.face.cli.client import Client, connected
 from horae.face.cli.command_base import Command, command, group, run_to_end
-from horae.face.cli.crontab_parser import Crontab, Entry, Remark, is_system, read_crontab
-from horae.face.cli.files import contents
+from horae.face.cli.connection import connected
 from horae.face.cli.import_temporal import temporal
 from horae.face.cli.options import DryRun, argument, option
 from horae.face.cli.printing import clock
 from horae.face.cli.tables import table
 from horae.face.cli.target import Target
+from horae.face.documents.crontab_parser import Crontab, Entry, Remark, is_system, read_crontab
+from horae.face.documents.files import contents
 from horae.spec import Spec, load_zone
 
 cli = group("import", "Take over what another scheduler does.")

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from horae.clock import SystemClock
-from horae.face.cli.client import needed
+from horae.extras import import_extra
 from horae.face.cli.command_base import Command
 from horae.face.cli.options import DryRun, flag, option
 from horae.face.cli.tables import table
@@ -60,7 +60,7 @@ async def temporal(
       horae import temporal --from 127.0.0.1:7233 --to temporal.example.org:7233 --take-over
     """  # fmt: skip
     for module in ("grpc", "temporalio"):
-        needed(module, "temporal")
+        import_extra(module, "temporal")
     from horae.face.temporal.transfer import Endpoint, Transfer  # noqa: PLC0415 - an extra
 
     one, other = Endpoint(source, from_token), Endpoint(destination, to_token)

@@ -13,11 +13,11 @@ from rich.text import Text
 from horae.clock import SystemClock
 from horae.errors import InvalidSpecError
 from horae.face.cli.command_base import Command, command, group
-from horae.face.cli.files import document
 from horae.face.cli.options import argument, number, option
 from horae.face.cli.printing import gap_text, local, utc, with_end
 from horae.face.cli.schedule_options import Texts, Times
 from horae.face.cli.tables import table
+from horae.face.documents.files import document
 from horae.face.time_parser import instant_of
 from horae.spec import TZDATA_VERSION, Spec
 from horae.spec.clock_notes import clock_note

@@ -14,7 +14,7 @@ import msgspec
 import typer
 from rich.text import Text
 
-from horae.face.cli.client import Client, path
+from horae.face.api_client import Client, path
 from horae.face.cli.command_base import Session
 from horae.face.cli.printing import console, instant, local, word
 from horae.face.cli.render import Json, run_panel, took, why

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from horae.face.cli.client import path
+from horae.face.api_client import path
 from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.completion import schedule_ids
 from horae.face.cli.options import (

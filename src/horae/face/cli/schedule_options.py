@@ -9,9 +9,9 @@ import msgspec
 
 from horae.clock import SystemClock
 from horae.errors import InvalidInputError
-from horae.face.cli.files import contents
-from horae.face.cli.files import document as read_document
 from horae.face.cli.options import HOW, WHAT, WHEN, Input, OverlapChoice, option
+from horae.face.documents.files import contents
+from horae.face.documents.files import document as read_document
 from horae.face.time_parser import read_time
 from horae.model import CatchUp, Overlap
 from horae.spec import ClockChange, Dialect, Fold, Gap, Spec

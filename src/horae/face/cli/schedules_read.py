@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from horae.errors import InvalidInputError
-from horae.face.cli.client import path
+from horae.face.api_client import path
 from horae.face.cli.command_base import Session
 from horae.face.cli.options import (
     Limit,

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from horae.errors import InvalidInputError
-from horae.face.cli.client import path
+from horae.face.api_client import path
 from horae.face.cli.command_base import Session, confirm
 from horae.face.cli.options import (
     DryRun,
@@ -124,7 +124,7 @@ async def update(
 
 
 def _read(file: str) -> Json:
-    from horae.face.cli.documents import one_schedule  # noqa: PLC0415 - it needs what few commands need
+    from horae.face.documents.schedule_documents import one_schedule  # noqa: PLC0415 - it needs what few commands need
 
     return one_schedule(file)
 

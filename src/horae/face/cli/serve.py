@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from horae.config import Config, setting_name
-from horae.face.cli.client import needed
+from horae.extras import import_extra
 from horae.face.cli.command_base import Command, command, group
 from horae.face.cli.options import option
 from horae.face.cli.schedule_options import given
@@ -61,8 +61,8 @@ def serve(
     named = {setting_name(field): f"--{field.replace('_', '-').removesuffix('-url')}" for field in options}
     config = Config.from_environment(options=options)
     for module in ("litestar", "uvicorn"):
-        needed(module)
+        import_extra(module)
     if config.temporal_port is not None:
         for module in ("grpc", "temporalio"):
-            needed(module, "temporal")
+            import_extra(module, "temporal")
     importlib.import_module("horae.face.service.server").serve(config, app, named, flows or [])

@@ -10,7 +10,7 @@ from rich.text import Text
 from horae.clock import SystemClock
 from horae.config import Config
 from horae.errors import AuthenticationError, InvalidInputError
-from horae.face.cli.client import needed
+from horae.extras import import_extra
 from horae.face.cli.command_base import Command, command, group
 from horae.face.cli.options import argument, option
 from horae.face.time_parser import instant_of
@@ -50,7 +50,7 @@ async def create(
             "HORAE_JWT_SECRET", "is not set: it is the secret that the server checks tokens with",
             hint="set it to what the server has; tokens of an identity provider come from there",
         )  # fmt: skip
-    jwt = needed("jwt")
+    jwt = import_extra("jwt")
     authenticator = importlib.import_module("horae.face.service.auth").Authenticator(
         config, lambda: int(now.timestamp() * 1000)
     )

@@ -8,21 +8,18 @@ from typing import Annotated
 from rich.console import RenderableType
 from rich.text import Text
 
-from horae.face.cli.client import path
+from horae.face.api_client import path
 from horae.face.cli.command_base import Session, command, group
-from horae.face.cli.files import document
 from horae.face.cli.options import Input, Limit, Wait, argument, flag, option
 from horae.face.cli.printing import word
 from horae.face.cli.render import Json, at, details, listing, run_panel
 from horae.face.cli.run_following import shown_to_end
 from horae.face.cli.schedule_options import start_fields
 from horae.face.cli.workflow_drawing import drawing, mermaid
+from horae.face.documents.files import WORKFLOW_EXAMPLE, document
 
 cli = group("workflows", "Deploy workflows, look at them, run them.")
 
-EXAMPLE = (
-    '{"workflow_id": "report", "version": 1, "nodes": [{"id": "start", "type": "trigger"}], "edges": []}'
-)
 File = Annotated[str, argument("FILE|-", "The workflow as JSON or YAML; - is standard input.")]
 WorkflowId = Annotated[str, argument("ID", "The workflow's id.")]
 Version = Annotated[int | None, option("--version", "N", "Which version.  \\[default: the latest]", min=0)]
@@ -52,7 +49,7 @@ async def deploy(session: Session, file: File) -> None:
 
     horae workflows deploy report.json
     """
-    given = document(file, "FILE", EXAMPLE)
+    given = document(file, "FILE", WORKFLOW_EXAMPLE)
     place = path("workflows", str(given.get("workflow_id", "")), str(given.get("version", "")))
     session.show(await session.client.put(place, given), _deployed)
 
@@ -70,7 +67,7 @@ async def validate(session: Session, file: File) -> None:
 
     horae workflows validate report.json
     """
-    found = await session.client.post(path("workflows", "validate"), document(file, "FILE", EXAMPLE))
+    found = await session.client.post(path("workflows", "validate"), document(file, "FILE", WORKFLOW_EXAMPLE))
     session.show(
         found,
         lambda _: Text(

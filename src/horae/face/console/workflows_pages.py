@@ -15,12 +15,11 @@ from horae.app.views import RunView
 from horae.app.workflow_views import WorkflowDocumentView, WorkflowNodeView, WorkflowView, node_view
 from horae.app.workflows import launch_schedule
 from horae.errors import HoraeError, InvalidWorkflowError
-from horae.face.cli.files import document_of
-from horae.face.cli.workflows import EXAMPLE as SHORTEST
 from horae.face.console.dag import Drawing, draw
 from horae.face.console.error_text import error_text
 from horae.face.console.form_fields import json_of
 from horae.face.console.visit import Visit
+from horae.face.documents.files import WORKFLOW_EXAMPLE, document_of
 from horae.face.service.route_helpers import READS
 
 MAX_LISTED = 500
@@ -89,7 +88,7 @@ async def deploy_workflow(visit: Visit) -> Response[Any]:
     if visit.form.get("do") != "deploy":
         return await _form(visit, text)
     try:
-        done = await visit.new.workflows.deploy(document_of(text.encode(), "the document", SHORTEST))
+        done = await visit.new.workflows.deploy(document_of(text.encode(), "the document", WORKFLOW_EXAMPLE))
     except InvalidWorkflowError:
         return await _form(visit, text, 422)  # the preview names every fault
     except HoraeError as error:
@@ -127,7 +126,7 @@ async def preview(visit: Visit, text: str) -> dict[str, Any]:
     faults: list[dict[str, str]] = []
     drawing, problem, document, free = None, "", {}, None
     try:
-        document = document_of(text.encode(), "the document", SHORTEST)
+        document = document_of(text.encode(), "the document", WORKFLOW_EXAMPLE)
         free = await visit.new.workflows.free_version(await visit.new.workflows.check(document))
     except InvalidWorkflowError as error:
         faults = error.details["faults"]

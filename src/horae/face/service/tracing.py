@@ -6,7 +6,6 @@ OpenTelemetry specifies; their packages must be installed.
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,8 @@ from typing import TYPE_CHECKING
 from horae import __version__
 from horae.app.views import sentence_of
 from horae.engine.observer import Observer
-from horae.errors import ConfigError, MissingExtraError
+from horae.errors import ConfigError
+from horae.extras import import_extra
 from horae.model import AttemptEnd, AttemptResult, Outcome, Status
 
 if TYPE_CHECKING:
@@ -34,10 +34,7 @@ _FAILED = {Status.FAILED, Status.TIMED_OUT, Status.DROPPED}
 def tracer_provider(environment: Mapping[str, str] | None = None) -> TracerProvider:
     """The provider of spans: the program's, or a new one with the exporters that the environment names."""
     for module in ("opentelemetry.trace", "opentelemetry.sdk.trace"):
-        try:
-            importlib.import_module(module)
-        except ModuleNotFoundError:
-            raise MissingExtraError("tracing", module) from None
+        import_extra(module, "tracing")
     from opentelemetry import trace  # noqa: PLC0415 - an extra, loaded when it is asked for
     from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
     from opentelemetry.sdk.trace import TracerProvider as SdkProvider  # noqa: PLC0415

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import msgspec
 
 from horae.errors import HoraeError, InvalidInputError, ServerError
-from horae.face.cli.client import EVERYTHING, Client, path
-from horae.face.cli.documents import (
+from horae.face.api_client import EVERYTHING, Client, path
+from horae.face.documents.schedule_documents import (
     Difference,
     Document,
     Json,

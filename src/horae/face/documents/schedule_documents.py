@@ -17,7 +17,7 @@ from horae.app.schedule_fields import ScheduleFields
 from horae.app.view_base import whole
 from horae.errors import InvalidInputError
 from horae.executor.http_options import HttpRequest
-from horae.face.cli.files import SUFFIXES, parsed, parsed_text
+from horae.face.documents.files import SUFFIXES, parsed, parsed_text
 from horae.model import Action
 from horae.spec import Spec
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horae.face.cli.crontab_parser import Crontab, Entry, is_system, read_crontab
+from horae.face.documents.crontab_parser import Crontab, Entry, is_system, read_crontab
 from horae.spec import Spec
 
 

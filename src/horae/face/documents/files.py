@@ -15,8 +15,13 @@ from typing import Any, ClassVar
 import msgspec
 
 from horae.errors import InvalidSpecError
-from horae.face.cli.client import needed
+from horae.extras import import_extra
 from horae.json_bounds import MAX_VALUES, check_json
+
+WORKFLOW_EXAMPLE = (
+    '{"workflow_id": "report", "version": 1, "nodes": [{"id": "start", "type": "trigger"}], "edges": []}'
+)
+"""What a message shows for a document that is no workflow."""
 
 _TOML = re.compile(rb"""\s*(?:\#.*\s*)*(?:\[\[?[A-Za-z_][\w.-]*\]\]?\s*$|[\w.-]+\s*=)""", re.MULTILINE)
 _TAG = "tag:yaml.org,2002:"
@@ -79,7 +84,7 @@ def _toml(text: bytes) -> list[Any]:
 
 
 def _yaml(text: bytes) -> list[Any]:
-    yaml = needed("yaml")
+    yaml = import_extra("yaml")
     try:
         return [each for each in yaml.load_all(text.decode(), _loader(yaml)) if each is not None]
     except yaml.YAMLError as error:
@@ -96,7 +101,7 @@ def _loader(yaml: Any) -> Any:  # noqa: ANN401 - an optional module, and a class
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
         yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
 
-        def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: ANN401, FBT001
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002
             keys = [key.value for key, _ in node.value if key.tag != f"{_TAG}merge"]
             for key, _ in node.value:
                 if key.tag not in (f"{_TAG}str", f"{_TAG}merge"):
@@ -125,7 +130,7 @@ def _dumper(yaml: Any) -> Any:  # noqa: ANN401
 
 def yaml_text(value: Any) -> str:  # noqa: ANN401 - JSON
     """A value as YAML."""
-    yaml = needed("yaml")
+    yaml = import_extra("yaml")
     text: str = yaml.dump(value, Dumper=_dumper(yaml), allow_unicode=True, sort_keys=False, width=110)
     return text
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from horae.errors import HoraeError
-from horae.face.cli.documents import Document, one_schedule, read_documents
-from horae.face.cli.files import document, parsed, yaml_text
+from horae.face.documents.files import document, parsed, yaml_text
+from horae.face.documents.schedule_documents import Document, one_schedule, read_documents
 
 YAML = """\
 # what YAML 1.1 would make something else of

@@ -1,0 +1,16 @@
+"""Modules that only some parts of Horae need, and that may not be installed."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from horae.errors import MissingExtraError
+
+
+def import_extra(module: str, extra: str = "service") -> Any:  # noqa: ANN401 - a module
+    """Import a module; if it is not installed, the error names the extra that brings it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError:
+        raise MissingExtraError(extra, module) from None

@@ -1,0 +1,113 @@
+"""Connects commands to the API: of a server, or of the same application in this process on a database."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from horae.config import Config
+from horae.errors import InvalidInputError, StoreUnavailableError
+from horae.extras import import_extra
+from horae.face.api_client import Client
+from horae.face.cli.target import Target
+
+if TYPE_CHECKING:
+    from horae.app import App
+
+_SECONDS = 60
+
+
+@asynccontextmanager
+async def connected(target: Target, commands: str | None = None) -> AsyncIterator[Client]:
+    """A client of a server, or of the same application in this process on a database.
+
+    ``commands`` is the file that names what can be run, if it is not the one of the settings.
+    """
+    sources, target = target.sources, target.resolved()
+    httpx = import_extra("httpx")
+    if target.url is None:
+        async with _in_process(target, httpx, commands, sources.database) as client:
+            yield client
+        return
+    headers = {"Authorization": f"Bearer {_token(target.token, sources.token)}"} if target.token else {}
+    if not target.url.startswith(("http://", "https://")):
+        raise InvalidInputError(
+            sources.url, f'is "{target.url}", which is no address', hint="such as http://127.0.0.1:8420"
+        )
+    try:
+        http = httpx.AsyncClient(
+            base_url=target.url.rstrip("/"), headers=headers, timeout=_SECONDS,
+            verify=target.url.startswith("https:"),  # certificates take a while to load
+        )  # fmt: skip
+    except (httpx.InvalidURL, ValueError) as error:
+        raise InvalidInputError(
+            sources.url, f"cannot be read: {error}", hint="such as http://127.0.0.1:8420"
+        ) from None
+    async with http:
+        yield Client(http, target.url, target.owner, sources.url)
+
+
+def _token(text: str, source: str) -> str:
+    """A token for a header, without the line end of the file it was in."""
+    token = text.strip()
+    if not token.isascii() or not token.isprintable():
+        raise InvalidInputError(source, "has characters that no token has", hint="was all of it copied?")
+    return token
+
+
+@asynccontextmanager
+async def _in_process(
+    target: Target,
+    httpx: Any,  # noqa: ANN401 - a module
+    commands: str | None,
+    source: str,
+) -> AsyncIterator[Client]:
+    from horae.app import App  # noqa: PLC0415 - the engine loads when it is asked for
+
+    import_extra("litestar")
+    service = importlib.import_module("horae.face.service")
+    logging.disable(logging.CRITICAL)  # the answer says what happened
+    # Callers who can open the database need no token.
+    config = settings(target)
+    config = msgspec.structs.replace(
+        config,
+        host="127.0.0.1",
+        jwt_secret="",
+        jwt_jwks="",
+        tls_client_ca="",
+        commands=commands or config.commands,
+    )
+    if config.database_url.startswith(("postgresql://", "postgres://")):
+        import_extra("asyncpg", "postgres")
+    app = App(config.database_url, config=config)
+    app.use_builtin()  # every service can run these, also one that starts later
+    await _open(app, source)
+    try:
+        transport = httpx.ASGITransport(app=service.make_service(app, config), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=None) as http:
+            yield Client(http, config.database_url.rpartition("@")[2], target.owner)
+    finally:
+        await app.close()
+
+
+async def _open(app: App, source: str) -> None:
+    import sqlite3  # noqa: PLC0415 - only commands that work on a database need it
+
+    try:
+        await app.open(setup=False)  # commands create no database, and migrate none
+    except sqlite3.DatabaseError as error:  # the file is there, and something else is in it
+        raise StoreUnavailableError(str(error)) from None
+    except StoreUnavailableError as error:
+        error.details["source"] = source
+        raise
+
+
+def settings(target: Target) -> Config:
+    """The settings of the environment, with the database that the command names."""
+    named = {} if target.database is None else {"database_url": target.database}
+    return Config.from_environment(options=named)
