@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -56,11 +57,14 @@ def run_schemathesis(folder: Path, server: Server) -> None:
         "-H", f"Authorization: Bearer {token}", "--seed", str(SEED), "--max-examples", EXAMPLES, "--workers", "1",
         "--no-color", "--continue-on-failure", "--generation-database", "none", "--tls-verify", "false",
     ]  # fmt: skip
-    # Its client would look for certificates and for a file with passwords at each request, so it is told that there are none.
+    # Its client would look for certificates, for a file with passwords and for proxies at each request, so it is told that there
+    # are none. The tables of Unicode are those that the other tests have made.
     environment = os.environ | {
         "SCHEMATHESIS_HOOKS": "tests.face.service.schemathesis_hooks",
         "PYTHONPATH": str(ROOT),
         "NETRC": "",
+        "NO_PROXY": "127.0.0.1",
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(ROOT / ".hypothesis"),
     }
     server.client.get(
         "/openapi.json", timeout=PATIENCE
@@ -91,6 +95,17 @@ async def test_it_is_made_once_and_others_are_answered_meanwhile():
         documents = [(await each).content for each in asked]
         assert answered > 20  # made in the event loop, it would let one or two through
         assert len(set(documents)) == 1
+
+
+async def test_other_methods_of_a_path_are_refused():
+    async with App(":memory:") as app, client_of(app) as client:
+        paths = (await client.get("/openapi.json")).json()["paths"]
+        for path, item in paths.items():
+            own = {each.upper() for each in item if each in METHODS}
+            for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "QUERY"} - own:
+                answer = await client.request(method, path.format_map(defaultdict(lambda: "x")))
+                assert answer.status_code == 405, (method, path)
+                assert own <= set(answer.headers["allow"].split(", ")) <= own | {"OPTIONS"}, path
 
 
 def test_every_operation_is_described(document: dict[str, Any]):

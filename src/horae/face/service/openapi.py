@@ -257,7 +257,7 @@ def _complete(path: str, operation: Json, schemas: Json) -> None:
         "A problem: its `code` stays what it is, its `hint` says what to do."
     )
     if "requestBody" in operation:
-        _name_body(operation["requestBody"]["content"]["application/json"])
+        _name_body(operation["requestBody"])
     operation["responses"] = dict(sorted(operation["responses"].items()))
 
 
@@ -330,10 +330,12 @@ def _problem(sentence: str) -> Json:
     return {"description": sentence, "content": {MEDIA_TYPE: {"schema": {"$ref": f"{REFERENCE}Problem"}}}}
 
 
-def _name_body(content: Json) -> None:
+def _name_body(body: Json) -> None:
     """Refer to the schema of a body, and add its example. The registrar decodes its bodies itself, so their titles name them."""
+    content = body["content"]["application/json"]
     schema = content["schema"]
     choices = schema.get("oneOf", ())
+    body["required"] = {"type": "null"} not in choices  # Litestar calls every body required
     for inner in choices:
         if "$ref" in inner:
             schema = content["schema"] = inner
