@@ -26,9 +26,9 @@ OFF_IN_PLAYWRIGHT = (
 """What Playwright switches off. Chromium heeds only the last ``--disable-features``, so ours repeats these."""
 OFF_HERE = (
     "WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "PreloadTopChromeWebUI",
-    "SpareRendererForSitePerProcess",
+    "SpareRendererForSitePerProcess", "RenderDocument",
 )  # fmt: skip
-"""Suggestions of the address bar, which are pages too, and spare processes: each costs as much as a page of the console."""
+"""Suggestions of the address bar, which are pages too; spare processes; a new frame for each page of the same site."""
 SWITCHES = (
     "--no-sandbox", "--disable-gpu", "--in-process-gpu", "--animation-duration-scale=0",
     f"--disable-features={','.join((*OFF_IN_PLAYWRIGHT, *OFF_HERE))}",
@@ -84,8 +84,8 @@ class Window:
         self._heard: list[tuple[str, str]] = []
         self._refused: set[str] = set()
         """The addresses of pages that answered with an error on purpose; the browser logs those too."""
-        self._aborted = False
-        """Whether a page was left while a part of it was being fetched; htmx logs that."""
+        self._aborted: set[str] = set()
+        """The kinds of requests that went on when their page was left: parts of it, and its live updates; htmx logs that."""
         self.page.on("response", self._note)
         self.page.on("requestfailed", self._note_failed)
         self.page.on("console", self._hear)
@@ -109,7 +109,8 @@ class Window:
                 )
 
     def _note_failed(self, request: Any) -> None:
-        self._aborted |= request.resource_type == "xhr" and request.failure == "net::ERR_ABORTED"
+        if request.failure == "net::ERR_ABORTED":
+            self._aborted.add(request.resource_type)
 
     @property
     def complaints(self) -> list[str]:
@@ -118,7 +119,8 @@ class Window:
             f"{text} ({url})"
             for text, url in self._heard
             if not (url in self._refused and text.startswith("Failed to load resource"))
-            and not (self._aborted and text.startswith(("htmx:afterRequest", "htmx:send")))
+            and not ("xhr" in self._aborted and text.startswith(("htmx:afterRequest", "htmx:send")))
+            and not ("eventsource" in self._aborted and text == "[object Event]")
         ]
 
     def go(self, path: str) -> Any:
